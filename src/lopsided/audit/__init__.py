@@ -1,0 +1,1 @@
+"""The user's arrays or model in; findings, plan and trial out."""

@@ -1,0 +1,1 @@
+"""A person in; the rooms below out. One file per command."""

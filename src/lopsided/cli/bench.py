@@ -1,0 +1,52 @@
+"""`lopsided bench`: speed against peers, measured in one run, printed as ratios."""
+
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def command(
+    names: Annotated[list[str] | None, typer.Argument(help="Benchmarks to run; all when none is named.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, for a first look.")] = False,
+) -> None:
+    """Measure speed against peers (cvxpy, PyTorch, the naive loop) in one run; print ratios."""
+    from lopsided.cli.console import print_json, print_table
+    from lopsided.core.errors import InputError, LopsidedError
+    from lopsided.core.provenance import machine
+
+    folder = Path(__file__).resolve().parents[3] / "bench"
+    if not folder.is_dir():
+        raise LopsidedError("Expected the folder bench/ of a source checkout, but there is none; clone the repository.")
+    found = {path.stem: path for path in sorted(folder.glob("[a-z]*.py"))}
+    unknown = [name for name in names or [] if name not in found]
+    if unknown:
+        raise InputError(f"benchmarks among {', '.join(found)}", ", ".join(unknown), "name one of those")
+    results = {}
+    for name in names or list(found):
+        rows = _load(found[name])(quick)
+        results[name] = rows
+        if not as_json:
+            print_table(name, ("what", "ours", "peer", "ratio", "note"), [_cells(row) for row in rows], numbers_from=1)
+    if as_json:
+        print_json({"machine": machine(), "quick": quick, "benchmarks": results})
+
+
+def _load(path: Path) -> Callable[[bool], list[dict[str, Any]]]:
+    """Each file of bench/ defines run(quick) -> rows with what, seconds, peer, peer_seconds, note."""
+    function: Callable[[bool], list[dict[str, Any]]] = runpy.run_path(str(path))["run"]
+    return function
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    seconds, peer = row.get("seconds"), row.get("peer_seconds")
+    return [
+        row["what"],
+        "–" if seconds is None else f"{seconds:.4g} s",
+        "–" if peer is None else f"{peer:.4g} s ({row['peer']})",
+        "–" if seconds is None or peer is None else f"{peer / seconds:,.1f}x",
+        row.get("note", ""),
+    ]

@@ -1,0 +1,1 @@
+"""What every room uses: errors, validation, seeds, records, figures as facts, provenance."""

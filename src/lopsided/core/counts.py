@@ -1,0 +1,204 @@
+"""Class counts from what people write: `5000*5,50*5`, a list, an array, or a csv or txt file with or without names.
+
+Counts are weights of the loss, so they may be fractions (an oversampled class counts rate times its size) and,
+where a limit is asked for, zero; by default they are positive.
+"""
+
+import csv
+import io
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray
+
+MOST_CLASSES = 10_000_000
+_TERM = re.compile(r"^\s*(?P<count>[^*\s]+)\s*(?:\*\s*(?P<times>[^*\s]+)\s*)?$")
+_COUNT_COLUMNS = ("count", "counts", "n", "size", "examples", "samples", "number")
+_NAME_COLUMNS = ("class", "name", "label", "class_name", "category")
+
+
+@dataclass(frozen=True)
+class ClassCounts:
+    """Examples per class, in the order given, with a name each."""
+
+    counts: FloatArray
+    names: tuple[str, ...] | None = None
+
+    @property
+    def classes(self) -> int:
+        """K, the number of classes."""
+        return int(self.counts.shape[0])
+
+    @property
+    def total(self) -> float:
+        """N, the number of examples."""
+        return float(self.counts.sum())
+
+    def name(self, index: int) -> str:
+        """The name of a class; its index where none was given."""
+        return self.names[index] if self.names is not None else str(index)
+
+
+def class_counts(
+    value: "ClassCounts | str | os.PathLike[str] | Mapping[str, float] | Iterable[float]",
+    *,
+    names: Sequence[str] | None = None,
+    at_least_two: bool = True,
+) -> ClassCounts:
+    """Read class counts in any of the accepted forms.
+
+    >>> class_counts("5000*2,50").counts.tolist()
+    [5000.0, 5000.0, 50.0]
+    """
+    if isinstance(value, ClassCounts):
+        return value
+    if isinstance(value, os.PathLike):
+        return counts_file(value)
+    if isinstance(value, str):
+        if _looks_like_file(value):
+            return counts_file(value)
+        return _checked(_parse(value), names, at_least_two)
+    if isinstance(value, Mapping):
+        return _checked(list(value.values()), [str(name) for name in value], at_least_two)
+    return _checked(value, names, at_least_two)
+
+
+def counts_file(path: str | os.PathLike[str]) -> ClassCounts:
+    """Counts from a text file: one per line, or comma-separated, or csv with a column of counts and one of names."""
+    source = Path(path)
+    try:
+        text = source.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InputError("a file of class counts", f"no such file: {source}", "check the path") from None
+    except IsADirectoryError:
+        raise InputError("a file of class counts", f"a directory: {source}", "name a csv or txt file") from None
+    except UnicodeDecodeError:
+        raise InputError(
+            "a text file of class counts", f"binary content in {source}", "save it as csv or txt"
+        ) from None
+    except OSError as error:
+        raise InputError("a readable file of class counts", f"{source}: {error.strerror}", "check the path") from None
+    lines = [line.partition("#")[0].strip() for line in text.splitlines()]
+    lines = [line for line in lines if line]
+    if not lines:
+        raise InputError("class counts in the file", f"an empty file: {source}", "write one count per line")
+    if all(_TERM.match(part) and _is_number(part) for line in lines for part in line.strip(",").split(",")):
+        return _checked(_parse(",".join(line.strip(",") for line in lines)), None, True)
+    return _from_table(lines, source)
+
+
+def _from_table(lines: list[str], source: Path) -> ClassCounts:
+    delimiter = max(",;\t", key=lines[0].count) if any(mark in lines[0] for mark in ",;\t") else None
+    if delimiter is None:
+        rows = [line.rsplit(maxsplit=1) for line in lines]
+    else:
+        try:
+            rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter, strict=True))
+        except csv.Error as error:
+            raise InputError("a csv file of class counts", f"{source}: {error}", "mend its quotes") from None
+    header = [cell.strip().lower() for cell in rows[0]]
+    has_header = not any(_is_number(cell) for cell in rows[0])
+    count_column = _column(header, _COUNT_COLUMNS) if has_header else None
+    body = rows[1:] if has_header else rows
+    if not body:
+        raise InputError("class counts in the file", f"only a header in {source}", "add one row per class")
+    if count_column is None:
+        numeric = [column for column in range(len(body[0])) if all(_is_number(_cell(row, column)) for row in body)]
+        if not numeric:
+            raise InputError(
+                "a column of counts", f"none in {source} with the columns {', '.join(rows[0])}", "name it 'count'"
+            )
+        count_column = numeric[-1]
+    name_column = _column(header, _NAME_COLUMNS) if has_header else None
+    if name_column is None:
+        others = [column for column in range(len(body[0])) if column != count_column]
+        name_column = others[0] if others else None
+    names = None if name_column is None else [_cell(row, name_column) for row in body]
+    return _checked([_number(_cell(row, count_column)) for row in body], names, True)
+
+
+def _column(header: list[str], known: tuple[str, ...]) -> int | None:
+    return next((header.index(name) for name in known if name in header), None)
+
+
+def _cell(row: list[str], column: int) -> str:
+    return row[column].strip() if column < len(row) else ""
+
+
+def _looks_like_file(text: str) -> bool:
+    if re.search(r"\.(csv|tsv|txt)$", text.strip(), re.IGNORECASE):
+        return True
+    return len(text) < 4096 and not re.fullmatch(r"[\s\d.,*eE+\-]*", text) and "\0" not in text and Path(text).is_file()
+
+
+def _parse(text: str) -> list[float]:
+    counts: list[float] = []
+    for term in text.split(","):
+        match = _TERM.match(term)
+        if match is None:
+            raise InputError(
+                "counts such as 5000*5,50*5 (five classes of 5000 examples, five of 50)",
+                f"{term.strip()!r} in {_shorten(text)!r}",
+                "separate the counts by commas",
+            )
+        times = 1
+        if match["times"] is not None:
+            if not re.fullmatch(r"\d{1,9}", match["times"]) or int(match["times"]) == 0:
+                raise InputError("a whole number of classes after *", repr(term.strip()), "write for example 5000*5")
+            times = int(match["times"])
+        if len(counts) + times > MOST_CLASSES:
+            raise InputError(f"at most {MOST_CLASSES:,} classes", f"more, at {term.strip()!r}", "give fewer classes")
+        counts += [_number(match["count"])] * times
+    return counts
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError("a number of examples", repr(_shorten(text)), "write for example 5000*5,50*5") from None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.partition("*")[0])
+    except ValueError:
+        return False
+    return True
+
+
+def _shorten(text: str, most: int = 60) -> str:
+    return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _checked(values: Iterable[float], names: Sequence[str] | None, at_least_two: bool) -> ClassCounts:
+    values = values if isinstance(values, np.ndarray) else list(values)
+    try:
+        counts = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(
+            "one number of examples per class", _shorten(repr(values)), "give a flat list of numbers"
+        ) from None
+    if counts.ndim != 1:
+        raise InputError("one number of examples per class", f"shape {counts.shape}", "give a flat list of numbers")
+    least = 2 if at_least_two else 1
+    if counts.size < least:
+        raise InputError(f"at least {least} classes", counts.size, "collapse needs classes to tell apart")
+    bad = ~(np.isfinite(counts) & (counts > 0))
+    if bad.any():
+        first = int(np.flatnonzero(bad)[0])
+        who = f" ({names[first]})" if names is not None and first < len(names) else ""
+        raise InputError(
+            "a positive number of examples in every class",
+            f"{counts[first]:g} for class {first}{who}",
+            "leave out classes without examples",
+        )
+    if names is not None and len(names) != counts.size:
+        raise InputError(f"{counts.size} class names", len(names), "give one name per class")
+    return ClassCounts(counts, None if names is None else tuple(str(name) for name in names))

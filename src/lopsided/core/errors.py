@@ -1,0 +1,34 @@
+"""Errors as one sentence: what was expected, what came, what to do."""
+
+
+class LopsidedError(Exception):
+    """Base of every error this package raises on purpose; the command line prints it without a traceback."""
+
+
+class InputError(LopsidedError, ValueError):
+    """Something given by the user does not fit.
+
+    >>> print(InputError("a positive number for the feature energy", "-1", "give the mean squared length of features"))
+    Expected a positive number for the feature energy, but got -1; give the mean squared length of features.
+    """
+
+    def __init__(self, expected: str, got: object, remedy: str) -> None:
+        self.expected, self.got, self.remedy = expected, str(got), remedy
+        super().__init__(f"Expected {expected}, but got {got}; {remedy}.")
+
+    def __reduce__(self) -> tuple[type["InputError"], tuple[str, str, str]]:
+        # Exceptions cross process borders in the runner; the default would call __init__ with the sentence alone.
+        return type(self), (self.expected, self.got, self.remedy)
+
+
+class MissingPackage(LopsidedError):
+    """An optional package is needed for this and is not installed."""
+
+    def __init__(self, package: str, purpose: str, extra: str) -> None:
+        self._arguments = (package, purpose, extra)
+        super().__init__(
+            f"Expected the package {package} for {purpose}, but it is not installed; pip install 'lopsided[{extra}]'."
+        )
+
+    def __reduce__(self) -> tuple[type["MissingPackage"], tuple[str, str, str]]:
+        return type(self), self._arguments

@@ -1,0 +1,90 @@
+"""A figure as facts: what is drawn, in the words of the data; `report` draws it (PNG, HTML).
+
+Every room that has something to show returns a `Figure`; none imports a plotting library.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+Values = Sequence[float | None]
+
+
+@dataclass(frozen=True)
+class Line:
+    """A curve, optionally with markers; None breaks it. `low` and `high` draw a band around it."""
+
+    x: Values
+    y: Values
+    label: str
+    low: Values | None = None
+    high: Values | None = None
+    dashed: bool = False
+    markers: bool = False
+
+
+@dataclass(frozen=True)
+class Points:
+    """Separate points, optionally with vertical error bars and a name each (shown on hover)."""
+
+    x: Values
+    y: Values
+    label: str
+    low: Values | None = None
+    high: Values | None = None
+    names: Sequence[str] | None = None
+    emphasised: bool = False
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars over categories or positions."""
+
+    x: Sequence[float | str]
+    heights: Values
+    label: str
+
+
+@dataclass(frozen=True)
+class Heatmap:
+    """A matrix of values; rows run along y."""
+
+    x: Sequence[float | str]
+    y: Sequence[float | str]
+    values: Sequence[Values]
+    label: str
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A straight line through the panel with a few words: a threshold, a limit, a reference."""
+
+    at: float
+    label: str
+    axis: Literal["x", "y"] = "x"
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes."""
+
+    title: str
+    x_label: str
+    y_label: str
+    series: Sequence[Line | Points | Bars | Heatmap]
+    marks: Sequence[Mark] = ()
+    x_log: bool = False
+    y_log: bool = False
+    x_range: tuple[float, float] | None = None
+    y_range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One or more panels with a title and a caption that says what to see."""
+
+    title: str
+    panels: Sequence[Panel] = field(default_factory=tuple)
+    caption: str = ""

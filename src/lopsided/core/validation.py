@@ -1,0 +1,113 @@
+"""Checks of what users give, each with the sentence that helps: numbers, matrices, labels, features."""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lopsided.core.errors import InputError
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+def _as_float(value: object, what: str, remedy: str) -> float:
+    if isinstance(value, (bool, np.bool_)):
+        raise InputError(what, repr(value), remedy)
+    try:
+        number = float(value)  # type: ignore[arg-type]
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(what, repr(value), remedy) from None
+    return number
+
+
+def check_positive(value: object, name: str, *, remedy: str = "give a finite number above 0") -> float:
+    """A finite number > 0."""
+    expected = f"a positive number for {name}"
+    number = _as_float(value, expected, remedy)
+    if not math.isfinite(number) or number <= 0:
+        raise InputError(expected, value, remedy)
+    return number
+
+
+def check_in_range(value: object, name: str, low: float, high: float, *, remedy: str | None = None) -> float:
+    """A number in the closed interval [low, high]."""
+    expected = f"a number between {low:g} and {high:g} for {name}"
+    remedy = remedy or "change it"
+    number = _as_float(value, expected, remedy)
+    if not low <= number <= high:
+        raise InputError(expected, value, remedy)
+    return number
+
+
+def check_count(value: object, name: str, *, at_least: int = 1) -> int:
+    """A whole number >= at_least."""
+    expected = f"a whole number >= {at_least} for {name}"
+    number = _as_float(value, expected, "change it")
+    if not math.isfinite(number) or number != math.floor(number) or number < at_least:
+        raise InputError(expected, value, "change it")
+    return int(number)
+
+
+def check_finite(array: FloatArray, name: str) -> None:
+    """Every entry is a finite number; the error says how many are not and where the first stands."""
+    bad = ~np.isfinite(array)
+    if bad.any():
+        first = tuple(int(index) for index in np.argwhere(bad)[0])
+        where = first[0] if len(first) == 1 else first
+        raise InputError(
+            f"finite numbers in {name}",
+            f"{int(bad.sum())} NaN or infinite entries, the first at {where}",
+            "remove or fill them first",
+        )
+
+
+def check_matrix(value: ArrayLike, name: str, *, rows: int | None = None, columns: int | None = None) -> FloatArray:
+    """A finite float64 matrix, with the stated number of rows or columns where one is asked for."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"a matrix of numbers for {name}", _kind(value), "give a two-dimensional array") from None
+    if array.ndim != 2 or array.size == 0:
+        raise InputError(f"a non-empty matrix for {name}", f"shape {array.shape}", "give a two-dimensional array")
+    for axis, wanted, word in ((0, rows, "rows"), (1, columns, "columns")):
+        if wanted is not None and array.shape[axis] != wanted:
+            raise InputError(
+                f"{wanted} {word} in {name}", f"shape {array.shape}", "check that the arrays belong together"
+            )
+    check_finite(array, name)
+    return array
+
+
+def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None = None) -> tuple[IntArray, list[str]]:
+    """Labels of any kind to codes 0..K-1 and their names, in sorted order of the labels.
+
+    Strings, whole numbers and booleans are labels; floats only if they are whole numbers.
+    """
+    array = np.asarray(value)
+    if array.ndim != 1 or array.size == 0:
+        raise InputError(f"one label per example in {name}", f"shape {array.shape}", "give a one-dimensional array")
+    if length is not None and array.shape[0] != length:
+        raise InputError(f"{length} {name}", array.shape[0], "check that labels and features belong together")
+    if array.dtype.kind == "f":
+        check_finite(array.astype(np.float64), name)
+        if np.any(array != np.floor(array)):
+            raise InputError(f"class labels in {name}", "fractions", "give whole numbers or strings, one per class")
+        array = array.astype(np.int64)
+    if array.dtype.kind == "O":
+        if any(entry is None or entry != entry for entry in array):
+            raise InputError(f"a label for every example in {name}", "missing values", "remove or fill them first")
+        array = np.array([str(entry) for entry in array])
+    if array.dtype.kind not in "biuUS":
+        raise InputError(f"class labels in {name}", f"values of type {array.dtype}", "give whole numbers or strings")
+    names, codes = np.unique(array, return_inverse=True)
+    return codes.astype(np.int64).ravel(), [_text(entry) for entry in names]
+
+
+def _text(entry: Any) -> str:
+    return entry.decode(errors="replace") if isinstance(entry, bytes) else str(entry)
+
+
+def _kind(value: object) -> str:
+    return f"a {type(value).__name__}"

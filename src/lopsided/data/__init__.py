@@ -1,0 +1,1 @@
+"""Specification and seed in, sample out."""

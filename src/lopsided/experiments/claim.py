@@ -1,0 +1,85 @@
+"""A claim of a paper as something that runs: settings in, numbers out, and a rule that turns numbers into a verdict.
+
+One file per claim in `experiments/claims/`, named by its id with underscores (`lp_etf.py` for `lp-etf`), which defines
+`CLAIM`. The rule is written before the run and knows its error bars; a verdict is never typed in by hand.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Literal
+
+from lopsided.core.figure import Figure
+
+Scale = Literal["quick", "paper"]
+Settings = Mapping[str, Any]
+Numbers = Mapping[str, Any]
+
+
+class Outcome(Enum):
+    """What a rule can say."""
+
+    HOLDS = "holds"
+    PARTLY = "partly"
+    FAILS = "fails"
+    CONTRADICTED = "contradicted"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the claim stands: a key of papers/refs.bib and the place in that paper."""
+
+    key: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """One finished task: what was set, under which seed, and what was measured."""
+
+    settings: Settings
+    seed: int
+    numbers: Numbers
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The rule's answer: outcome, what was found in a sentence, the numbers behind it with their spread over seeds."""
+
+    outcome: Outcome
+    found: str
+    numbers: Numbers
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What one scale runs: a list of JSON-able settings, each under every seed."""
+
+    settings: Sequence[Settings]
+    seeds: Sequence[int] = (0,)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An executable claim.
+
+    `measure(settings, seed)` is one independent task and returns JSON-able numbers; `judge(rows)` applies the rule;
+    `plot(rows)` says what to draw. `readings` names the ways the text can be read; a setting names its reading under
+    the key "reading". `needs` names data sets without which the claim is `not run`, with the reason. Raise `version`
+    when a change of code changes numbers: stored results of older versions are then not reused.
+    """
+
+    id: str
+    statement: str
+    source: Source
+    rule: str
+    plans: Mapping[Scale, Plan]
+    measure: Callable[[Settings, int], Numbers]
+    judge: Callable[[Sequence[Row]], Verdict]
+    plot: Callable[[Sequence[Row]], Figure]
+    paper_says: str
+    readings: Mapping[str, str] = field(default_factory=dict)
+    needs: Sequence[str] = ()
+    quick_budget_seconds: float = 20.0
+    version: int = 1

@@ -1,0 +1,1 @@
+"""One file per claim, named by its id; `experiments.register` finds them."""

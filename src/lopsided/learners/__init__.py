@@ -1,0 +1,1 @@
+"""Specification and sample in, fit out."""

@@ -1,0 +1,1 @@
+"""Fit or arrays in, measurement out."""

@@ -1,0 +1,1 @@
+"""Labels, groups and a forecast in; sampler, weights, augmenter or loss out."""

@@ -1,0 +1,1 @@
+"""Facts in; HTML, PNG and text out. Templates compute nothing."""

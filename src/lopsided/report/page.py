@@ -1,0 +1,89 @@
+"""One offline HTML page: figures drawn by an embedded plotly.js, each with its data as a table.
+
+The library is embedded once, compressed (0.66 MB), and unpacked by the browser; the page makes no request.
+"""
+
+import base64
+import json
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from lopsided.core.figure import Bars, Figure, Heatmap, Panel
+from lopsided.report.plotly import figure_json
+
+
+@cache
+def _environment() -> Any:
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("lopsided.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def render(template: str, **facts: Any) -> str:
+    """Fill a template of this room; everything is escaped unless the template says otherwise."""
+    text: str = _environment().get_template(template).render(**facts)
+    return text
+
+
+@cache
+def plotly_library() -> str:
+    """plotly.js (cartesian bundle), gzip and base64."""
+    packed = files("lopsided.report").joinpath("assets/plotly-cartesian.min.js.gz").read_bytes()
+    return base64.b64encode(packed).decode("ascii")
+
+
+def script_json(value: Any) -> str:
+    """JSON that is safe inside a <script> element."""
+    return (
+        json.dumps(value, allow_nan=False)
+        .replace("<", "\\u003c")
+        .replace(">", "\\u003e")
+        .replace("&", "\\u0026")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
+    )
+
+
+def panel_table(panel: Panel, most: int = 400) -> dict[str, Any]:
+    """The numbers of a panel as one long table: series, x, y. Long series are thinned for the page."""
+    rows: list[tuple[str, Any, Any]] = []
+    for series in panel.series:
+        if isinstance(series, Heatmap):
+            rows += [
+                (series.label, f"{x}, {y}", value)
+                for y, line in zip(series.y, series.values, strict=True)
+                for x, value in zip(series.x, line, strict=True)
+            ]
+        else:
+            heights = series.heights if isinstance(series, Bars) else series.y
+            rows += [(series.label, x, y) for x, y in zip(series.x, heights, strict=True)]
+    step = -(-len(rows) // most) if rows else 1
+    return {
+        "x_label": panel.x_label,
+        "y_label": panel.y_label,
+        "rows": rows[::step],
+        "left_out": len(rows) - len(rows[::step]),
+    }
+
+
+def figures_page(
+    title: str, figures: Sequence[Figure], *, facts: Sequence[tuple[str, str]] = (), footer: str = ""
+) -> str:
+    """A page with a table of facts and the figures below it."""
+    return render(
+        "figures.html",
+        title=title,
+        facts=list(facts),
+        figures=[{"figure": figure, "tables": [panel_table(panel) for panel in figure.panels]} for figure in figures],
+        plots=script_json([panel for figure in figures for panel in figure_json(figure)]),
+        library=plotly_library(),
+        footer=footer,
+    )

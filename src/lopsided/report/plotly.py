@@ -1,0 +1,148 @@
+"""`Figure` to the JSON that plotly.js draws; plain dictionaries, so no plotting package is needed."""
+
+from typing import Any
+
+from lopsided.core.figure import Bars, Figure, Heatmap, Line, Panel, Points
+from lopsided.core.jsonable import jsonable
+from lopsided.report import theme
+
+
+def panel_json(panel: Panel) -> dict[str, Any]:
+    """`{data, layout}` of one panel; colours of text and grid are set by the page, which knows light and dark."""
+    data: list[dict[str, Any]] = []
+    for position, series in enumerate(panel.series):
+        colour = theme.colour(position)
+        match series:
+            case Line():
+                data += _line(series, colour)
+            case Points():
+                data.append(_points(series, theme.EMPHASIS if series.emphasised else colour))
+            case Bars():
+                data.append(
+                    {
+                        "type": "bar",
+                        "x": series.x,
+                        "y": series.heights,
+                        "name": series.label,
+                        "marker": {"color": colour},
+                    }
+                )
+            case Heatmap():
+                data.append(_heatmap(series))
+    layout = {
+        "title": {"text": panel.title, "font": {"size": 15}},
+        "xaxis": _axis(panel.x_label, panel.x_log, panel.x_range),
+        "yaxis": _axis(panel.y_label, panel.y_log, panel.y_range),
+        "margin": {"l": 64, "r": 24, "t": 48, "b": 56},
+        "legend": {"orientation": "h", "y": -0.22},
+        "shapes": [_shape(mark.axis, mark.at) for mark in panel.marks],
+        "annotations": [_annotation(mark.axis, mark.at, mark.label, panel) for mark in panel.marks],
+        "hovermode": "closest",
+        "showlegend": len(panel.series) > 1,
+    }
+    result: dict[str, Any] = jsonable({"data": data, "layout": layout})
+    return result
+
+
+def figure_json(figure: Figure) -> list[dict[str, Any]]:
+    """One entry per panel."""
+    return [panel_json(panel) for panel in figure.panels]
+
+
+def _axis(label: str, log: bool, limits: tuple[float, float] | None) -> dict[str, Any]:
+    import math
+
+    axis: dict[str, Any] = {"title": {"text": label}, "type": "log" if log else "-", "automargin": True}
+    if log:
+        axis["dtick"] = 1
+    if limits:
+        axis["range"] = [math.log10(limit) for limit in limits] if log else list(limits)
+    return axis
+
+
+def _line(series: Line, colour: str) -> list[dict[str, Any]]:
+    traces: list[dict[str, Any]] = []
+    if series.low is not None and series.high is not None:
+        x = list(series.x)
+        edge = {"type": "scatter", "mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+        traces += [
+            {**edge, "x": x, "y": series.low},
+            {**edge, "x": x, "y": series.high, "fill": "tonexty", "fillcolor": colour + "2e"},
+        ]
+    traces.append(
+        {
+            "type": "scatter",
+            "mode": "lines+markers" if series.markers else "lines",
+            "x": series.x,
+            "y": series.y,
+            "name": series.label,
+            "line": {"color": colour, "width": 2, "dash": "dash" if series.dashed else "solid"},
+        }
+    )
+    return traces
+
+
+def _points(series: Points, colour: str) -> dict[str, Any]:
+    marker = {
+        "color": colour,
+        "size": 14 if series.emphasised else 6,
+        "symbol": "star" if series.emphasised else "circle",
+    }
+    trace: dict[str, Any] = {
+        "type": "scatter",
+        "mode": "markers",
+        "x": series.x,
+        "y": series.y,
+        "name": series.label,
+        "marker": marker,
+    }
+    if series.names is not None:
+        trace["text"] = list(series.names)
+        trace["hovertemplate"] = "%{text}<br>%{x}, %{y}<extra></extra>"
+    if series.low is not None and series.high is not None:
+        trace["error_y"] = {
+            "type": "data",
+            "symmetric": False,
+            "array": [_difference(high, y) for high, y in zip(series.high, series.y, strict=True)],
+            "arrayminus": [_difference(y, low) for low, y in zip(series.low, series.y, strict=True)],
+            "color": colour,
+            "thickness": 1,
+        }
+    return trace
+
+
+def _difference(upper: float | None, lower: float | None) -> float | None:
+    return None if upper is None or lower is None else max(upper - lower, 0.0)
+
+
+def _heatmap(series: Heatmap) -> dict[str, Any]:
+    steps = len(theme.HEAT) - 1
+    return {
+        "type": "heatmap",
+        "x": [str(name) if isinstance(name, str) else f"{name:.4g}" for name in series.x],
+        "y": [str(name) if isinstance(name, str) else f"{name:.4g}" for name in series.y],
+        "z": series.values,
+        "zmin": series.low,
+        "zmax": series.high,
+        "colorscale": [[index / steps, colour] for index, colour in enumerate(theme.HEAT)],
+        "colorbar": {"title": {"text": series.label, "side": "right"}},
+    }
+
+
+def _shape(axis: str, at: float) -> dict[str, Any]:
+    line = {"color": theme.MARK, "width": 1.3, "dash": "dot"}
+    if axis == "x":
+        return {"type": "line", "x0": at, "x1": at, "yref": "paper", "y0": 0, "y1": 1, "line": line}
+    return {"type": "line", "y0": at, "y1": at, "xref": "paper", "x0": 0, "x1": 1, "line": line}
+
+
+def _annotation(axis: str, at: float, text: str, panel: Panel) -> dict[str, Any]:
+    import html
+    import math
+
+    log = panel.x_log if axis == "x" else panel.y_log
+    place = math.log10(at) if log else at  # plotly.js places annotations, unlike shapes, in logarithms
+    words = {"text": html.escape(text), "showarrow": False, "font": {"size": 11, "color": theme.MARK}}
+    if axis == "x":
+        return words | {"x": place, "yref": "paper", "y": 1, "textangle": -90, "xanchor": "left", "yanchor": "top"}
+    return words | {"y": place, "xref": "paper", "x": 1, "xanchor": "right", "yanchor": "bottom"}

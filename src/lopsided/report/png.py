@@ -1,0 +1,126 @@
+"""`Figure` to PNG with Matplotlib."""
+
+import io
+from typing import Any
+
+import numpy as np
+
+from lopsided.core.figure import Bars, Figure, Heatmap, Line, Panel, Points
+from lopsided.report import theme
+
+
+def _numbers(values: Any) -> Any:
+    return np.array([np.nan if value is None else value for value in values], dtype=float)
+
+
+def figure_png(figure: Figure) -> bytes:
+    """Draw every panel side by side (two in a row at most) and return the PNG bytes."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure as Canvas
+
+    count = len(figure.panels)
+    columns = min(count, 2)
+    rows = -(-count // columns)
+    canvas = Canvas(
+        figsize=(theme.PANEL_WIDTH * columns, theme.PANEL_HEIGHT * rows + 0.5),
+        dpi=theme.DOTS_PER_INCH,
+        layout="constrained",
+    )
+    FigureCanvasAgg(canvas)
+    canvas.suptitle(figure.title, fontsize=theme.FONT_SIZE + 1.5, fontweight="bold")
+    for position, panel in enumerate(figure.panels):
+        _draw(canvas, canvas.add_subplot(rows, columns, position + 1), panel)
+    if figure.caption:
+        canvas.supxlabel(figure.caption, fontsize=theme.FONT_SIZE - 2, color=theme.MARK, wrap=True)
+    stream = io.BytesIO()
+    canvas.savefig(stream, format="png", metadata={"Software": "lopsided"})
+    return stream.getvalue()
+
+
+def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
+    axes.set_title(panel.title, fontsize=theme.FONT_SIZE)
+    axes.set_xlabel(panel.x_label, fontsize=theme.FONT_SIZE - 0.5)
+    axes.set_ylabel(panel.y_label, fontsize=theme.FONT_SIZE - 0.5)
+    axes.tick_params(labelsize=theme.FONT_SIZE - 2)
+    axes.spines[["top", "right"]].set_visible(False)
+    if panel.x_log:
+        axes.set_xscale("log")
+    if panel.y_log:
+        axes.set_yscale("log")
+    for position, series in enumerate(panel.series):
+        colour = theme.colour(position)
+        match series:
+            case Line():
+                _line(axes, series, colour)
+            case Points():
+                _points(axes, series, theme.EMPHASIS if series.emphasised else colour)
+            case Bars():
+                axes.bar(list(series.x), _numbers(series.heights), color=colour, label=series.label)
+            case Heatmap():
+                _heatmap(canvas, axes, series)
+    if panel.x_range:
+        axes.set_xlim(panel.x_range)
+    if panel.y_range:
+        axes.set_ylim(panel.y_range)
+    for mark in panel.marks:
+        line = axes.axvline if mark.axis == "x" else axes.axhline
+        line(mark.at, color=theme.MARK, linestyle=":", linewidth=1.1, zorder=1)
+        place = {"x": (mark.at, 0.98), "y": (0.99, mark.at)}[mark.axis]
+        axes.annotate(
+            mark.label,
+            place,
+            xycoords=axes.get_xaxis_transform() if mark.axis == "x" else axes.get_yaxis_transform(),
+            xytext=(3, 0) if mark.axis == "x" else (0, 2),
+            textcoords="offset points",
+            rotation=90 if mark.axis == "x" else 0,
+            va="top" if mark.axis == "x" else "bottom",
+            ha="left" if mark.axis == "x" else "right",
+            fontsize=theme.FONT_SIZE - 2.5,
+            color=theme.MARK,
+        )
+    labelled = [series for series in panel.series if series.label and not isinstance(series, Heatmap)]
+    if len(labelled) > 1:
+        axes.legend(fontsize=theme.FONT_SIZE - 2, frameon=False, loc="best")
+
+
+def _line(axes: Any, series: Line, colour: str) -> None:
+    x = _numbers(series.x)
+    axes.plot(
+        x,
+        _numbers(series.y),
+        color=colour,
+        label=series.label,
+        linewidth=1.8,
+        linestyle="--" if series.dashed else "-",
+        marker="o" if series.markers else None,
+        markersize=3.5,
+    )
+    if series.low is not None and series.high is not None:
+        axes.fill_between(x, _numbers(series.low), _numbers(series.high), color=colour, alpha=0.18, linewidth=0)
+
+
+def _points(axes: Any, series: Points, colour: str) -> None:
+    x, y = _numbers(series.x), _numbers(series.y)
+    if series.low is not None and series.high is not None:
+        errors = np.clip(np.vstack([y - _numbers(series.low), _numbers(series.high) - y]), 0, None)
+        axes.errorbar(x, y, yerr=errors, fmt="none", ecolor=colour, elinewidth=1, capsize=2)
+    size = 70 if series.emphasised else 16
+    axes.scatter(x, y, s=size, color=colour, label=series.label, zorder=4, marker="*" if series.emphasised else "o")
+
+
+def _heatmap(canvas: Any, axes: Any, series: Heatmap) -> None:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colours = LinearSegmentedColormap.from_list("heat", list(theme.HEAT))
+    values = np.array([_numbers(row) for row in series.values])
+    image = axes.imshow(values, aspect="auto", origin="lower", cmap=colours, vmin=series.low, vmax=series.high)
+    for axis, names in ((axes.xaxis, series.x), (axes.yaxis, series.y)):
+        step = max(1, len(names) // 10)
+        axis.set_ticks(range(0, len(names), step), [_short(name) for name in list(names)[::step]])
+    bar = canvas.colorbar(image, ax=axes)
+    bar.set_label(series.label, fontsize=theme.FONT_SIZE - 1)
+    bar.ax.tick_params(labelsize=theme.FONT_SIZE - 2)
+
+
+def _short(name: float | str) -> str:
+    return name if isinstance(name, str) else f"{name:.3g}"

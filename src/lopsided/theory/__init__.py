@@ -1,0 +1,1 @@
+"""Problem in, prediction out."""
