@@ -8,16 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lopsided.core.errors import InputError, LopsidedError
+    from lopsided.theory.collapse import CollapseForecast, collapse
 
 __version__ = "0.1.0.dev0"
 
 # public name -> module that defines it
 _HOME = {
+    "CollapseForecast": "lopsided.theory.collapse",
     "InputError": "lopsided.core.errors",
     "LopsidedError": "lopsided.core.errors",
+    "collapse": "lopsided.theory.collapse",
 }
 
-__all__ = ["InputError", "LopsidedError", "__version__"]
+__all__ = ["CollapseForecast", "InputError", "LopsidedError", "__version__", "collapse"]
 
 
 def __getattr__(name: str) -> Any:
