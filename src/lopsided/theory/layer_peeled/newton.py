@@ -1,7 +1,8 @@
 """A certified Newton method for the merged program with any class sizes.
 
 Z is kept as factors, M = W H with W = U S^(1/2), H = S^(1/2) V^T, and contrasts a_g = s_g^2 / (2 (m_g - 1)), so
-that |Z|_* = |theta|^2 / 2 for theta = (W, H, s) (eq 89). The ball becomes a sphere, the penalty a ridge, and both are smooth:
+that |Z|_* = |theta|^2 / 2 for theta = (W, H, s) (eq 89). The ball becomes a sphere, the penalty a
+ridge, and both are smooth:
 
     ball:     minimise f(Z(theta)) on |theta|^2 = 2 tau;   multiplier lambda = -<grad f, theta> / |theta|^2
     penalty:  minimise f(Z(theta)) + (lambda/2) |theta|^2
