@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from lopsided.core.validation import FloatArray
 from lopsided.theory.layer_peeled.merged import Curvature, Derivatives, Merged, Objective
@@ -61,6 +62,14 @@ def solve_merged(
     progress: Progress | None = None,
 ) -> Solution:
     """Minimise f over the ball or with the penalty until the relative gap is below `tolerance`."""
+    # One thread: the matrices are small, and threads that wait for each other on a busy machine cost a factor of ten.
+    with threadpool_limits(1, "blas"):
+        return _solve(problem, regulariser, tolerance, most_iterations, progress)
+
+
+def _solve(
+    problem: Merged, regulariser: Regulariser, tolerance: float, most_iterations: int, progress: Progress | None
+) -> Solution:
     objective = Objective(problem)
     start, multiplier = starting_point(problem, regulariser)
     start = accelerated_steps(objective, regulariser, start, multiplier, steps=25)
