@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import bench, collapse
+from lopsided.cli import bench, collapse, demo
 
 application = typer.Typer(
     name="lopsided",
@@ -34,5 +34,6 @@ def _options(
     """Predict, measure and mend what imbalance does to a neural network."""
 
 
+application.command("demo")(demo.command)
 application.command("collapse")(collapse.command)
 application.command("bench")(bench.command)

@@ -77,6 +77,7 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
             ha="left" if mark.axis == "x" else "right",
             fontsize=theme.FONT_SIZE - 2.5,
             color=theme.MARK,
+            bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.6},
         )
     labelled = [series for series in panel.series if series.label and not isinstance(series, Heatmap)]
     if len(labelled) > 1:
