@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lopsided.core.errors import InputError, LopsidedError
+    from lopsided.experiments.query import results
+    from lopsided.experiments.reproduce import reproduce
+    from lopsided.experiments.verdicts import claims
 
 __version__ = "0.1.0.dev0"
 
@@ -15,9 +18,12 @@ __version__ = "0.1.0.dev0"
 _HOME = {
     "InputError": "lopsided.core.errors",
     "LopsidedError": "lopsided.core.errors",
+    "claims": "lopsided.experiments.verdicts",
+    "reproduce": "lopsided.experiments.reproduce",
+    "results": "lopsided.experiments.query",
 }
 
-__all__ = ["InputError", "LopsidedError", "__version__"]
+__all__ = ["InputError", "LopsidedError", "__version__", "claims", "reproduce", "results"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import bench, collapse
+from lopsided.cli import bench, claims, collapse, reproduce, results
 
 application = typer.Typer(
     name="lopsided",
@@ -35,4 +35,7 @@ def _options(
 
 
 application.command("collapse")(collapse.command)
+application.command("reproduce")(reproduce.command)
+application.command("claims")(claims.command)
+application.command("results")(results.command)
 application.command("bench")(bench.command)
