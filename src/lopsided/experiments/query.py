@@ -25,7 +25,7 @@ TABLES = {
         "processor_seconds": "DOUBLE",
         "claim_version": "BIGINT",
         "lopsided": "VARCHAR",
-        "time": "TIMESTAMPTZ",
+        "time": "TIMESTAMP",
         "packages": "JSON",
         "machine": "JSON",
     },
@@ -48,7 +48,7 @@ TABLES = {
         "numbers": "JSON",
         "tasks": "BIGINT",
         "seconds": "DOUBLE",
-        "time": "TIMESTAMPTZ",
+        "time": "TIMESTAMP",
     },
 }
 
@@ -79,7 +79,7 @@ def results(question: str, *, store: str | os.PathLike[str] | None = None) -> An
         columns = [column[0] for column in cursor.description or []]
         return Answer(columns, [tuple(row) for row in cursor.fetchall()])
     except duckdb.Error as error:
-        words = " ".join(str(error).split("\n\n")[0].split()).rstrip(".")
+        words = " ".join(str(error).split("\n\n")[0].split()).rstrip(".")[:300]
         raise InputError(
             "a question that DuckDB can answer",
             words,
@@ -122,7 +122,7 @@ def _task(result: Result) -> tuple[Any, ...]:
         result.processor_seconds,
         result.version,
         origin.get("version"),
-        origin.get("time"),
+        _utc(origin.get("time")),
         json.dumps(origin.get("packages")),
         json.dumps(origin.get("machine")),
     )
@@ -155,5 +155,10 @@ def _verdict(stored: dict[str, Any]) -> tuple[Any, ...]:
         json.dumps(stored.get("numbers")),
         stored.get("tasks"),
         stored.get("seconds"),
-        stored["time"],
+        _utc(stored["time"]),
     )
+
+
+def _utc(time: Any) -> str | None:
+    """Times are kept in UTC with their offset; the tables need no time zones."""
+    return str(time)[:19] if time else None
