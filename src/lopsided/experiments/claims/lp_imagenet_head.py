@@ -1,9 +1,10 @@
-"""A real ImageNet classifier is not a simplex frame: smallest, largest and spread of the angles between its rows (Fig 9).
+"""A real ImageNet classifier is not a simplex frame: smallest, largest and spread of the angles between its rows (Fig
+9).
 
-The paper measured VGG19 and ResNet152 as shipped with PyTorch (43 to 103 degrees, deviation 4.1; 37 to 102, 3.6). Here
-it is the head of EfficientNet-Lite0, another network, so the claim is about the kind of result, not those digits. A frame
-of 1000 rows has every angle at arccos(-1/999) = 90.06 degrees. Rows are taken as they are and, as a second reading,
-after removing their mean, which softmax cannot see.
+The paper measured VGG19 and ResNet152 as shipped with PyTorch (43 to 103 degrees, deviation 4.1; 37 to 102, 3.6).
+Here it is the head of EfficientNet-Lite0, another network, so the claim is about the kind of result, not those
+digits. A frame of 1000 rows has every angle at arccos(-1/999) = 90.06 degrees. Rows are taken as they are and, as a
+second reading, after removing their mean, which softmax cannot see.
 """
 
 import os
@@ -94,7 +95,8 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="VGG19 and ResNet152 have smallest (largest) angles of 43 (103) and 37 (102) degrees, deviations 4.1 and 3.6.",
+    paper_says="VGG19 and ResNet152 have smallest (largest) angles of 43 (103) and 37 (102) degrees, deviations "
+    "4.1 and 3.6.",
     readings={
         "as they are": "angles between the stored rows",
         "centred": "angles after removing the mean row, which softmax cannot see",

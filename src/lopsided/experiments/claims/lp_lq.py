@@ -2,12 +2,12 @@
 
     (20)  minimise mean cross entropy   subject to   mean_k |w_k|^2 <= E_W,   mean_k |h_k|_q^q <= E_H
 
-Proposition 2 says that no minimiser is a frame, for any K >= 3, p >= K, q != 2. For q < 2 that is what we measure. For
-q > 2 it is false whenever a frame exists whose entries all have one absolute value: Jensen gives mean |h_k|^2 <=
-p^(1-2/q) E_H^(2/q) with equality exactly for such entries, and under that l_2 constraint the frame is optimal by Theorem
-1. Such frames exist for every even K, for example with p = (1/2) binom(K, K/2) coordinates, one per split of the classes
-into halves (K = 4, p = 3m; K = 6, p = 10). The proof in the paper compares only frames aligned with the axes (its set S_R
-takes |P v|_q = |v|_q), which for q > 2 are the worst.
+Proposition 2 says that no minimiser is a frame, for any K >= 3, p >= K, q != 2. For q < 2 that is what we measure.
+For q > 2 it is false whenever a frame exists whose entries all have one absolute value: Jensen gives mean |h_k|^2 <=
+p^(1-2/q) E_H^(2/q) with equality exactly for such entries, and under that l_2 constraint the frame is optimal by
+Theorem 1. Such frames exist for every even K, for example with p = (1/2) binom(K, K/2) coordinates, one per split of
+the classes into halves (K = 4, p = 3m; K = 6, p = 10). The proof in the paper compares only frames aligned with the
+axes (its set S_R takes |P v|_q = |v|_q), which for q > 2 are the worst.
 
 Each seed descends on (20) from random starts and, separately, looks for the best frame over all rotations.
 """
@@ -131,8 +131,10 @@ def judge(rows: Sequence[Row]) -> Verdict:
     if not optimal:
         return Verdict(Outcome.HOLDS, f"The frame is beaten in all {len(beaten)} cases with q != 2.", numbers)
     found = (
-        f"The frame is beaten in {len(beaten)} cases, among them all with q < 2, but for q > 2 it is a minimiser when it "
-        f"can be turned so that all entries have one absolute value: {'; '.join(map(_name, optimal))}. That is a proof, "
+        f"The frame is beaten in {len(beaten)} cases, among them all with q < 2, but for q > 2 it is a "
+        f"minimiser when it "
+        f"can be turned so that all entries have one absolute value: {'; '.join(map(_name, optimal))}. That is "
+        f"a proof, "
         f"not only a measurement: Proposition 2 is wrong for even K and such p."
     )
     below_two = all(case[2] > 2 for case in optimal)
@@ -167,9 +169,11 @@ CLAIM = Claim(
     id="lp-lq",
     statement="With an l_q constraint on the features, q other than 2, the simplex frame is never optimal.",
     source=Source("fang2021layerpeeled", "Proposition 2, Lemma 3, Fig 7"),
-    rule=f"For each K, p and q other than 2: the frame is beaten if descent finds a loss more than {SAME_LOSS:g} (relative) "
+    rule=f"For each K, p and q other than 2: the frame is beaten if descent finds a loss more than "
+    f"{SAME_LOSS:g} (relative) "
     f"below that of the best frame over all rotations. Holds if it is beaten everywhere; contradicted where the lowest "
-    f"point found is itself a frame; partly if both occur and every contradiction has q > 2. At q = 2 the frame must win.",
+    f"point found is itself a frame; partly if both occur and every contradiction has q > 2. At q = 2 the frame "
+    f"must win.",
     plans={
         "quick": Plan(_settings([(3, 3, 2.0), (3, 3, 1.5), (3, 3, 4.0), (4, 4, 4.0), (4, 6, 1.5), (4, 6, 4.0)], 6)),
         "paper": Plan(

@@ -3,7 +3,8 @@
     L(z, k) = g1(S_k) + sum_{k' != k} g2(S_k'),   S = softmax(z);   here g1(x) = (1-x)^q, g2(x) = x^q, q > 1
 
 The theorem asks sqrt(E_H E_W) > (K-1)/K log(K^2 sqrt(E_H E_W) + (2K-1)(K-1)). Settings above and below that bound are
-run; the verdict rests on those above, the others are shown. With strictly convex g2 the frame must be the only minimiser.
+run; the verdict rests on those above, the others are shown. With strictly convex g2 the frame must be the only
+minimiser.
 """
 
 from collections.abc import Sequence
@@ -111,7 +112,8 @@ def _settings(classes: Sequence[int], roots: Sequence[float], starts: int) -> li
 
 CLAIM = Claim(
     id="lp-softmax-losses",
-    statement="Softmax-based losses (g1, g2) give the simplex frame as well, once the energies satisfy the stated bound.",
+    statement="Softmax-based losses (g1, g2) give the simplex frame as well, once the energies satisfy the "
+    "stated bound.",
     source=Source("fang2021layerpeeled", "Theorem 4, eq 14"),
     rule=f"For every setting above the bound the lowest of the random starts is a simplex frame within {TOLERANCE:g}; "
     f"contradicted if any ends more than {LOSS_TOLERANCE:g} (in log) below the frame's loss. Settings below the bound "

@@ -1,15 +1,16 @@
 """Oversampled SGD has about w times less update variance than reweighted SGD at the same mean step (eq 84-88).
 
-Reweighting draws an example uniformly and multiplies a minority gradient by w (85); oversampling draws minority examples
-w times as often (87). With N_w = n_A K_A + n_B K_B and N_s = n_A K_A + w n_B K_B the mean updates are equal when
-eta_w = eta_s N_w / N_s (the paper prints the inverse, with which they differ by (N_s/N_w)^2), and for gradients of equal
-length a
+Reweighting draws an example uniformly and multiplies a minority gradient by w (85); oversampling draws minority
+examples w times as often (87). With N_w = n_A K_A + n_B K_B and N_s = n_A K_A + w n_B K_B the mean updates are equal
+when eta_w = eta_s N_w / N_s (the paper prints the inverse, with which they differ by (N_s/N_w)^2), and for gradients
+of equal length a
 
     eta_w^2 E|v_w|^2 / (eta_s^2 E|v_s|^2) = N_w (n_A K_A + w^2 n_B K_B) / N_s^2   ~ w (K_A K_B) / K^2   at w = R
 
-Here the moments are exact sums over all examples of a softmax classifier's per-example gradients on Gaussian classes, at
-random parameters; a Monte Carlo run of both samplers checks them. w = R = n_A/n_B as in the paper's example. (The paper
-once says that the second moment of the reweighted update is "much smaller"; its formulas and its conclusion say larger.)
+Here the moments are exact sums over all examples of a softmax classifier's per-example gradients on Gaussian classes,
+at random parameters; a Monte Carlo run of both samplers checks them. w = R = n_A/n_B as in the paper's example. (The
+paper once says that the second moment of the reweighted update is "much smaller"; its formulas and its conclusion say
+larger.)
 """
 
 from collections.abc import Sequence
@@ -103,8 +104,10 @@ def judge(rows: Sequence[Row]) -> Verdict:
     grows = 0.8 <= exponent <= 1.2
     less = all(row.numbers["variance_ratio"] > 1 for row in rows)
     found = (
-        f"The variance ratio grows like w^{exponent:.2f}; it is {min(per_w):.2g} to {max(per_w):.2g} times w (the paper "
-        f"leaves out the constant, K_A K_B / K^2 for gradients of one length). The step that makes the means equal is the "
+        f"The variance ratio grows like w^{exponent:.2f}; it is {min(per_w):.2g} to {max(per_w):.2g} times w "
+        f"(the paper "
+        f"leaves out the constant, K_A K_B / K^2 for gradients of one length). The step that makes the means "
+        f"equal is the "
         f"inverse of the one the paper prints."
     )
     if not sound:
@@ -156,7 +159,8 @@ CLAIM = Claim(
     id="lp-update-variance",
     statement="At the same mean step, oversampled SGD has about w times less update variance than reweighted SGD.",
     source=Source("fang2021layerpeeled", "eq 84-88"),
-    rule="With w = R: the mean updates are equal to rounding, exact and drawn variances agree within 5 standard errors, "
+    rule="With w = R: the mean updates are equal to rounding, exact and drawn variances agree within 5 standard "
+    "errors, "
     "and over the larger half of the rates the variance ratio grows like w to a power between 0.8 and 1.2.",
     plans={
         "quick": Plan(_settings((2, 5, 10, 20, 50, 100), minority_size=5, draws=4000), seeds=range(2)),
@@ -165,7 +169,8 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="The second moment for reweighting is around w times that for oversampling when w is of the order n_A/n_B, "
+    paper_says="The second moment for reweighting is around w times that for oversampling when w is of the "
+    "order n_A/n_B, "
     "and so is the variance.",
     quick_budget_seconds=10.0,
 )
