@@ -126,13 +126,14 @@ def _descend_once(instance: Peeled, stream: np.random.Generator, loss: ColumnLos
 
 def cosines(vectors: FloatArray) -> FloatArray:
     """Cosines between rows."""
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: FloatArray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return unit @ unit.T
 
 
 def pair_cosines(vectors: FloatArray) -> FloatArray:
     """Cosines between all pairs of different rows."""
-    return cosines(vectors)[np.triu_indices(len(vectors), 1)]
+    chosen: FloatArray = cosines(vectors)[np.triu_indices(len(vectors), 1)]
+    return chosen
 
 
 def class_means(fit: PeeledFit, labels: IntArray) -> FloatArray:

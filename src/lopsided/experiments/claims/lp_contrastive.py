@@ -84,7 +84,10 @@ def judge(rows: Sequence[Row]) -> Verdict:
         return Verdict(
             Outcome.CONTRADICTED, f"Descent found a loss {-lowest:.2g} (relative) below the frame's.", numbers
         )
-    found = f"{frames} of {len(rows)} runs ended at the simplex frame; largest deviation {worst:.1g}; none went below its loss."
+    found = (
+        f"{frames} of {len(rows)} runs ended at the simplex frame; largest deviation {worst:.1g}; "
+        f"none went below its loss."
+    )
     return Verdict(Outcome.HOLDS if frames == len(rows) else Outcome.FAILS, found, numbers)
 
 

@@ -9,6 +9,7 @@ second reading, after removing their mean, which softmax cannot see.
 
 import os
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -74,7 +75,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     series = []
     for row in rows:
         edges = row.numbers["edges"]
-        middles = [(low + high) / 2 for low, high in zip(edges, edges[1:], strict=False)]
+        middles = [(low + high) / 2 for low, high in pairwise(edges)]
         series.append(Line(middles, row.numbers["histogram"], f"rows {row.settings['reading']}"))
     marks = [Mark(rows[0].numbers["frame_angle"], "simplex frame")]
     panel = Panel("Angles between the rows of the head", "angle, degrees", "pairs", series, marks)

@@ -124,7 +124,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     drawn = [row.numbers["ratio_seen"] for row in ordered]
     errors = [2 * row.numbers["ratio_seen_error"] for row in ordered]
     axis = sorted(set(w))
-    series = [
+    series: list[Points | Line] = [
         Points(w, [row.numbers["variance_ratio"] for row in ordered], "exact"),
         Points(
             w,
