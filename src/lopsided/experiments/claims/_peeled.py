@@ -17,6 +17,8 @@ from lopsided.core.validation import FloatArray, IntArray
 # A loss of the logits: (logits K x M, labels M) -> (loss of every column, gradient with respect to the logits).
 ColumnLoss = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
 
+VANISHED = 1e-4  # of the longest classifier: descent leaves about 1e-8 where the minimiser has exactly zero
+
 
 @dataclass(frozen=True)
 class Peeled:
@@ -125,8 +127,9 @@ def _descend_once(instance: Peeled, stream: np.random.Generator, loss: ColumnLos
 
 
 def cosines(vectors: FloatArray) -> FloatArray:
-    """Cosines between rows."""
-    unit: FloatArray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    """Cosines between rows; nan where a row is zero."""
+    with np.errstate(invalid="ignore"):
+        unit: FloatArray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return unit @ unit.T
 
 
@@ -134,6 +137,14 @@ def pair_cosines(vectors: FloatArray) -> FloatArray:
     """Cosines between all pairs of different rows."""
     chosen: FloatArray = cosines(vectors)[np.triu_indices(len(vectors), 1)]
     return chosen
+
+
+def mean_cosine(fit: PeeledFit, chosen: slice) -> float | None:
+    """Average cosine between the chosen classifiers; None where they have vanished and there is no angle."""
+    lengths = np.linalg.norm(fit.classifiers, axis=1)
+    if lengths[chosen].max() < VANISHED * lengths.max():
+        return None
+    return float(pair_cosines(fit.classifiers[chosen]).mean())
 
 
 def class_means(fit: PeeledFit, labels: IntArray) -> FloatArray:
@@ -144,5 +155,7 @@ def class_means(fit: PeeledFit, labels: IntArray) -> FloatArray:
 def frame_error(vectors: FloatArray) -> float:
     """Largest deviation of the rows from a simplex equiangular tight frame: angles and lengths, relative."""
     lengths = np.linalg.norm(vectors, axis=1)
-    angle = np.abs(pair_cosines(vectors) + 1.0 / (len(vectors) - 1)).max()
-    return float(max(angle, np.abs(lengths / lengths.mean() - 1.0).max()))
+    uneven = float(np.abs(lengths / lengths.mean() - 1.0).max())
+    if lengths.min() == 0.0:
+        return uneven  # at least 1: a vector is missing
+    return max(uneven, float(np.abs(pair_cosines(vectors) + 1.0 / (len(vectors) - 1)).max()))
