@@ -7,6 +7,7 @@ that.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -66,7 +67,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
         thresholds[_name(key)] = threshold
         shown = [row for row in curve if row.numbers["cosine"] is not None]
         cosines = [row.numbers["cosine"] for row in shown]
-        rises = all(later >= earlier - AGREE for earlier, later in zip(cosines, cosines[1:], strict=False))
+        rises = all(later >= earlier - AGREE for earlier, later in pairwise(cosines))
         reversed_curves += cosines[-1] < cosines[0] - AGREE
         reached = [
             (row.numbers["cosine"] >= 1 - COLLAPSED) == (row.settings["ratio"] >= threshold)
@@ -90,9 +91,9 @@ def judge(rows: Sequence[Row]) -> Verdict:
         return Verdict(Outcome.CONTRADICTED, f"{reversed_curves} curves fall with R.", numbers)
     words = "; ".join(f"{name}: R0 = {value:.6g}" for name, value in thresholds.items())
     vanishing = [_name(key) for key, curve in curves.items() if any(row.numbers["vanished"] for row in curve)]
-    found = f"{good} of {len(curves)} curves rise and reach 1 at a finite R0, where the closed form says ({words})." + (
-        f" At larger R the minority classifiers vanish and have no angle for {', '.join(vanishing)}." * bool(vanishing)
-    )
+    found = f"{good} of {len(curves)} curves rise and reach 1 at a finite R0, where the closed form says ({words})."
+    if vanishing:
+        found += f" At larger R the minority classifiers vanish and have no angle for {', '.join(vanishing)}."
     if good == len(curves):
         return Verdict(Outcome.HOLDS, found, numbers)
     return Verdict(Outcome.PARTLY if good else Outcome.FAILS, found, numbers)

@@ -95,7 +95,7 @@ def plot(rows: Sequence[Row]) -> Figure:
             key=lambda row: row.settings["rate"],
         )
         rates = [row.settings["rate"] for row in chosen]
-        series = [
+        series: list[Line | Points] = [
             Line(rates, [row.numbers["theory_cosine"] for row in chosen], "theory with w n_B"),
             Points(rates, [row.numbers["oversampled_cosine"] for row in chosen], "oversampled w times"),
             Line(rates, [row.numbers["control_cosine"] for row in chosen], "not oversampled", dashed=True),

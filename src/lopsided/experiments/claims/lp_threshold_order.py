@@ -6,6 +6,7 @@ as in the figures, or K_A fixed while K grows with K_B.
 """
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -70,7 +71,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     for along in ("feature_energy", "weight_energy", "minority_classes"):
         up = down = 0
         for points in _lines(rows, along).values():
-            for (_, before), (_, after) in zip(points, points[1:], strict=False):
+            for (_, before), (_, after) in pairwise(points):
                 up += after > before
                 down += after < before
         numbers[along] = {"steps_up": up, "steps_down": down}

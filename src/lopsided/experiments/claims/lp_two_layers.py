@@ -159,13 +159,13 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 def _settings(energies: Sequence[float], classes: Sequence[int], ratios: Sequence[float]) -> list[dict[str, Any]]:
     fixed = {"starts": 6}
-    balanced = [
+    balanced: list[dict[str, Any]] = [
         {"reading": reading, "classes": k, "ratio": 1.0, "weight_energy": e, "feature_energy": e, "curve": False}
         for reading in ("linear", "relu")
         for k in classes
         for e in energies
     ]
-    curve = [
+    curve: list[dict[str, Any]] = [
         {"reading": reading, "classes": 4, "ratio": r, "weight_energy": 3.0, "feature_energy": 3.0, "curve": True}
         for reading in ("linear", "relu")
         for r in ratios
