@@ -6,8 +6,9 @@ plotly.js is written once into the site and linked by a relative address, so pag
 import gzip
 import json
 import os
+import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,7 @@ def _claim_page(record: Reproduced, run: Run, neighbours: dict[str, str | None])
         paper_says=claim.paper_says if claim is not None else "",
         readings=dict(claim.readings) if claim is not None else {},
         used_readings=sorted({str(row.settings["reading"]) for row in rows if "reading" in row.settings}),
-        numbers=[(name, _value(value)) for name, value in record.numbers.items()],
+        numbers=list(_named(record.numbers)),
         spread=_spread(rows),
         figure=figure,
         drawing_problem=drawing_problem,
@@ -129,9 +130,10 @@ def _spread(rows: Sequence[Row]) -> dict[str, Any] | None:
         return None
     table = spread_table(rows)
     return {
-        "columns": table.columns,
-        "names": table.names,
-        "shared": [(key, _value(value)) for key, value in table.shared.items()],
+        "columns": [in_words(column) for column in table.columns],
+        "names": [in_words(name) for name in table.names],
+        "shared": [(in_words(key), _value(value)) for key, value in table.shared.items()],
+        "repeated": any(spread is not None and spread.count > 1 for _, spreads in table.rows for spread in spreads),
         "rows": [
             ([_value(value) for value in setting], [_spread_cell(spread) for spread in spreads])
             for setting, spreads in table.rows[:_MOST_LINES]
@@ -150,6 +152,21 @@ def _spread_cell(spread: Spread | None) -> dict[str, str]:
     }
 
 
+def in_words(name: str) -> str:
+    """`loss_difference` as `loss difference`; symbols such as E_H stay."""
+    return re.sub(r"(?<=[a-z])_(?=[a-z])", " ", name)
+
+
+def _named(numbers: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Names in words; a number inside another reads as `thresholds: (5,5)`."""
+    for name, value in numbers.items():
+        words = prefix + in_words(str(name))
+        if isinstance(value, dict) and value:
+            yield from _named(value, f"{words}: ")
+        else:
+            yield words, _value(value)
+
+
 def _value(value: Any) -> str:
     if value is None:
         return "–"
@@ -157,6 +174,8 @@ def _value(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.5g}"
+    if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
+        return "; ".join(value) or "none"
     if isinstance(value, (list, dict)):
         text = json.dumps(_short(value), ensure_ascii=False)
         return text if len(text) <= 400 else text[:400] + " …"

@@ -104,15 +104,18 @@ def plot(rows: Sequence[Row]) -> Figure:
     curves = _curves(rows)
     panels = []
     for energy in sorted({key[2] for key in curves}):
-        series: list[Line | Points] = []
-        marks = []
-        for (k_a, k_b, own), curve in curves.items():
-            if own != energy:
-                continue
-            ratios = [row.settings["ratio"] for row in curve]
-            series.append(Points(ratios, [row.numbers["cosine"] for row in curve], f"({k_a},{k_b}) descent"))
-            series.append(Line(ratios, [row.numbers["theory_cosine"] for row in curve], f"({k_a},{k_b}) theory"))
-            marks.append(Mark(curve[0].numbers["collapse_ratio"], f"R0 ({k_a},{k_b})"))
+        chosen = {key: curve for key, curve in curves.items() if key[2] == energy}
+        series: list[Line | Points] = [
+            Line(
+                [row.settings["ratio"] for row in curve], [row.numbers["theory_cosine"] for row in curve], f"({a},{b})"
+            )
+            for (a, b, _), curve in chosen.items()
+        ]
+        dots = [row for curve in chosen.values() for row in curve]
+        series.append(
+            Points([row.settings["ratio"] for row in dots], [row.numbers["cosine"] for row in dots], "descent on (7)")
+        )
+        marks = [Mark(curve[0].numbers["collapse_ratio"], f"R0 ({a},{b})") for (a, b, _), curve in chosen.items()]
         title = f"Feature energy {energy:g}, weight energy 1"
         panels.append(Panel(title, "imbalance ratio R", "average minority cosine", series, marks, x_log=True))
     caption = "Dots: descent on program (7). Lines: theory; they end where the minority classifiers vanish."

@@ -124,6 +124,8 @@ def plot(rows: Sequence[Row]) -> Figure:
     drawn = [row.numbers["ratio_seen"] for row in ordered]
     errors = [2 * row.numbers["ratio_seen_error"] for row in ordered]
     axis = sorted(set(w))
+    k_a, k_b = rows[0].settings["majority_classes"], rows[0].settings["minority_classes"]
+    share = k_a * k_b / (k_a + k_b) ** 2
     series: list[Points | Line] = [
         Points(w, [row.numbers["variance_ratio"] for row in ordered], "exact"),
         Points(
@@ -134,6 +136,7 @@ def plot(rows: Sequence[Row]) -> Figure:
             high=[value + error for value, error in zip(drawn, errors, strict=True)],
         ),
         Line(axis, axis, "w", dashed=True),
+        Line(axis, [share * rate for rate in axis], "w K_A K_B / K²", dashed=True),
     ]
     panel = Panel(
         "Reweighted over oversampled", "rate w = R", "ratio of update variances", series, x_log=True, y_log=True

@@ -8,8 +8,10 @@ function drawPlots() {
       const axis = { gridcolor: line, zerolinecolor: line, linecolor: line };
       const layout = { ...plot.layout, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
         font: { color: ink, family: "system-ui, sans-serif" },
+        modebar: { bgcolor: "rgba(0,0,0,0)", color: line, activecolor: ink },
         xaxis: { ...plot.layout.xaxis, ...axis }, yaxis: { ...plot.layout.yaxis, ...axis } };
-      Plotly.react(place, plot.data, layout, { responsive: true, displaylogo: false });
+      Plotly.react(place, plot.data, layout, { responsive: true, displaylogo: false,
+        displayModeBar: matchMedia("(hover: hover)").matches ? "hover" : false });
     });
   };
   draw();
