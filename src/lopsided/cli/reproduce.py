@@ -1,5 +1,6 @@
 """`lopsided reproduce`: rerun a paper's claims and print the verdicts."""
 
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -41,6 +42,7 @@ def command(
 
     if out is not None and out.exists() and not out.is_dir():
         raise InputError("a folder for the site", f"the file {out}", "name another with --out")
+    signal.signal(signal.SIGTERM, _stop)  # batch systems end jobs so: as with Ctrl-C, what was finished is kept
     with progress_bar("claims") as progress:
         run = reproduce(
             ids or [],
@@ -65,6 +67,10 @@ def command(
         _print(run, index)
     if run.broken:
         raise typer.Exit(1)
+
+
+def _stop(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _cluster(address: str | None, ca: str | None, cert: str | None, key: str | None) -> "Cluster | None":

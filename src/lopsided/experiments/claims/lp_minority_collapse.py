@@ -153,7 +153,7 @@ CLAIM = Claim(
             )
         ),
         "paper": Plan(
-            _settings((1.0, 5.0, 10.0), tuple(float(round(10 ** (step / 8), 3)) for step in range(33))), seeds=range(3)
+            _settings((3.0, 5.0, 10.0), tuple(float(round(10 ** (step / 8), 3)) for step in range(33))), seeds=range(3)
         ),
     },
     measure=measure,
