@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-_INTERRUPTED = 130
+INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -24,7 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click_exception as error:
         return _complain(str(error.format_message()))  # type: ignore[attr-defined]
     except (typer.Abort, KeyboardInterrupt):
-        result = _INTERRUPTED
+        result = INTERRUPTED
     except LopsidedError as error:
         return _complain(str(error))
     except BrokenPipeError:
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     except MemoryError:
         return _complain("Expected the problem to fit into memory, but it does not; use fewer classes or examples.")
-    if result == _INTERRUPTED:  # Typer turns Ctrl-C into this exit code
+    if result == INTERRUPTED:  # Typer turns Ctrl-C into this return value
         print("lopsided: interrupted; what was finished is kept.", file=sys.stderr)
     return result if isinstance(result, int) else 0
 
