@@ -47,12 +47,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.fixture
-def measured(entry: Registered, store: Store) -> tuple[Claim, list[Task], list[Result]]:
+def measured(entry: Registered, store: Store, request: pytest.FixtureRequest) -> tuple[Claim, list[Task], list[Result]]:
     """Every task of the quick scale with its result."""
     assert entry.claim is not None, entry.problem
     assert entry.home is not None
-    absent = why_absent(entry.claim.needs)
-    assert absent is None, absent  # the tests are given the data sets; see conftest.py
+    if entry.claim.needs:
+        request.getfixturevalue("data_folder")  # skips, or fails in CI, where there are no data sets
+        assert why_absent(entry.claim.needs) is None
     tasks, results = expand(entry.claim, entry.home, "quick"), []
     with one_thread():
         for task in tasks:
