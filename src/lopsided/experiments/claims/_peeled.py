@@ -8,6 +8,7 @@ loss, which stays well scaled when the loss is tiny, is minimised by L-BFGS with
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -159,3 +160,19 @@ def frame_error(vectors: FloatArray) -> float:
     if lengths.min() == 0.0:
         return uneven  # at least 1: a vector is missing
     return max(uneven, float(np.abs(pair_cosines(vectors) + 1.0 / (len(vectors) - 1)).max()))
+
+
+def ratio_settings(energies: Sequence[float], ratios: Sequence[float]) -> list[dict[str, Any]]:
+    """The paper's three splits of ten classes, each at every feature energy and imbalance ratio."""
+    return [
+        {
+            "majority_classes": k_a,
+            "minority_classes": k_b,
+            "feature_energy": energy,
+            "weight_energy": 1.0,
+            "ratio": ratio,
+        }
+        for k_a, k_b in ((3, 7), (5, 5), (7, 3))
+        for energy in energies
+        for ratio in ratios
+    ]

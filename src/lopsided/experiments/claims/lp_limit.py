@@ -6,14 +6,13 @@ exactly zero from the finite R0 of `lp-minority-collapse` on, which answers the 
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from lopsided.core.figure import Figure, Line, Mark, Panel
 from lopsided.core.seeds import generator
 from lopsided.experiments.claim import Claim, Numbers, Outcome, Plan, Row, Settings, Source, Verdict
-from lopsided.experiments.claims._peeled import descend, problem
+from lopsided.experiments.claims._peeled import descend, problem, ratio_settings
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_two_sizes
 
@@ -94,21 +93,6 @@ def plot(rows: Sequence[Row]) -> Figure:
     return Figure("Minority classifiers become one", [panel])
 
 
-def _settings(energies: Sequence[float], ratios: Sequence[float]) -> list[dict[str, Any]]:
-    return [
-        {
-            "majority_classes": k_a,
-            "minority_classes": k_b,
-            "feature_energy": energy,
-            "weight_energy": 1.0,
-            "ratio": ratio,
-        }
-        for k_a, k_b in ((3, 7), (5, 5), (7, 3))
-        for energy in energies
-        for ratio in ratios
-    ]
-
-
 CLAIM = Claim(
     id="lp-limit",
     statement="As R tends to infinity the difference of any two minority classifiers tends to zero.",
@@ -117,9 +101,9 @@ CLAIM = Claim(
     f"sqrt(E_W), never "
     f"rises by more than {NOISE:g} with R, agrees with theory, and is at most {ZERO:g} at the largest R.",
     plans={
-        "quick": Plan(_settings((1.0, 5.0), (1.0, 3.0, 10.0, 30.0, 100.0, 1000.0, 10_000.0))),
+        "quick": Plan(ratio_settings((1.0, 5.0), (1.0, 3.0, 10.0, 30.0, 100.0, 1000.0, 10_000.0))),
         "paper": Plan(
-            _settings((1.0, 5.0, 10.0), tuple(10.0**power for power in (0, 0.5, 1, 1.5, 2, 3, 4, 5, 6))), range(3)
+            ratio_settings((1.0, 5.0, 10.0), tuple(10.0**power for power in (0, 0.5, 1, 1.5, 2, 3, 4, 5, 6))), range(3)
         ),
     },
     measure=measure,

@@ -8,14 +8,13 @@ that.
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 
 from lopsided.core.figure import Figure, Line, Mark, Panel, Points
 from lopsided.core.seeds import generator
 from lopsided.experiments.claim import Claim, Numbers, Outcome, Plan, Row, Settings, Source, Verdict
-from lopsided.experiments.claims._peeled import descend, mean_cosine, pair_cosines, problem
+from lopsided.experiments.claims._peeled import descend, mean_cosine, pair_cosines, problem, ratio_settings
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_two_sizes
 from lopsided.theory.layer_peeled.thresholds import collapse_ratio, vanishing_ratio
@@ -122,21 +121,6 @@ def plot(rows: Sequence[Row]) -> Figure:
     return Figure("Minority collapse at a finite imbalance", panels, caption)
 
 
-def _settings(energies: Sequence[float], ratios: Sequence[float]) -> list[dict[str, Any]]:
-    return [
-        {
-            "majority_classes": k_a,
-            "minority_classes": k_b,
-            "feature_energy": energy,
-            "weight_energy": 1.0,
-            "ratio": ratio,
-        }
-        for k_a, k_b in ((3, 7), (5, 5), (7, 3))
-        for energy in energies
-        for ratio in ratios
-    ]
-
-
 CLAIM = Claim(
     id="lp-minority-collapse",
     statement="The average minority cosine grows with the imbalance ratio R and reaches 1 at a finite R0, for "
@@ -148,12 +132,13 @@ CLAIM = Claim(
     f"beyond R1.",
     plans={
         "quick": Plan(
-            _settings(
+            ratio_settings(
                 (5.0, 10.0), (1.0, 2.0, 3.0, 4.2, 6.0, 10.0, 13.0, 25.0, 50.0, 90.0, 200.0, 300.0, 2000.0, 7000.0)
             )
         ),
         "paper": Plan(
-            _settings((3.0, 5.0, 10.0), tuple(float(round(10 ** (step / 8), 3)) for step in range(33))), seeds=range(3)
+            ratio_settings((3.0, 5.0, 10.0), tuple(float(round(10 ** (step / 8), 3)) for step in range(33))),
+            seeds=range(3),
         ),
     },
     measure=measure,
