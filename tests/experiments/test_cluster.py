@@ -17,6 +17,7 @@ from tests.experiments.conftest import measured, stored
 import lopsided
 from lopsided.core.errors import InputError
 from lopsided.experiments.cluster import Cluster
+from lopsided.experiments.reproduce import reproduce
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
@@ -40,6 +41,7 @@ def _wait_for_port(port: int) -> None:
 
 @contextmanager
 def _cluster(folder: Path, protocol: str, options: list[str]) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]]]:
+    """A scheduler and two workers: its address, and the processes with the scheduler first."""
     port = _free_port()
     address = f"{protocol}://127.0.0.1:{port}"
     dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
@@ -54,7 +56,7 @@ def _cluster(folder: Path, protocol: str, options: list[str]) -> Iterator[tuple[
         for _ in range(2):
             command = [*workers, address, "--nthreads", "1", "--no-nanny", "--local-directory", str(folder), *where]
             processes.append(subprocess.Popen(command, **silent))  # type: ignore[call-overload]
-        yield address, processes[1:]
+        yield address, processes
     finally:
         for process in processes:
             process.kill()
@@ -62,7 +64,7 @@ def _cluster(folder: Path, protocol: str, options: list[str]) -> Iterator[tuple[
 
 
 def test_a_killed_worker_costs_nothing_but_time(laboratory: Path, start: Start) -> None:
-    with _cluster(laboratory, "tcp", []) as (address, workers):
+    with _cluster(laboratory, "tcp", []) as (address, (_, *workers)):
         run = start("reproduce", "toy-sum", "--scale", "paper", "--cluster", address, "--json")
         end = time.monotonic() + 60
         while len({line.split()[2] for line in measured(laboratory)}) < 2:
@@ -75,6 +77,22 @@ def test_a_killed_worker_costs_nothing_but_time(laboratory: Path, start: Start) 
     assert (record["verdict"], record["tasks"]) == ("holds", 24)
     assert len(stored(laboratory)) == 24
     assert {line.split()[2] for line in measured(laboratory)} == {str(worker.pid) for worker in workers}
+
+
+def test_a_lost_scheduler_is_one_sentence_and_the_run_resumes(laboratory: Path, start: Start) -> None:
+    with _cluster(laboratory, "tcp", []) as (address, (scheduler, *_)):
+        run = start("reproduce", "toy-sum", "--scale", "paper", "--cluster", address)
+        end = time.monotonic() + 60
+        while len(stored(laboratory)) < 3:
+            assert time.monotonic() < end, "nothing was finished within a minute"
+            time.sleep(0.02)
+        scheduler.kill()
+        _, complaint = run.communicate(timeout=90)
+    assert run.returncode == 2
+    assert complaint.startswith("lopsided: Expected the Dask scheduler to stay, but the connection was lost")
+    assert complaint.count("\n") == 1
+    done = len(stored(laboratory))
+    assert reproduce(["toy-sum"], scale="paper", jobs=1).claims[0].reused == done >= 3
 
 
 def test_certificates_are_passed_through(laboratory: Path, start: Start) -> None:

@@ -3,7 +3,9 @@
 Dask gives the tasks of a lost worker to the others; a task that has lost several workers is given up as a failure.
 """
 
-from collections.abc import Sequence
+import contextlib
+import logging
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -47,17 +49,33 @@ def run_on_cluster(
 ) -> Failures:
     """Run `tasks` on the cluster and keep their results in `store`; returns what failed."""
     failures: Failures = {}
-    with _connect(cluster) as client:
+    with _quiet(), _connect(cluster) as client:
         _run(client, list(tasks), store, WorkerSetup(store=None, data=data), failures, progress)
     return failures
 
 
-def _connect(cluster: Cluster) -> Any:
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask logs tracebacks when a connection is lost; here that becomes one sentence."""
     try:
-        from distributed import Client
-        from distributed.security import Security
+        import distributed  # noqa: F401 - sets up its loggers when it is first imported
     except ImportError:
         raise MissingPackage("distributed", "--cluster", "cluster") from None
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.utils")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+
+
+def _connect(cluster: Cluster) -> Any:
+    from distributed import Client
+    from distributed.security import Security
+
     security = Security()
     if cluster.encrypted:
         security = Security(
