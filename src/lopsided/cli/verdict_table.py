@@ -13,9 +13,12 @@ COLOURS = {
 
 
 def print_verdicts(
-    rows: Sequence[tuple[str, ...]], columns: Sequence[str] = ("claim", "verdict", "what was found")
+    rows: Sequence[tuple[str, ...]],
+    columns: Sequence[str] = ("claim", "verdict", "what was found"),
+    *,
+    one_line: bool = False,
 ) -> None:
-    """A table whose second column is a verdict and whose last takes the space that is left."""
+    """A table whose second column is a verdict and whose last takes the space that is left (`one_line`: cut there)."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -23,7 +26,8 @@ def print_verdicts(
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for position, column in enumerate(columns):
-        table.add_column(column, no_wrap=position < len(columns) - 1, overflow="fold")
+        last = position == len(columns) - 1
+        table.add_column(column, no_wrap=one_line or not last, overflow="ellipsis" if last and one_line else "fold")
     for claim, verdict, *others in rows:
         table.add_row(Text(claim), Text(verdict, style=COLOURS.get(verdict, "")), *[Text(cell) for cell in others])
     Console(highlight=False).print(table)
