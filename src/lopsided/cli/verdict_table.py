@@ -1,6 +1,7 @@
 """Verdicts in the terminal: one line each, coloured."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 COLOURS = {
     "holds": "green",
@@ -27,7 +28,9 @@ def print_verdicts(
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for position, column in enumerate(columns):
         last = position == len(columns) - 1
-        table.add_column(column, no_wrap=one_line or not last, overflow="ellipsis" if last and one_line else "fold")
+        widest = 0 if last else max(len(cells[position]) for cells in [columns, *rows])
+        overflow: Literal["ellipsis", "fold"] = "ellipsis" if last and one_line else "fold"
+        table.add_column(column, no_wrap=one_line or not last, overflow=overflow, min_width=widest)
     for claim, verdict, *others in rows:
         table.add_row(Text(claim), Text(verdict, style=COLOURS.get(verdict, "")), *[Text(cell) for cell in others])
     Console(highlight=False).print(table)
