@@ -1,7 +1,6 @@
 """Verdicts in the terminal: one line each, coloured."""
 
 from collections.abc import Sequence
-from typing import Literal
 
 COLOURS = {
     "holds": "green",
@@ -11,6 +10,7 @@ COLOURS = {
     "not run": "bright_black",
     "broken": "bold red",
 }
+_GAP = 2  # columns between two cells
 
 
 def print_verdicts(
@@ -25,12 +25,16 @@ def print_verdicts(
     from rich.table import Table
     from rich.text import Text
 
+    console = Console(highlight=False)
+    fixed = len(columns) - 1
+    widths = [max(len(cells[position]) for cells in [columns, *rows]) for position in range(fixed)]
+    left = max(console.width - sum(widths) - (_GAP + 1) * fixed - 2, 20)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for position, column in enumerate(columns):
-        last = position == len(columns) - 1
-        widest = 0 if last else max(len(cells[position]) for cells in [columns, *rows])
-        overflow: Literal["ellipsis", "fold"] = "ellipsis" if last and one_line else "fold"
-        table.add_column(column, no_wrap=one_line or not last, overflow=overflow, min_width=widest)
+    for column, width in zip(columns[:fixed], widths, strict=True):
+        table.add_column(column, width=width)
+    table.add_column(columns[fixed], overflow="fold")
     for claim, verdict, *others in rows:
-        table.add_row(Text(claim), Text(verdict, style=COLOURS.get(verdict, "")), *[Text(cell) for cell in others])
-    Console(highlight=False).print(table)
+        words = others[-1] if not one_line or len(others[-1]) <= left else others[-1][: left - 1] + "…"
+        cells = [Text(claim), Text(verdict, style=COLOURS.get(verdict, "")), *[Text(cell) for cell in others[:-1]]]
+        table.add_row(*cells, Text(words))
+    console.print(table)
