@@ -40,6 +40,6 @@ def command(
             )
             for line in lines
         ],
-        ("claim", "verdict", "date", "scale", "what was found, or is claimed"),
+        ("claim", "verdict", "date", "scale", "found, or claimed"),
         one_line=True,
     )

@@ -28,7 +28,7 @@ def print_verdicts(
     console = Console(highlight=False)
     fixed = len(columns) - 1
     widths = [max(len(cells[position]) for cells in [columns, *rows]) for position in range(fixed)]
-    left = max(console.width - sum(widths) - (_GAP + 1) * fixed - 2, 20)
+    left = max(console.width - sum(widths) - (_GAP + 1) * fixed - 2, 12)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for column, width in zip(columns[:fixed], widths, strict=True):
         table.add_column(column, width=width)
