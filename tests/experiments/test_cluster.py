@@ -12,12 +12,12 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import measured, stored
 
 import lopsided
 from lopsided.core.errors import InputError
 from lopsided.experiments.cluster import Cluster
 from lopsided.experiments.reproduce import reproduce
+from tests.experiments.conftest import measured, stored
 
 Start = Callable[..., "subprocess.Popen[str]"]
 

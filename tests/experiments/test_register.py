@@ -3,11 +3,11 @@
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import TOYS
 
 from lopsided.core.errors import InputError
 from lopsided.experiments.catalogue import PAPERS, catalogue
 from lopsided.experiments.register import register, select
+from tests.experiments.conftest import TOYS
 
 
 def test_the_catalogue_is_whole() -> None:

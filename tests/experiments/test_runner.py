@@ -11,11 +11,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import measured, stored
 
 from lopsided.core.errors import InputError
 from lopsided.experiments.reproduce import reproduce
 from lopsided.experiments.store import Store
+from tests.experiments.conftest import measured, stored
 
 Start = Callable[..., "subprocess.Popen[str]"]
 

@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import pytest
-from tests.experiments.conftest import TOYS, measured, stored
 
 from lopsided.core.errors import InputError
 from lopsided.core.files import WriteError
@@ -13,6 +12,7 @@ from lopsided.experiments.reproduce import reproduce
 from lopsided.experiments.store import Result, Store
 from lopsided.experiments.tasks import Task
 from lopsided.experiments.work import attempt
+from tests.experiments.conftest import TOYS, measured, stored
 
 TASK = Task("toy-sum", str(TOYS / "toy_sum.py"), 1, '{"x":4}', 3)
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.experiments.conftest import TOYS
 
 from lopsided.core.errors import LopsidedError
 from lopsided.experiments.claim import Plan
 from lopsided.experiments.register import load_claim
 from lopsided.experiments.tasks import canonical, expand, task_key
+from tests.experiments.conftest import TOYS
 
 HOME = str(TOYS / "toy_sum.py")
 PLAIN = st.one_of(

@@ -9,7 +9,9 @@ import pytest
 
 from lopsided.cli.main import main
 from lopsided.core.errors import LopsidedError
+from lopsided.core.figure import Figure, Heatmap, Panel
 from lopsided.experiments.reproduce import reproduce
+from lopsided.report.plotly import figure_json
 from lopsided.report.site import write_site
 
 TOYS = Path(__file__).parents[1] / "experiments" / "toys"
@@ -82,3 +84,11 @@ def test_a_plot_that_breaks_leaves_the_page(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "file").write_text("")
     with pytest.raises(LopsidedError, match="choose another"):
         write_site(run, tmp_path / "file" / "site")
+
+
+def test_words_in_drawings_are_plain_and_cells_are_names() -> None:
+    heat = Heatmap([1, 30], [0.5, 2], [[1.0, 2.0], [3.0, 4.0]], "accuracy")
+    (drawn,) = figure_json(Figure("f", [Panel("a <b>title</b>", "x < 1", "y", [heat])]))
+    assert drawn["layout"]["title"]["text"] == "a &lt;b&gt;title&lt;/b&gt;"
+    assert drawn["layout"]["xaxis"]["title"]["text"] == "x &lt; 1"
+    assert drawn["layout"]["xaxis"]["type"] == drawn["layout"]["yaxis"]["type"] == "category"

@@ -25,16 +25,17 @@ def panel_json(panel: Panel) -> dict[str, Any]:
                         "type": "bar",
                         "x": series.x,
                         "y": series.heights,
-                        "name": series.label,
+                        "name": _plain(series.label),
                         "marker": {"color": colour},
                     }
                 )
             case Heatmap():
                 data.append(_heatmap(series))
+    cells = any(isinstance(series, Heatmap) for series in panel.series)
     layout = {
-        "title": {"text": panel.title, "font": {"size": 15}},
-        "xaxis": _axis(panel.x_label, panel.x_log, panel.x_range),
-        "yaxis": _axis(panel.y_label, panel.y_log, panel.y_range),
+        "title": {"text": _plain(panel.title), "font": {"size": 15}},
+        "xaxis": _axis(panel.x_label, panel.x_log, panel.x_range, cells=cells),
+        "yaxis": _axis(panel.y_label, panel.y_log, panel.y_range, cells=cells),
         "margin": {"l": 64, "r": 24, "t": 48, "b": 56},
         "legend": {"orientation": "h", "y": -0.3, "yanchor": "top"},
         "shapes": [_shape(mark.axis, mark.at) for mark in panel.marks],
@@ -51,8 +52,15 @@ def figure_json(figure: Figure) -> list[dict[str, Any]]:
     return [panel_json(panel) for panel in figure.panels]
 
 
-def _axis(label: str, log: bool, limits: tuple[float, float] | None) -> dict[str, Any]:
-    axis: dict[str, Any] = {"title": {"text": label}, "type": "log" if log else "-", "automargin": True}
+def _plain(words: str) -> str:
+    """plotly.js reads a few tags in its texts; ours are plain words."""
+    return html.escape(words, quote=False)
+
+
+def _axis(label: str, log: bool, limits: tuple[float, float] | None, *, cells: bool) -> dict[str, Any]:
+    """`cells`: the names of a heatmap's rows and columns, even if they look like numbers."""
+    kind = "log" if log else "category" if cells else "-"
+    axis: dict[str, Any] = {"title": {"text": _plain(label), "standoff": 8}, "type": kind, "automargin": True}
     if log:
         axis["dtick"] = 1
     if limits:
@@ -75,7 +83,7 @@ def _line(series: Line, colour: str) -> list[dict[str, Any]]:
             "mode": "lines+markers" if series.markers else "lines",
             "x": series.x,
             "y": series.y,
-            "name": series.label,
+            "name": _plain(series.label),
             "line": {"color": colour, "width": 2, "dash": "dash" if series.dashed else "solid"},
         }
     )
@@ -93,7 +101,7 @@ def _points(series: Points, colour: str) -> dict[str, Any]:
         "mode": "markers",
         "x": series.x,
         "y": series.y,
-        "name": series.label,
+        "name": _plain(series.label),
         "marker": marker,
     }
     if series.names is not None:
@@ -139,7 +147,7 @@ def _shape(axis: str, at: float) -> dict[str, Any]:
 def _annotation(axis: str, at: float, text: str, panel: Panel) -> dict[str, Any]:
     log = panel.x_log if axis == "x" else panel.y_log
     place = math.log10(at) if log else at  # plotly.js places annotations, unlike shapes, in logarithms
-    words = {"text": html.escape(text), "showarrow": False, "font": {"size": 11, "color": theme.MARK}}
+    words = {"text": _plain(text), "showarrow": False, "font": {"size": 11, "color": theme.MARK}}
     if axis == "x":
         return words | {
             "x": place,
