@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from lopsided.core.figure import Bars, Figure, Heatmap, Line, Panel, Points
+from lopsided.core.figure import Bars, Figure, Heatmap, Line, Panel, Pictures, Points
 from lopsided.core.jsonable import jsonable
 from lopsided.report import theme
+from lopsided.report.mosaic import data_address, mosaic
 
 
 def panel_json(panel: Panel) -> dict[str, Any]:
@@ -29,6 +30,8 @@ def panel_json(panel: Panel) -> dict[str, Any]:
                 )
             case Heatmap():
                 data.append(_heatmap(series))
+            case Pictures():
+                data.append({"type": "image", "source": data_address(mosaic(series)), "hoverinfo": "skip"})
     layout = {
         "title": {"text": panel.title, "font": {"size": 15}},
         "xaxis": _axis(panel.x_label, panel.x_log, panel.x_range),
@@ -40,6 +43,9 @@ def panel_json(panel: Panel) -> dict[str, Any]:
         "hovermode": "closest",
         "showlegend": len(panel.series) > 1,
     }
+    for series in panel.series:
+        if isinstance(series, Pictures):
+            layout |= _picture_axes(series, panel)
     result: dict[str, Any] = jsonable({"data": data, "layout": layout})
     return result
 
@@ -127,6 +133,14 @@ def _heatmap(series: Heatmap) -> dict[str, Any]:
         "colorscale": [[index / steps, colour] for index, colour in enumerate(theme.HEAT)],
         "colorbar": {"title": {"text": series.label, "side": "right"}},
     }
+
+
+def _picture_axes(series: Pictures, panel: Panel) -> dict[str, Any]:
+    grid = mosaic(series)
+    plain = {"showgrid": False, "zeroline": False, "ticks": "", "automargin": True}
+    across = {"title": {"text": panel.x_label}, "tickvals": grid.column_centres, "ticktext": series.column_names}
+    down = {"title": {"text": panel.y_label}, "tickvals": grid.row_centres, "ticktext": series.row_names}
+    return {"xaxis": plain | across, "yaxis": plain | down}
 
 
 def _shape(axis: str, at: float) -> dict[str, Any]:
