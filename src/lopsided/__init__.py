@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lopsided.audit.score import score
     from lopsided.core.errors import InputError, LopsidedError
 
 __version__ = "0.1.0.dev0"
@@ -15,9 +16,10 @@ __version__ = "0.1.0.dev0"
 _HOME = {
     "InputError": "lopsided.core.errors",
     "LopsidedError": "lopsided.core.errors",
+    "score": "lopsided.audit.score",
 }
 
-__all__ = ["InputError", "LopsidedError", "__version__"]
+__all__ = ["InputError", "LopsidedError", "__version__", "score"]
 
 
 def __getattr__(name: str) -> Any:
