@@ -41,7 +41,7 @@ READINGS: dict[str, Training] = {
     "full batch": Training(),
     "mini-batch": Training(batch=10),
     "scaled step": Training(scale_step_by_width=True),
-    "converged": Training(step=0.05, epochs=4000, scale_step_by_width=True, stop_at_loss=0.002),
+    "converged": Training(step=1.0, epochs=2000, scale_step_by_width=True, stop_at_loss=0.01),
 }
 
 
