@@ -88,7 +88,7 @@ def test_terms_of_the_theorem() -> None:
     np.testing.assert_allclose(terms.signal[0, 1], direct, rtol=1e-10)
     np.testing.assert_allclose(terms.weakest_signal()[0], direct, rtol=1e-10)
     np.testing.assert_allclose(terms.weakest_ratio(), [5.0, 5.0], rtol=1e-9)
-    constants = TheoremConstants(C1=direct, C2=6.0, C3=0.1, c1=0.5, c2=0.3, c3=0.4)
+    constants = TheoremConstants(C1=direct, C2=6.0, C3=0.1, C3_signal=0.1, c1=0.5, c2=0.3, c3=0.4)
     by_features, by_noise = loss_bounds(terms, constants, tail=2.0)
     np.testing.assert_allclose(by_features[0], min(1.0, np.exp(-0.5 * direct)), rtol=1e-10)
     np.testing.assert_allclose(by_noise, np.exp(-0.3 * 4 * 5.0), rtol=1e-8)
@@ -99,7 +99,7 @@ def terms_of(signal, ratio, K=3):
 
 
 def test_regions() -> None:
-    constants = TheoremConstants(C1=10, C2=5, C3=2, c1=1, c2=1, c3=0.5)
+    constants = TheoremConstants(C1=10, C2=5, C3=2, C3_signal=2, c1=1, c2=1, c3=0.5)
     cases = {(20, 1): Region.FEATURES, (1, 8): Region.NOISE, (1, 1): Region.HARMFUL, (3, 1): Region.UNDECIDED}
     for (signal, ratio), region in cases.items():
         assert regions(terms_of(signal, ratio), constants) == [region] * 3
@@ -121,6 +121,11 @@ def test_constants_are_fitted_and_can_be_refuted() -> None:
     assert max(signal for signal, loss in by_signal if loss > 0.1) == max(
         signal for signal, _ in by_signal if signal < constants.C1
     )
+    corner = [
+        c for c in cells[:30] if c.terms.ratio[0, 0] <= constants.C3 and c.terms.signal[0, 0] <= constants.C3_signal
+    ]
+    assert len(corner) >= 3
+    assert all(cell.loss[0] >= 0.4 for cell in corner)
     quality = check_constants(cells[30:], constants, benign=0.1)
     assert quality.share_kept() > 0.9
     shuffled = [Cell(cell.terms, cells[(7 * i + 3) % 30 + 30].loss, 2000) for i, cell in enumerate(cells[30:])]
@@ -137,7 +142,7 @@ def test_fit_without_support_leaves_the_region_empty() -> None:
     cells = [Cell(terms_of(1, 1), np.full(3, 0.3), 100)]
     constants = fit_constants(cells, benign=0.1, harmful=0.4)
     assert constants.C1 == constants.C2 == np.inf
-    assert constants.C3 == 0
+    assert constants.C3 == constants.C3_signal == 0
     assert check_constants(cells, constants, benign=0.1).share_kept() is None
 
 

@@ -130,3 +130,15 @@ def rise(first: Mean, last: Mean) -> tuple[float, float]:
     """(difference, difference in standard errors)."""
     difference = last.value - first.value
     return difference, difference / float(np.hypot(first.error, last.error))
+
+
+def paired_rise(rows: Sequence[Row], key: str, first: Any, last: Any, value: str) -> tuple[float, float]:
+    """The same where a seed fixes the data of both settings: the mean difference within seeds, in its own errors."""
+    ends = [{row.seed: float(row.numbers[value]) for row in rows if row.settings[key] == end} for end in (first, last)]
+    seeds = sorted(ends[0].keys() & ends[1].keys())
+    differences = np.array([ends[1][seed] - ends[0][seed] for seed in seeds])
+    tests = int(rows[0].numbers["tests"])
+    floor = mean_of(list(ends[0].values()), tests), mean_of(list(ends[1].values()), tests)
+    binomial = np.sqrt(sum(max(mean.value * (1 - mean.value), 1.0 / tests) / (tests * len(seeds)) for mean in floor))
+    spread = float(differences.std(ddof=1) / np.sqrt(len(seeds))) if len(seeds) > 1 else 0.0
+    return float(differences.mean()), float(differences.mean() / max(float(binomial), spread))

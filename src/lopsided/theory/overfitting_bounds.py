@@ -5,10 +5,12 @@
 
     2(a) min_j signal_{k,j} >= C_1:  loss on D_k <= sum_{j != k} exp(-c_1 signal_{k,j})
     2(b) min_j Gamma_{k,j} >= C_2:   loss on L-long-tailed T_k <= sum_{j != k} exp(-c_2 L^2 Gamma_{k,j})
-    3    min_j signal <= C_3 and min_j Gamma <= C_3:  loss on D_k >= c_3
+    3    min_j signal <= C_3' and min_j Gamma <= C_3:  loss on D_k >= c_3
 
-The paper calls the six constants absolute and gives no values, so here they are parameters: `fit_constants` takes them
-from one set of measured cells, `check_constants` counts on another how often they hold. Bounds are capped at 1.
+The paper writes one C_3 for both terms of 3; they have different units (Gamma is at least about 1, the signal is
+not), so two are allowed here, and the paper's form is C_3' = C_3. It calls the constants absolute and gives no
+values, so here they are parameters: `fit_constants` takes them from one set of measured cells, `check_constants`
+counts on another how often they hold. Bounds are capped at 1.
 """
 
 from collections.abc import Sequence
@@ -50,11 +52,12 @@ class Terms:
 
 @dataclass(frozen=True)
 class TheoremConstants:
-    """C_1, C_2, C_3 (where the regions begin) and c_1, c_2, c_3 (how deep the loss goes)."""
+    """C_1, C_2, C_3, C_3' (where the regions begin) and c_1, c_2, c_3 (how deep the loss goes)."""
 
     C1: float
     C2: float
     C3: float
+    C3_signal: float
     c1: float
     c2: float
     c3: float
@@ -81,7 +84,7 @@ def regions(terms: Terms, constants: TheoremConstants) -> list[Region]:
             found.append(Region.FEATURES)
         elif ratio >= constants.C2:
             found.append(Region.NOISE)
-        elif signal <= constants.C3 and ratio <= constants.C3:
+        elif signal <= constants.C3_signal and ratio <= constants.C3:
             found.append(Region.HARMFUL)
         else:
             found.append(Region.UNDECIDED)
@@ -127,7 +130,7 @@ def fit_constants(cells: Sequence[Cell], *, benign: float, harmful: float) -> Th
     C1 = _least_above(signal, loss <= benign)
     outside = signal < C1
     C2 = _least_above(ratio[outside], loss[outside] <= benign)
-    C3 = _most_below(np.maximum(signal, ratio), loss >= harmful)
+    C3, C3_signal = _harmful_corner(signal, ratio, loss >= harmful)
     c1, c2 = np.inf, np.inf
     for cell in cells:
         for k in range(cell.loss.size):
@@ -139,7 +142,7 @@ def fit_constants(cells: Sequence[Cell], *, benign: float, harmful: float) -> Th
                 c1 = min(c1, _steepest(cell.terms.signal[k, others], error))
             elif cell.terms.weakest_ratio()[k] >= C2:
                 c2 = min(c2, _steepest(cell.terms.ratio[k, others], error))
-    return TheoremConstants(C1, C2, C3, c1, c2, harmful)
+    return TheoremConstants(C1, C2, C3, C3_signal, c1, c2, harmful)
 
 
 def check_constants(cells: Sequence[Cell], constants: TheoremConstants, *, benign: float) -> FitQuality:
@@ -184,11 +187,16 @@ def _least_above(values: FloatArray, good: NDArray[np.bool_]) -> float:
     return float(above.min()) if above.size else float("inf")
 
 
-def _most_below(values: FloatArray, good: NDArray[np.bool_]) -> float:
-    """The largest value v such that every entry <= v is good; 0 where none is."""
-    bad = values[~good]
-    below = values[values < bad.min()] if bad.size else values
-    return float(below.max()) if below.size else 0.0
+def _harmful_corner(signal: FloatArray, ratio: FloatArray, good: NDArray[np.bool_]) -> tuple[float, float]:
+    """(C_3, C_3') of the corner ratio <= C_3, signal <= C_3' with the most classes, all good; zeros if none."""
+    best, corner = 0, (0.0, 0.0)
+    for limit in np.unique(ratio):
+        inside = ratio <= limit
+        bad = signal[inside & ~good]
+        reach = signal[inside & (signal < bad.min())] if bad.size else signal[inside]
+        if reach.size > best:
+            best, corner = int(reach.size), (float(limit), float(reach.max()))
+    return corner
 
 
 def _steepest(terms: FloatArray, error: float) -> float:
