@@ -29,14 +29,16 @@ def measure(settings: Settings, seed: int) -> dict[str, Any]:
         "epochs": path.epochs.tolist(),
         "loss": loss.tolist(),
         "final": float(loss[-1]),
-        "rate_kept": _rate(t, loss, 0.55, 0.5) / _rate(t, loss, 1.0, 0.95),
+        "rate_kept": _rate(t, loss, 0.55, 0.5) / max(_rate(t, loss, 1.0, 0.95), 1e-300),
         "slope": float(np.polyfit(np.log(t[last]), np.log(loss[last]), 1)[0]),
         "monotone": bool(np.all(np.diff(loss) < 0)),
     }
 
 
 def _rate(t: Any, loss: Any, start: float, end: float) -> float:
-    """-d log loss / dt while the loss falls from `start` to `end` times its first value."""
+    """-d log loss / dt while the loss falls from `start` to `end` times its first value; 0 if it never does."""
+    if loss[-1] > end * loss[0]:
+        return 0.0
     when = np.interp([-start, -end], -loss / loss[0], t)
     return float(np.log(start / end) / (when[1] - when[0]))
 
