@@ -7,6 +7,9 @@ import typer
 
 if TYPE_CHECKING:
     from lopsided.audit.score import Score
+    from lopsided.measure.noise_matrix import NoiseMatrix
+
+_MOST_COLUMNS = 12  # a wider matrix goes to the drawing and the JSON only
 
 
 def command(
@@ -125,14 +128,30 @@ def _show(result: "Score", target: Path, drawn: Path | None) -> None:
     heads = ("class", "examples", "highest", "lowest", "examples with the highest", "and lowest")
     print_table(f"Influence scores of {result.source}", heads, rows)
     if result.noise is not None:
-        noise = result.noise
-        cells = []
-        for i, name in enumerate(noise.names):
-            own = [number(float(value), 3) if i != j else "1" for j, value in enumerate(noise.ratios[i])]
-            cells.append([name, *own])
-        print_table("Noise correlation ratios Γ (row against column)", ("class", *noise.names), cells)
-        if noise.note:
-            print(noise.note + ".")
+        _show_noise(result.noise)
     print(
         f"{result.ranks.size:,} scores in {target}, {result.seconds:.1f} s" + (f"; drawn in {drawn}" if drawn else "")
     )
+
+
+def _show_noise(noise: "NoiseMatrix") -> None:
+    from lopsided.cli.console import number, print_table
+
+    weakest = noise.weakest_ratios()
+    if len(noise.names) <= _MOST_COLUMNS:
+        cells = [
+            [name, *[number(float(value), 3) if i != j else "1" for j, value in enumerate(noise.ratios[i])]]
+            for i, name in enumerate(noise.names)
+        ]
+        print_table("Noise correlation ratios Γ (row against column)", ("class", *noise.names), cells)
+    rows = []
+    for i, name in enumerate(noise.names):
+        j = int((noise.ratios[i] == weakest[i]).argmax())
+        low, high = noise.ratios_low, noise.ratios_high
+        interval = "" if low is None or high is None else f"{number(low[i, j], 3)} to {number(high[i, j], 3)}"
+        rows.append([name, number(float(noise.products[i, i])), number(float(weakest[i]), 3), interval, noise.names[j]])
+    print_table(
+        "Weakest ratio of every class", ("class", "tr(Σ²)", "Γ", f"{noise.level:.0%} interval", "against"), rows
+    )
+    if noise.note:
+        print(noise.note + ".")
