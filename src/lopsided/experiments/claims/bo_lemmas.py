@@ -98,32 +98,48 @@ def _largest_constant(run: PatchRun, settings: Settings, sigma: float) -> float:
     return report.largest
 
 
-def judge(rows: Sequence[Row]) -> Verdict:
-    """Each lemma passes if its inequality holds in every run; the verdict names those that do not."""
+def _parts(rows: Sequence[Row]) -> dict[str, bool]:
+    """Which lemmas' inequalities hold in every one of the runs."""
     numbers = [row.numbers for row in rows]
-    error = [3 * np.sqrt(RARE / int(entry["tests"])) for entry in numbers]
     tails = [float(entry["tail_over_bound"]) for entry in numbers if entry["tail_over_bound"] is not None]
-    pairs = _width_pairs(rows)
+    rare = [float(entry["rarely_active"]) <= RARE + 3 * np.sqrt(RARE / int(entry["tests"])) for entry in numbers]
     parts = {
         "3 rank": all(float(entry["rank_share"]) >= 0.9 for entry in numbers),
         "3 singular value": bool(tails) and min(tails) >= 1,
-        "4 activation": all(float(entry["rarely_active"]) <= RARE + e for entry, e in zip(numbers, error, strict=True)),
+        "4 activation": all(rare),
         "5 preference": all(float(entry["preference"]) >= PREFERENCE for entry in numbers),
-        "6 scale, without the factor m": bool(pairs) and all(1 / ALIKE <= pair <= ALIKE for pair in pairs),
         "7 balance": all(float(entry["balance"]) <= BALANCE for entry in numbers),
     }
+    pairs = _width_pairs(rows)
+    return parts | (
+        {"6 scale, without the factor m": all(1 / ALIKE <= pair <= ALIKE for pair in pairs)} if pairs else {}
+    )
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """Each lemma passes if its inequality holds in every run; the verdict names those that do not."""
+    parts, pairs = _parts(rows), _width_pairs(rows)
     passed = [name for name, good in parts.items() if good]
     outcome = Outcome.HOLDS if len(passed) == len(parts) else Outcome.PARTLY if passed else Outcome.FAILS
-    rare = max(float(entry["rarely_active"]) for entry in numbers)
+    rare = max(float(row.numbers["rarely_active"]) for row in rows)
+    balance = max(float(row.numbers["balance"]) for row in rows)
+    largest = max(float(row.numbers["largest_constant"]) for row in rows)
     found = (
-        f"Passed: {', '.join(passed) or 'none'}. Up to {rare:.1%} of fresh noise patches activate fewer than 0.1 m "
-        f"neurons; coefficients differ by up to "
-        f"{max(float(entry['balance']) for entry in numbers):.3g}; the scale of Lemma 6 changes by "
-        f"{max(pairs, default=float('nan')):.2g} when the width "
-        f"grows fourfold; the largest C of Condition 1 is "
-        f"{max(float(entry['largest_constant']) for entry in numbers):.2g}."
+        f"Passed in all runs: {', '.join(passed) or 'none'}. Up to {rare:.1%} of fresh noise patches activate fewer "
+        f"than 0.1 m "
+        f"neurons; coefficients differ by up to {balance:.3g}; Lemma 6's scale changes by up to "
+        f"{max(pairs, default=float('nan')):.2g} when "
+        f"the width grows fourfold; the largest C that Condition 1 admits is {largest:.2g}."
     )
-    return Verdict(outcome, found, {"parts": parts, "width_pairs": pairs, "rarely_active": rare})
+    # A run counts as inside Condition 1 from C = 1 on, up to the rounding of its settings.
+    inside = [row for row in rows if float(row.numbers["largest_constant"]) >= 0.99]
+    within = _parts(inside) if inside else None
+    if within is not None:
+        found += (
+            f" Inside Condition 1 with C = 1: {', '.join(name for name, good in within.items() if good) or 'none'}."
+        )
+    numbers = {"parts": parts, "parts_inside_condition_1": within, "width_pairs": pairs, "rarely_active": rare}
+    return Verdict(outcome, found, numbers)
 
 
 def _width_pairs(rows: Sequence[Row]) -> list[float]:
