@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lopsided.audit.score import score
     from lopsided.core.errors import InputError, LopsidedError
+    from lopsided.theory.collapse import CollapseForecast, collapse
 
 __version__ = "0.1.0.dev0"
 
 # public name -> module that defines it
 _HOME = {
+    "CollapseForecast": "lopsided.theory.collapse",
     "InputError": "lopsided.core.errors",
     "LopsidedError": "lopsided.core.errors",
+    "collapse": "lopsided.theory.collapse",
     "score": "lopsided.audit.score",
 }
 
-__all__ = ["InputError", "LopsidedError", "__version__", "score"]
+__all__ = ["CollapseForecast", "InputError", "LopsidedError", "__version__", "collapse", "score"]
 
 
 def __getattr__(name: str) -> Any:

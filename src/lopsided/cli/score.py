@@ -112,14 +112,15 @@ def _facts(result: "Score", target: Path, drawn: Path | None) -> dict[str, objec
 
 
 def _show(result: "Score", target: Path, drawn: Path | None) -> None:
-    from lopsided.cli.console import number, print_table
+    from lopsided.cli.console import print_table
+    from lopsided.report.collapse import short
 
     rows = [
         [
             entry.label,
             f"{entry.count:,}",
-            number(entry.highest),
-            number(entry.lowest),
+            short(entry.highest),
+            short(entry.lowest),
             ", ".join(map(str, entry.highest_examples[:3])) or (entry.declined or ""),
             ", ".join(map(str, entry.lowest_examples[:3])),
         ]
@@ -135,12 +136,13 @@ def _show(result: "Score", target: Path, drawn: Path | None) -> None:
 
 
 def _show_noise(noise: "NoiseMatrix") -> None:
-    from lopsided.cli.console import number, print_table
+    from lopsided.cli.console import print_table
+    from lopsided.report.collapse import short
 
     weakest = noise.weakest_ratios()
     if len(noise.names) <= _MOST_COLUMNS:
         cells = [
-            [name, *[number(float(value), 3) if i != j else "1" for j, value in enumerate(noise.ratios[i])]]
+            [name, *[short(float(value), 3) if i != j else "1" for j, value in enumerate(noise.ratios[i])]]
             for i, name in enumerate(noise.names)
         ]
         print_table("Noise correlation ratios Γ (row against column)", ("class", *noise.names), cells)
@@ -148,8 +150,8 @@ def _show_noise(noise: "NoiseMatrix") -> None:
     for i, name in enumerate(noise.names):
         j = int((noise.ratios[i] == weakest[i]).argmax())
         low, high = noise.ratios_low, noise.ratios_high
-        interval = "" if low is None or high is None else f"{number(low[i, j], 3)} to {number(high[i, j], 3)}"
-        rows.append([name, number(float(noise.products[i, i])), number(float(weakest[i]), 3), interval, noise.names[j]])
+        interval = "" if low is None or high is None else f"{short(low[i, j], 3)} to {short(high[i, j], 3)}"
+        rows.append([name, short(float(noise.products[i, i])), short(float(weakest[i]), 3), interval, noise.names[j]])
     print_table(
         "Weakest ratio of every class", ("class", "tr(Σ²)", "Γ", f"{noise.level:.0%} interval", "against"), rows
     )
