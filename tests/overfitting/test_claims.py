@@ -112,13 +112,16 @@ def both(u, ratio):
 
 def test_heatmap_rule() -> None:
     claim = claim_of("bo-heatmap")
-    rows = graded(claim, lambda s, seed: {"accuracy": both(s["feature_norm"], s["ratio"])})
+
+    def rows_with(accuracy, bayes=0.99):
+        return graded(claim, lambda s, seed: {"accuracy": accuracy(s["feature_norm"], s["ratio"]), "bayes": bayes})
+
+    rows = rows_with(both)
     assert claim.judge(rows).outcome is Outcome.HOLDS
-    flipped = graded(claim, lambda s, seed: {"accuracy": 1.2 - both(s["feature_norm"], s["ratio"])})
-    assert claim.judge(flipped).outcome is Outcome.CONTRADICTED
-    flat = graded(claim, lambda s, seed: {"accuracy": 0.2})
-    assert claim.judge(flat).outcome is Outcome.FAILS
-    half = graded(claim, lambda s, seed: {"accuracy": both(s["feature_norm"], 1.0)})
+    assert claim.judge(rows_with(both, bayes=1.1)).outcome is Outcome.PARTLY
+    assert claim.judge(rows_with(lambda u, ratio: 1.2 - both(u, ratio))).outcome is Outcome.CONTRADICTED
+    assert claim.judge(rows_with(lambda u, ratio: 0.2)).outcome is Outcome.FAILS
+    half = rows_with(lambda u, ratio: both(u, 1.0))
     assert claim.judge(half).outcome is Outcome.PARTLY
     assert all(claim.judge(shuffled(rows, seed)).outcome is not Outcome.HOLDS for seed in range(5))
 

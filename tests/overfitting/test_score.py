@@ -43,7 +43,13 @@ def test_every_door_gives_the_same_scores(digits, tmp_path) -> None:
         assert first.highest == found.influence.scores[first.highest_examples[0]]
         assert first.lowest == found.influence.scores[images.labels == 3].min()
         assert len(found.figures()) == 1
-    assert lopsided.score(path, block_rows=17).streamed
+    told = []
+    assert lopsided.score(path, block_rows=100, progress=lambda done, total: told.append((done, total))).streamed
+    assert told[-1] == (600, 600)  # two passes over 300 examples
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    again = []
+    lopsided.score(path, block_rows=100, noise_matrix=True, progress=lambda done, total: again.append((done, total)))
+    assert again[-1] == (1200, 1200)
 
 
 def test_noise_matrix_through_score(digits) -> None:

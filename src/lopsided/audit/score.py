@@ -96,12 +96,13 @@ def score(
     extremes: int = 8,
     block_rows: int | None = None,
     seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Score:
     """Influence scores of every example, and on request the class-by-class noise matrix.
 
     data: a path (npz, npy, parquet, csv, a folder of pictures), a table, or an array of one row or picture per example.
     labels: the name of a column, a file with one label per example, or an array. block_rows: read the data in blocks of
-    that many rows, twice, instead of holding it.
+    that many rows, twice, instead of holding it. progress: told (rows read, rows to read) while it reads in blocks.
     """
     started = time.perf_counter()
     check_count(extremes, "the number of extremes", at_least=1)
@@ -111,7 +112,7 @@ def score(
     codes, names = check_labels(values, length=table.rows)
     streamed = block_rows is not None or table.rows * table.width * 8 > _IN_MEMORY_BYTES
     if streamed:
-        blocks = _blocks(table, codes, block_rows)
+        blocks = _blocks(table, codes, block_rows, 4 if noise_matrix else 2, progress)
     else:
         whole = table.features()
         blocks = lambda: iter([(whole, codes)])  # noqa: E731
@@ -167,12 +168,20 @@ def _label_file(path: Path) -> NDArray[Any]:
     return np.array([line.strip() for line in lines])
 
 
-def _blocks(table: Table, codes: IntArray, rows: int | None) -> Callable[[], Iterator[Block]]:
+def _blocks(
+    table: Table, codes: IntArray, rows: int | None, passes: int, progress: Callable[[int, int], None] | None
+) -> Callable[[], Iterator[Block]]:
+    done = 0
+
     def read() -> Iterator[Block]:
+        nonlocal done
         start = 0
         for block in table.blocks(rows):
             yield block, codes[start : start + block.shape[0]]
             start += block.shape[0]
+            done += block.shape[0]
+            if progress is not None:
+                progress(done, passes * table.rows)
 
     return read
 

@@ -39,7 +39,7 @@ def command(
     Nothing is trained. Scores and ranks within the class are written to a file; examples that are pictures are drawn.
     """
     from lopsided.audit.score import score
-    from lopsided.cli.console import print_json
+    from lopsided.cli.console import print_json, progress_bar
     from lopsided.core.errors import InputError
     from lopsided.report.drawing import check_plot_path, write_figures
 
@@ -51,17 +51,19 @@ def command(
     if plot is not None:
         check_plot_path(plot)
     names = [name.strip() for name in features.split(",")] if features else None
-    result = score(
-        data,
-        labels,
-        features=names,
-        convention=convention,  # type: ignore[arg-type]  # checked where it is used, with a sentence
-        noise_matrix=noise_matrix,
-        estimator=estimator,  # type: ignore[arg-type]
-        extremes=extremes,
-        block_rows=block_rows,
-        seed=seed,
-    )
+    with progress_bar("reading and scoring", quiet=as_json) as progress:
+        result = score(
+            data,
+            labels,
+            features=names,
+            convention=convention,  # type: ignore[arg-type]  # checked where it is used, with a sentence
+            noise_matrix=noise_matrix,
+            estimator=estimator,  # type: ignore[arg-type]
+            extremes=extremes,
+            block_rows=block_rows,
+            seed=seed,
+            progress=progress,
+        )
     _write(result, target)
     drawn = plot
     if drawn is None and (result.pictures or noise_matrix):

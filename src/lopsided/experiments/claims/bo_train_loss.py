@@ -58,8 +58,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
     outcome = Outcome.HOLDS if len(passed) == 3 else Outcome.PARTLY if passed else Outcome.FAILS
     found = (
         f"Final losses up to {max(float(row.numbers['final']) for row in rows):.3g}; after the first "
-        f"halving {kept.min():.0%} to {kept.max():.0%} of the starting rate is left (exponential: 100%, 1/t: 50%); "
-        f"stage 2 slope {slopes.mean():.2f} "
+        f"halving {kept.min():.0%} to {kept.max():.0%} of the starting rate is left (exponential: 100%, 1/t: 50%), "
+        f"so Lemma 1 is a bound at {kept.min():.0%} of that rate, not a law; stage 2 slope {slopes.mean():.2f} "
         f"(spread {slopes.std():.2f}). Passed: {', '.join(passed) or 'nothing'}."
     )
     return Verdict(
