@@ -128,6 +128,9 @@ def test_stopping_and_refusals() -> None:
     fit = train(W, features, noise, labels, training, generator(0, "x"), record=range(0, 2000, 5))
     assert fit.status == "loss 0.05 reached"
     assert fit.trajectory.loss[-1] <= 0.05 < fit.trajectory.loss[-2]
+    unasked = train(W, features, noise, labels, training, generator(0, "x"))
+    assert unasked.trajectory.epochs[-1] % 10 == 0
+    assert fit.trajectory.epochs[-1] <= unasked.trajectory.epochs[-1] < fit.trajectory.epochs[-1] + 10
     short = train(W, features, noise, labels, Training(epochs=1, stop_at_loss=1e-9), generator(0, "x"))
     assert short.status == "loss 1e-09 not reached"
     with pytest.raises(InputError, match="belong together"):

@@ -75,8 +75,6 @@ def patch_run(settings: Settings, seed: int, *, record: Sequence[int] | None = N
         distribution.dimension,
         deviation=settings.get("deviation"),
     )
-    if record is None and training.stop_at_loss is not None:
-        record = range(0, training.epochs, 10)
     fit = train(
         weights, sample.features, sample.noise, sample.labels, training, generator(seed, "batches"), record=record
     )

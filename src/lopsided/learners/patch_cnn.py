@@ -148,7 +148,8 @@ class _Run:
         self.on_features = self.flat @ features.T  # Km x K
         self.feature_gram = features @ features.T
         self.cross = noise @ features.T  # zero for the paper's data, kept for any other
-        self.crossing = bool(np.abs(self.cross).max() > 1e-12 * max(np.abs(self.on_features).max(), 1e-300))
+        lengths = np.linalg.norm(noise, axis=1).max() * np.linalg.norm(features, axis=1).max()
+        self.crossing = bool(np.abs(self.cross).max() > 1e-13 * lengths)  # below, it is rounding
         if form == "span":
             self.on_noise = self.flat @ noise.T  # Km x n
             self.gram = noise @ noise.T
@@ -196,8 +197,8 @@ def train(
 ) -> PatchFit:
     """Descend eq (4) from `weights`; `random` shuffles the batches of every epoch.
 
-    record: epochs after which the trajectory is kept (None: before the first and after the last); with
-    `stop_at_loss` the loss is looked at after those epochs.
+    record: epochs after which the trajectory is kept, beside the first and the last; with `stop_at_loss` the loss is
+    looked at after those epochs, and unless given they are every tenth.
     """
     _shapes(weights, features, noise, labels)
     n = labels.size
@@ -206,7 +207,8 @@ def train(
     size = n if training.batch is None else min(check_count(training.batch, "the batch size"), n)
     step = training.step * (weights.shape[1] if training.scale_step_by_width else 1)
     run = _Run(weights, features, noise, form or ("span" if n <= 2 * noise.shape[1] else "weights"))
-    marks = {0, training.epochs} | set(record or ())
+    looks = range(0, training.epochs, 10) if record is None and training.stop_at_loss is not None else record
+    marks = {0, training.epochs, *(looks or ())}
     history: list[tuple[FloatArray, ...]] = []
     seen: list[int] = []
     coefficients = np.zeros(n)

@@ -98,7 +98,7 @@ CLAIM = Claim(
     ),
     plans={
         "quick": Plan(_settings(20, (1, 2, 6), 200, 30, 300), seeds=(0, 1, 2, 3)),
-        "paper": Plan(_settings(100, (1, 2, 4, 8), 1000, 100, 400), seeds=(0, 1)),
+        "paper": Plan(_settings(50, (1, 2, 4, 8), 1000, 100, 400), seeds=(0, 1)),
     },
     measure=measure,
     judge=judge,
