@@ -94,6 +94,13 @@ def test_terms_of_the_theorem() -> None:
     np.testing.assert_allclose(by_noise, np.exp(-0.3 * 4 * 5.0), rtol=1e-8)
 
 
+def test_bounds_without_signal_or_constant_are_vacuous() -> None:
+    constants = TheoremConstants(C1=1, C2=1, C3=1, C3_signal=1, c1=np.inf, c2=0.1, c3=0.4)
+    by_features, by_noise = loss_bounds(terms_of(0.0, 2.0), constants)
+    assert by_features.tolist() == [1.0, 1.0, 1.0]
+    np.testing.assert_allclose(by_noise, min(1.0, 2 * np.exp(-0.2)))
+
+
 def terms_of(signal, ratio, K=3):
     return Terms(np.full((K, K), float(signal)), np.full((K, K), float(ratio)))
 

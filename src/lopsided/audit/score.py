@@ -24,7 +24,7 @@ from lopsided.core.figure import Figure, Heatmap, Line, Panel, Pictures
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray, check_count, check_labels
 from lopsided.data.tables import Table, array_table, open_table
-from lopsided.measure.class_moments import Block
+from lopsided.measure.class_moments import Block, moments_of_blocks
 from lopsided.measure.influence import (
     Convention,
     InfluenceScores,
@@ -32,6 +32,7 @@ from lopsided.measure.influence import (
     influence_scores_of_blocks,
 )
 from lopsided.measure.noise_matrix import Estimator, NoiseMatrix, noise_matrix_of_blocks
+from lopsided.measure.noise_matrix import noise_matrix as noise_matrix_in_memory
 
 _IN_MEMORY_BYTES = 600_000_000  # larger features (as float64) are read twice instead of kept
 _MOST_CLASSES_DRAWN = 12
@@ -111,28 +112,22 @@ def score(
     table, values = _open(data, labels, features)
     codes, names = check_labels(values, length=table.rows)
     streamed = block_rows is not None or table.rows * table.width * 8 > _IN_MEMORY_BYTES
+    noise = None
+    random = generator(seed, "noise matrix")
     if streamed:
-        blocks = _blocks(table, codes, block_rows, 4 if noise_matrix else 2, progress)
+        blocks = _blocks(table, codes, block_rows, 3 if noise_matrix else 2, progress)
+        about = (blocks, codes, tuple(names), table.width)
+        moments = moments_of_blocks(blocks(), len(names), table.width)
+        influence = influence_scores_of_blocks(*about, convention=convention, moments=moments)
+        if noise_matrix:
+            noise = noise_matrix_of_blocks(
+                *about, estimator=estimator, resamples=resamples, random=random, moments=moments
+            )
     else:
         whole = table.features()
-        blocks = lambda: iter([(whole, codes)])  # noqa: E731
-    if streamed:
-        influence = influence_scores_of_blocks(blocks, codes, tuple(names), table.width, convention=convention)
-    else:
-        found = influence_scores(whole, codes, convention=convention)
-        declined = {names[int(code)]: reason for code, reason in found.declined.items()}
-        influence = InfluenceScores(found.scores, codes, tuple(names), convention, declined)
-    noise = None
-    if noise_matrix:
-        noise = noise_matrix_of_blocks(
-            blocks,
-            codes,
-            tuple(names),
-            table.width,
-            estimator=estimator,
-            resamples=resamples,
-            random=generator(seed, "noise matrix"),
-        )
+        influence = influence_scores(whole, values, convention=convention)
+        if noise_matrix:
+            noise = noise_matrix_in_memory(whole, values, estimator=estimator, resamples=resamples, random=random)
     classes = [_summary(influence, k, extremes) for k in range(len(names))]
     pictures = _read_pictures(table, classes) if table.image_shape else {}
     seconds = time.perf_counter() - started

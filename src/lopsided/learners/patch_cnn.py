@@ -67,7 +67,7 @@ class PatchFit:
     weights: FloatArray
     initial: FloatArray
     trajectory: Trajectory
-    coefficients: FloatArray  # n, sum over steps of 1 - p_{y_i}, as eq (8) sums them
+    coefficients: FloatArray  # n, sum of 1 - p_{y_i} over the steps that use the example, as in eq (8)
     balance: FloatArray  # K, b(S_k) = sqrt(sum of squares of those over the class)
     steps: int
     status: str

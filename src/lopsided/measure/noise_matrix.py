@@ -104,13 +104,15 @@ def noise_matrix_of_blocks(
     level: float = 0.95,
     interval_examples: int = 500,
     random: np.random.Generator | None = None,
+    moments: ClassMoments | None = None,
 ) -> NoiseMatrix:
-    """The same in two passes over blocks of examples, for data larger than memory."""
+    """The same in two passes over blocks of examples, for data larger than memory; in one where `moments` are known."""
     if estimator not in ("auto", "sample", "shrunk", "unbiased"):
         raise InputError("auto, sample, shrunk or unbiased", repr(estimator), "name one of those")
     check_count(resamples, "resamples", at_least=0)
     check_in_range(level, "the level of the intervals", 0.5, 0.9999)
-    moments = moments_of_blocks(blocks(), len(names), dimension)
+    if moments is None:
+        moments = moments_of_blocks(blocks(), len(names), dimension)
     least = 4 if estimator == "unbiased" else 2
     few = [f"{names[k]} ({count})" for k, count in enumerate(moments.counts) if count < least]
     if few:

@@ -73,7 +73,7 @@ def theorem_terms(geometry: NoiseGeometry, feature_norms: FloatArray, sizes: Flo
 
 def loss_bounds(terms: Terms, constants: TheoremConstants, *, tail: float = 1.0) -> tuple[FloatArray, FloatArray]:
     """(bound 2(a) on all data, bound 2(b) on data of tail L), per class, whether or not the class is in the region."""
-    return _summed(constants.c1 * terms.signal), _summed(constants.c2 * tail**2 * terms.ratio)
+    return _summed(constants.c1, terms.signal), _summed(constants.c2 * tail**2, terms.ratio)
 
 
 def regions(terms: Terms, constants: TheoremConstants) -> list[Region]:
@@ -172,9 +172,11 @@ def _weakest(values: FloatArray) -> FloatArray:
     return weakest
 
 
-def _summed(exponents: FloatArray) -> FloatArray:
-    with np.errstate(invalid="ignore"):
-        terms = np.exp(-np.nan_to_num(exponents, nan=0.0, posinf=np.inf))
+def _summed(c: float, exponents: FloatArray) -> FloatArray:
+    """sum_{j != k} exp(-c exponents_kj), at most 1; no exponent bounds nothing, even where no finite c was fitted."""
+    present = exponents > 0
+    terms = np.ones_like(exponents)
+    terms[present] = np.exp(-c * exponents[present])
     np.fill_diagonal(terms, 0.0)
     bound: FloatArray = np.minimum(terms.sum(axis=1), 1.0)
     return bound
