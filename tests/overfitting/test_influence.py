@@ -200,3 +200,19 @@ def test_blocks_must_belong_to_the_labels() -> None:
         class_scores(rows, "n-2")
     with pytest.raises(InputError, match="same classes"):
         empty_moments(2, 2).merge(empty_moments(2, 3))
+
+
+@given(st.integers(0, 10**6), st.integers(4, 25), st.integers(1, 12))
+def test_invariances(seed, n, d) -> None:
+    """Shifts and rotations change nothing, scaling by s multiplies by s^4, reordering reorders."""
+    random = generator(seed, "invariance")
+    rows = random.standard_normal((n, d))
+    scores = class_scores(rows)
+    rotation = np.linalg.qr(random.standard_normal((d, d)))[0]
+    order = random.permutation(n)
+    scale = np.abs(scores).max() + np.square(np.cov(rows.T)).sum()
+    # Each is the same sum of products of order 1 in another arrangement.
+    np.testing.assert_allclose(class_scores(rows + 5.0), scores, atol=1e-10 * scale)
+    np.testing.assert_allclose(class_scores(rows @ rotation), scores, atol=1e-10 * scale)
+    np.testing.assert_allclose(class_scores(3.0 * rows), 81.0 * scores, atol=1e-8 * scale)
+    np.testing.assert_allclose(class_scores(rows[order]), scores[order], atol=1e-10 * scale)
