@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import bench, collapse, score
+from lopsided.cli import bench, collapse, demo, score
 
 application = typer.Typer(
     name="lopsided",
@@ -34,6 +34,7 @@ def _options(
     """Predict, measure and mend what imbalance does to a neural network."""
 
 
+application.command("demo")(demo.command)
 application.command("collapse")(collapse.command)
 application.command("score")(score.command)
 application.command("bench")(bench.command)

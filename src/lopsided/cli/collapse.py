@@ -4,6 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
+from lopsided.cli.options import number
+
 
 def command(
     counts: Annotated[
@@ -11,20 +13,18 @@ def command(
         typer.Option(help="5000*5,50*5 (five classes of 5000, five of 50), a plain list, or a csv or txt file."),
     ] = None,
     counts_file: Annotated[str | None, typer.Option(help="A csv or txt file of counts, with or without names.")] = None,
-    feature_energy: Annotated[float | None, typer.Option(help="E_H: mean squared length of the features.")] = None,
-    weight_energy: Annotated[float | None, typer.Option(help="E_W: mean squared length of the classifiers.")] = None,
-    tau: Annotated[float | None, typer.Option(help="K sqrt(E_H E_W), instead of the two energies.")] = None,
-    multiplier: Annotated[float | None, typer.Option(help="The penalised form: its multiplier.")] = None,
-    weight_decay: Annotated[float | None, typer.Option(help="The penalised form: decay of the classifier.")] = None,
-    feature_decay: Annotated[
-        float | None, typer.Option(help="Decay of the features; the weight decay when not given.")
-    ] = None,
+    feature_energy: Annotated[float | None, number("E_H: mean squared length of the features.")] = None,
+    weight_energy: Annotated[float | None, number("E_W: mean squared length of the classifiers.")] = None,
+    tau: Annotated[float | None, number("K sqrt(E_H E_W), instead of the two energies.")] = None,
+    multiplier: Annotated[float | None, number("The penalised form: its multiplier.")] = None,
+    weight_decay: Annotated[float | None, number("The penalised form: decay of the classifier.")] = None,
+    feature_decay: Annotated[float | None, number("Decay of the features; the weight decay when not given.")] = None,
     features: Annotated[str, typer.Option(help="free (the paper) or relu (nonnegative features).")] = "free",
     class_weights: Annotated[
         str | None, typer.Option(help="Loss weights or oversampling rates per class, written like counts.")
     ] = None,
     target_cosine: Annotated[
-        float | None, typer.Option(help="Add the oversampling rate that brings the minority cosine down to this.")
+        float | None, number("Add the oversampling rate that brings the minority cosine down to this.")
     ] = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Add rates per class, examples to collect, the safe weight decay.")

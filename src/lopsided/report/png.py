@@ -9,6 +9,8 @@ from lopsided.core.figure import Bars, Figure, Heatmap, Line, Panel, Pictures, P
 from lopsided.report import theme
 from lopsided.report.mosaic import mosaic
 
+_ROOM_FOR_NAMES = 45  # letters that fit side by side under a heat map
+
 
 def _numbers(values: Any) -> Any:
     return np.array([np.nan if value is None else value for value in values], dtype=float)
@@ -80,6 +82,7 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
             ha="left" if mark.axis == "x" else "right",
             fontsize=theme.FONT_SIZE - 2.5,
             color=theme.MARK,
+            bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.6},
         )
     labelled = [series for series in panel.series if series.label and not isinstance(series, Heatmap | Pictures)]
     if len(labelled) > 1:
@@ -120,6 +123,8 @@ def _heatmap(canvas: Any, axes: Any, series: Heatmap) -> None:
     for axis, names in ((axes.xaxis, series.x), (axes.yaxis, series.y)):
         step = max(1, len(names) // 10)
         axis.set_ticks(range(0, len(names), step), [_short(name) for name in list(names)[::step]])
+    if sum(len(_short(name)) for name in series.x) > _ROOM_FOR_NAMES:
+        axes.tick_params(axis="x", labelrotation=40)
     bar = canvas.colorbar(image, ax=axes)
     bar.set_label(series.label, fontsize=theme.FONT_SIZE - 1)
     bar.ax.tick_params(labelsize=theme.FONT_SIZE - 2)

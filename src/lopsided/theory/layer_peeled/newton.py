@@ -9,9 +9,9 @@ ridge, and both are smooth:
 
 Newton's equations are solved by conjugate gradients inside a trust region, in the tangent space of the sphere for the
 ball. The linear algebra of a step runs in float32 (a direction needs three digits), everything that is certified in
-float64. Each round first takes the proximal step Z - G/lambda -> shrink, which says which singular values should be
-zero and which new ones should appear; this makes the factor form globally safe, since a stationary point whose
-proximal step keeps its rank is a global minimiser. The certificate of `regulariser` is the only stopping rule.
+float64. Each round first looks at the proximal step Z - G/lambda -> shrink, which says which singular values should be
+zero and which new ones should appear, and takes it where that helps: factors alone cannot leave a point whose rank is
+too small. The certificate of `regulariser` is the only rule by which a solve counts as finished.
 """
 
 from collections.abc import Callable
@@ -27,6 +27,7 @@ from lopsided.theory.layer_peeled.proximal import accelerated_steps, singular_va
 from lopsided.theory.layer_peeled.regulariser import Ball, Certificate, Point, Regulariser, inner
 
 Progress = Callable[[int, float], None]
+STEPS_WITHOUT_GAIN = 6
 
 
 class Status(Enum):
@@ -78,26 +79,25 @@ def _solve(
     products = 0
     best = iterate
     status = Status.OUT_OF_ITERATIONS
-    precise = False
+    patience = _Patience()
     for iteration in range(most_iterations):
         if progress is not None:
             progress(iteration, best.certificate.relative_gap)
         if best.certificate.relative_gap < tolerance:
             status = Status.CERTIFIED
             break
-        iterate = _fix_rank(objective, regulariser, iterate)
-        factors = _Factors(objective, regulariser, iterate, np.float64 if precise else np.float32)
+        proposal = _proximal_rank(objective, regulariser, iterate)
+        if proposal is not None and (proposal.improves(iterate) or patience.take_any_proposal):
+            iterate = proposal
+        factors = _Factors(objective, regulariser, iterate, np.float64 if patience.precise else np.float32)
         step, at_edge, count = factors.direction(radius)
         products += count
         moved, radius = factors.move(step, radius, at_edge)
-        if moved is None:
-            # float32 directions end near 1e-11; float64 ones go on from there, and then rounding has the last word.
-            if precise:
-                status = Status.STALLED
-                break
-            precise = True
-            continue
-        iterate = moved
+        if moved is not None:
+            iterate = moved
+        if patience.is_over(moved is not None, iterate.certificate.gap < 0.5 * best.certificate.gap):
+            status = Status.STALLED
+            break
         if iterate.certificate.relative_gap < best.certificate.relative_gap:
             best = iterate
     return best.solution(status, iteration, products)
@@ -140,6 +140,11 @@ class _Iterate:
         """Singular values above rounding."""
         return int(np.count_nonzero(self.values > 1e-10 * max(self.values[0], 1e-300)))
 
+    def improves(self, other: "_Iterate") -> bool:
+        """A lower objective, or a better certificate where the objective is flat to rounding."""
+        mine, theirs = self.certificate, other.certificate
+        return mine.objective < theirs.objective * (1 - 1e-13) or mine.gap < theirs.gap
+
     def solution(self, status: Status, iterations: int, products: int) -> Solution:
         return Solution(
             self.point,
@@ -155,8 +160,33 @@ class _Iterate:
         )
 
 
-def _fix_rank(objective: Objective, regulariser: Regulariser, iterate: _Iterate) -> _Iterate:
-    """Take the unit proximal step where it changes the rank of M or the set of live contrasts."""
+@dataclass
+class _Patience:
+    """What is tried when steps no longer help: a change of rank, then float64, then no more.
+
+    Near a degenerate optimum (a class just at the threshold) the gap rises before it falls, so a few steps without gain
+    are allowed. float32 directions end near a gap of 1e-11; float64 ones go on until rounding has the last word.
+    """
+
+    take_any_proposal: bool = False
+    precise: bool = False
+    without_gain: int = 0
+
+    def is_over(self, moved: bool, gained: bool) -> bool:
+        self.without_gain = 0 if gained else self.without_gain + 1
+        if moved and self.without_gain < STEPS_WITHOUT_GAIN:
+            return False
+        if not moved and not self.take_any_proposal:
+            self.take_any_proposal = True
+            return False
+        if self.precise:
+            return True
+        self.precise, self.take_any_proposal, self.without_gain = True, False, 0
+        return False
+
+
+def _proximal_rank(objective: Objective, regulariser: Regulariser, iterate: _Iterate) -> _Iterate | None:
+    """The unit proximal step where it changes the rank of M or the set of live contrasts, else None."""
     problem = objective.problem
     gradient = iterate.derivatives.matrix / iterate.multiplier
     left, values, right = singular_values(iterate.point.matrix - gradient)
@@ -166,7 +196,7 @@ def _fix_rank(objective: Objective, regulariser: Regulariser, iterate: _Iterate)
     contrasts = np.where(problem.repeated, np.maximum(contrasts, 0.0), 0.0)
     same_contrasts = np.array_equal(contrasts > 0, iterate.point.contrasts > 0)
     if (rank == iterate.rank and same_contrasts) or (rank == 0 and not contrasts.any()):
-        return iterate
+        return None
     matrix = (left[:, :rank] * (values[:rank] - 1.0)) @ right[:rank]
     live = np.where((contrasts > 0) & (iterate.point.contrasts > 0), iterate.point.contrasts, contrasts)
     return _Iterate.of(objective, regulariser, Point(matrix, live))
@@ -256,21 +286,15 @@ class _Factors:
         return step + self.kind(reach) * search
 
     def move(self, step: FloatArray, radius: float, at_edge: bool) -> tuple[_Iterate | None, float]:
-        """Accept the step, or shorten it; None where no length makes progress."""
+        """Accept the step, or shorten it: the new iterate (None where no length helps) and the trust radius."""
         before = self.iterate.certificate.objective
-        size = float(np.linalg.norm(self.gradient))
         for _ in range(8):
             w, h, s = self._parts(self.theta + step)
             point = Point(w @ h, np.where(self.live, s * s / (2 * self.weight), 0.0))
             after = _Iterate.of(self.objective, self.regulariser, point)
-            change = after.certificate.objective - before
-            # Near the optimum the objective is flat to rounding: there the gradient decides.
-            flat = abs(change) <= 1e-12 * abs(before)
-            if (change < 0 and not flat) or (flat and self._gradient_size(after) < size):
+            # Near the optimum the objective is flat to rounding, and Newton's step is the best there is.
+            if after.certificate.objective <= before + 1e-13 * abs(before):
                 return after, 2 * radius if at_edge else radius
             step = step / 4
             radius, at_edge = float(np.linalg.norm(step)), False
         return None, radius
-
-    def _gradient_size(self, iterate: _Iterate) -> float:
-        return float(np.linalg.norm(_Factors(self.objective, self.regulariser, iterate, np.float64).gradient))

@@ -116,8 +116,8 @@ def _directions(log_tangent: float) -> tuple[float, float]:
     return -half, log_tangent - half
 
 
-def solve_for_multiplier(problem: TwoSizes, log_multiplier: float) -> TwoSizesPoint:
-    """min f(Z) + lambda |Z|_* for two sizes."""
+def solve_for_multiplier(problem: TwoSizes, log_multiplier: float, near: float | None = None) -> TwoSizesPoint:
+    """min f(Z) + lambda |Z|_* for two sizes; `near` is a guess of log tan t, from a multiplier close by."""
     majority, minority = _sides(problem)
     if problem.minority_weight == 0:
         # R = infinity: nothing pulls on q, so t = 0 and b = 0; p may still push the minority logits down.
@@ -135,7 +135,7 @@ def solve_for_multiplier(problem: TwoSizes, log_multiplier: float) -> TwoSizesPo
             return math.nan if q <= 0 else -math.inf
         return math.inf if q <= 0 else math.log(p) + log_tangent - math.log(q)
 
-    bracket = _bracket(mismatch)
+    bracket = _bracket(mismatch, near)
     if bracket is None:
         # No angle has p, q > 0: the part between the groups is zero.
         return TwoSizesPoint(
@@ -153,8 +153,13 @@ def solve_for_multiplier(problem: TwoSizes, log_multiplier: float) -> TwoSizesPo
     return TwoSizesPoint(a, b, max(p, 0.0), max(q, 0.0), log_multiplier)
 
 
-def _bracket(mismatch: Callable[[float], float]) -> tuple[float, float] | None:
+def _bracket(mismatch: Callable[[float], float], near: float | None) -> tuple[float, float] | None:
     """Two finite values of opposite sign around the root, or None where p, q <= 0 at once."""
+    if near is not None:
+        low, high = near - 0.2, near + 0.2
+        below, above = mismatch(low), mismatch(high)
+        if math.isfinite(below) and math.isfinite(above) and below < 0 < above:
+            return low, high
     low, high = -800.0, 800.0  # log tan t: beyond this cos t or sin t is zero in a double
     finite_low: float | None = None
     finite_high: float | None = None
@@ -215,14 +220,20 @@ def solve_for_norm(problem: TwoSizes, tau: float) -> TwoSizesPoint:
     """min f(Z) subject to |Z|_* <= tau: the multiplier at which the penalised minimiser has norm tau."""
     highest = largest_log_multiplier(problem)
 
+    near: float | None = None
+
     def excess(log_multiplier: float) -> float:
-        return nuclear_norm(problem, solve_for_multiplier(problem, log_multiplier)) - tau
+        nonlocal near
+        point = solve_for_multiplier(problem, log_multiplier, near)
+        near = math.log(point.q / point.p) if point.p > 0 and point.q > 0 else None
+        return nuclear_norm(problem, point) - tau
 
     # At a multiplier lambda every live contrast is about log(K f/lambda); start there and widen.
     low = highest - tau / max(problem.majority_classes - 1, 1) - 1.0
     while excess(low) < 0:
         low -= 2 * (highest - low)
     root = brentq(excess, low, highest, xtol=_XTOL, rtol=_RTOL)
-    point = solve_for_multiplier(problem, root)
-    scale = tau / nuclear_norm(problem, point) if nuclear_norm(problem, point) > 0 else 1.0
+    point = solve_for_multiplier(problem, root, near)
+    norm = nuclear_norm(problem, point)
+    scale = tau / norm if norm > 0 else 1.0
     return TwoSizesPoint(point.a * scale, point.b * scale, point.p * scale, point.q * scale, root)
