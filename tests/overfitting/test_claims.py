@@ -68,7 +68,6 @@ def test_claim_runs_judges_and_draws(name) -> None:
     check(claim, rows)
 
 
-@pytest.mark.data
 @pytest.mark.parametrize("name", IMAGES)
 def test_image_claim_runs_judges_and_draws(name, data_folder) -> None:
     claim = claim_of(name)

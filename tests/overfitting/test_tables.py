@@ -232,7 +232,6 @@ def test_digits_need_no_files() -> None:
     assert np.bincount(few.labels).tolist() == [3] * 10
 
 
-@pytest.mark.data
 def test_real_sets(data_folder) -> None:
     for name in ("mnist", "fashion-mnist"):
         found = load_images(name, split="test", folder=data_folder)
