@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import bench, collapse, demo, score
+from lopsided.cli import bench, claims, collapse, demo, reproduce, results, score
 
 application = typer.Typer(
     name="lopsided",
@@ -37,4 +37,7 @@ def _options(
 application.command("demo")(demo.command)
 application.command("collapse")(collapse.command)
 application.command("score")(score.command)
+application.command("reproduce")(reproduce.command)
+application.command("claims")(claims.command)
+application.command("results")(results.command)
 application.command("bench")(bench.command)

@@ -39,7 +39,7 @@ def panel_json(panel: Panel) -> dict[str, Any]:
         "xaxis": _axis(panel.x_label, panel.x_log, panel.x_range),
         "yaxis": _axis(panel.y_label, panel.y_log, panel.y_range),
         "margin": {"l": 64, "r": 24, "t": 48, "b": 56},
-        "legend": {"orientation": "h", "y": -0.22},
+        "legend": {"orientation": "h", "y": -0.3, "yanchor": "top"},
         "shapes": [_shape(mark.axis, mark.at) for mark in panel.marks],
         "annotations": [_annotation(mark.axis, mark.at, mark.label, panel) for mark in panel.marks],
         "hovermode": "closest",
