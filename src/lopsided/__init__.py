@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lopsided.audit.score import score
     from lopsided.core.errors import InputError, LopsidedError
     from lopsided.experiments.query import results
     from lopsided.experiments.reproduce import reproduce
@@ -24,6 +25,7 @@ _HOME = {
     "collapse": "lopsided.theory.collapse",
     "reproduce": "lopsided.experiments.reproduce",
     "results": "lopsided.experiments.query",
+    "score": "lopsided.audit.score",
 }
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "collapse",
     "reproduce",
     "results",
+    "score",
 ]
 
 

@@ -51,3 +51,18 @@ def status_line(words: str, *, quiet: bool = False) -> Iterator[Callable[[int, f
         return
     with console.status(words) as status:
         yield lambda iteration, gap: status.update(f"{words}: iteration {iteration}, relative gap {gap:.1e}")
+
+
+@contextmanager
+def progress_bar(words: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """A bar with the time left on standard error, told (done, total); gone when it ends."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda done, total: None
+        return
+    with Progress(console=console, transient=True) as bar:
+        task = bar.add_task(words, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

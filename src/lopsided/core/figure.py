@@ -58,6 +58,19 @@ class Heatmap:
 
 
 @dataclass(frozen=True)
+class Pictures:
+    """A grid of pictures, one list per row, the first row on top; None leaves a place empty.
+
+    A picture is rows of pixels from 0 to 255: a number each, or three for red, green and blue; all of one size.
+    """
+
+    rows: Sequence[Sequence[Sequence[Sequence[float | Sequence[float]]] | None]]
+    row_names: Sequence[str]
+    column_names: Sequence[str]
+    label: str
+
+
+@dataclass(frozen=True)
 class Mark:
     """A straight line through the panel with a few words: a threshold, a limit, a reference."""
 
@@ -73,7 +86,7 @@ class Panel:
     title: str
     x_label: str
     y_label: str
-    series: Sequence[Line | Points | Bars | Heatmap]
+    series: Sequence[Line | Points | Bars | Heatmap | Pictures]
     marks: Sequence[Mark] = ()
     x_log: bool = False
     y_log: bool = False

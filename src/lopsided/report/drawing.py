@@ -21,6 +21,25 @@ def check_plot_path(path: str | os.PathLike[str]) -> Path:
     return target
 
 
+def write_figures(
+    path: str | os.PathLike[str],
+    title: str,
+    figures: Sequence[Figure],
+    *,
+    facts: Sequence[tuple[str, str]] = (),
+    footer: str = "",
+) -> Path:
+    """Several figures in one file: a page with all of them, or one PNG with all their panels."""
+    target = check_plot_path(path)
+    if target.suffix.lower() == ".png":
+        caption = " ".join(figure.caption for figure in figures if figure.caption)
+        together = Figure(title, [panel for figure in figures for panel in figure.panels], caption)
+        return write_figure(target, together)
+    from lopsided.report.page import figures_page
+
+    return write_atomically(target, figures_page(title, figures, facts=facts, footer=footer))
+
+
 def write_figure(
     path: str | os.PathLike[str], figure: Figure, *, facts: Sequence[tuple[str, str]] = (), footer: str = ""
 ) -> Path:

@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from lopsided.core.figure import Bars, Figure, Heatmap, Panel
+from lopsided.core.figure import Bars, Figure, Heatmap, Panel, Pictures
 from lopsided.report.plotly import figure_json
 
 
@@ -53,7 +53,8 @@ def script_json(value: Any) -> str:
 
 
 def panel_table(panel: Panel, most: int = 400) -> dict[str, Any]:
-    """The numbers of a panel as one long table: series, x, y. Long series are thinned for the page."""
+    """The numbers of a panel as one long table: series, x, y; of pictures, how many stand in a row. Long series are
+    thinned for the page."""
     rows: list[tuple[str, Any, Any]] = []
     for series in panel.series:
         if isinstance(series, Heatmap):
@@ -61,6 +62,11 @@ def panel_table(panel: Panel, most: int = 400) -> dict[str, Any]:
                 (series.label, f"{x}, {y}", value)
                 for y, line in zip(series.y, series.values, strict=True)
                 for x, value in zip(series.x, line, strict=True)
+            ]
+        elif isinstance(series, Pictures):
+            rows += [
+                (series.label, name, sum(picture is not None for picture in line))
+                for name, line in zip(series.row_names, series.rows, strict=True)
             ]
         else:
             heights = series.heights if isinstance(series, Bars) else series.y

@@ -4,9 +4,10 @@ import html
 import math
 from typing import Any
 
-from lopsided.core.figure import Bars, Figure, Heatmap, Line, Panel, Points
+from lopsided.core.figure import Bars, Figure, Heatmap, Line, Panel, Pictures, Points
 from lopsided.core.jsonable import jsonable
 from lopsided.report import theme
+from lopsided.report.mosaic import data_address, mosaic
 
 
 def panel_json(panel: Panel) -> dict[str, Any]:
@@ -31,6 +32,8 @@ def panel_json(panel: Panel) -> dict[str, Any]:
                 )
             case Heatmap():
                 data.append(_heatmap(series))
+            case Pictures():
+                data.append({"type": "image", "source": data_address(mosaic(series)), "hoverinfo": "skip"})
     cells = any(isinstance(series, Heatmap) for series in panel.series)
     layout = {
         "title": {"text": _plain(panel.title), "font": {"size": 15}},
@@ -43,6 +46,9 @@ def panel_json(panel: Panel) -> dict[str, Any]:
         "hovermode": "closest",
         "showlegend": len(panel.series) > 1,
     }
+    for series in panel.series:
+        if isinstance(series, Pictures):
+            layout |= _picture_axes(series, panel)
     result: dict[str, Any] = jsonable({"data": data, "layout": layout})
     return result
 
@@ -135,6 +141,14 @@ def _heatmap(series: Heatmap) -> dict[str, Any]:
         "colorscale": [[index / steps, colour] for index, colour in enumerate(theme.HEAT)],
         "colorbar": {"title": {"text": series.label, "side": "right"}},
     }
+
+
+def _picture_axes(series: Pictures, panel: Panel) -> dict[str, Any]:
+    grid = mosaic(series)
+    plain = {"showgrid": False, "zeroline": False, "ticks": "", "automargin": True}
+    across = {"title": {"text": panel.x_label}, "tickvals": grid.column_centres, "ticktext": series.column_names}
+    down = {"title": {"text": panel.y_label}, "tickvals": grid.row_centres, "ticktext": series.row_names}
+    return {"xaxis": plain | across, "yaxis": plain | down}
 
 
 def _shape(axis: str, at: float) -> dict[str, Any]:

@@ -5,8 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.core.figure import Bars, Figure, Heatmap, Line, Panel, Points
+from lopsided.core.figure import Bars, Figure, Heatmap, Line, Panel, Pictures, Points
 from lopsided.report import theme
+from lopsided.report.mosaic import mosaic
+
+_ROOM_FOR_NAMES = 45  # letters that fit side by side under a heat map
 
 
 def _numbers(values: Any) -> Any:
@@ -58,6 +61,8 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
                 axes.bar(list(series.x), _numbers(series.heights), color=colour, label=series.label)
             case Heatmap():
                 _heatmap(canvas, axes, series)
+            case Pictures():
+                _pictures(axes, series)
     if panel.x_range:
         axes.set_xlim(panel.x_range)
     if panel.y_range:
@@ -79,7 +84,7 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
             color=theme.MARK,
             bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.6},
         )
-    labelled = [series for series in panel.series if series.label and not isinstance(series, Heatmap)]
+    labelled = [series for series in panel.series if series.label and not isinstance(series, Heatmap | Pictures)]
     if len(labelled) > 1:
         axes.legend(fontsize=theme.FONT_SIZE - 2, frameon=False, loc="best")
 
@@ -118,9 +123,20 @@ def _heatmap(canvas: Any, axes: Any, series: Heatmap) -> None:
     for axis, names in ((axes.xaxis, series.x), (axes.yaxis, series.y)):
         step = max(1, len(names) // 10)
         axis.set_ticks(range(0, len(names), step), [_short(name) for name in list(names)[::step]])
+    if sum(len(_short(name)) for name in series.x) > _ROOM_FOR_NAMES:
+        axes.tick_params(axis="x", labelrotation=40)
     bar = canvas.colorbar(image, ax=axes)
     bar.set_label(series.label, fontsize=theme.FONT_SIZE - 1)
     bar.ax.tick_params(labelsize=theme.FONT_SIZE - 2)
+
+
+def _pictures(axes: Any, series: Pictures) -> None:
+    grid = mosaic(series)
+    axes.imshow(grid.pixels, aspect="equal", interpolation="nearest")
+    axes.spines[:].set_visible(False)
+    axes.tick_params(length=0)
+    axes.xaxis.set_ticks(grid.column_centres, list(series.column_names))
+    axes.yaxis.set_ticks(grid.row_centres, list(series.row_names))
 
 
 def _short(name: float | str) -> str:

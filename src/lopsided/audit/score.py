@@ -1,0 +1,263 @@
+"""Which examples stretch the covariance of their class most, and how the classes' noise overlaps: seed 002's scores
+on a user's data.
+
+`score` reads a file, a folder of pictures or arrays, computes the influence scores of eq (10) without training
+anything, in memory or in two passes over a file larger than memory, and ranks every example within its class.
+
+The paper reads high scores as atypical and low ones as typical. Measured (claim bo-influence), high scores lie far
+out along the directions in which their class varies most anyway, such as bold strokes; low ones lie near the mean, or
+are odd in directions in which the class hardly varies. The words here say no more than that.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lopsided.core.errors import InputError
+from lopsided.core.figure import Figure, Heatmap, Line, Panel, Pictures
+from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray, IntArray, check_count, check_labels
+from lopsided.data.tables import Table, array_table, open_table
+from lopsided.measure.class_moments import Block, moments_of_blocks
+from lopsided.measure.influence import (
+    Convention,
+    InfluenceScores,
+    influence_scores,
+    influence_scores_of_blocks,
+)
+from lopsided.measure.noise_matrix import Estimator, NoiseMatrix, noise_matrix_of_blocks
+from lopsided.measure.noise_matrix import noise_matrix as noise_matrix_in_memory
+
+_IN_MEMORY_BYTES = 600_000_000  # larger features (as float64) are read twice instead of kept
+_MOST_CLASSES_DRAWN = 12
+
+
+@dataclass(frozen=True)
+class ClassSummary:
+    """One class: its size, its highest and lowest score, and the examples that have them (positions, most extreme
+    first).
+
+    Undefined (None, empty) where the class was declined, with the reason.
+    """
+
+    label: str
+    count: int
+    highest: float | None
+    lowest: float | None
+    highest_examples: list[int]
+    lowest_examples: list[int]
+    declined: str | None
+
+
+@dataclass(frozen=True)
+class Score:
+    """Scores of every example, their ranks within the class (1 = highest), and the noise matrix where asked
+    for."""
+
+    source: str
+    influence: InfluenceScores
+    ranks: IntArray
+    classes: list[ClassSummary]
+    noise: NoiseMatrix | None
+    streamed: bool
+    seconds: float
+    pictures: dict[int, NDArray[Any]]  # pixels 0..255 of the extreme examples, where examples are pictures
+
+    def columns(self) -> dict[str, Any]:
+        """What the file of scores holds, column by column."""
+        names = np.array(self.influence.names)
+        return {
+            "index": np.arange(self.ranks.size),
+            "label": names[self.influence.codes],
+            "score": self.influence.scores,
+            "rank_in_class": self.ranks,
+        }
+
+    def figures(self) -> list[Figure]:
+        """The extreme pictures or the curves of sorted scores, and the noise matrix where it was computed."""
+        drawn = [_pictures(self)] if self.pictures else [_curves(self)]
+        return drawn if self.noise is None else [*drawn, noise_figure(self.noise)]
+
+
+def score(
+    data: "str | os.PathLike[str] | Table | ArrayLike",
+    labels: "str | os.PathLike[str] | ArrayLike | None" = None,
+    *,
+    features: str | Sequence[str] | None = None,
+    convention: Convention = "n-1",
+    noise_matrix: bool = False,
+    estimator: Estimator = "auto",
+    resamples: int = 200,
+    extremes: int = 8,
+    block_rows: int | None = None,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> Score:
+    """Influence scores of every example, and on request the class-by-class noise matrix.
+
+    data: a path (npz, npy, parquet, csv, a folder of pictures), a table, or an array of one row or picture per example.
+    labels: the name of a column, a file with one label per example, or an array. block_rows: read the data in blocks of
+    that many rows, twice, instead of holding it. progress: told (rows read, rows to read) while it reads in blocks.
+    """
+    started = time.perf_counter()
+    check_count(extremes, "the number of extremes", at_least=1)
+    if block_rows is not None:
+        check_count(block_rows, "the rows of a block")
+    table, values = _open(data, labels, features)
+    codes, names = check_labels(values, length=table.rows)
+    streamed = block_rows is not None or table.rows * table.width * 8 > _IN_MEMORY_BYTES
+    noise = None
+    random = generator(seed, "noise matrix")
+    if streamed:
+        blocks = _blocks(table, codes, block_rows, 3 if noise_matrix else 2, progress)
+        about = (blocks, codes, tuple(names), table.width)
+        moments = moments_of_blocks(blocks(), len(names), table.width)
+        influence = influence_scores_of_blocks(*about, convention=convention, moments=moments)
+        if noise_matrix:
+            noise = noise_matrix_of_blocks(
+                *about, estimator=estimator, resamples=resamples, random=random, moments=moments
+            )
+    else:
+        whole = table.features()
+        influence = influence_scores(whole, values, convention=convention)
+        if noise_matrix:
+            noise = noise_matrix_in_memory(whole, values, estimator=estimator, resamples=resamples, random=random)
+    classes = [_summary(influence, k, extremes) for k in range(len(names))]
+    pictures = _read_pictures(table, classes) if table.image_shape else {}
+    seconds = time.perf_counter() - started
+    return Score(table.source, influence, influence.rank_in_class(), classes, noise, streamed, seconds, pictures)
+
+
+def _open(data: Any, labels: Any, features: str | Sequence[str] | None) -> tuple[Table, NDArray[Any]]:
+    column = labels if isinstance(labels, str) and not Path(labels).is_file() else None
+    if isinstance(data, Table):
+        table = data
+    elif isinstance(data, (str, os.PathLike)):
+        table = open_table(data, features=features, beside=[column] if column else [])
+    else:
+        table = array_table(np.asarray(data), {}, "the array")
+    if labels is None or column is not None:
+        return table, table.labels(column)
+    if isinstance(labels, (str, os.PathLike)):
+        return table, _label_file(Path(labels))
+    return table, np.asarray(labels)
+
+
+def _label_file(path: Path) -> NDArray[Any]:
+    if path.suffix.lower() == ".npy":
+        from lopsided.data.npz_tables import load_npy
+
+        return load_npy(path)
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (UnicodeDecodeError, OSError):
+        raise InputError("a .npy or text file of labels", str(path), "write one label per line") from None
+    if lines and not lines[-1].strip():
+        lines = lines[:-1]
+    return np.array([line.strip() for line in lines])
+
+
+def _blocks(
+    table: Table, codes: IntArray, rows: int | None, passes: int, progress: Callable[[int, int], None] | None
+) -> Callable[[], Iterator[Block]]:
+    done = 0
+
+    def read() -> Iterator[Block]:
+        nonlocal done
+        start = 0
+        for block in table.blocks(rows):
+            yield block, codes[start : start + block.shape[0]]
+            start += block.shape[0]
+            done += block.shape[0]
+            if progress is not None:
+                progress(done, passes * table.rows)
+
+    return read
+
+
+def _summary(influence: InfluenceScores, code: int, count: int) -> ClassSummary:
+    name = influence.names[code]
+    high, low = influence.extremes(code, count)
+    return ClassSummary(
+        name,
+        int((influence.codes == code).sum()),
+        float(influence.scores[high[0]]) if high.size else None,
+        float(influence.scores[low[0]]) if low.size else None,
+        high.tolist(),
+        low.tolist(),
+        influence.declined.get(name),
+    )
+
+
+def _read_pictures(table: Table, classes: list[ClassSummary]) -> dict[int, NDArray[Any]]:
+    """The pixels of the extreme examples of the drawn classes, scaled together to 0..255."""
+    wanted = np.array(
+        sorted({i for entry in classes[:_MOST_CLASSES_DRAWN] for i in entry.highest_examples + entry.lowest_examples}),
+        dtype=np.int64,
+    )
+    found: dict[int, FloatArray] = {}
+    start = 0
+    for block in table.blocks():
+        for i in wanted[(wanted >= start) & (wanted < start + block.shape[0])]:
+            found[int(i)] = np.asarray(block[i - start], dtype=np.float64).reshape(table.image_shape or (-1,))
+        start += block.shape[0]
+    low = min((float(picture.min()) for picture in found.values()), default=0.0)
+    high = max((float(picture.max()) for picture in found.values()), default=1.0)
+    low = min(low, 0.0)
+    return {i: (picture - low) * (255.0 / max(high - low, 1e-300)) for i, picture in found.items()}
+
+
+def _pictures(result: Score) -> Figure:
+    shown = [entry for entry in result.classes[:_MOST_CLASSES_DRAWN] if entry.highest_examples]
+
+    def panel(title: str, examples: Callable[[ClassSummary], list[int]]) -> Panel:
+        rows = [[result.pictures[i].tolist() for i in examples(entry)] for entry in shown]
+        columns = [str(place + 1) for place in range(max((len(row) for row in rows), default=0))]
+        return Panel(title, "place", "class", [Pictures(rows, [entry.label for entry in shown], columns, title)])
+
+    left_out = len(result.classes) - len(shown)
+    return Figure(
+        f"Highest and lowest scores of {Path(result.source).name}",
+        [
+            panel("Highest scores", lambda entry: entry.highest_examples),
+            panel("Lowest scores", lambda entry: entry.lowest_examples),
+        ],
+        "High: far out along the directions in which the class varies most. "
+        "Low: near its mean, or odd in directions in which it hardly varies."
+        + (f" {left_out} classes are not drawn." if left_out else ""),
+    )
+
+
+def _curves(result: Score) -> Figure:
+    lines = []
+    for k, entry in enumerate(result.classes[:_MOST_CLASSES_DRAWN]):
+        own = np.sort(result.influence.scores[result.influence.codes == k])[::-1]
+        if entry.declined or own.size == 0:
+            continue
+        keep = np.unique(np.linspace(0, own.size - 1, 200).astype(int))
+        lines.append(Line(((keep + 1) / own.size).tolist(), own[keep].tolist(), entry.label))
+    panel = Panel("Scores in order", "share of the class", "influence score", lines)
+    return Figure(
+        f"Influence scores of {Path(result.source).name}", [panel], "A steep start: few examples carry the covariance."
+    )
+
+
+def noise_figure(noise: NoiseMatrix) -> Figure:
+    """The two class-by-class matrices as heat maps."""
+    names = list(noise.names)
+    ratios = [[None if i == j else float(value) for j, value in enumerate(row)] for i, row in enumerate(noise.ratios)]
+    return Figure(
+        "Noise of the classes",
+        [
+            Panel("tr(Σᵢ Σⱼ)", "class j", "class i", [Heatmap(names, names, noise.products.tolist(), "tr(Σᵢ Σⱼ)")]),
+            Panel("Noise correlation ratio Γᵢⱼ", "class j", "class i", [Heatmap(names, names, ratios, "Γ")]),
+        ],
+        noise.note
+        or "Γ large for every j: the class's atypical examples can be learned from its own noise (Theorem 1.2b).",
+    )

@@ -1,0 +1,161 @@
+"""`lopsided score`: influence scores and long-tail ranking of every example, without training."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from lopsided.audit.score import Score
+    from lopsided.measure.noise_matrix import NoiseMatrix
+
+_MOST_COLUMNS = 12  # a wider matrix goes to the drawing and the JSON only
+
+
+def command(
+    data: Annotated[Path, typer.Argument(help="npz, npy, parquet or csv file, or a folder of pictures.")],
+    labels: Annotated[
+        str | None, typer.Option("--labels", help="Column of labels, or a file (.npy, .txt) with one per example.")
+    ] = None,
+    features: Annotated[
+        str | None, typer.Option(help="Array or columns (comma-separated) that hold the features.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the scores go: .parquet or .csv.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw into this .html or .png.")] = None,
+    noise_matrix: Annotated[
+        bool, typer.Option("--noise-matrix", help="Also the class-by-class noise matrix and its ratios.")
+    ] = False,
+    estimator: Annotated[str, typer.Option(help="Of the noise matrix: auto, sample, shrunk or unbiased.")] = "auto",
+    convention: Annotated[str, typer.Option(help="Divide covariances by n or n-1.")] = "n-1",
+    extremes: Annotated[int, typer.Option(help="Examples shown at both ends of every class.")] = 8,
+    block_rows: Annotated[
+        int | None, typer.Option(help="Read the data twice in blocks of so many rows; larger files do so anyway.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap intervals.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Score every example by what it adds to the covariance of its class.
+
+    Nothing is trained. Scores and ranks within the class are written to a file; examples that are pictures are drawn.
+    """
+    from lopsided.audit.score import score
+    from lopsided.cli.console import print_json, progress_bar
+    from lopsided.core.errors import InputError
+    from lopsided.report.drawing import check_plot_path, write_figures
+
+    target = out if out is not None else Path(f"{data.stem}-scores.parquet")
+    if target.suffix.lower() not in (".parquet", ".csv"):
+        raise InputError("a file of scores that ends in .parquet or .csv", repr(str(target)), "change its ending")
+    if not target.parent.is_dir():
+        raise InputError("an existing directory for the scores", str(target.parent), "make it first")
+    if plot is not None:
+        check_plot_path(plot)
+    names = [name.strip() for name in features.split(",")] if features else None
+    with progress_bar("reading and scoring", quiet=as_json) as progress:
+        result = score(
+            data,
+            labels,
+            features=names,
+            convention=convention,  # type: ignore[arg-type]  # checked where it is used, with a sentence
+            noise_matrix=noise_matrix,
+            estimator=estimator,  # type: ignore[arg-type]
+            extremes=extremes,
+            block_rows=block_rows,
+            seed=seed,
+            progress=progress,
+        )
+    _write(result, target)
+    drawn = plot
+    if drawn is None and (result.pictures or noise_matrix):
+        drawn = target.with_suffix(".html")
+    if drawn is not None:
+        facts = [("data", result.source), ("examples", f"{result.ranks.size:,}"), ("scores", str(target))]
+        write_figures(drawn, "Influence scores", result.figures(), facts=facts)
+    if as_json:
+        print_json(_facts(result, target, drawn))
+    else:
+        _show(result, target, drawn)
+
+
+def _write(result: "Score", target: Path) -> None:
+    import io
+
+    import pyarrow as pa
+
+    from lopsided.core.files import write_atomically
+
+    table, stream = pa.table(result.columns()), io.BytesIO()
+    if target.suffix.lower() == ".csv":
+        from pyarrow import csv
+
+        csv.write_csv(table, stream)
+    else:
+        import pyarrow.parquet as pq
+
+        pq.write_table(table, stream)
+    write_atomically(target, stream.getvalue())
+
+
+def _facts(result: "Score", target: Path, drawn: Path | None) -> dict[str, object]:
+    facts: dict[str, object] = {
+        "classes": result.classes,
+        "scores_file": target,
+        "plot": drawn,
+        "examples": int(result.ranks.size),
+        "convention": result.influence.convention,
+        "declined": result.influence.declined,
+        "streamed": result.streamed,
+        "seconds": result.seconds,
+    }
+    if result.noise is not None:
+        facts["noise_matrix"] = result.noise
+        facts["weakest_ratios"] = result.noise.weakest_ratios()
+    return facts
+
+
+def _show(result: "Score", target: Path, drawn: Path | None) -> None:
+    from lopsided.cli.console import print_table
+    from lopsided.report.collapse import short
+
+    rows = [
+        [
+            entry.label,
+            f"{entry.count:,}",
+            short(entry.highest),
+            short(entry.lowest),
+            ", ".join(map(str, entry.highest_examples[:3])) or (entry.declined or ""),
+            ", ".join(map(str, entry.lowest_examples[:3])),
+        ]
+        for entry in result.classes
+    ]
+    heads = ("class", "examples", "highest", "lowest", "examples with the highest", "and lowest")
+    print_table(f"Influence scores of {result.source}", heads, rows)
+    if result.noise is not None:
+        _show_noise(result.noise)
+    print(
+        f"{result.ranks.size:,} scores in {target}, {result.seconds:.1f} s" + (f"; drawn in {drawn}" if drawn else "")
+    )
+
+
+def _show_noise(noise: "NoiseMatrix") -> None:
+    from lopsided.cli.console import print_table
+    from lopsided.report.collapse import short
+
+    weakest = noise.weakest_ratios()
+    if len(noise.names) <= _MOST_COLUMNS:
+        cells = [
+            [name, *[short(float(value), 3) if i != j else "1" for j, value in enumerate(noise.ratios[i])]]
+            for i, name in enumerate(noise.names)
+        ]
+        print_table("Noise correlation ratios Γ (row against column)", ("class", *noise.names), cells)
+    rows = []
+    for i, name in enumerate(noise.names):
+        j = int((noise.ratios[i] == weakest[i]).argmax())
+        low, high = noise.ratios_low, noise.ratios_high
+        interval = "" if low is None or high is None else f"{short(low[i, j], 3)} to {short(high[i, j], 3)}"
+        rows.append([name, short(float(noise.products[i, i])), short(float(weakest[i]), 3), interval, noise.names[j]])
+    print_table(
+        "Weakest ratio of every class", ("class", "tr(Σ²)", "Γ", f"{noise.level:.0%} interval", "against"), rows
+    )
+    if noise.note:
+        print(noise.note + ".")

@@ -1,0 +1,141 @@
+"""Tables in parquet and csv files, read through Apache Arrow."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lopsided.core.errors import InputError
+from lopsided.data.tables import FEATURE_NAMES, Table, beside_features
+
+
+def open_parquet(path: Path, *, features: str | Sequence[str] | None, beside: Sequence[str]) -> Table:
+    """A table over a parquet file: one list column of features or many numeric ones, streamed."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        handle = pq.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged("parquet", path, error) from None
+    names, listed = _feature_columns(handle.schema_arrow, path, features, beside)
+    rows = int(handle.metadata.num_rows)
+    if rows == 0:
+        raise InputError(f"at least one example in {path}", "none", "write the file again")
+    others = [field.name for field in handle.schema_arrow if field.name not in names]
+    try:
+        columns = {name: _column(handle.read([name])[name]) for name in others if _is_plain(handle, name)}
+        width = len(names) if not listed else _block(next(handle.iter_batches(1, columns=names)), True, path).shape[1]
+    except (pa.ArrowException, OSError) as error:
+        raise _damaged("parquet", path, error) from None
+
+    def read(size: int) -> Iterator[NDArray[Any]]:
+        try:
+            for batch in pq.ParquetFile(path).iter_batches(size, columns=names):
+                block = _block(batch, listed, path)
+                if block.shape[1] != width:
+                    raise InputError(f"{width} features in every row of {path}", block.shape[1], "make them equal")
+                yield block
+        except (pa.ArrowException, OSError) as error:
+            raise _damaged("parquet", path, error) from None
+
+    return Table(str(path), rows, width, columns, read, feature_names=None if listed else tuple(names))
+
+
+def open_csv(path: Path, *, features: str | Sequence[str] | None, beside: Sequence[str]) -> Table:
+    """A table over a csv or tsv file with a header line, read whole."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    options = csv.ParseOptions(delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
+    try:
+        table = csv.read_csv(path, parse_options=options)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise _damaged("csv", path, error) from None
+    if table.num_rows == 0:
+        raise InputError(f"at least one example in {path}", "none", "write one row per example below the header")
+    names, listed = _feature_columns(table.schema, path, features, beside)
+    columns = {name: _column(table[name]) for name in table.column_names if name not in names}
+    chosen = table.select(names)
+
+    def read(size: int) -> Iterator[NDArray[Any]]:
+        for batch in chosen.to_batches(max_chunksize=size):
+            yield _block(batch, listed, path)
+
+    return Table(str(path), table.num_rows, len(names), columns, read, feature_names=tuple(names))
+
+
+def _feature_columns(
+    schema: Any, path: Path, features: str | Sequence[str] | None, beside: Sequence[str]
+) -> tuple[list[str], bool]:
+    """The columns of features, and whether it is one list column."""
+    from pyarrow import types
+
+    def is_list(kind: Any) -> bool:
+        return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+    def is_number(kind: Any) -> bool:
+        return bool(
+            types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)
+        )
+
+    have = ", ".join(schema.names)
+    if features is not None:
+        wanted = [features] if isinstance(features, str) else list(features)
+        missing = [name for name in wanted if name not in schema.names]
+        if missing:
+            raise InputError(f"the columns {', '.join(missing)} in {path}", f"the columns: {have}", "name one of those")
+        listed = is_list(schema.field(wanted[0]).type)
+        if not (listed and len(wanted) == 1) and not all(is_number(schema.field(name).type) for name in wanted):
+            raise InputError(
+                "columns of numbers, or one column of lists, as features", ", ".join(wanted), "choose others"
+            )
+        return wanted, listed
+    for name in schema.names:
+        if name.lower() in FEATURE_NAMES and is_list(schema.field(name).type):
+            return [name], True
+    away = beside_features(schema.names, beside)
+    numbers = [name for name in schema.names if name not in away and is_number(schema.field(name).type)]
+    if not numbers:
+        raise InputError(f"columns of numbers as features in {path}", f"the columns: {have}", "add some, or name them")
+    return numbers, False
+
+
+def _is_plain(handle: Any, name: str) -> bool:
+    from pyarrow import types
+
+    return not types.is_nested(handle.schema_arrow.field(name).type)
+
+
+def _column(chunked: Any) -> NDArray[Any]:
+    """A column as NumPy array; strings become fixed-width strings, missing values stay None or NaN."""
+    values: NDArray[Any] = (
+        chunked.to_numpy() if chunked.null_count == 0 else np.array(chunked.to_pylist(), dtype=object)
+    )
+    if values.dtype == object and chunked.null_count == 0 and all(isinstance(value, str) for value in values):
+        return values.astype(np.str_)
+    return values
+
+
+def _block(batch: Any, listed: bool, path: Path) -> NDArray[Any]:
+    if listed:
+        column = batch.column(0)
+        flat = column.flatten().to_numpy(zero_copy_only=False)
+        if column.null_count or column.flatten().null_count or flat.size % max(len(column), 1):
+            raise InputError(
+                f"a list of equally many numbers in every row of {path}", "missing or ragged lists", "mend it"
+            )
+        return np.asarray(flat.reshape(len(column), -1))
+    for column, name in zip(batch.columns, batch.schema.names, strict=True):
+        if column.null_count:
+            raise InputError(
+                f"a number in every row of {name} in {path}", f"{column.null_count} missing", "fill them first"
+            )
+    return np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns])
+
+
+def _damaged(kind: str, path: Path, error: Exception) -> InputError:
+    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return InputError(f"a whole {kind} file", f"{path}, of which the reader says: {first}", "write it again")

@@ -1,0 +1,135 @@
+"""Tables in NumPy's own files: .npz members streamed from the archive, .npy memory-mapped. No pickles."""
+
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lopsided.core.errors import InputError
+from lopsided.data.tables import FEATURE_NAMES, Table, array_table, picture_shape
+
+_Header = tuple[tuple[int, ...], bool, np.dtype[Any]]  # shape, Fortran order, type
+
+
+def npz_shapes(path: Path) -> dict[str, tuple[int, ...]]:
+    """Name and shape of every array in an npz file, from the headers alone."""
+    with _archive(path) as archive:
+        return {name: _read_header(archive, name, path)[0] for name in _names(archive)}
+
+
+def read_npz_array(path: Path, name: str) -> NDArray[Any]:
+    """One array of an npz file."""
+    with _archive(path) as archive:
+        if name not in _names(archive):
+            have = ", ".join(_names(archive)) or "none"
+            raise InputError(f"an array {name!r} in {path}", f"the arrays: {have}", "name one of those")
+        with archive.open(name + ".npy") as stream:
+            array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
+            return array
+
+
+def open_npz(path: Path, *, features: str | None = None) -> Table:
+    """A table over an npz file; the features are read in blocks, the columns beside them at once."""
+    shapes = npz_shapes(path)
+    chosen = _choose(path, shapes, features)
+    shape = shapes[chosen]
+    with _archive(path) as archive:
+        _, fortran, dtype = _read_header(archive, chosen, path)
+    if dtype.kind not in "biuf" or len(shape) < 2 or shape[0] == 0:
+        raise InputError(
+            f"features of numbers, one row per example, in {path}",
+            f"{chosen}: shape {shape} of type {dtype}",
+            "mend it",
+        )
+    columns = {
+        name: read_npz_array(path, name) for name, other in shapes.items() if name != chosen and other == shape[:1]
+    }
+    if fortran:  # columns first on disk: no row can be read without all of it
+        return array_table(read_npz_array(path, chosen), columns, str(path))
+    width = int(np.prod(shape[1:], dtype=np.int64))
+
+    def read(size: int) -> Iterator[NDArray[Any]]:
+        with _archive(path) as archive, archive.open(chosen + ".npy") as stream:
+            _header(stream)
+            for start in range(0, shape[0], size):
+                count = min(size, shape[0] - start)
+                content = stream.read(count * width * dtype.itemsize)
+                if len(content) < count * width * dtype.itemsize:
+                    raise InputError(f"{shape[0]} examples in {path}", "fewer", "write the file again")
+                yield np.frombuffer(content, dtype=dtype).reshape(count, width)
+
+    return Table(str(path), shape[0], width, columns, read, image_shape=picture_shape(shape))
+
+
+def open_npy(path: Path) -> Table:
+    """A table over a .npy file, memory-mapped; it has no columns beside the features."""
+    return array_table(load_npy(path, memory_map=True), {}, str(path))
+
+
+def load_npy(path: Path, *, memory_map: bool = False) -> NDArray[Any]:
+    """The array of a .npy file."""
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r" if memory_map else None, allow_pickle=False)
+    except (ValueError, EOFError, TypeError, SyntaxError):
+        raise InputError(
+            "a whole .npy file without pickled objects", str(path), "write it again with numpy.save"
+        ) from None
+    if not isinstance(array, np.ndarray):
+        raise InputError("a .npy file", f"an archive: {path}", "name it .npz")
+    return array
+
+
+def _choose(path: Path, shapes: dict[str, tuple[int, ...]], wanted: str | None) -> str:
+    have = ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "none"
+    if wanted is not None:
+        if wanted not in shapes:
+            raise InputError(f"an array {wanted!r} in {path}", f"the arrays: {have}", "name one of those")
+        return wanted
+    lower = {name.lower(): name for name in shapes if len(shapes[name]) >= 2}
+    for usual in FEATURE_NAMES:
+        if usual in lower:
+            return lower[usual]
+    if len(lower) != 1:
+        raise InputError(
+            f"an array of features in {path}", f"the arrays: {have}", "name it features, or say which it is"
+        )
+    return next(iter(lower.values()))
+
+
+@contextmanager
+def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            yield archive
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError):
+        raise InputError("a whole npz file", f"a damaged one: {path}", "write it again with numpy.savez") from None
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError("an npz file of plain arrays", f"{path}: {error}", "write it again without objects") from None
+
+
+def _names(archive: zipfile.ZipFile) -> list[str]:
+    return [name.removesuffix(".npy") for name in archive.namelist() if name.endswith(".npy")]
+
+
+def _read_header(archive: zipfile.ZipFile, name: str, path: Path) -> _Header:
+    with archive.open(name + ".npy") as stream:
+        header = _header(stream)
+    if header[2].hasobject:
+        raise InputError(
+            f"plain arrays in {path}", f"pickled objects under {name!r}", "store numbers or fixed-width strings instead"
+        )
+    return header
+
+
+def _header(stream: IO[bytes]) -> _Header:
+    version = np.lib.format.read_magic(stream)
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    header: _Header = read(stream)
+    return header

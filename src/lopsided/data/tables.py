@@ -1,0 +1,151 @@
+"""Files to examples: features row by row in blocks, and the columns beside them (labels, groups, predictions).
+
+One record for every format, so that whoever reads users' files (score, audit, trial) reads them alike:
+
+- .npz: the features under `features`, `x`, `images`, `embeddings` or `data` (any case), else the only array with two
+  or more axes; one-dimensional arrays of the same length are columns. Members are streamed, compressed or not.
+- .npy: the features, memory-mapped; labels come from a file of their own.
+- .parquet: one list column of features, else all numeric columns that are not columns beside; streamed by row groups.
+- .csv, .tsv: numeric columns that are not columns beside are features; read whole.
+- a folder: idx files (MNIST's layout), or one subfolder of images per class.
+
+No pickle is ever loaded, and a damaged file ends in one sentence.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lopsided.core.errors import InputError
+
+LABEL_NAMES = ("label", "labels", "y", "target", "targets", "class")
+FEATURE_NAMES = ("features", "x", "images", "embeddings", "embedding", "data")
+BESIDE_NAMES = (*LABEL_NAMES, "group", "groups", "prediction", "predictions", "y_pred", "split", "id", "index")
+_BLOCK_NUMBERS = 4_000_000  # numbers in a block: 32 MB as float64
+
+
+@dataclass(frozen=True)
+class Table:
+    """n examples of `width` features, `blocks()` of which can be read again and again, and the columns beside them."""
+
+    source: str
+    rows: int
+    width: int
+    columns: Mapping[str, NDArray[Any]]
+    read_blocks: Callable[[int], Iterator[NDArray[Any]]] = field(repr=False)
+    feature_names: tuple[str, ...] | None = None
+    image_shape: tuple[int, ...] | None = None  # height, width[, channels] where an example is a picture
+
+    def blocks(self, rows: int | None = None) -> Iterator[NDArray[Any]]:
+        """Features in order, `rows` x width at a time (about 32 MB unless said)."""
+        yield from self.read_blocks(rows or max(1, _BLOCK_NUMBERS // max(self.width, 1)))
+
+    def features(self) -> NDArray[Any]:
+        """All features at once, rows x width."""
+        return np.concatenate(list(self.blocks()), axis=0)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """A column beside the features."""
+        if name not in self.columns:
+            have = ", ".join(self.columns) or "none"
+            raise InputError(f"a column {name!r} in {self.source}", f"the columns: {have}", "name one of those")
+        return self.columns[name]
+
+    def labels(self, name: str | None = None) -> NDArray[Any]:
+        """The column of labels: the one named, else the first with a usual name."""
+        if name is not None:
+            return self.column(name)
+        lower = {known.lower(): known for known in self.columns}
+        for usual in LABEL_NAMES:
+            if usual in lower:
+                return self.columns[lower[usual]]
+        have = ", ".join(self.columns) or "none"
+        raise InputError(
+            f"a column of labels in {self.source} (such as {', '.join(LABEL_NAMES[:3])})",
+            f"the columns: {have}",
+            "say which column or file holds the labels",
+        )
+
+
+def open_table(
+    path: str | os.PathLike[str], *, features: str | Sequence[str] | None = None, beside: Sequence[str] = ()
+) -> Table:
+    """Open a file or folder of examples; the ending chooses the format.
+
+    features: the array or column(s) of features, where the usual names do not say. beside: columns that are not
+    features.
+    """
+    place = Path(path)
+    if not place.exists():
+        raise InputError("a file or folder of examples", f"no such path: {place}", "check the path")
+    if place.is_dir():
+        from lopsided.data.image_folders import open_image_folder
+
+        return open_image_folder(place)
+    ending = place.suffix.lower()
+    if ending == ".npz":
+        from lopsided.data.npz_tables import open_npz
+
+        return open_npz(place, features=_one(features))
+    if ending == ".npy":
+        from lopsided.data.npz_tables import open_npy
+
+        return open_npy(place)
+    if ending in (".parquet", ".pq"):
+        from lopsided.data.arrow_tables import open_parquet
+
+        return open_parquet(place, features=features, beside=beside)
+    if ending in (".csv", ".tsv"):
+        from lopsided.data.arrow_tables import open_csv
+
+        return open_csv(place, features=features, beside=beside)
+    raise InputError(
+        "a file that ends in .npz, .npy, .parquet, .csv or .tsv, or a folder of images", str(place), "convert it first"
+    )
+
+
+def array_table(features: NDArray[Any], columns: Mapping[str, NDArray[Any]], source: str = "an array") -> Table:
+    """A table over an array in memory or memory-mapped; examples with more than one axis are pictures."""
+    if features.ndim < 2 or features.shape[0] == 0 or features.dtype.kind not in "biuf":
+        raise InputError(
+            f"features of at least one example and two axes in {source}",
+            f"shape {features.shape} of type {features.dtype}",
+            "give one row of numbers per example",
+        )
+    for name, column in columns.items():
+        if column.shape[:1] != features.shape[:1]:
+            raise InputError(f"{features.shape[0]} entries in {name}", column.shape, "give one per example")
+    n = features.shape[0]
+
+    def read(size: int) -> Iterator[NDArray[Any]]:
+        for start in range(0, n, size):
+            part = features[start : start + size]
+            yield np.asarray(part).reshape(part.shape[0], -1)
+
+    width = int(np.prod(features.shape[1:], dtype=np.int64))
+    return Table(source, n, width, dict(columns), read, image_shape=picture_shape(features.shape))
+
+
+def picture_shape(shape: tuple[int, ...]) -> tuple[int, ...] | None:
+    """(height, width) or (height, width, channels) of arrays that hold pictures, else None."""
+    if len(shape) == 3:
+        return shape[1:]
+    return shape[1:] if len(shape) == 4 and shape[3] in (1, 3) else None
+
+
+def beside_features(names: Sequence[str], extra: Sequence[str]) -> set[str]:
+    """Which of the column names stand beside the features."""
+    return {name for name in names if name in extra or name.lower() in BESIDE_NAMES}
+
+
+def _one(features: str | Sequence[str] | None) -> str | None:
+    if features is None or isinstance(features, str):
+        return features
+    if len(features) != 1:
+        raise InputError("one array of features in an npz file", ", ".join(features), "name one")
+    return features[0]

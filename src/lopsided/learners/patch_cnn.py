@@ -1,0 +1,289 @@
+"""The two-layer ReLU network of seed 002, eq (1), and its descent, eq (4), with gradients in closed form.
+
+    F_k(W, x) = (1/m) sum_r sum_j relu(<w_{k,r}, x^(j)>),        example i = (u_{y_i}, xi_i)
+    - dL/dw_{k,r} = (1/mn) sum_i (1[y_i = k] - p_k(x_i)) sum_j 1[<w_{k,r}, x_i^(j)> > 0] x_i^(j)         (eq 60)
+
+Every step moves W inside the span of the K features and n noise patches, so the run keeps pre-activations
+Z = W X^T (Km x (K + n)) and updates them with the Gram matrix of the patches: an epoch costs one Km x n x n product
+whatever the dimension and the batch size, instead of two Km x n x d products. Where n > 2 d it is cheaper to keep the
+weights themselves; both ways give the same iterates and `train` takes the cheaper one.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray, IntArray, check_count, check_positive
+
+Form = Literal["span", "weights"]
+
+
+@dataclass(frozen=True)
+class Training:
+    """How to train: step eta, passes over the data, batch size (None = full batch), and when to stop early.
+
+    `scale_step_by_width` multiplies eta by m, which undoes the 1/m of eq (1) in the step.
+    """
+
+    step: float = 0.05
+    epochs: int = 20
+    batch: int | None = None
+    scale_step_by_width: bool = False
+    stop_at_loss: float | None = None
+
+
+# "GD with a learning rate 0.05 over 20 epochs" (Section 5.1) can be read in three ways; only the first is GD as in eq
+# (4), and it does not fit the training set. `converged` trains to the end that Theorem 1 speaks of.
+READINGS: dict[str, Training] = {
+    "full batch": Training(),
+    "mini-batch": Training(batch=10),
+    "scaled step": Training(scale_step_by_width=True),
+    "converged": Training(step=1.0, epochs=2000, scale_step_by_width=True, stop_at_loss=0.01),
+}
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """What happened, one entry per recorded epoch (the first before any step); K columns where per class."""
+
+    epochs: IntArray
+    loss: FloatArray  # mean cross entropy over the training set
+    class_loss: FloatArray  # the same per class
+    accuracy: FloatArray  # training accuracy
+    coefficient_low: FloatArray  # min_i 1 - p_{y_i}, the smallest gradient coefficient
+    coefficient_high: FloatArray  # max_i
+    active: FloatArray  # per class: mean share of the class's own neurons that its noise patches activate
+    logit_own: FloatArray  # per class: mean F_y
+    logit_other: FloatArray  # per class: mean over the other outputs
+
+
+@dataclass(frozen=True)
+class PatchFit:
+    """Trained weights (K x m x d), the start, the trajectory, and b(S_k) of eq (8)."""
+
+    weights: FloatArray
+    initial: FloatArray
+    trajectory: Trajectory
+    coefficients: FloatArray  # n, sum of 1 - p_{y_i} over the steps that use the example, as in eq (8)
+    balance: FloatArray  # K, b(S_k) = sqrt(sum of squares of those over the class)
+    steps: int
+    status: str
+
+    def outputs(self, features: FloatArray, noise: FloatArray, labels: IntArray) -> FloatArray:
+        """F (n x K) on examples (u_y, xi)."""
+        return outputs(self.weights, features, noise, labels)
+
+
+def initial_weights(
+    random: np.random.Generator, classes: int, width: int, dimension: int, *, deviation: float | None = None
+) -> FloatArray:
+    """K x m x d weights: N(0, deviation^2), or PyTorch's default U(-1/sqrt d, 1/sqrt d) where no deviation is given."""
+    shape = (check_count(classes, "classes", at_least=2), check_count(width, "width"), check_count(dimension, "d"))
+    if deviation is None:
+        edge = 1.0 / np.sqrt(dimension)
+        return random.uniform(-edge, edge, shape)
+    return check_positive(deviation, "the initial deviation") * random.standard_normal(shape)
+
+
+def _shapes(weights: FloatArray, features: FloatArray, noise: FloatArray, labels: IntArray) -> None:
+    K, _, d = weights.shape
+    if features.shape != (K, d) or noise.ndim != 2 or noise.shape[1] != d or labels.shape != noise.shape[:1]:
+        raise InputError(
+            f"features ({K}, {d}), noise (n, {d}) and n labels",
+            f"shapes {features.shape}, {noise.shape}, {labels.shape}",
+            "check that weights and sample belong together",
+        )
+    if labels.size == 0 or labels.min() < 0 or labels.max() >= K:
+        raise InputError(f"labels from 0 to {K - 1}", "others", "count classes from 0")
+
+
+def outputs(weights: FloatArray, features: FloatArray, noise: FloatArray, labels: IntArray) -> FloatArray:
+    """F (n x K) of eq (1) on examples (u_y, xi)."""
+    _shapes(weights, features, noise, labels)
+    K, m, d = weights.shape
+    flat = weights.reshape(K * m, d)
+    from_noise = np.maximum(flat @ noise.T, 0.0).reshape(K, m, -1).mean(axis=1).T
+    from_features = np.maximum(flat @ features.T, 0.0).reshape(K, m, K).mean(axis=1).T
+    result: FloatArray = from_noise + from_features[labels]
+    return result
+
+
+def probabilities(logits: FloatArray) -> FloatArray:
+    """softmax by rows, eq (3)."""
+    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+    result: FloatArray = shifted / shifted.sum(axis=1, keepdims=True)
+    return result
+
+
+def gradient(
+    weights: FloatArray, features: FloatArray, noise: FloatArray, labels: IntArray
+) -> tuple[float, FloatArray]:
+    """(loss, dL/dW) of eq (2) and eq (60) by the plain formulas; the reference for `train`."""
+    K, m, d = weights.shape
+    logits = outputs(weights, features, noise, labels)
+    p = probabilities(logits)
+    rows = np.arange(labels.size)
+    loss = float(-np.log(p[rows, labels]).mean())
+    residual = p.copy()
+    residual[rows, labels] -= 1.0
+    residual /= m * labels.size
+    flat = weights.reshape(K * m, d)
+    on_noise = (flat @ noise.T > 0).reshape(K, m, -1) * residual.T[:, None, :]
+    per_feature = np.stack([residual[labels == k].sum(axis=0) for k in range(K)], axis=1)  # K outputs x K features
+    on_features = (flat @ features.T > 0).reshape(K, m, K) * per_feature[:, None, :]
+    slope: FloatArray = np.einsum("kmn,nd->kmd", on_noise, noise, optimize=True) + on_features @ features
+    return loss, slope
+
+
+class _Run:
+    """Pre-activations of all patches, kept up to date while the weights move (module docstring)."""
+
+    def __init__(self, weights: FloatArray, features: FloatArray, noise: FloatArray, form: Form) -> None:
+        self.K, self.m, d = weights.shape
+        self.features, self.noise, self.form = features, noise, form
+        self.flat = weights.reshape(self.K * self.m, d).copy()
+        self.on_features = self.flat @ features.T  # Km x K
+        self.feature_gram = features @ features.T
+        self.cross = noise @ features.T  # zero for the paper's data, kept for any other
+        lengths = np.linalg.norm(noise, axis=1).max() * np.linalg.norm(features, axis=1).max()
+        self.crossing = bool(np.abs(self.cross).max() > 1e-13 * lengths)  # below, it is rounding
+        if form == "span":
+            self.on_noise = self.flat @ noise.T  # Km x n
+            self.gram = noise @ noise.T
+            self.noise_weights = np.zeros_like(self.on_noise)
+            self.feature_weights = np.zeros_like(self.on_features)
+
+    def noise_activations(self, rows: slice | IntArray) -> FloatArray:
+        if self.form == "span":
+            return self.on_noise[:, rows]
+        result: FloatArray = self.flat @ self.noise[rows].T
+        return result
+
+    def move(self, rows: slice | IntArray, by_noise: FloatArray, by_features: FloatArray) -> None:
+        """W += by_noise X[rows] + by_features U, in whatever form W is kept."""
+        if self.form == "weights":
+            self.flat += by_noise @ self.noise[rows] + by_features @ self.features
+            self.on_features = self.flat @ self.features.T
+            return
+        self.noise_weights[:, rows] += by_noise
+        self.feature_weights += by_features
+        self.on_noise += by_noise @ self.gram[rows]
+        self.on_features += by_features @ self.feature_gram
+        if self.crossing:
+            self.on_noise += by_features @ self.cross.T
+            self.on_features += by_noise @ self.cross[rows]
+
+    def weights(self) -> FloatArray:
+        if self.form == "span":
+            return (self.flat + self.noise_weights @ self.noise + self.feature_weights @ self.features).reshape(
+                self.K, self.m, -1
+            )
+        return self.flat.reshape(self.K, self.m, -1)
+
+
+def train(
+    weights: FloatArray,
+    features: FloatArray,
+    noise: FloatArray,
+    labels: IntArray,
+    training: Training,
+    random: np.random.Generator,
+    *,
+    record: Sequence[int] | None = None,
+    form: Form | None = None,
+) -> PatchFit:
+    """Descend eq (4) from `weights`; `random` shuffles the batches of every epoch.
+
+    record: epochs after which the trajectory is kept, beside the first and the last; with `stop_at_loss` the loss is
+    looked at after those epochs, and unless given they are every tenth.
+    """
+    _shapes(weights, features, noise, labels)
+    n = labels.size
+    check_positive(training.step, "the learning rate")
+    check_count(training.epochs, "epochs", at_least=0)
+    size = n if training.batch is None else min(check_count(training.batch, "the batch size"), n)
+    step = training.step * (weights.shape[1] if training.scale_step_by_width else 1)
+    run = _Run(weights, features, noise, form or ("span" if n <= 2 * noise.shape[1] else "weights"))
+    looks = range(0, training.epochs, 10) if record is None and training.stop_at_loss is not None else record
+    marks = {0, training.epochs, *(looks or ())}
+    history: list[tuple[FloatArray, ...]] = []
+    seen: list[int] = []
+    coefficients = np.zeros(n)
+    status, steps, epoch = "finished", 0, 0
+    for epoch in range(training.epochs + 1):
+        if epoch in marks:
+            seen.append(epoch)
+            history.append(_snapshot(run, labels))
+            loss = float(history[-1][0])
+            if not np.isfinite(loss):
+                status = "diverged"
+                break
+            if training.stop_at_loss is not None and loss <= training.stop_at_loss:
+                status = f"loss {training.stop_at_loss:g} reached"
+                break
+        if epoch == training.epochs:
+            break
+        order = np.arange(n) if size == n else random.permutation(n)
+        for start in range(0, n, size):
+            rows: slice | IntArray = slice(None) if size == n else order[start : start + size]
+            coefficients[rows] += _descend(run, rows, labels, step)
+            steps += 1
+    if training.stop_at_loss is not None and status == "finished":
+        status = f"loss {training.stop_at_loss:g} not reached"
+    balance = np.sqrt(np.bincount(labels, weights=coefficients**2, minlength=weights.shape[0]))
+    columns = [np.array(column) for column in zip(*history, strict=True)]
+    trajectory = Trajectory(np.array(seen, dtype=np.int64), *columns)
+    return PatchFit(run.weights(), weights, trajectory, coefficients, balance, steps, status)
+
+
+def _descend(run: _Run, rows: slice | IntArray, labels: IntArray, step: float) -> FloatArray:
+    """One step on the batch `rows`; returns its coefficients 1 - p_y before the step."""
+    K, m = run.K, run.m
+    active = run.noise_activations(rows)
+    y = labels[rows]
+    logits = np.maximum(active, 0.0).reshape(K, m, -1).mean(axis=1).T
+    logits += np.maximum(run.on_features, 0.0).reshape(K, m, K).mean(axis=1).T[y]
+    residual = -probabilities(logits)
+    residual[np.arange(y.size), y] += 1.0  # 1[y = k] - p_k
+    lost: FloatArray = residual[np.arange(y.size), y].copy()
+    residual *= step / (m * y.size)
+    by_noise = ((active > 0).reshape(K, m, -1) * residual.T[:, None, :]).reshape(K * m, -1)
+    # Examples of one class share their feature patch, so their residuals add up: K outputs x K features.
+    shared = (np.eye(K)[y].T @ residual).T
+    by_features = ((run.on_features > 0).reshape(K, m, K) * shared[:, None, :]).reshape(K * m, K)
+    run.move(rows, by_noise, by_features)
+    return lost
+
+
+def _snapshot(run: _Run, labels: IntArray) -> tuple[FloatArray, ...]:
+    K, m = run.K, run.m
+    active = run.noise_activations(slice(None)).reshape(K, m, -1)
+    logits = np.maximum(active, 0.0).mean(axis=1).T
+    logits += np.maximum(run.on_features, 0.0).reshape(K, m, K).mean(axis=1).T[labels]
+    rows = np.arange(labels.size)
+    top = logits.max(axis=1)
+    total = np.log(np.exp(logits - top[:, None]).sum(axis=1)) + top
+    losses = total - logits[rows, labels]
+    lost = -np.expm1(-losses)
+    own_share = (active[labels, :, rows] > 0).mean(axis=1)
+    own = logits[rows, labels]
+    other = (logits.sum(axis=1) - own) / (K - 1)
+    counts = np.maximum(np.bincount(labels, minlength=K), 1)
+
+    def by_class(values: FloatArray) -> FloatArray:
+        mean: FloatArray = np.bincount(labels, weights=values, minlength=K) / counts
+        return mean
+
+    return (
+        losses.mean(),
+        by_class(losses),
+        (logits.argmax(axis=1) == labels).mean(),
+        lost.min(),
+        lost.max(),
+        by_class(own_share),
+        by_class(own),
+        by_class(other),
+    )

@@ -1,0 +1,116 @@
+"""Count, mean and scatter S_k = sum_i (x_i - mean_k)(x_i - mean_k)^T of every class, from blocks of any size.
+
+Blocks are centred on their own mean and merged by the update of Chan, Golub and LeVeque,
+
+    S = S_a + S_b + (n_a n_b / (n_a + n_b)) delta delta^T,   delta = mean_b - mean_a,
+
+so nothing cancels, float32 input is accumulated in float64, examples can be added at any time, and moments from several
+machines can be merged.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray, IntArray, check_finite
+
+Block = tuple[NDArray[np.floating], IntArray]  # rows (b x d) and their class codes (b)
+MOST_BYTES = 1_500_000_000
+
+
+@dataclass
+class ClassMoments:
+    """Moments of K classes in d dimensions; `add` takes more examples."""
+
+    counts: IntArray  # K
+    means: FloatArray  # K x d
+    scatters: FloatArray  # K x d x d
+
+    @property
+    def classes(self) -> int:
+        """K."""
+        return int(self.counts.shape[0])
+
+    @property
+    def dimension(self) -> int:
+        """d."""
+        return int(self.means.shape[1])
+
+    def add(self, rows: NDArray[np.floating], codes: IntArray) -> None:
+        """Take in more examples; float32 and integers are widened block by block."""
+        check_block(rows, codes, self.classes, self.dimension)
+        for k, members in split_by_class(codes):
+            own = rows[members].astype(np.float64)
+            mean = own.mean(axis=0)
+            own -= mean
+            self._merge(k, len(members), mean, own.T @ own)
+
+    def merge(self, other: "ClassMoments") -> None:
+        """Take in the moments of other examples of the same classes."""
+        if other.means.shape != self.means.shape:
+            raise InputError(
+                f"moments of shape {self.means.shape}", other.means.shape, "use the same classes and columns"
+            )
+        for k in range(self.classes):
+            if other.counts[k]:
+                self._merge(k, int(other.counts[k]), other.means[k], other.scatters[k])
+
+    def _merge(self, k: int, count: int, mean: FloatArray, scatter: FloatArray) -> None:
+        before = int(self.counts[k])
+        total = before + count
+        delta = mean - self.means[k]
+        self.scatters[k] += scatter
+        if before:
+            self.scatters[k] += np.outer(delta * (before * count / total), delta)
+        self.means[k] += delta * (count / total)
+        self.counts[k] = total
+
+
+def empty_moments(classes: int, dimension: int, *, most_bytes: int = MOST_BYTES) -> ClassMoments:
+    """Moments of no examples yet; K d^2 numbers must fit into `most_bytes`."""
+    needed = 8 * classes * dimension * dimension
+    if needed > most_bytes:
+        raise InputError(
+            f"covariance matrices of at most {most_bytes / 1e9:.1f} GB",
+            f"{classes} classes x {dimension} columns squared, {needed / 1e9:.1f} GB",
+            "score in memory (one class at a time) or reduce the columns first",
+        )
+    return ClassMoments(
+        np.zeros(classes, dtype=np.int64), np.zeros((classes, dimension)), np.zeros((classes, dimension, dimension))
+    )
+
+
+def moments_of_blocks(blocks: Iterable[Block], classes: int, dimension: int) -> ClassMoments:
+    """One pass over blocks of examples."""
+    moments = empty_moments(classes, dimension)
+    for rows, codes in blocks:
+        moments.add(rows, codes)
+    return moments
+
+
+def split_by_class(codes: IntArray) -> Iterator[tuple[int, IntArray]]:
+    """(class, positions of its members in order) for every class that occurs."""
+    order = np.argsort(codes, kind="stable")
+    present, starts = np.unique(codes[order], return_index=True)
+    for k, members in zip(present, np.split(order, starts[1:]), strict=True):
+        yield int(k), members
+
+
+def check_block(rows: NDArray[np.floating], codes: IntArray, classes: int, dimension: int) -> None:
+    """Shapes that belong together, codes in range, finite numbers."""
+    if rows.ndim != 2 or rows.shape[1] != dimension or codes.shape != rows.shape[:1]:
+        raise InputError(
+            f"examples of {dimension} columns and one class code each",
+            f"shapes {rows.shape} and {codes.shape}",
+            "check that features and labels belong together",
+        )
+    if codes.size and (codes.min() < 0 or codes.max() >= classes):
+        raise InputError(f"class codes from 0 to {classes - 1}", f"{codes.min()} to {codes.max()}", "recode the labels")
+    # The sum of a block is finite unless an entry is not (or float32 overflows, which the slow check then clears).
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = rows.sum(dtype=np.float64) if rows.dtype.kind == "f" else 0.0
+    if not np.isfinite(total):
+        check_finite(rows.astype(np.float64), "the features")

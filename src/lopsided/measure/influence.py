@@ -1,0 +1,169 @@
+"""Influence scores without training, seed 002 eq (10), for every example at once and exactly.
+
+    inf(x) = |cov(S_y)|_F^2 - |cov(S_y minus x)|_F^2
+
+With c_i centred on the class mean, S = sum_i c_i c_i^T, q_i = c_i^T S c_i, r_i = |c_i|^2, a = n/(n-1) and F =
+|S|_F^2, leaving out x_i turns S into S - a c_i c_i^T, hence
+
+    inf_i = F/(n-z)^2 - (F - 2 a q_i + a^2 r_i^2)/(n-1-z)^2,      z = 0 for the 1/n covariance, 1 for 1/(n-1).
+
+F and the q_i come from S (d x d) or from the Gram matrix G = C C^T (F = |G|_F^2, q_i = |row i of G|^2), whichever is
+cheaper; the leave-one-out loop would need n covariance matrices. The paper does not say which convention it uses; the
+ranking within a class is nearly the same. Rank within a class: a ranking over all classes unbalances them.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray, IntArray, check_labels
+from lopsided.measure.class_moments import (
+    Block,
+    ClassMoments,
+    check_block,
+    moments_of_blocks,
+    split_by_class,
+)
+
+Convention = Literal["n", "n-1"]
+
+
+@dataclass(frozen=True)
+class InfluenceScores:
+    """Scores of all examples in their order; NaN where a class is declined, with the reason by class name."""
+
+    scores: FloatArray
+    codes: IntArray
+    names: tuple[str, ...]
+    convention: Convention
+    declined: dict[str, str] = field(default_factory=dict)
+
+    def rank_in_class(self) -> IntArray:
+        """1 for the highest score of a class, ties in the order of the examples; 0 where a class is declined."""
+        ranks = np.zeros(self.scores.shape[0], dtype=np.int64)
+        for _, members in split_by_class(self.codes):
+            if np.isnan(self.scores[members[0]]):
+                continue
+            order = np.argsort(-self.scores[members], kind="stable")
+            ranks[members[order]] = np.arange(1, members.size + 1)
+        return ranks
+
+    def extremes(self, code: int, count: int) -> tuple[IntArray, IntArray]:
+        """Positions of the `count` highest and lowest scores of a class, the most extreme first."""
+        members = np.flatnonzero(self.codes == code)
+        if members.size == 0 or np.isnan(self.scores[members[0]]):
+            return members[:0], members[:0]
+        order = members[np.argsort(-self.scores[members], kind="stable")]
+        return order[:count], order[::-1][:count]
+
+
+def influence_scores(features: ArrayLike, labels: ArrayLike, *, convention: Convention = "n-1") -> InfluenceScores:
+    """Scores of every row of `features` (n x anything, images are flattened) within its class, in memory."""
+    rows = _as_rows(features)
+    codes, names = check_labels(labels, length=rows.shape[0])
+    check_block(rows, codes, len(names), rows.shape[1])
+    scores = np.full(rows.shape[0], np.nan)
+    declined: dict[str, str] = {}
+    for k, members in split_by_class(codes):
+        reason = _reason(members.size, convention)
+        if reason:
+            declined[names[k]] = reason
+        else:
+            scores[members] = class_scores(rows[members], convention)
+    return InfluenceScores(scores, codes, tuple(names), convention, declined)
+
+
+def influence_scores_of_blocks(
+    blocks: Callable[[], Iterable[Block]],
+    codes: IntArray,
+    names: tuple[str, ...],
+    dimension: int,
+    *,
+    convention: Convention = "n-1",
+    moments: ClassMoments | None = None,
+) -> InfluenceScores:
+    """Scores in two passes over blocks that can be opened again: moments first (unless given), then the scores.
+
+    Memory: one d x d matrix per class and one block. `moments` of earlier examples, or kept up to date with `add`,
+    replace the first pass.
+    """
+    found = moments if moments is not None else moments_of_blocks(blocks(), len(names), dimension)
+    reasons = {k: _reason(int(count), convention) for k, count in enumerate(found.counts)}
+    energy = np.square(found.scatters).sum(axis=(1, 2))
+    scores = np.full(codes.shape[0], np.nan)
+    start = 0
+    for rows, block_codes in blocks():
+        check_block(rows, block_codes, len(names), dimension)
+        here = scores[start : start + rows.shape[0]]
+        for k, members in split_by_class(block_codes):
+            if reasons[k]:
+                continue
+            own = rows[members].astype(np.float64)
+            own -= found.means[k]
+            q = np.einsum("ij,ij->i", own @ found.scatters[k], own)
+            r = np.einsum("ij,ij->i", own, own)
+            here[members] = _closed_form(float(energy[k]), q, r, int(found.counts[k]), convention)
+        start += rows.shape[0]
+    if start != codes.shape[0]:
+        raise InputError(
+            f"{codes.shape[0]} rows in the blocks", start, "check that features and labels belong together"
+        )
+    present = np.unique(codes)
+    return InfluenceScores(
+        scores, codes, names, convention, {names[k]: reason for k in present if (reason := reasons[int(k)])}
+    )
+
+
+def class_scores(rows: NDArray[np.floating], convention: Convention = "n-1") -> FloatArray:
+    """Scores of the rows of one class (n x d)."""
+    n, d = rows.shape
+    reason = _reason(n, convention)
+    if reason:
+        raise InputError("enough examples in the class", n, reason)
+    centred = rows.astype(np.float64)
+    centred -= centred.mean(axis=0)
+    # Multiplications: n^2 d / 2 for the Gram matrix; n d^2 / 2 for S and n d^2 for the q_i.
+    if n <= 3 * d:
+        gram = centred @ centred.T
+        q = np.einsum("ij,ij->i", gram, gram)
+        r = np.diag(gram).copy()
+        energy = float(q.sum())
+    else:
+        scatter = centred.T @ centred
+        q = np.einsum("ij,ij->i", centred @ scatter, centred)
+        r = np.einsum("ij,ij->i", centred, centred)
+        energy = float(np.square(scatter).sum())
+    return _closed_form(energy, q, r, n, convention)
+
+
+def _closed_form(energy: float, q: FloatArray, r: FloatArray, n: int, convention: Convention) -> FloatArray:
+    z = 1 if convention == "n-1" else 0
+    a = n / (n - 1)
+    result: FloatArray = energy / (n - z) ** 2 - (energy - 2.0 * a * q + (a * r) ** 2) / (n - 1 - z) ** 2
+    return result
+
+
+def _reason(n: int, convention: Convention) -> str:
+    if convention not in ("n", "n-1"):
+        raise InputError("the covariance convention n or n-1", repr(convention), "name one of the two")
+    least = 3 if convention == "n-1" else 2
+    if n >= least:
+        return ""
+    words = "one example has" if n == 1 else f"{n} examples have"
+    return f"{words} no leave-one-out covariance under the 1/({convention}) convention; at least {least} are needed"
+
+
+def _as_rows(features: ArrayLike) -> NDArray[np.floating]:
+    array = np.asarray(features)
+    if array.dtype.kind not in "biuf" or array.ndim < 2 or array.size == 0:
+        raise InputError(
+            "a non-empty array of numbers, one row per example",
+            f"shape {array.shape} of type {array.dtype}",
+            "give features as n x d, or images as n x height x width",
+        )
+    rows: NDArray[np.floating] = array.reshape(array.shape[0], -1)
+    return rows

@@ -1,0 +1,124 @@
+"""The best any classifier can do on the two-patch data of seed 002, with Gaussian noise.
+
+A feature u_k != 0, however short, names its class without error: the feature patch takes K values and the noise patch
+almost surely none of them, so the Bayes accuracy is 1. What the paper calls near-optimal at |u| -> 0 must be read
+against the noise patch alone, xi ~ N(0, A_k A_k^T), where the Bayes rule is the quadratic discriminant
+
+    argmax_k  log pi_k - (1/2) xi^T (A_k A_k^T)^+ xi - (1/2) log det^+ (A_k A_k^T).
+
+For A_k = base P + (l - base) v_k v_k^T and equal priors this is argmax |v_k^T xi| (l > base), with accuracy
+
+    E[(2 Phi((l / base) |t|) - 1)^(K-1)],   t ~ N(0, 1).
+
+For other noise laws the same rule is the best that uses second moments only; their own Bayes rule can be better.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopsided.core.errors import InputError
+from lopsided.core.factored import FactoredMatrix, joint_span
+from lopsided.core.validation import FloatArray, IntArray, check_count, check_positive
+
+
+@dataclass(frozen=True)
+class Accuracy:
+    """An accuracy with the standard error of its Monte Carlo estimate (0 where it is a quadrature)."""
+
+    value: float
+    standard_error: float
+    per_class: FloatArray
+
+
+@dataclass(frozen=True)
+class NoiseBayesRule:
+    """The quadratic discriminant on noise patches; inside the joint span of the A_k, a norm outside it."""
+
+    basis: FloatArray  # d x s
+    whiteners: tuple[FloatArray, ...]  # s x s, W_k with W_k^T W_k = (V^T A_k A_k^T V)^+
+    outside: FloatArray  # K, scale of A_k outside the span
+    rest: int  # d - s
+    offsets: FloatArray  # log pi_k - log det^+ / 2
+
+    def scores(self, noise: FloatArray) -> FloatArray:
+        """Log posterior up to a constant, n x K."""
+        inside = noise @ self.basis
+        return self._scores(inside, np.square(noise).sum(axis=1) - np.square(inside).sum(axis=1))
+
+    def predict(self, noise: FloatArray) -> IntArray:
+        """The class of every noise patch."""
+        classes: IntArray = self.scores(noise).argmax(axis=1)
+        return classes
+
+    def _scores(self, inside: FloatArray, outside: FloatArray) -> FloatArray:
+        columns = [
+            offset - np.square(inside @ W.T).sum(axis=1) / 2.0 - (outside / (2.0 * scale**2) if self.rest else 0.0)
+            for W, scale, offset in zip(self.whiteners, self.outside, self.offsets, strict=True)
+        ]
+        return np.stack(columns, axis=1)
+
+
+def noise_bayes_rule(matrices: Sequence[FactoredMatrix], priors: FloatArray | None = None) -> NoiseBayesRule:
+    """The Bayes rule for Gaussian noise patches A_k zeta with class probabilities `priors` (equal unless given)."""
+    K = len(matrices)
+    weights = np.full(K, 1.0 / K) if priors is None else np.asarray(priors, dtype=np.float64)
+    basis = joint_span(*matrices)
+    rest = matrices[0].dimension - basis.shape[1]
+    whiteners, offsets, ranges = [], [], []
+    for A, prior in zip(matrices, weights, strict=True):
+        if rest and A.scale == 0.0:
+            raise InputError("noise in every direction", "a class without bulk noise", "give it a bulk eigenvalue")
+        inside = basis.T @ A.apply(basis.T).T
+        left, values, _ = np.linalg.svd(inside)
+        alive = values > 1e-10 * max(values.max(initial=0.0), abs(A.scale))
+        ranges.append(left[:, alive] @ left[:, alive].T)
+        whiteners.append((left[:, alive] / values[alive]).T)
+        offsets.append(np.log(prior) - np.log(values[alive]).sum() - (rest * np.log(abs(A.scale)) if rest else 0.0))
+    if any(np.abs(other - ranges[0]).max() > 1e-6 for other in ranges[1:]):
+        raise InputError(
+            "noise matrices with one common range",
+            "different ranges",
+            "nothing is to be forecast: classes are told apart by where their noise lives",
+        )
+    scales = np.array([A.scale for A in matrices])
+    return NoiseBayesRule(basis, tuple(whiteners), scales, rest, np.array(offsets))
+
+
+def noise_bayes_accuracy(
+    matrices: Sequence[FactoredMatrix],
+    random: np.random.Generator,
+    *,
+    draws: int = 100_000,
+    priors: FloatArray | None = None,
+) -> Accuracy:
+    """Accuracy of the Bayes rule by Monte Carlo over the joint span; a chi-square stands for the rest."""
+    rule = noise_bayes_rule(matrices, priors)
+    K = len(matrices)
+    each = check_count(draws, "draws") // K + 1
+    right = np.zeros(K)
+    for k, A in enumerate(matrices):
+        # A maps the span into itself and acts as a scalar outside, so xi's two parts are independent.
+        inside = random.standard_normal((each, rule.basis.shape[1])) @ (rule.basis.T @ A.apply(rule.basis.T).T).T
+        outside = A.scale**2 * random.chisquare(rule.rest, each) if rule.rest else np.zeros(each)
+        right[k] = (rule._scores(inside, outside).argmax(axis=1) == k).mean()
+    weights = np.full(K, 1.0 / K) if priors is None else np.asarray(priors, dtype=np.float64)
+    error = float(np.sqrt(np.sum(weights**2 * right * (1 - right) / each)))
+    return Accuracy(float(weights @ right), error, right)
+
+
+def one_direction_accuracy(classes: int, eigenvalue: float, base: float = 0.5) -> Accuracy:
+    """The closed form for A_k = base P + (l - base) v_k v_k^T, l >= base, by quadrature."""
+    from scipy.integrate import quad
+    from scipy.special import erf
+
+    K = check_count(classes, "classes", at_least=2)
+    slope = check_positive(eigenvalue, "the eigenvalue") / check_positive(base, "the bulk eigenvalue") / np.sqrt(2.0)
+    if eigenvalue < base:
+        raise InputError("an eigenvalue of at least the bulk's", eigenvalue, "raise it")
+    half = quad(
+        lambda t: np.exp(-(t**2) / 2.0) * erf(slope * t) ** (K - 1), 0.0, 40.0, limit=200, points=[0.01, 0.1, 1, 5]
+    )
+    value = 2.0 * half[0] / np.sqrt(2.0 * np.pi)
+    return Accuracy(float(value), 0.0, np.full(K, value))
