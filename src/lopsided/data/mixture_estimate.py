@@ -56,7 +56,12 @@ def estimate_by_moments(features: FloatArray, groups: ArrayLike) -> MixtureEstim
 
 
 def estimate_by_em(
-    features: FloatArray, groups: int | Sequence[int] = (1, 2, 3, 4, 5, 6), *, seed: int = 0, starts: int = 3
+    features: FloatArray,
+    groups: int | Sequence[int] = (1, 2, 3, 4, 5, 6),
+    *,
+    seed: int = 0,
+    starts: int = 3,
+    tolerance: float = 1e-5,
 ) -> MixtureEstimate:
     """EM with full covariances; among several numbers of groups the one with the least BIC is taken."""
     from sklearn.exceptions import ConvergenceWarning
@@ -70,7 +75,7 @@ def estimate_by_em(
     best, criterion = None, {}
     for number in numbers:
         model = GaussianMixture(
-            number, covariance_type="full", n_init=starts, random_state=seed, tol=1e-5, max_iter=500
+            number, covariance_type="full", n_init=starts, random_state=seed, tol=tolerance, max_iter=2000
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # reported as `converged` instead
@@ -97,6 +102,23 @@ def estimate_by_em(
         int(best.n_iter_),
         criterion,
     )
+
+
+def balanced_location(
+    features: FloatArray, start: FloatArray, *, steps: int = 5000, tolerance: float = 1e-9
+) -> FloatArray:
+    """EM for theta in (1/2) N(theta, I) + (1/2) N(-theta, I): theta <- mean of x tanh(theta^T x).
+
+    The model of the analyses that footnote 2 cites for too many groups: fitted to one Gaussian, theta tends to 0 as
+    (d/n)^{1/4}. It stops when a step is shorter than `tolerance`.
+    """
+    theta = np.array(start, dtype=np.float64)
+    for _ in range(steps):
+        after = features.T @ np.tanh(features @ theta) / len(features)
+        if float(np.linalg.norm(after - theta)) <= tolerance:
+            return np.asarray(after)
+        theta = after
+    return theta
 
 
 def _check_definite(covariances: FloatArray, names: Sequence[str]) -> None:
