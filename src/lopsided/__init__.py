@@ -7,7 +7,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lopsided.audit.mixture_fit import mixture_fit
     from lopsided.core.errors import InputError, LopsidedError
+    from lopsided.learners.mixture_classifier import TeacherStudentClassifier
+    from lopsided.theory.mixture_forecast import mixture
 
 __version__ = "0.1.0.dev0"
 
@@ -15,9 +18,12 @@ __version__ = "0.1.0.dev0"
 _HOME = {
     "InputError": "lopsided.core.errors",
     "LopsidedError": "lopsided.core.errors",
+    "TeacherStudentClassifier": "lopsided.learners.mixture_classifier",
+    "mixture": "lopsided.theory.mixture_forecast",
+    "mixture_fit": "lopsided.audit.mixture_fit",
 }
 
-__all__ = ["InputError", "LopsidedError", "__version__"]
+__all__ = ["InputError", "LopsidedError", "TeacherStudentClassifier", "__version__", "mixture", "mixture_fit"]
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import bench, collapse
+from lopsided.cli import bench, collapse, mixture
 
 application = typer.Typer(
     name="lopsided",
@@ -35,4 +35,5 @@ def _options(
 
 
 application.command("collapse")(collapse.command)
+application.command("mixture")(mixture.command)
 application.command("bench")(bench.command)

@@ -2,7 +2,7 @@
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ class MixtureForecast:
                     "fraction_effect": group.fraction_effect.effect,
                     "fraction_elasticity": group.fraction_effect.elasticity,
                     "fraction_crossing": group.fraction_effect.crossing,
-                    "regime": regime,
+                    "regime": asdict(regime),
                 }
                 for group, regime in zip(law.groups, bounds.regimes, strict=True)
             ],
