@@ -42,7 +42,8 @@ def labelled_table(
 
 def _from_npz(source: Path, label: str | None, group: str | None) -> LabelledTable:
     try:
-        with np.load(source, allow_pickle=False) as archive:
+        # Opened here, because NumPy leaves its own handle open when the archive is broken.
+        with source.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             arrays = {name.lower(): archive[name] for name in archive.files}
     except (ValueError, OSError, KeyError, EOFError) as error:
         raise InputError("a readable npz file", f"{source.name}: {error}", "save it with numpy.savez") from None

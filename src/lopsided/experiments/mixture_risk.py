@@ -99,9 +99,9 @@ def judge_risk(rows: Sequence[Row], x: str, wanted: Shape) -> Verdict:
 
 
 RULE = (
-    "holds if the minority's excess risk and the average's test loss have the stated shape at the critical point (each "
-    "change beyond two standard errors of paired differences); partly if the minority's excess has it in one "
-    "reading only, or only the plotted sum of entropy and excess has it; contradicted if none has it and "
+    "holds if the minority's excess risk and the average's test loss have the stated shape at the critical "
+    "point (each change beyond the 95 % interval of paired differences); partly if the minority's excess has it "
+    "in one reading only, or only the plotted sum of entropy and excess has it; contradicted if none has it and "
     "the minority's excess at the critical point has the opposite shape"
 )
 

@@ -1,7 +1,7 @@
 """Rules for trends with error bars: rising, falling, valley, straight line, power law; seeds are the replicates.
 
 Values under one seed share teacher and random numbers across settings, so changes are judged on paired differences:
-a change counts when its mean over seeds is beyond `BEYOND` standard errors.
+a change counts when its 95 % interval (Student's, over seeds) leaves out zero.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from lopsided.core.figure import Line
 from lopsided.core.validation import FloatArray
 from lopsided.experiments.claim import Row
 
-BEYOND = 2.0
+CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,18 @@ class Curve:
             return Curve(self.x, np.log(self.values))
 
     def change(self, first: int, last: int) -> tuple[float, float]:
-        """Mean paired difference value[last] - value[first] and its standard error."""
+        """Mean paired difference value[last] - value[first] and half the width of its 95 % interval; 0 for one seed,
+        which stands for a computation without chance."""
         gaps = self.values[:, last] - self.values[:, first]
         gaps = gaps[np.isfinite(gaps)]
         if gaps.size == 0:
             return float("nan"), float("nan")
-        spread = float(gaps.std(ddof=1) / np.sqrt(gaps.size)) if gaps.size > 1 else 0.0
-        return float(gaps.mean()), spread
+        if gaps.size == 1:
+            return float(gaps[0]), 0.0
+        from scipy.stats import t
+
+        quantile = float(t.ppf(0.5 + CONFIDENCE / 2, gaps.size - 1))
+        return float(gaps.mean()), quantile * float(gaps.std(ddof=1)) / float(np.sqrt(gaps.size))
 
     def rank_correlation(self) -> float:
         """Spearman's correlation of the mean curve with x."""
@@ -80,11 +85,11 @@ def trend(line: Curve) -> str:
     """'rises' or 'falls' where the ends differ beyond error and the mean curve follows in rank, else 'flat'."""
     if not np.isfinite(line.mean).all() or len(line.x) < 2:
         return "undefined"
-    gap, error = line.change(0, -1)
+    gap, half = line.change(0, -1)
     rank = line.rank_correlation()
-    if gap > BEYOND * error and rank > 0.5:
+    if gap > half and rank > 0.5:
         return "rises"
-    if -gap > BEYOND * error and rank < -0.5:
+    if -gap > half and rank < -0.5:
         return "falls"
     return "flat"
 
@@ -97,9 +102,9 @@ def shape(line: Curve) -> str:
     last = len(line.x) - 1
     for turn, sign, word in ((low, 1.0, "valley"), (high, -1.0, "hill")):
         if 0 < turn < last:
-            left, left_error = line.change(turn, 0)
-            right, right_error = line.change(turn, last)
-            if sign * left > BEYOND * left_error and sign * right > BEYOND * right_error:
+            left, left_half = line.change(turn, 0)
+            right, right_half = line.change(turn, last)
+            if sign * left > left_half and sign * right > right_half:
                 return word
     return trend(line)
 

@@ -22,7 +22,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _compiled(function: Function) -> Function:
-    return cast(Function, numba.njit(cache=True, nogil=True, error_model="numpy")(function))
+    # Products may be fused into sums (exact to one rounding less), nothing else may change.
+    return cast(Function, numba.njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")(function))
 
 
 def _compiled_sum(function: Function) -> Function:
@@ -47,8 +48,7 @@ def _fast_exp(x: float) -> float:
     shifted = x * _LOG2E + _ROUNDING
     whole = shifted - _ROUNDING
     r = (x - whole * _LN2_HIGH) - whole * _LN2_LOW
-    p = 1.6059043836821613e-10
-    p = p * r + 2.08767569878681e-09
+    p = 2.08767569878681e-09  # 1/12!; the first term left out is below 2e-16 for |r| <= ln2/2
     p = p * r + 2.505210838544172e-08
     p = p * r + 2.755731922398589e-07
     p = p * r + 2.7557319223985893e-06
@@ -68,29 +68,50 @@ def _fast_exp(x: float) -> float:
 
 @_compiled_sum
 def _project(features: Any, start: int, count: int, weights: Any, signs: Any, out: Any) -> None:
-    """out[j, i] = s_i w_j^T x_i for one block of samples."""
+    """out[j, i] = s_i w_j^T x_i for one block of samples; four features a pass, so that few partial sums are stored."""
     dimension, neurons = weights.shape
+    sign = signs[start : start + count]
     for j in range(neurons):
+        row = out[j, :count]
         for i in range(count):
-            out[j, i] = 0.0
-        for a in range(dimension):
-            weight = weights[a, j]
+            row[i] = 0.0
+        for a in range(0, dimension - 3, 4):
+            w0, w1, w2, w3 = weights[a, j], weights[a + 1, j], weights[a + 2, j], weights[a + 3, j]
+            x0 = features[a, start : start + count]
+            x1 = features[a + 1, start : start + count]
+            x2 = features[a + 2, start : start + count]
+            x3 = features[a + 3, start : start + count]
             for i in range(count):
-                out[j, i] += weight * features[a, start + i]
+                row[i] += w0 * x0[i] + w1 * x1[i] + w2 * x2[i] + w3 * x3[i]
+        for a in range(dimension - dimension % 4, dimension):
+            w0 = weights[a, j]
+            x0 = features[a, start : start + count]
+            for i in range(count):
+                row[i] += w0 * x0[i]
         for i in range(count):
-            out[j, i] *= signs[start + i]
+            row[i] *= sign[i]
 
 
 @_compiled_sum
 def _accumulate(features: Any, start: int, count: int, coefficients: Any, gradient: Any) -> None:
-    """gradient[a, j] += sum_i coefficients[j, i] x_i[a] for one block of samples."""
+    """gradient[a, j] += sum_i coefficients[j, i] x_i[a] for one block of samples; two features a pass."""
     dimension, neurons = gradient.shape
-    for a in range(dimension):
-        for j in range(neurons):
-            total = 0.0
+    for j in range(neurons):
+        row = coefficients[j, :count]
+        for a in range(0, dimension - 1, 2):
+            x0, x1 = features[a, start : start + count], features[a + 1, start : start + count]
+            first, second = 0.0, 0.0
             for i in range(count):
-                total += coefficients[j, i] * features[a, start + i]
-            gradient[a, j] += total
+                first += row[i] * x0[i]
+                second += row[i] * x1[i]
+            gradient[a, j] += first
+            gradient[a + 1, j] += second
+        if dimension % 2 == 1:
+            x0 = features[dimension - 1, start : start + count]
+            first = 0.0
+            for i in range(count):
+                first += row[i] * x0[i]
+            gradient[dimension - 1, j] += first
 
 
 @_compiled
@@ -138,28 +159,30 @@ def _activate(signed: Any, count: int, code: int, value: Any, slope: Any, total:
     """phi, phi' and sum_j phi of a block; says whether some sum is below TINY."""
     neurons = signed.shape[0]
     scale = 2.0 if code == TANH else 1.0
+    sums = total[:count]
     for i in range(count):
-        total[i] = 0.0
+        sums[i] = 0.0
     for j in range(neurons):
+        argument, height, bell = signed[j, :count], value[j, :count], slope[j, :count]
         if code == ERF:
             for i in range(count):
-                u = signed[j, i]
-                value[j, i] = 0.5 * erfc(-u)
-                slope[j, i] = exp(-u * u) / _ROOT_PI
-                total[i] += value[j, i]
+                height[i] = 0.5 * erfc(-argument[i])
+                bell[i] = exp(-argument[i] * argument[i]) / _ROOT_PI
         else:
             for i in range(count):
-                u = scale * signed[j, i]
-                size = abs(u) if abs(u) < 690.0 else 690.0  # exp(-690) is below TINY: such sums go to the tail
-                decay = _fast_exp(-size)
+                # exp(-690) is below TINY: such sums go to the tail.
+                bell[i] = _fast_exp(-min(abs(scale * argument[i]), 690.0))
+            for i in range(count):
+                decay = bell[i]
                 inverse = 1.0 / (1.0 + decay)
-                value[j, i] = inverse if u >= 0.0 else decay * inverse
-                slope[j, i] = scale * decay * inverse * inverse
-                total[i] += value[j, i]
+                height[i] = (1.0 if argument[i] >= 0.0 else decay) * inverse
+                bell[i] = scale * decay * inverse * inverse
+        for i in range(count):
+            sums[i] += height[i]
     least = np.inf
     for i in range(count):
-        if not total[i] >= least:  # keeps NaN
-            least = total[i]
+        if not sums[i] >= least:  # keeps NaN
+            least = sums[i]
     return not least >= TINY
 
 

@@ -72,7 +72,7 @@ CLAIM = Claim(
     statement="The number of samples needed is U-shaped in the covariance of a group.",
     source=Source("li2024groupimbalance", "Fig 3b, Corollary 1 (i)-(ii)"),
     rule="holds if both the samples for a given |W - W*| and the steps to the authors' spread fall, then rise, each "
-    "side beyond two standard errors of the paired difference; partly if one does; contradicted if one is a hill",
+    "side beyond the 95 % interval of the paired difference; partly if one does; contradicted if one is a hill",
     plans={
         "quick": Plan([{"sigma": s, "n": 8000} for s in (0.1, 0.3, 1.0, 3.0, 10.0)], tuple(range(16))),
         "paper": Plan(

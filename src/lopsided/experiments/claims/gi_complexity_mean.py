@@ -62,9 +62,9 @@ CLAIM = Claim(
     id="gi-complexity-mean",
     statement="The number of samples needed grows with the mean of a group.",
     source=Source("li2024groupimbalance", "Fig 3a, Corollary 1 (iii)"),
-    rule="holds if both the samples for a given |W - W*| and the steps to the authors' spread rise with the mean (ends "
-    "apart by more than two standard errors of the paired difference, rank correlation above 0.5); partly if one "
-    "does; contradicted if none rises and one falls",
+    rule="holds if both the samples for a given |W - W*| and the steps to the authors' spread rise with the mean (95 "
+    "% interval of the paired difference of the ends, rank correlation above 0.5); partly if one does; "
+    "contradicted if none rises and one falls",
     plans={
         "quick": Plan([{"mean": m, "n": 8000} for m in (0.0, 1.0, 2.0, 3.5, 5.0)], tuple(range(16))),
         "paper": Plan([{"mean": m, "n": 10_000} for m in (0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 7.5)], tuple(range(60))),

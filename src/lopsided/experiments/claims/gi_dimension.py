@@ -145,8 +145,8 @@ CLAIM = Claim(
     statement="The number of samples needed to learn the teacher grows almost linearly with the dimension.",
     source=Source("li2024groupimbalance", "Fig 2, eq 7"),
     rule="holds if, for a given excess risk and for a given |W - W*|, a straight line explains at least 95 % of the "
-    "samples needed over d and the log-log exponent is in [0.75, 1.35]; partly if one of the two; contradicted if "
-    "the exponent for the risk is below 0.3 beyond two standard errors",
+    "samples needed over d and the log-log exponent is in [0.75, 1.35]; partly if one of the two; contradicted "
+    "if the exponent for the risk is below 0.3 beyond two standard errors",
     plans={
         "quick": Plan(
             [{"d": d, "n": n, "means": [1, 0]} for d in (4, 8, 12, 16) for n in (6000, 12_000)], tuple(range(8))

@@ -102,9 +102,9 @@ CLAIM = Claim(
     id="gi-multiclass",
     statement="The results carry over to 2^c classes coded by c binary outputs, bounds summing over the outputs.",
     source=Source("li2024groupimbalance", "Appendix E, eq 59-60"),
-    rule="holds if, at the largest n, the excess over four classes is within 15 % (or two standard errors, themselves "
-    "at most 0.15) of c d K / (2n) and the weight error falls with an exponent in [-0.75, -0.35]; partly if one; "
-    "contradicted if the error grows with n",
+    rule="holds if, at the largest n, the excess over four classes is within 15 % (or two standard errors, "
+    "themselves at most 0.15) of c d K / (2n) and the weight error falls with an exponent in [-0.75, -0.35]; "
+    "partly if one; contradicted if the error grows with n",
     plans={
         "quick": Plan([{"n": n, "repeats": 8} for n in (2000, 6000, 18_000)], tuple(range(4))),
         "paper": Plan([{"n": n, "repeats": 40} for n in (2000, 6000, 18_000, 54_000)], tuple(range(20))),

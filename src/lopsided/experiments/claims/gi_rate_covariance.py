@@ -88,8 +88,8 @@ CLAIM = Claim(
     id="gi-rate-covariance",
     statement="Gradient descent converges fastest at a medium covariance.",
     source=Source("li2024groupimbalance", "Fig 4b"),
-    rule="holds if the asymptotic speed is a hill in sigma with the paper's step (both sides beyond two standard "
-    "errors); partly if only with the authors' step; contradicted if it is a valley",
+    rule="holds if the asymptotic speed is a hill in sigma with the paper's step (both sides beyond their 95 % "
+    "intervals); partly if only with the authors' step; contradicted if it is a valley",
     plans={
         "quick": Plan(
             [

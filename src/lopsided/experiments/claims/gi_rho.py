@@ -152,8 +152,8 @@ CLAIM = Claim(
     id="gi-rho",
     statement="rho is positive, has the stated limits, and monotone positive lower bounds in mean and variance.",
     source=Source("li2022groupimbalance", "Properties 3-4, Lemma 4"),
-    rule="each property is evaluated from its integrals: limits within 1 %, exponents within 0.02, Lemma 4 within four "
-    "standard errors of Monte Carlo; holds if all do, partly if some do, fails if none does",
+    rule="each property is evaluated from its integrals: limits within 1 %, exponents within 0.02, Lemma 4 within "
+    "four standard errors of Monte Carlo; holds if all do, partly if some do, fails if none does",
     plans={
         "quick": Plan([{"part": part} for part in PARTS]),
         "paper": Plan([{"part": part} for part in PARTS], (0,)),
