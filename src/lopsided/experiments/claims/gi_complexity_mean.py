@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from lopsided.core.figure import Figure, Panel
-from lopsided.experiments.claim import Claim, Numbers, Outcome, Plan, Row, Settings, Source, Verdict
-from lopsided.experiments.mixture_complexity import complexity_numbers
-from lopsided.experiments.mixture_trends import curve, described, drawn, trend
+from lopsided.core.figure import Figure
+from lopsided.experiments.claim import Claim, Numbers, Plan, Row, Settings, Source, Verdict
+from lopsided.experiments.mixture_complexity import READINGS, complexity_numbers, judge_complexity, plot_complexity
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
@@ -14,47 +13,14 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
-    """Both readings must rise with the mean."""
-    samples = curve(rows, "mean", "samples_for_distance").logarithmic()
-    steps = curve(rows, "mean", "steps_needed").logarithmic()
-    words = {"critical point": trend(samples), "authors": trend(steps)}
-    numbers = {
-        "trend": words,
-        "log_samples_for_distance": described(samples),
-        "log_steps_needed": described(steps),
-        "spread_reached": described(curve(rows, "mean", "spread_reached")),
-    }
-    found = (
-        f"samples for a given |W - W*|: {words['critical point']} with the mean; descent steps to the authors' spread: "
-        f"{words['authors']}"
-    )
-    passed = sum(word == "rises" for word in words.values())
-    if passed == 2:
-        return Verdict(Outcome.HOLDS, found, numbers)
-    if any(word == "falls" for word in words.values()) and passed == 0:
-        return Verdict(Outcome.CONTRADICTED, found, numbers)
-    return Verdict(Outcome.PARTLY if passed else Outcome.FAILS, found, numbers)
+    """The shape 'rises' in both readings."""
+    return judge_complexity(rows, "mean", "rises", "falls")
 
 
 def plot(rows: Sequence[Row]) -> Figure:
-    """Samples and steps over the mean, on a logarithmic scale of base e."""
-    return Figure(
-        "Sample complexity against a group's mean",
-        [
-            Panel(
-                "At the critical point",
-                "first group's mean, in every coordinate",
-                "log samples for |W - W*| = 0.5",
-                [drawn(curve(rows, "mean", "samples_for_distance").logarithmic(), "measured")],
-            ),
-            Panel(
-                "Authors' reading",
-                "first group's mean, in every coordinate",
-                "log steps to a spread of 1e-4",
-                [drawn(curve(rows, "mean", "steps_needed").logarithmic(), "measured")],
-            ),
-        ],
-        "Natural logarithms; bands are one standard error over teachers.",
+    """Samples and steps over the mean."""
+    return plot_complexity(
+        rows, "mean", "first group's mean, in every coordinate", "Sample complexity against a group's mean"
     )
 
 
@@ -73,9 +39,6 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     paper_says="the boundary of success moves to larger n as the mean grows from 0 to 5",
-    readings={
-        "critical point": "samples for |W - W*| = 0.5 at the minimiser nearest to W*",
-        "authors": "steps of size 2 from W* + 0.1 |W*| until the spread is 1e-4; spread_reached counts 10,000 of them",
-    },
+    readings=READINGS,
     quick_budget_seconds=10,
 )

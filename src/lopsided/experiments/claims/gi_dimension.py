@@ -149,7 +149,7 @@ CLAIM = Claim(
     "if the exponent for the risk is below 0.3 beyond two standard errors",
     plans={
         "quick": Plan(
-            [{"d": d, "n": n, "means": [1, 0]} for d in (4, 8, 12, 16) for n in (6000, 12_000)], tuple(range(8))
+            [{"d": d, "n": n, "means": [1, 0]} for d in (4, 8, 12, 16) for n in (12_000, 30_000)], tuple(range(6))
         ),
         "paper": Plan(
             [
