@@ -7,6 +7,7 @@ from tests.mixture.helpers import near, plain_problem, random_problem, sample
 
 from lopsided.core.activation import ACTIVATIONS, value
 from lopsided.core.errors import InputError
+from lopsided.learners import teacher_student
 from lopsided.learners.multi_output import bits_needed, class_bits, class_probability, joint_loss
 from lopsided.learners.neuron_matching import match_neurons
 from lopsided.learners.teacher_student import (
@@ -53,6 +54,16 @@ def test_loss_gradient_and_hessian_match_autograd(activation):
     assert np.allclose(gradient, slope.detach().numpy(), atol=1e-12)
     assert np.allclose(hessian, torch.stack(rows).numpy(), atol=1e-10)
     assert np.allclose(loss_and_gradient(start, data)[1], gradient, atol=1e-15)
+
+
+def test_both_ways_to_the_hessian_agree(monkeypatch):
+    problem = random_problem(2, dimension=5, neurons=3)
+    drawn = sample(problem, 5000)
+    data = training_set(drawn.features, drawn.labels)
+    compiled = loss_gradient_hessian(problem.weights, data)[2]
+    monkeypatch.setattr(teacher_student, "FEW_FEATURES", 0)
+    products = loss_gradient_hessian(problem.weights, data)[2]
+    assert np.allclose(compiled, products, rtol=1e-11, atol=1e-14)  # the same sums in another order
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)

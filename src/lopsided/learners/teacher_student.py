@@ -13,6 +13,8 @@ from lopsided.core.activation import Activation, check_activation, log_value
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, check_finite, check_matrix
 
+FEW_FEATURES = 24  # up to here compiled sums beat matrix products on weighted copies of the features
+HESSIAN_BLOCK = 2048  # samples whose weighted copy stays in the second-level cache
 _CODES: dict[Activation, int] = {"sigmoid": 0, "tanh": 1, "erf": 2}
 
 
@@ -69,25 +71,57 @@ def loss_and_gradient(weights: ArrayLike, data: TrainingSet) -> tuple[float, Flo
     return float(value), data.features @ first.T / data.count
 
 
-def loss_gradient_hessian(weights: ArrayLike, data: TrainingSet) -> tuple[float, FloatArray, FloatArray]:
-    """f_n(W), gradient (d, K) and Hessian (K d, K d); row j d + a of the Hessian belongs to W[a, j]."""
+@dataclass(frozen=True)
+class LocalModel:
+    """f_n at one W: loss, gradient (d, K), and what the Hessian needs, assembled only when asked for."""
+
+    loss: float
+    gradient: FloatArray
+    first: FloatArray
+    second: FloatArray
+    data: TrainingSet
+
+    def hessian(self) -> FloatArray:
+        """(K d, K d); row j d + a belongs to W[a, j]."""
+        neurons, dimension = self.first.shape[0], self.data.dimension
+        pairs = [(j, k) for j in range(neurons) for k in range(j + 1)]
+        total = np.zeros((len(pairs), dimension, dimension))
+        if dimension <= FEW_FEATURES:
+            from lopsided.learners.teacher_student_kernels import add_hessian
+
+            add_hessian(self.data.features, self.first, self.second, total)
+            total += np.tril(total, -1).transpose(0, 2, 1)
+        else:
+            for start in range(0, self.data.count, HESSIAN_BLOCK):
+                block = slice(start, start + HESSIAN_BLOCK)
+                rows = self.data.features[:, block]
+                for index, (j, k) in enumerate(pairs):
+                    curvature = self.first[j, block] * self.first[k, block]
+                    if j == k:
+                        curvature -= self.second[j, block]
+                    total[index] += (rows * curvature) @ rows.T
+        blocks = total / self.data.count
+        hessian = np.empty((neurons, dimension, neurons, dimension))
+        for (j, k), block_values in zip(pairs, blocks, strict=True):
+            hessian[j, :, k, :] = block_values
+            hessian[k, :, j, :] = block_values.T
+        return hessian.reshape(neurons * dimension, neurons * dimension)
+
+
+def local_model(weights: ArrayLike, data: TrainingSet) -> LocalModel:
+    """One pass over the data."""
     from lopsided.learners.teacher_student_kernels import loss_terms
 
     matrix = check_weights(weights, data)
-    dimension, neurons = matrix.shape
-    first, second = np.empty((neurons, data.count)), np.empty((neurons, data.count))
+    first, second = np.empty((matrix.shape[1], data.count)), np.empty((matrix.shape[1], data.count))
     value = loss_terms(data.features, data.signs, matrix, data.code, first, second, True)
-    hessian = np.empty((neurons, dimension, neurons, dimension))
-    for j in range(neurons):
-        for k in range(j + 1):
-            curvature = first[j] * first[k]
-            if j == k:
-                curvature -= second[j]
-            block = (data.features * curvature) @ data.features.T / data.count
-            hessian[j, :, k, :] = block
-            hessian[k, :, j, :] = block.T
-    gradient = data.features @ first.T / data.count
-    return float(value), gradient, hessian.reshape(neurons * dimension, neurons * dimension)
+    return LocalModel(float(value), data.features @ first.T / data.count, first, second, data)
+
+
+def loss_gradient_hessian(weights: ArrayLike, data: TrainingSet) -> tuple[float, FloatArray, FloatArray]:
+    """f_n(W), gradient (d, K) and Hessian (K d, K d)."""
+    model = local_model(weights, data)
+    return model.loss, model.gradient, model.hessian()
 
 
 def probability(weights: FloatArray, features: FloatArray, activation: Activation = "sigmoid") -> FloatArray:

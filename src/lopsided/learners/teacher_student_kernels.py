@@ -114,6 +114,40 @@ def _accumulate(features: Any, start: int, count: int, coefficients: Any, gradie
             gradient[dimension - 1, j] += first
 
 
+@_compiled_sum
+def add_hessian(features: Any, first: Any, second: Any, total: Any) -> None:
+    """total[p] += sum_i c_i x_i x_i^T for every pair p = (j, k <= j), lower triangles only.
+
+    c = first_j first_k - [j = k] second_j. For few features this beats matrix products, which need weighted copies.
+    """
+    dimension, count = features.shape
+    curvature, weighted = np.empty(BLOCK), np.empty(BLOCK)
+    for start in range(0, count, BLOCK):
+        size = min(BLOCK, count - start)
+        pair = 0
+        for j in range(first.shape[0]):
+            first_j = first[j, start : start + size]
+            for k in range(j + 1):
+                first_k = first[k, start : start + size]
+                for i in range(size):
+                    curvature[i] = first_j[i] * first_k[i]
+                if j == k:
+                    own = second[j, start : start + size]
+                    for i in range(size):
+                        curvature[i] -= own[i]
+                for a in range(dimension):
+                    x_a = features[a, start : start + size]
+                    for i in range(size):
+                        weighted[i] = curvature[i] * x_a[i]
+                    for b in range(a + 1):
+                        x_b = features[b, start : start + size]
+                        entry = 0.0
+                        for i in range(size):
+                            entry += weighted[i] * x_b[i]
+                        total[pair, a, b] += entry
+                pair += 1
+
+
 @_compiled
 def _log_phi_tail(u: float, code: int) -> float:
     """log phi(u) far to the left (phi below TINY): leading asymptotics, whose next term is below rounding there."""
@@ -221,33 +255,35 @@ def loss_terms(
     neurons = weights.shape[1]
     signed = np.empty((neurons, BLOCK))
     value, slope, total = np.empty_like(signed), np.empty_like(signed), np.empty(BLOCK)
+    scale = 2.0 if code == TANH else 1.0
     loss = 0.0
     for start in range(0, count, BLOCK):
         size = min(BLOCK, count - start)
         _project(features, start, size, weights, signs, signed)
         in_tail = _activate(signed, size, code, value, slope, total)
+        sign = signs[start : start + size]
         for i in range(size):
-            if in_tail and not total[i] >= TINY:
-                loss -= _tail(signed, i, code, value) - log(neurons)
-                for j in range(neurons):
-                    slope[j, i] = value[j, i] * _hazard_tail(signed[j, i], code)
-            else:
-                loss -= log(total[i] / neurons)
-                for j in range(neurons):
-                    slope[j, i] /= total[i]
-            for j in range(neurons):
-                first[j, start + i] = -signs[start + i] * slope[j, i]
-        if wants_second:
-            for j in range(neurons):
-                for i in range(size):
-                    u = signed[j, i]
-                    if code == ERF:
-                        ratio = -2.0 * u
-                    elif code == TANH:
-                        ratio = -2.0 * np.tanh(u)
-                    else:
-                        ratio = -np.tanh(0.5 * u)
-                    second[j, start + i] = slope[j, i] * ratio
+            loss -= log(total[i] / neurons) if not in_tail or total[i] >= TINY else 0.0
+        for j in range(neurons):
+            height, bell, argument = value[j, :size], slope[j, :size], signed[j, :size]
+            pull, turn = first[j, start : start + size], second[j, start : start + size]
+            for i in range(size):
+                pull[i] = -sign[i] * (bell[i] / total[i])
+            if wants_second and code == ERF:
+                for i in range(size):  # phi'' = -2 u phi'
+                    turn[i] = -2.0 * argument[i] * (bell[i] / total[i])
+            elif wants_second:
+                for i in range(size):  # phi'' = scale (1 - 2 phi) phi'
+                    turn[i] = scale * (1.0 - 2.0 * height[i]) * (bell[i] / total[i])
+        if in_tail:
+            for i in range(size):
+                if not total[i] >= TINY:
+                    loss -= _tail(signed, i, code, value) - log(neurons)
+                    for j in range(neurons):
+                        share = value[j, i] * _hazard_tail(signed[j, i], code)
+                        first[j, start + i] = -sign[i] * share
+                        if wants_second:
+                            second[j, start + i] = share * (-2.0 * signed[j, i] if code == ERF else scale)
     return float(loss / count)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lopsided.core.validation import FloatArray
-from lopsided.learners.teacher_student import TrainingSet, check_weights, loss_and_gradient, loss_gradient_hessian
+from lopsided.learners.teacher_student import LocalModel, TrainingSet, check_weights, local_model
 
 # f_n is a mean of n logarithms of order one, so differences below this are rounding, not progress.
 LOSS_ROUNDING = 1e-13
@@ -50,12 +50,12 @@ def newton(
 ) -> CriticalPoint:
     """Minimise f_n from `start` until the gradient's length is at most `tolerance`; `limit` bounds the weights."""
     weights = check_weights(start, data)
-    value, gradient, hessian = loss_gradient_hessian(weights, data)
+    model = local_model(weights, data)
+    hessian = model.hessian()
     damping = 0.0
     outcome, taken = NewtonOutcome.STEPS, 0
     for taken in range(steps + 1):
-        length = float(np.linalg.norm(gradient))
-        if length <= tolerance:
+        if float(np.linalg.norm(model.gradient)) <= tolerance:
             outcome = NewtonOutcome.MINIMUM
             break
         if taken == steps:
@@ -63,31 +63,31 @@ def newton(
         if float(np.max(np.abs(weights))) > limit:
             outcome = NewtonOutcome.RUNAWAY
             break
-        moved = _step(data, weights, value, gradient, hessian, damping)
+        moved = _step(data, weights, model, hessian, damping)
         if moved is None:
             outcome = NewtonOutcome.STALLED
             break
-        weights, damping = moved
-        value, gradient, hessian = loss_gradient_hessian(weights, data)
+        weights, model, damping = moved
+        hessian = model.hessian()
     curvatures = np.linalg.eigvalsh(hessian)
     least, largest = float(curvatures[0]), float(curvatures[-1])
-    length = float(np.linalg.norm(gradient))
+    length = float(np.linalg.norm(model.gradient))
     if outcome is NewtonOutcome.STALLED and length <= 1e3 * tolerance:
         outcome = NewtonOutcome.MINIMUM  # rounding in the loss hides the last digits of the gradient
     if outcome is NewtonOutcome.MINIMUM and least <= 1e-12 * largest:
         outcome = NewtonOutcome.FLAT
-    return CriticalPoint(weights, value, length, least, largest, taken, outcome)
+    return CriticalPoint(weights, model.loss, length, least, largest, taken, outcome)
 
 
 def _step(
-    data: TrainingSet, weights: FloatArray, value: float, gradient: FloatArray, hessian: FloatArray, damping: float
-) -> tuple[FloatArray, float] | None:
-    """The next weights and the damping to try first after them; None where no damping lowers the loss."""
+    data: TrainingSet, weights: FloatArray, model: LocalModel, hessian: FloatArray, damping: float
+) -> tuple[FloatArray, LocalModel, float] | None:
+    """The next weights, f_n there, and the damping to try first after them; None where no damping lowers the loss."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
     scale = float(np.trace(hessian)) / len(hessian)
     scale = scale if scale > 0 else float(np.max(np.abs(hessian))) or 1.0
-    slope = gradient.T.ravel()
+    slope = model.gradient.T.ravel()
     length = float(np.linalg.norm(slope))
     for _ in range(40):
         try:
@@ -97,11 +97,11 @@ def _step(
             continue
         move = -cho_solve(factor, slope, check_finite=False)
         candidate = weights + move.reshape(weights.shape[::-1]).T
-        after, slope_after = loss_and_gradient(candidate, data)
-        fell = after <= value + 1e-4 * float(slope @ move)
+        after = local_model(candidate, data)
+        fell = after.loss <= model.loss + 1e-4 * float(slope @ move)
         # Below rounding the loss cannot tell, and a shorter gradient says the same.
-        level = abs(after - value) <= LOSS_ROUNDING and float(np.linalg.norm(slope_after)) < length
-        if np.isfinite(after) and (fell or level):
-            return candidate, 0.0 if damping < 1e-6 * scale else damping / 10.0
+        level = abs(after.loss - model.loss) <= LOSS_ROUNDING and float(np.linalg.norm(after.gradient)) < length
+        if np.isfinite(after.loss) and (fell or level):
+            return candidate, after, 0.0 if damping < 1e-6 * scale else damping / 10.0
         damping = max(10.0 * damping, 1e-4 * scale)
     return None

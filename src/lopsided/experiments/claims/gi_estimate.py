@@ -81,10 +81,7 @@ def plot(rows: Sequence[Row]) -> Figure:
                 f"d = {base}",
                 "samples n",
                 "error of the means",
-                [
-                    drawn(curve(rows, "n", "means", reading=reading, d=base), f"{reading} groups")
-                    for reading in READINGS
-                ],
+                [drawn(curve(rows, "n", "means", reading=reading, d=base), reading) for reading in READINGS],
                 x_log=True,
                 y_log=True,
             ),

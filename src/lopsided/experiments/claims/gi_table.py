@@ -124,19 +124,20 @@ def plot(rows: Sequence[Row]) -> Figure:
     """Every column, quantities relative to their first value, for the first teacher."""
     first = min(row.seed for row in rows)
     panels = []
-    for column in TABLE:
-        row = next(row for row in rows if row.settings["column"] == column and row.seed == first)
-        x = row.numbers["x"]
+    for row in (row for row in rows if row.seed == first):
+        column, regime, x = row.settings["column"], row.settings["regime"], row.numbers["x"]
+        lines = [
+            Line(x, [abs(v / row.numbers[name][0]) for v in row.numbers[name]], "q" if name == "v" else name)
+            for name in QUANTITIES
+        ]
+        covariance = column.startswith("covariance")
         panels.append(
             Panel(
-                column,
-                "parameter",
+                column if covariance else f"{column}; {regime}",
+                "covariance, in units of 1 / delta_K²" if covariance else column.partition(",")[0],
                 "relative to the first value",
-                [
-                    Line(x, [abs(v / row.numbers[name][0]) for v in row.numbers[name]], "q" if name == "v" else name)
-                    for name in QUANTITIES
-                ],
-                x_log=column.startswith("covariance"),
+                lines,
+                x_log=covariance,
                 y_log=True,
             )
         )
