@@ -161,7 +161,7 @@ def test_shuffled_numbers_do_not_hold():
 def test_inverted_numbers_are_contradicted():
     entry = claim("gi-fisher")
     numbers = {
-        "relative_weight_error": 0.1, "observed": [1.0, 1.0], "predicted": [1.0, 1.0], "observed_error": [0.1, 0.1],
+        "reliable": True, "observed": [1.0, 1.0], "predicted": [1.0, 1.0], "observed_error": [0.1, 0.1],
         "average_observed": 1.0, "average_predicted": 1.0, "weight_observed": 1.0, "weight_predicted": 1.0,
         "change_observed": -0.3, "change_error": 0.02, "change_predicted": -0.3,
     }  # fmt: skip

@@ -10,8 +10,11 @@ from tests.mixture.helpers import plain_problem, random_problem
 from lopsided.core.errors import InputError
 from lopsided.core.mixture_spec import mixture_of, problem_of
 from lopsided.core.seeds import generator
-from lopsided.data.mixture import draw_group
+from lopsided.data.mixture import draw_group, draw_sample
+from lopsided.learners.neuron_matching import match_neurons
 from lopsided.learners.teacher_student import loss_gradient_hessian, probability, training_set
+from lopsided.learners.teacher_student_newton import newton
+from lopsided.measure.group_risk import group_risk
 from lopsided.theory import fisher_information
 from lopsided.theory.fisher_information import group_information
 from lopsided.theory.fisher_law import FisherLaw
@@ -177,3 +180,28 @@ def test_an_unidentifiable_teacher_is_declined():
         mixture(problem_of(mixture_of([1.0], [0], [1], 3), np.ones((3, 2))), 100)
     with pytest.raises(InputError, match="samples"):
         mixture(plain_problem(), 0)
+
+
+def test_the_law_matches_simulation_on_a_random_mixture():
+    """Newton on 60 samples: mean excess per group, mean squared weight error; all three rooms and the law together."""
+    problem = random_problem(11, groups=2, dimension=3, neurons=2)
+    count, repeats = 6000, 60
+    forecast = FisherLaw(problem).forecast(count)
+    assert forecast.reliable
+    tests = [draw_group(problem.mixture, group, 20_000, generator(group, "test")) for group in (0, 1)]
+    excess, distance = [], []
+    for repeat in range(repeats):
+        drawn = draw_sample(problem, count, generator(repeat, "train"))
+        point = newton(training_set(drawn.features, drawn.labels), problem.weights)
+        assert point.found
+        excess.append([group_risk(point.weights, problem.weights, points).excess for points in tests])
+        distance.append(match_neurons(point.weights, problem.weights).distance ** 2)
+    for group in (0, 1):
+        values = np.array(excess)[:, group]
+        slack = 4 * values.std(ddof=1) / np.sqrt(repeats)
+        # Four standard errors, and the law's own bias at this n (a few per cent; 10 allowed).
+        assert (
+            abs(values.mean() - forecast.groups[group].excess_risk) < slack + 0.1 * forecast.groups[group].excess_risk
+        )
+    slack = 4 * np.std(distance, ddof=1) / np.sqrt(repeats)
+    assert abs(np.mean(distance) - forecast.weight_error) < slack + 0.1 * forecast.weight_error

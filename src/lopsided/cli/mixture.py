@@ -120,7 +120,7 @@ def _print(facts: dict[str, Any]) -> None:
     if not facts["law_reliable"]:
         print(
             f"n is small for this law: it predicts a weight error of {facts['relative_weight_error']:.0%}; "
-            "expect somewhat more excess than stated."
+            "expect 1.2 to 2 times the excess stated."
         )
     bounds = [facts["B"], facts["q"], facts["q"] / facts["neurons"] ** 2]
     bounds += [facts[key] for key in ("Ew", "E", "Gamma", "D6", "D12", "sample_complexity")]

@@ -69,8 +69,11 @@ class FisherForecast:
     reliable: bool
 
 
-# Set from simulation (claim gi-fisher): up to this predicted |W - W*| / |W*| the law is within 15 per cent of it.
-RELIABLE_ERROR = 0.3
+# From simulation: 24 random mixtures (d = 4, K = 2), n from 500 to 8000, 16 samples each. Observed over predicted
+# average
+# excess was 1.01 to 1.09 while the predicted |W - W*| / |W*| was up to 0.25, then 1.23 (to 0.3), 1.41 (to 0.4), 1.6
+# (to 0.7).
+RELIABLE_ERROR = 0.25
 
 
 class FisherLaw:

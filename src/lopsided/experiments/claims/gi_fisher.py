@@ -63,6 +63,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
         "weight_predicted": forecast.weight_error,
         "weight_observed": float(np.mean(distances)),
         "relative_weight_error": forecast.relative_weight_error,
+        "reliable": forecast.reliable,
         "effect": effect.effect,
         "crossing": effect.crossing,
         "change_predicted": float(change),
@@ -73,8 +74,8 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def _reliable(rows: Sequence[Row]) -> list[Row]:
-    """Where the law itself says that n is large enough (its predicted relative weight error at most 0.3)."""
-    return [row for row in rows if row.numbers["relative_weight_error"] <= 0.3]
+    """Where the law itself says that n is large enough."""
+    return [row for row in rows if row.numbers["reliable"]]
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
