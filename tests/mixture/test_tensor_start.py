@@ -79,7 +79,7 @@ def test_both_branches_and_the_route_without_matrices_agree(monkeypatch):
         mixture = mixture_of([0.5, 0.5], means, [1, 1], 6)
         drawn = sample(problem_of(mixture, ORTHOGONAL), 30_000)
         for subspace in ("improved", "paper"):
-            monkeypatch.setattr(tensor_initialisation, "FORMED_UP_TO", 160)
+            monkeypatch.setattr(tensor_initialisation, "FORMED_UP_TO", 384)
             formed = tensor_start(drawn.features, drawn.labels, mixture, 2, generator(1, "t"), subspace=subspace)
             monkeypatch.setattr(tensor_initialisation, "FORMED_UP_TO", 1)
             free = tensor_start(drawn.features, drawn.labels, mixture, 2, generator(1, "t"), subspace=subspace)

@@ -31,7 +31,7 @@ from lopsided.learners.neuron_matching import match_neurons
 from lopsided.learners.symmetric_tensor import decompose
 
 Subspace = Literal["improved", "paper"]
-FORMED_UP_TO = 160  # beyond this dimension d x d matrices cost more than products with a block of K + 4 vectors
+FORMED_UP_TO = 384  # beyond this dimension d x d matrices cost more than 12 products with a block of K + 4 vectors
 CAP = 0.97  # lengths are sought where r E[phi'(r t)] is below this share of its maximum
 UNSURE = 0.5  # a relative error beyond this means that the start says little about W*
 
@@ -174,7 +174,7 @@ def _leading(
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
     else:
         block = np.linalg.qr(np.random.default_rng(0).standard_normal((dimension, count + 4)))[0]
-        for _ in range(20):
+        for _ in range(12):
             block = _products(samples, along, project(block), project)
             block = np.linalg.qr(block)[0]
         small = block.T @ _products(samples, along, project(block), project)
