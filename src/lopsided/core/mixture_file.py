@@ -88,7 +88,7 @@ def _validated(raw: dict[str, Any]) -> Any:
     class Teacher(BaseModel):
         model_config = ConfigDict(extra="forbid")
         weights: list[list[FiniteFloat]] | None = Field(default=None, min_length=1)
-        neurons: int = Field(default=3, ge=1, le=64)
+        neurons: int = Field(default=3, ge=1, le=32)
         seed: int = Field(default=0, ge=0)
         scale: FiniteFloat = Field(default=1.0, gt=0)
         dimension: int | None = Field(default=None, ge=1, le=MOST_DIMENSIONS)

@@ -44,10 +44,12 @@ class FractionEffect:
 
 @dataclass(frozen=True)
 class GroupForecast:
-    """One group's share of the forecast, in nats."""
+    """One group's share of the forecast, in nats; `numerical_error` is the integration's relative share in the
+    excess."""
 
     fraction: float
     excess_risk: float
+    numerical_error: float
     label_entropy: float
     fraction_effect: FractionEffect
 
@@ -109,22 +111,34 @@ class FisherLaw:
         effects = [self.fraction_effect(group, share) for group in range(len(self.groups))]
         excess = [float(np.sum(inverse * group.information)) / (2 * count) for group in self.groups]
         entropies = np.array([group.entropy for group in self.groups])
+        overall = self._integration_error(share)
         error = float(np.trace(inverse)) / count
         relative = float(np.sqrt(error) / np.linalg.norm(self.problem.weights))
         return FisherForecast(
             tuple(
-                GroupForecast(float(part), risk, float(entropy), effect)
-                for part, risk, entropy, effect in zip(share, excess, entropies, effects, strict=True)
+                GroupForecast(float(part), risk, group.information_error + overall, float(entropy), effect)
+                for part, risk, group, entropy, effect in zip(
+                    share, excess, self.groups, entropies, effects, strict=True
+                )
             ),
             average_excess_risk=float(share @ np.array(excess)),
             average_entropy=float(share @ entropies),
             weight_error=error,
             relative_weight_error=relative,
-            relative_error=max(group.information_error for group in self.groups),
+            relative_error=overall,
             condition=condition,
             method=" and ".join(sorted({group.method for group in self.groups})),
             reliable=relative <= RELIABLE_ERROR,
         )
+
+    def _integration_error(self, fractions: FloatArray) -> float:
+        """Relative error of sum_l lambda_l H_l; groups that carry no information carry no error either."""
+        total = float(np.linalg.norm(self.information(fractions)))
+        parts = [
+            part * group.information_error * float(np.linalg.norm(group.information))
+            for part, group in zip(fractions, self.groups, strict=True)
+        ]
+        return sum(parts) / total
 
     def fraction_effect(self, group: int, fractions: FloatArray | None = None) -> FractionEffect:
         """Whether more of this group helps or hurts it, and where that turns."""
@@ -138,8 +152,9 @@ class FisherLaw:
         level = float(np.sum(theta / (part * theta + 1 - part)))
         slope = -float(np.sum(theta * (theta - 1) / np.square(part * theta + 1 - part)))
         elasticity = part * slope / level
-        # theta carries the integration's relative error; the slope's terms are bounded by that times theta's own pull.
-        doubt = 4.0 * max(entry.information_error for entry in self.groups) + 1e-9
+        # theta carries both matrices' relative errors, and the elasticity is of order one in them; four standard
+        # errors.
+        doubt = 4.0 * (self.groups[group].information_error + self._integration_error(others)) + 1e-9
         effect: Effect = "neutral" if abs(elasticity) <= doubt else "helps" if elasticity < 0 else "hurts"
         return FractionEffect(effect, elasticity, _crossing(theta))
 

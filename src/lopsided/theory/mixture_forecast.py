@@ -34,6 +34,7 @@ class MixtureForecast:
                 {
                     "fraction": group.fraction,
                     "excess_risk": group.excess_risk,
+                    "numerical_error": group.numerical_error,
                     "label_entropy": group.label_entropy,
                     "test_cross_entropy": group.label_entropy + group.excess_risk,
                     "fraction_effect": group.fraction_effect.effect,
