@@ -138,7 +138,7 @@ class FisherLaw:
             part * group.information_error * float(np.linalg.norm(group.information))
             for part, group in zip(fractions, self.groups, strict=True)
         ]
-        return sum(parts) / total
+        return float(sum(parts)) / total
 
     def fraction_effect(self, group: int, fractions: FloatArray | None = None) -> FractionEffect:
         """Whether more of this group helps or hurts it, and where that turns."""
@@ -149,14 +149,20 @@ class FisherLaw:
         others = share.copy()
         others[group] = 0.0
         theta = _relative_eigenvalues(self.groups[group].information, self.information(others / others.sum()))
-        level = float(np.sum(theta / (part * theta + 1 - part)))
-        slope = -float(np.sum(theta * (theta - 1) / np.square(part * theta + 1 - part)))
-        elasticity = part * slope / level
-        # theta carries both matrices' relative errors, and the elasticity is of order one in them; four standard
-        # errors.
-        doubt = 4.0 * (self.groups[group].information_error + self._integration_error(others)) + 1e-9
-        effect: Effect = "neutral" if abs(elasticity) <= doubt else "helps" if elasticity < 0 else "hurts"
+        elasticity = _elasticity(theta, part)
+        # theta carries both matrices' relative errors (four standard errors); the effect is clear where no such factor
+        # turns its sign.
+        factor = 1.0 + 4.0 * (self.groups[group].information_error + self._integration_error(others)) + 1e-9
+        signs = {np.sign(_elasticity(theta * scale, part)) for scale in (1.0, factor, 1.0 / factor)}
+        clear = len(signs) == 1 and abs(elasticity) > 1e-9
+        effect: Effect = "neutral" if not clear else "helps" if elasticity < 0 else "hurts"
         return FractionEffect(effect, elasticity, _crossing(theta))
+
+
+def _elasticity(theta: FloatArray, part: float) -> float:
+    """d log f / d log lambda at lambda = part."""
+    mixed = part * theta + 1 - part
+    return -part * float(np.sum(theta * (theta - 1) / np.square(mixed))) / float(np.sum(theta / mixed))
 
 
 def _relative_eigenvalues(group: FloatArray, rest: FloatArray) -> FloatArray:
