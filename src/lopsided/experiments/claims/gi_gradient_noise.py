@@ -123,11 +123,11 @@ CLAIM = Claim(
         ),
         "paper": Plan(
             [
-                {"reading": reading, "xi": xi, "n": n, "steps": 30_000}
+                {"reading": reading, "xi": xi, "n": n, "steps": 10_000}
                 for reading in READINGS
                 for xi, n in ((0.01, 4000), (0.02, 4000), (0.04, 4000), (0.02, 8000), (0.02, 16_000), (0.02, 32_000))
             ],
-            tuple(range(20)),
+            tuple(range(10)),
         ),
     },
     measure=measure,

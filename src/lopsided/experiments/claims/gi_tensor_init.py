@@ -135,8 +135,8 @@ CLAIM = Claim(
         ),
         "paper": Plan(
             [
-                {"reading": "identifiable", "d": 10, "K": 2, "n": 200_000, "step": 8.0, "steps": 2000},
-                {"reading": "paper", "d": 50, "K": 2, "n": 200_000, "step": 10.0, "steps": 2000},
+                {"reading": "identifiable", "d": 10, "K": 2, "n": 200_000, "step": 8.0, "steps": 600},
+                {"reading": "paper", "d": 50, "K": 2, "n": 200_000, "step": 10.0, "steps": 600},
             ],
             tuple(range(5)),
         ),
