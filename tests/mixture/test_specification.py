@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lopsided.core.activation import ACTIVATIONS, curve_ratio, hazard, log_value, slope, value
+from lopsided.core.activation import ACTIVATIONS, hazard, log_value, slope, value
 from lopsided.core.errors import InputError
 from lopsided.core.mixture_file import mixture_file, mixture_problem
 from lopsided.core.mixture_spec import is_symmetric, mixture_of
@@ -94,11 +94,9 @@ def test_activations_are_consistent(activation):
     assert np.allclose(
         (value(z + step, activation) - value(z - step, activation)) / (2 * step), slope(z, activation), atol=1e-9
     )
-    ratio = (slope(z + step, activation) - slope(z - step, activation)) / (2 * step) / value(z, activation)
-    assert np.allclose(ratio, curve_ratio(z, activation), rtol=1e-4, atol=1e-9)
     assert np.allclose(value(z, activation) + value(-z, activation), 1.0, atol=1e-15)
     assert np.allclose(np.exp(log_value(z, activation)), value(z, activation), rtol=1e-12)
     assert np.allclose(hazard(z, activation) * value(z, activation), slope(z, activation), rtol=1e-9)
     far = np.array([-700.0, 700.0])
-    for function in (log_value, hazard, curve_ratio, slope, value):
+    for function in (log_value, hazard, slope, value):
         assert np.isfinite(function(far, activation)).all()

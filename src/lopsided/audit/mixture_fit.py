@@ -19,7 +19,7 @@ from lopsided.core.seeds import check_seed, generator
 from lopsided.core.validation import FloatArray, check_count
 from lopsided.data.mixture_estimate import MixtureEstimate, estimate_by_em, estimate_by_moments
 from lopsided.data.mixture_table import LabelledTable, labelled_table
-from lopsided.learners.teacher_student import training_set
+from lopsided.learners.teacher_student import loss, training_set
 from lopsided.learners.teacher_student_descent import descend
 from lopsided.learners.teacher_student_newton import newton
 from lopsided.theory.fisher_law import FisherLaw
@@ -85,12 +85,12 @@ def mixture_fit(
     else:
         estimate = estimate_by_em(features, groups or (1, 2, 3, 4), seed=check_seed(seed))
         names = tuple(f"component {index}" for index in range(estimate.mixture.groups))
-    weights, how, loss = _network(features, answers, width, seed)
+    weights, how, reached = _network(features, answers, width, seed)
     problem: MixtureProblem = problem_of(estimate.mixture, weights)
     count = check_count(samples if samples is not None else len(features), "the number of samples")
     law, bounds = FisherLaw(problem).forecast(count), mixture_bounds(problem)
     forecast = MixtureForecast(problem, count, law, bounds, time.perf_counter() - begin)
-    return MixtureFit(estimate, forecast, names, explained, how, loss)
+    return MixtureFit(estimate, forecast, names, explained, how, reached)
 
 
 def _binary(table: LabelledTable, positive: str | None) -> FloatArray:
@@ -129,6 +129,4 @@ def _network(features: FloatArray, answers: FloatArray, width: int, seed: int) -
         best = min(found, key=lambda point: point.loss)
         return best.weights, f"Newton, {len(found)} of {STARTS} starts converged", best.loss
     run = descend(data, starts[0] / np.sqrt(features.shape[1]), 4.0 / features.shape[1], 500)
-    from lopsided.learners.teacher_student import loss
-
     return run.weights, "descent, stopped after 500 steps: the labels are nearly separable", loss(run.weights, data)

@@ -62,11 +62,3 @@ def hazard(z: FloatArray, activation: Activation) -> FloatArray:
         return np.asarray(np.where(z < 0, negative, slope(z, "erf") / special.ndtr(np.maximum(z, 0) * np.sqrt(2.0))))
     scale = 2.0 if activation == "tanh" else 1.0
     return np.asarray(scale * special.expit(-scale * z))
-
-
-def curve_ratio(z: FloatArray, activation: Activation) -> FloatArray:
-    """phi''(z) / phi(z), finite also where both underflow."""
-    if activation == "erf":
-        return np.asarray(-2.0 * z * hazard(z, "erf"))
-    scale = 2.0 if activation == "tanh" else 1.0
-    return np.asarray(-scale * hazard(z, activation) * np.tanh(scale * z / 2.0))

@@ -128,11 +128,3 @@ class ScoreMoments:
             placed = np.einsum("i,jk->ijk", mean, block)
             total += cubic - placed - placed.transpose(1, 0, 2) - placed.transpose(1, 2, 0)
         return total
-
-    def spread_of_first(self) -> float:
-        """Standard error of Q_1 as a vector length: sqrt(tr Cov(c S_1) / n)."""
-        score = np.zeros_like(self.features)
-        for group, (_, rows, _) in enumerate(self._parts):
-            score += self._posterior[:, [group]] * rows
-        weighted = score * self.coefficients[:, None]
-        return float(np.sqrt(weighted.var(axis=0).sum() / len(weighted)))

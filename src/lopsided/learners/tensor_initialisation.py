@@ -175,9 +175,9 @@ def _leading(
     else:
         block = np.linalg.qr(np.random.default_rng(0).standard_normal((dimension, count + 4)))[0]
         for _ in range(12):
-            block = _products(samples, along, project(block), project)
+            block = project(_products(samples, along, project(block)))
             block = np.linalg.qr(block)[0]
-        small = block.T @ _products(samples, along, project(block), project)
+        small = block.T @ project(_products(samples, along, project(block)))
         values, inner = np.linalg.eigh((small + small.T) / 2)
         vectors = block @ inner
     order = np.argsort(-np.abs(values))
@@ -186,9 +186,9 @@ def _leading(
     return np.asarray(vectors[:, order[:count]]), float(signal)
 
 
-def _products(samples: list[ScoreMoments], along: FloatArray | None, block: FloatArray, project: object) -> FloatArray:
+def _products(samples: list[ScoreMoments], along: FloatArray | None, block: FloatArray) -> FloatArray:
     products = [s.second_times(block) if along is None else s.third_along_times(along, block) for s in samples]
-    return project(_mean(products))  # type: ignore[operator,no-any-return]
+    return _mean(products)
 
 
 def neuron_length(
