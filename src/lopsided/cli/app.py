@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import bench, claims, collapse, demo, reproduce, results, score
+from lopsided.cli import bench, claims, collapse, demo, mixture, reproduce, results, score
 
 application = typer.Typer(
     name="lopsided",
@@ -36,6 +36,7 @@ def _options(
 
 application.command("demo")(demo.command)
 application.command("collapse")(collapse.command)
+application.command("mixture")(mixture.command)
 application.command("score")(score.command)
 application.command("reproduce")(reproduce.command)
 application.command("claims")(claims.command)

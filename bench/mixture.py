@@ -1,0 +1,161 @@
+"""Speed of the mixture learner: against PyTorch autograd in the same run, and its own absolute figures."""
+
+import time
+from typing import Any
+
+import numpy as np
+
+from lopsided.core.mixture_spec import mixture_of, problem_of
+from lopsided.core.seeds import generator
+from lopsided.data.mixture import draw_sample
+from lopsided.learners.teacher_student import training_set
+from lopsided.learners.teacher_student_batch import newton_all, run_all
+from lopsided.learners.teacher_student_descent import descend
+from lopsided.learners.teacher_student_newton import newton
+from lopsided.learners.tensor_initialisation import tensor_start
+from lopsided.theory.fisher_law import FisherLaw
+
+STEP = 2.0
+
+
+def run(quick: bool) -> list[dict[str, Any]]:
+    """Rows for `lopsided bench mixture`."""
+    return [
+        _descent(quick),
+        _many_problems(quick),
+        *_tensor(quick),
+        _law(),
+        _figure_2(quick),
+    ]
+
+
+def _problem(dimension: int, neurons: int, seed: int, means: tuple[float, float] = (1, -1)) -> Any:
+    weights = generator(seed, "teacher").standard_normal((dimension, neurons))
+    return problem_of(mixture_of([0.5, 0.5], means, [1, 1], dimension), weights)
+
+
+def _descent(quick: bool) -> dict[str, Any]:
+    """n = 10,000, d = 5, K = 3: compiled steps against autograd in float64, one thread each; best of three."""
+    count, steps = (10_000, 200) if quick else (10_000, 1000)
+    problem = _problem(5, 3, 0)
+    sample = draw_sample(problem, count, generator(0, "sample"))
+    data = training_set(sample.features, sample.labels)
+    start = problem.weights + 0.1
+    descend(data, start, STEP, 2)  # compile
+    ours, ended = _best(lambda: descend(data, start, STEP, steps).weights)
+    try:
+        import torch
+    except ImportError:
+        return {"what": f"descent, {steps} steps", "seconds": ours, "note": "PyTorch is not installed"}
+    torch.set_num_threads(1)
+    x, y = torch.as_tensor(sample.features), torch.as_tensor(sample.labels)
+
+    def autograd() -> np.ndarray:
+        weights = torch.tensor(start, requires_grad=True)
+        for _ in range(steps):
+            chance = torch.sigmoid(x @ weights).mean(dim=1)
+            loss = torch.nn.functional.binary_cross_entropy(chance, y)
+            (slope,) = torch.autograd.grad(loss, weights)
+            with torch.no_grad():
+                weights -= STEP * slope
+        return weights.detach().numpy()
+
+    peer, other = _best(autograd)
+    gap = float(np.abs(ended - other).max())
+    return {
+        "what": f"descent, n={count:,}, d=5, K=3, {steps} steps, one thread",
+        "seconds": ours,
+        "peer": "PyTorch autograd, float64",
+        "peer_seconds": peer,
+        "note": f"iterates agree to {gap:.1e}",
+    }
+
+
+def _best(work: Any, times: int = 3) -> tuple[float, Any]:
+    least, answer = np.inf, None
+    for _ in range(times):
+        begin = time.perf_counter()
+        answer = work()
+        least = min(least, time.perf_counter() - begin)
+    return least, answer
+
+
+def _many_problems(quick: bool) -> dict[str, Any]:
+    many, count = (40, 10_000) if quick else (400, 10_000)
+    problems = []
+    for seed in range(many):
+        problem = _problem(5, 3, seed)
+        sample = draw_sample(problem, count, generator(seed, "sample"))
+        problems.append((training_set(sample.features, sample.labels), problem.weights))
+    newton(*problems[0])
+    begin = time.perf_counter()
+    points = newton_all(problems, jobs=2)
+    seconds = time.perf_counter() - begin
+    found = sum(point.found for point in points)
+    return {
+        "what": f"{many} problems (n={count:,}, d=5, K=3) to their critical points, two threads",
+        "seconds": seconds,
+        "note": f"{found} strict minima, largest gradient {max(p.gradient_norm for p in points if p.found):.0e}",
+    }
+
+
+def _tensor(quick: bool) -> list[dict[str, Any]]:
+    """Linear in n and in d: time at half of each beside the full size."""
+    sizes = [(50_000, 50)] if quick else [(200_000, 50), (100_000, 50), (200_000, 25), (200_000, 100), (100_000, 200)]
+    rows = []
+    for count, dimension in sizes:
+        problem = _problem(dimension, 2, 0, (-0.3, 0.0))
+        sample = draw_sample(problem, count, generator(0, "sample"))
+        seconds, answer = _best(
+            lambda problem=problem, sample=sample: tensor_start(
+                sample.features, sample.labels, problem.mixture, 2, generator(0, "parts")
+            ),
+            1,
+        )
+        rows.append(
+            {
+                "what": f"tensor start, n={count:,}, d={dimension}, K=2",
+                "seconds": seconds,
+                "note": f"own error estimate {answer.relative_error:.2f}",
+            }
+        )
+    return rows
+
+
+def _law() -> dict[str, Any]:
+    problem = _problem(5, 3, 0)
+    begin = time.perf_counter()
+    forecast = FisherLaw(problem).forecast(10_000)
+    return {
+        "what": "Fisher law, d=5, K=3, two groups",
+        "seconds": time.perf_counter() - begin,
+        "note": f"{forecast.method}, relative error {forecast.relative_error:.0e}",
+    }
+
+
+def _figure_2(quick: bool) -> dict[str, Any]:
+    """Cells of Fig 2 at the critical point: teachers x starts; every start is a Newton run of its own."""
+    cells = [(5, 10_000)] if quick else [(5, 10_000), (10, 20_000), (20, 40_000)]
+    teachers, starts = (4, 4) if quick else (20, 20)
+
+    def cell(task: tuple[int, int, int]) -> int:
+        dimension, count, seed = task
+        problem = _problem(dimension, 3, seed, (1, 0))
+        sample = draw_sample(problem, count, generator(seed, "sample"))
+        data = training_set(sample.features, sample.labels)
+        reach = 0.1 * np.linalg.norm(problem.weights)
+        found = 0
+        for index in range(starts):
+            step = generator(seed, "start", index).standard_normal(problem.weights.shape)
+            found += newton(data, problem.weights + reach * step / np.linalg.norm(step), tolerance=1e-8).found
+        return found
+
+    tasks = [(dimension, count, seed) for dimension, count in cells for seed in range(teachers)]
+    begin = time.perf_counter()
+    found = run_all(cell, tasks, 2)
+    seconds = time.perf_counter() - begin
+    return {
+        "what": f"Fig 2, {len(cells)} cells of {teachers} teachers x {starts} starts, two threads",
+        "seconds": seconds,
+        "note": f"{sum(found)} of {len(tasks) * starts} runs end in a strict minimum; cells (d, n) = {cells}",
+    }

@@ -1,0 +1,132 @@
+"""From labelled data to a mixture forecast: estimate the groups, fit the network, apply the large-n law.
+
+Features are centred and scaled to unit deviation, because the network has no intercept, and reduced to their leading
+principal components (000 Appendix G: a few carry nearly all of the accuracy). The fitted network stands in for W*,
+so the
+forecast is what the law would say if it were the truth.
+"""
+
+import os
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lopsided.core.errors import InputError
+from lopsided.core.mixture_spec import MixtureProblem, problem_of
+from lopsided.core.seeds import check_seed, generator
+from lopsided.core.validation import FloatArray, check_count
+from lopsided.data.mixture_estimate import MixtureEstimate, estimate_by_em, estimate_by_moments
+from lopsided.data.mixture_table import LabelledTable, labelled_table
+from lopsided.learners.teacher_student import loss, training_set
+from lopsided.learners.teacher_student_descent import descend
+from lopsided.learners.teacher_student_newton import newton
+from lopsided.theory.fisher_law import FisherLaw
+from lopsided.theory.mixture_bounds import mixture_bounds
+from lopsided.theory.mixture_forecast import MixtureForecast
+
+COMPONENTS, STARTS = 8, 6
+# Weights beyond this, in units of features with unit deviation, mean that labels are separable and no finite W fits
+# best.
+LARGEST_WEIGHT = 50.0
+
+
+@dataclass(frozen=True)
+class MixtureFit:
+    """The estimated mixture, how the network was found, and the forecast."""
+
+    estimate: MixtureEstimate
+    forecast: MixtureForecast
+    group_names: tuple[str, ...]
+    explained_variance: float
+    network: str
+    training_loss: float
+
+    def facts(self) -> dict[str, Any]:
+        """The JSON object of `lopsided mixture fit`."""
+        facts = self.forecast.facts()
+        for name, group, mean in zip(self.group_names, facts["groups"], self.estimate.mixture.means, strict=True):
+            group["name"] = name
+            group["mean_length"] = float(np.linalg.norm(mean))
+        return facts | {
+            "estimated_by": self.estimate.method,
+            "bits_per_dimension": self.estimate.bits_per_dimension,
+            "criterion": self.estimate.criterion,
+            "converged": self.estimate.converged,
+            "explained_variance": self.explained_variance,
+            "network": self.network,
+            "training_loss": self.training_loss,
+        }
+
+
+def mixture_fit(
+    data: str | os.PathLike[str] | LabelledTable,
+    *,
+    samples: int | None = None,
+    neurons: int = 2,
+    groups: int | None = None,
+    label: str | None = None,
+    group: str | None = None,
+    positive: str | None = None,
+    components: int = COMPONENTS,
+    seed: int = 0,
+) -> MixtureFit:
+    """Estimate, fit and forecast; `positive` names the label that counts as 1 where there are more than two."""
+    begin = time.perf_counter()
+    table = data if isinstance(data, LabelledTable) else labelled_table(data, label=label, group=group)
+    answers = _binary(table, positive)
+    width = check_count(neurons, "the number of neurons")
+    features, explained = _reduced(table.features, check_count(components, "the number of components"))
+    if width > features.shape[1]:
+        raise InputError(f"at most {features.shape[1]} neurons (the components)", width, "use fewer neurons")
+    if table.groups is not None:
+        estimate, names = estimate_by_moments(features, table.groups), table.group_names
+    else:
+        estimate = estimate_by_em(features, groups or (1, 2, 3, 4), seed=check_seed(seed))
+        names = tuple(f"component {index}" for index in range(estimate.mixture.groups))
+    weights, how, reached = _network(features, answers, width, seed)
+    problem: MixtureProblem = problem_of(estimate.mixture, weights)
+    count = check_count(samples if samples is not None else len(features), "the number of samples")
+    law, bounds = FisherLaw(problem).forecast(count), mixture_bounds(problem)
+    forecast = MixtureForecast(problem, count, law, bounds, time.perf_counter() - begin)
+    return MixtureFit(estimate, forecast, names, explained, how, reached)
+
+
+def _binary(table: LabelledTable, positive: str | None) -> FloatArray:
+    names = table.label_names
+    if positive is not None:
+        if positive not in names:
+            raise InputError(f"a label among {', '.join(names[:8])}", repr(positive), "name one that occurs")
+        return np.asarray(table.labels == names.index(positive), dtype=np.float64)
+    if len(names) != 2:
+        raise InputError("two classes", f"{len(names)} ({', '.join(names[:6])})", "name one with --positive")
+    return np.asarray(table.labels == 1, dtype=np.float64)
+
+
+def _reduced(features: FloatArray, components: int) -> tuple[FloatArray, float]:
+    """Standardised features in their leading principal components, and the share of variance kept."""
+    deviation = features.std(axis=0)
+    kept = deviation > 1e-12 * max(float(deviation.max()), 1e-300)
+    if not kept.any():
+        raise InputError("features that vary", "constant columns only", "give other features")
+    scaled = (features[:, kept] - features[:, kept].mean(axis=0)) / deviation[kept]
+    if scaled.shape[1] <= components:
+        return scaled, 1.0
+    _, values, turn = np.linalg.svd(scaled, full_matrices=False)
+    energy = np.square(values)
+    return np.asarray(scaled @ turn[:components].T), float(energy[:components].sum() / energy.sum())
+
+
+def _network(features: FloatArray, answers: FloatArray, width: int, seed: int) -> tuple[FloatArray, str, float]:
+    """The best of several Newton runs; where labels are separable, descent stopped early."""
+    data = training_set(features, answers)
+    source = generator(seed, "starts")
+    starts = [source.standard_normal((features.shape[1], width)) for _ in range(STARTS)]
+    points = [newton(data, start, tolerance=1e-9, limit=LARGEST_WEIGHT) for start in starts]
+    found = [point for point in points if point.found and float(np.max(np.abs(point.weights))) < LARGEST_WEIGHT]
+    if found:
+        best = min(found, key=lambda point: point.loss)
+        return best.weights, f"Newton, {len(found)} of {STARTS} starts converged", best.loss
+    run = descend(data, starts[0] / np.sqrt(features.shape[1]), 4.0 / features.shape[1], 500)
+    return run.weights, "descent, stopped after 500 steps: the labels are nearly separable", loss(run.weights, data)

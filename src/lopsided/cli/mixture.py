@@ -1,0 +1,141 @@
+"""`lopsided mixture SPEC.toml --samples N` and `lopsided mixture fit DATA`: the forecast for groups of a Gaussian
+mixture."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def command(
+    specification: Annotated[str, typer.Argument(metavar="SPEC.toml", help="A specification, or the word fit.")],
+    data: Annotated[
+        str | None, typer.Argument(metavar="[DATA]", help="After fit: npz, parquet or csv with labels.")
+    ] = None,
+    samples: Annotated[
+        int | None, typer.Option(help="Training samples n; with fit, the rows of DATA by default.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    plot: Annotated[Path | None, typer.Option(help="Draw the sweeps into this .html or .png file.")] = None,
+    group: Annotated[
+        str | None, typer.Option(help="Group to sweep in the plot (its number); with fit, the column.")
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="With fit: the column of labels.")] = None,
+    positive: Annotated[str | None, typer.Option(help="With fit: the label that counts as 1.")] = None,
+    neurons: Annotated[int, typer.Option(help="With fit: neurons of the network.")] = 2,
+    groups: Annotated[int | None, typer.Option(help="With fit: number of groups; chosen by BIC when absent.")] = None,
+    components: Annotated[int, typer.Option(help="With fit: principal components kept.")] = 8,
+    seed: Annotated[int, typer.Option(help="With fit and the plot: the seed.")] = 0,
+) -> None:
+    """Forecast each group's risk under a Gaussian mixture, and whether more of a group helps it."""
+    from lopsided.cli.console import print_json
+    from lopsided.core.errors import InputError
+    from lopsided.report.drawing import check_plot_path
+
+    if plot is not None:
+        check_plot_path(plot)
+    if specification == "fit":
+        if data is None:
+            raise InputError("a data file after fit", "none", "give npz, parquet or csv")
+        from lopsided.audit.mixture_fit import mixture_fit
+
+        fit = mixture_fit(
+            data,
+            samples=samples,
+            neurons=neurons,
+            groups=groups,
+            label=label,
+            group=group,
+            positive=positive,
+            components=components,
+            seed=seed,
+        )
+        facts, forecast, swept = fit.facts(), fit.forecast, None
+    else:
+        if data is not None:
+            raise InputError("one specification", f"also {data!r}", "write fit before a data file")
+        if samples is None:
+            raise InputError("the number of training samples", "none", "give --samples, for example 10000")
+        from lopsided.theory.mixture_forecast import mixture
+
+        forecast = mixture(specification, samples)
+        facts, swept = forecast.facts(), group
+    if plot is not None:
+        from lopsided.experiments.mixture_sweep import sweep_figure
+        from lopsided.report.drawing import write_figure
+
+        chosen = _group_number(swept, forecast.problem.mixture.fractions)
+        figure = sweep_figure(forecast.problem, forecast.samples, chosen, seed=seed)
+        facts["plot"] = str(write_figure(plot, figure, facts=_headline(facts), footer="lopsided mixture"))
+    if as_json:
+        print_json(facts)
+    else:
+        _print(facts)
+
+
+def _group_number(text: str | None, fractions: Any) -> int:
+    from lopsided.core.errors import InputError
+
+    if text is None:
+        return int(fractions.argmin())
+    if not text.isdecimal() or int(text) >= len(fractions):
+        raise InputError(f"a group number from 0 to {len(fractions) - 1}", repr(text), "count groups from 0")
+    return int(text)
+
+
+def _headline(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    from lopsided.cli.console import number
+
+    return [
+        ("samples n", f"{facts['samples']:,}"),
+        ("dimension d, neurons K", f"{facts['dimension']}, {facts['neurons']}"),
+        ("average excess risk, d K / (2n)", f"{number(facts['average_excess_risk'])} nats"),
+        ("average label entropy", f"{number(facts['average_label_entropy'])} nats"),
+        ("relative weight error", number(facts["relative_weight_error"])),
+    ]
+
+
+def _print(facts: dict[str, Any]) -> None:
+    from lopsided.cli.console import number, print_table
+
+    rows = []
+    for index, group in enumerate(facts["groups"]):
+        crossing = group["fraction_crossing"]
+        rows.append(
+            [
+                group.get("name", str(index)),
+                number(group["fraction"]),
+                number(group["label_entropy"]),
+                number(group["excess_risk"]),
+                f"{group['fraction_effect']} ({group['fraction_elasticity']:+.2f})",
+                "–" if crossing is None else number(crossing),
+                group["regime"]["fraction"],
+            ]
+        )
+    print_table(
+        f"Forecast for n = {facts['samples']:,}, d = {facts['dimension']}, K = {facts['neurons']} (risks in nats)",
+        ("group", "fraction", "label entropy", "excess risk", "a larger fraction", "hurts beyond", "the paper says"),
+        rows,
+    )
+    if not facts["law_reliable"]:
+        print(
+            f"n is small for this law: it predicts a weight error of {facts['relative_weight_error']:.0%}; "
+            "expect 1.2 to 2 times the excess stated."
+        )
+    bounds = [facts["B"], facts["q"], facts["q"] / facts["neurons"] ** 2]
+    bounds += [facts[key] for key in ("Ew", "E", "Gamma", "D6", "D12", "sample_complexity")]
+    print_table(
+        "Beside it, the paper's order bounds (constants 1: they rank problems, they do not measure them)",
+        ("B", "q", "1 - v", "Ew", "E", "Gamma", "D6", "D12", "samples needed"),
+        [[number(value) for value in bounds]],
+        numbers_from=0,
+    )
+    if "network" in facts:
+        print(
+            f"Mixture estimated by {facts['estimated_by']}; network: {facts['network']}; "
+            f"{facts['explained_variance']:.0%} of the variance kept."
+        )
+    for line in _headline(facts)[2:]:
+        print(f"{line[0]}: {line[1]}")
+    print(f"integration: {facts['integration']}, relative error {facts['integration_error']:.1e}")
+    print(f"{facts['seconds']:.2f} s")

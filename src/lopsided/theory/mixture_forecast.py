@@ -1,0 +1,85 @@
+"""The mixture forecast: the large-n law in front, the paper's order bounds beside it."""
+
+import os
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from lopsided.core.mixture_spec import MixtureProblem
+from lopsided.core.validation import check_count
+from lopsided.theory.fisher_law import FisherForecast, FisherLaw
+from lopsided.theory.mixture_bounds import MixtureBounds, mixture_bounds
+
+
+@dataclass(frozen=True)
+class MixtureForecast:
+    """What n samples of a mixture will teach a network of the teacher's size."""
+
+    problem: MixtureProblem
+    samples: int
+    law: FisherForecast
+    bounds: MixtureBounds
+    seconds: float
+
+    def facts(self) -> dict[str, Any]:
+        """The JSON object of `lopsided mixture`; risks in nats, `weight_error` = E |W - W*|_F^2."""
+        law, bounds = self.law, self.bounds
+        return {
+            "samples": self.samples,
+            "dimension": self.problem.mixture.dimension,
+            "neurons": self.problem.neurons,
+            "activation": self.problem.activation,
+            "groups": [
+                {
+                    "fraction": group.fraction,
+                    "excess_risk": group.excess_risk,
+                    "numerical_error": group.numerical_error,
+                    "label_entropy": group.label_entropy,
+                    "test_cross_entropy": group.label_entropy + group.excess_risk,
+                    "fraction_effect": group.fraction_effect.effect,
+                    "fraction_elasticity": group.fraction_effect.elasticity,
+                    "fraction_crossing": group.fraction_effect.crossing,
+                    "regime": asdict(regime),
+                }
+                for group, regime in zip(law.groups, bounds.regimes, strict=True)
+            ],
+            "average_excess_risk": law.average_excess_risk,
+            "average_label_entropy": law.average_entropy,
+            "weight_error": law.weight_error,
+            "relative_weight_error": law.relative_weight_error,
+            "law_reliable": law.reliable,
+            "integration": law.method,
+            "integration_error": law.relative_error,
+            "information_condition": law.condition,
+            "rho": bounds.rho,
+            "D6": bounds.D6,
+            "D12": bounds.D12,
+            "Gamma": bounds.Gamma,
+            "B": bounds.B,
+            "q": bounds.q,
+            "v": bounds.v,
+            "Ew": bounds.Ew,
+            "E": bounds.E,
+            "El": bounds.El,
+            "radius": bounds.radius,
+            "sample_complexity": bounds.sample_complexity,
+            "seconds": self.seconds,
+        }
+
+
+def mixture(specification: MixtureProblem | dict[str, Any] | str | os.PathLike[str], samples: int) -> MixtureForecast:
+    """Forecast from a specification: a TOML file, its content as a dictionary, or a `MixtureProblem`."""
+    from lopsided.core.mixture_file import mixture_file, mixture_problem
+
+    begin = time.perf_counter()
+    count = check_count(samples, "the number of samples")
+    if isinstance(specification, MixtureProblem):
+        problem = specification
+    elif isinstance(specification, dict):
+        problem = mixture_problem(specification)
+    else:
+        problem = mixture_file(Path(specification))
+    bounds = mixture_bounds(problem)
+    law = FisherLaw(problem).forecast(count)
+    return MixtureForecast(problem, count, law, bounds, time.perf_counter() - begin)
