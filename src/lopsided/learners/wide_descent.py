@@ -76,7 +76,7 @@ class WideDescent:
         self._batches = _checked_batches(batches, len(matrix))
         used, self._positions = _order_of_first_use(self._batches, len(matrix))
         self._network, self._process = network, process
-        self._points = np.ascontiguousarray(matrix[used], dtype=dtype)
+        self._points = matrix.astype(dtype, copy=False)[used]  # cast first: half the memory in float32
         self._labels = codes[used]
         omega = np.full(len(matrix), 1 / self._batches.shape[1]) if example_weights is None else example_weights
         self._omega = np.asarray(omega, dtype=dtype)[used]

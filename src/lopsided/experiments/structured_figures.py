@@ -1,0 +1,67 @@
+"""The four panels of Fig 1, 6 and 7 of Li and Liang (2018): accuracy, coupling, distance against the step; spectra."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lopsided.core.figure import Figure, Line, Mark, Panel
+from lopsided.experiments.claim import Row
+from lopsided.experiments.structured_summary import band
+
+
+def four_panels(
+    title: str, groups: Mapping[Any, Sequence[Row]], name: str, caption: str, *, components: int | None
+) -> Figure:
+    """One line per group with a band of one standard deviation over seeds; spectra of the last group.
+
+    `name` formats a group's value ("m = {:,}"); `components` marks k l in the spectrum where one number fits all
+    groups.
+    """
+    labels = {value: name.format(value) for value in groups}
+    panels = [
+        Panel(
+            heading,
+            "SGD step",
+            axis,
+            [band(rows, key, labels[value]) for value, rows in groups.items()],
+            marks=[Mark(0.1, "0.1", axis="y")] if limit else [],
+            y_range=None if limit else (0.0, 1.02),
+        )
+        for heading, axis, key, limit in (
+            ("Test accuracy", "accuracy", "accuracy", False),
+            ("Activation patterns changed", "fraction of (unit, example) pairs", "pattern_change", True),
+            ("Distance from the start", "|W − W₀| / |W₀|", "distance", True),
+        )
+    ]
+    return Figure(title, [*panels, _spectra(groups, labels, components)], caption)
+
+
+def _spectra(groups: Mapping[Any, Sequence[Row]], labels: Mapping[Any, str], components: int | None) -> Panel:
+    series = []
+    for value, rows in groups.items():
+        series.append(_spectrum(rows, "update_values", f"update, {labels[value]}"))
+    last = next(reversed(list(groups)))
+    series.append(_spectrum(groups[last], "weight_values", f"weights, {labels[last]}", dashed=True))
+    return Panel(
+        "Singular values at the end",
+        "index",
+        "singular value",
+        series,
+        marks=[] if components is None else [Mark(components + 0.5, f"k·l = {components}")],
+        y_log=True,
+    )
+
+
+def _spectrum(rows: Sequence[Row], key: str, label: str, *, dashed: bool = False) -> Line:
+    values = np.array([row.numbers[key] for row in rows], dtype=np.float64)
+    mean, deviation = values.mean(axis=0), values.std(axis=0)
+    low = np.maximum(mean - deviation, mean / 10)  # a band below zero has no place on a logarithmic axis
+    return Line(
+        list(range(1, len(mean) + 1)),
+        mean.tolist(),
+        label,
+        low=low.tolist(),
+        high=(mean + deviation).tolist(),
+        dashed=dashed,
+    )
