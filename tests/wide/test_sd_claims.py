@@ -17,11 +17,17 @@ from lopsided.experiments.structured_summary import Part, difference, exponent, 
 SMALL = {"dimension": 60, "train": 120, "test": 150, "steps": 60, "record": 20}
 SETTINGS: Mapping[str, list[dict[str, Any]]] = {
     "sd-synthetic": [{**SMALL, "width": width, "steps": 200} for width in (250, 1000)],
-    "sd-steps": [{**SMALL, "width": width, "stop_at": 0.98, "steps": 200} for width in (200, 400, 800)],
-    "sd-distance": [{**SMALL, "width": width, "stop_at": 0.98, "steps": 200} for width in (200, 400, 800)],
+    "sd-steps": [{**SMALL, "width": width, "stop_at": 0.98, "steps": 200, "record": 1} for width in (200, 400, 800)],
+    "sd-distance": [
+        {**SMALL, "width": width, "stop_at": 0.98, "steps": 200, "record": record}
+        for width in (200, 400, 800)
+        for record in (1, 10)
+    ],
     "sd-variance": [{**SMALL, "width": 300, "spread": value} for value in (1.0, 8.0)],
     "sd-components": [{**SMALL, "width": 300, "components": value} for value in (1, 4)],
-    "sd-dimension": [{**SMALL, "width": 300, "dimension": value, "stop_at": 0.98, "steps": 200} for value in (60, 120)],
+    "sd-dimension": [
+        {**SMALL, "width": 300, "dimension": value, "stop_at": 0.98, "steps": 200, "record": 1} for value in (60, 120)
+    ],
     "sd-coupling": [
         *(
             {"part": part, "classes": 2, "components": 1, "dimension": 20, "steps": 5, "width": width}
@@ -44,7 +50,7 @@ SETTINGS: Mapping[str, list[dict[str, Any]]] = {
         *({"data": "section 7", "components": 2, "spread": value, "examples": 200} for value in (0.2, 1.0)),
     ],
     "sd-random-labels": [
-        {"labels": kind, "width": 500, "dimension": 50, "train": 120, "test": 100, "steps": 4000, "record": 10}
+        {"labels": kind, "width": 500, "dimension": 50, "train": 120, "test": 100, "steps": 3000, "record": 10}
         for kind in ("true", "random")
     ],
 }
@@ -126,7 +132,7 @@ def test_a_run_that_never_arrives_does_not_hold() -> None:
     for name in ("sd-steps", "sd-distance", "sd-dimension"):
         key = "dimension" if name == "sd-dimension" else "width"
         numbers = {"reached": False, "step": None, "distance": None, "pattern_change": None}
-        rows = [Row({key: value}, seed, numbers) for value in (100, 200) for seed in (0, 1)]
+        rows = [Row({key: value, "record": 1}, seed, numbers) for value in (100, 200) for seed in (0, 1)]
         assert claim(name).judge(rows).outcome is Outcome.FAILS
 
 

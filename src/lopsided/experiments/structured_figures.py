@@ -11,12 +11,18 @@ from lopsided.experiments.structured_summary import band
 
 
 def four_panels(
-    title: str, groups: Mapping[Any, Sequence[Row]], name: str, caption: str, *, components: int | None
+    title: str,
+    groups: Mapping[Any, Sequence[Row]],
+    name: str,
+    caption: str,
+    *,
+    components: int | None,
+    limit: float | None = 0.1,
 ) -> Figure:
     """One line per group with a band of one standard deviation over seeds; spectra of the last group.
 
     `name` formats a group's value ("m = {:,}"); `components` marks k l in the spectrum where one number fits all
-    groups.
+    groups, `limit` the "less than 0.1" of Section 7.
     """
     labels = {value: name.format(value) for value in groups}
     panels = [
@@ -25,13 +31,13 @@ def four_panels(
             "SGD step",
             axis,
             [band(rows, key, labels[value]) for value, rows in groups.items()],
-            marks=[Mark(0.1, "0.1", axis="y")] if limit else [],
-            y_range=None if limit else (0.0, 1.02),
+            marks=[] if limit is None or key == "accuracy" else [Mark(limit, f"{limit:g}", axis="y")],
+            y_range=(0.0, 1.02) if key == "accuracy" else None,
         )
-        for heading, axis, key, limit in (
-            ("Test accuracy", "accuracy", "accuracy", False),
-            ("Activation patterns changed", "fraction of (unit, example) pairs", "pattern_change", True),
-            ("Distance from the start", "|W − W₀| / |W₀|", "distance", True),
+        for heading, axis, key in (
+            ("Test accuracy", "accuracy", "accuracy"),
+            ("Activation patterns changed", "fraction of (unit, example) pairs", "pattern_change"),
+            ("Distance from the start", "|W − W₀| / |W₀|", "distance"),
         )
     ]
     return Figure(title, [*panels, _spectra(groups, labels, components)], caption)

@@ -158,11 +158,11 @@ def measure_run(settings: Settings, seed: int, *, spectra: bool = True) -> Numbe
 
 
 def measure_reach(settings: Settings, seed: int) -> Numbers:
-    """The first step with test accuracy at least `stop_at`, measured at every step, and the distance there."""
+    """The first record with test accuracy at least `stop_at` (every step unless `record` says otherwise)."""
     level = run_settings(settings).stop_at
     if level is None:
         raise InputError("an accuracy to reach", None, "set stop_at")
-    numbers = measure_run({**settings, "record": 1}, seed, spectra=False)
+    numbers = measure_run({"record": 1, **settings}, seed, spectra=False)
     place = first_reaching(numbers, level)
     found = {"step": "steps", "distance": "distance", "pattern_change": "pattern_change"}
     reached = {name: None if place is None else numbers[key][place] for name, key in found.items()}

@@ -144,7 +144,12 @@ def plot(rows: Sequence[Row]) -> Figure:
         high=[gap.mean + gap.deviation for gap in gaps],
     )
     parting = Panel(
-        "True against pseudo trajectory, data of Section 7", "width m", "|W − W̃| / |W − W₀|", [points], x_log=True
+        "True against pseudo trajectory, data of Section 7",
+        "width m",
+        "|W − W̃| / |W − W₀|",
+        [points],
+        x_log=True,
+        y_log=True,
     )
     return Figure(
         "Coupling with the initial patterns", [coupling, parting], "Left: case S. Bars: one standard deviation."
@@ -174,7 +179,7 @@ CLAIM = Claim(
             [
                 *({**_CASE_S, "width": width} for width in (1000, 4000, 16000)),
                 *({**_FAST, "width": width} for width in (1000, 4000, 16000)),
-                *({**_PAIR, "width": width} for width in (500, 2000)),
+                *({**_PAIR, "width": width} for width in (250, 500, 1000, 2000)),
             ],
             seeds=range(8),
         ),

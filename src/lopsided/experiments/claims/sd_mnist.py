@@ -152,7 +152,9 @@ def plot(rows: Sequence[Row]) -> Figure:
     """The four panels of Fig 2 at the printed learning rate."""
     chosen = [row for row in rows if row.settings["part"] == "run" and row.settings["reading"] == PRINTED]
     caption = "Learning rate 4000/m as printed. Bands: one standard deviation over seeds."
-    return four_panels("Wide ReLU network on MNIST", grouped(chosen, "width"), "m = {:,}", caption, components=None)
+    return four_panels(
+        "Wide ReLU network on MNIST", grouped(chosen, "width"), "m = {:,}", caption, components=None, limit=None
+    )
 
 
 _QUICK = {"part": "run", "per_class": 1200, "test": 1000, "batch": 64, "steps": 1000, "record": 100}
