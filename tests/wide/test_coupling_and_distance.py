@@ -11,7 +11,7 @@ from lopsided.measure.coupling import (
     pattern_change_of_weights,
     trajectory_gap,
 )
-from lopsided.measure.weight_change import relative_distance, spectrum
+from lopsided.measure.weight_change import leading_values, relative_distance, spectrum
 
 
 def test_pattern_change_counts_pairs_and_units_by_hand() -> None:
@@ -76,6 +76,20 @@ def test_spectrum_finds_a_planted_rank() -> None:
     assert exact.entropy_rank == pytest.approx(6)
     assert exact.stable_rank == pytest.approx(6)
     assert spectrum(np.zeros((3, 2))).entropy_rank == 0
+
+
+def test_leading_values_match_the_whole_decomposition_within_their_bounds() -> None:
+    rng = generator(5)
+    flat = rng.standard_normal((300, 120))
+    planted = 30 * np.outer(rng.standard_normal(300), rng.standard_normal(120)) + flat
+    for matrix in (flat, planted):
+        found, true = leading_values(matrix, 8, rng), np.linalg.svd(matrix, compute_uv=False)
+        assert (found.values <= true[:8] * (1 + 1e-12)).all()  # a projection never has larger ones
+        for value, error in zip(found.values, found.errors, strict=True):
+            assert np.abs(true - value).min() <= error + 1e-10 * true[0]
+    # The planted direction stands far above the rest, so it is found to rounding.
+    assert found.values[0] == pytest.approx(true[0], rel=1e-12)
+    assert len(leading_values(np.eye(3), 10, rng).values) == 3
 
 
 def test_ranks_do_not_depend_on_scale_or_rotation() -> None:

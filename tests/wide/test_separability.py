@@ -13,7 +13,8 @@ from lopsided.data.clusters import (
     sample_mixture,
     xor_mixture,
 )
-from lopsided.measure.separability import components_needed, separability
+from lopsided.measure.component_search import components_needed, linkage_components
+from lopsided.measure.separability import separability
 
 
 def brute(points: np.ndarray, labels: np.ndarray, parts: np.ndarray) -> tuple[float, float]:
@@ -100,6 +101,19 @@ def test_components_needed_brackets_the_best_division() -> None:
         if max(best_diameter(points[:5], parts), best_diameter(points[5:], parts)) <= delta / (8 * parts)
     )
     assert needed.lower <= true <= needed.upper
+
+
+def test_linkage_components_are_the_witness() -> None:
+    sample = sample_mixture(xor_mixture(), 300, generator(6))
+    for count in (1, 2, 5):
+        parts = linkage_components(sample.points, sample.labels, count)
+        measured = separability(sample.points, sample.labels, parts)
+        assert measured.components == count
+        if count == 2:
+            assert measured.verdict == "holds"
+            assert measured.ratio[0] == pytest.approx(components_needed(sample.points, sample.labels).ratio)
+    lonely = linkage_components([[0.0, 0], [1, 0], [1, 0.1]], ["a", "b", "b"], 4)
+    assert sorted(lonely) == [0, 1, 2]
 
 
 def test_scaling_and_rotation_change_delta_only_by_scale() -> None:

@@ -53,7 +53,7 @@ def test_coupling_bound_holds_and_the_union_form_is_sharper() -> None:
     measured = coupled_fraction(run.probe_initial_preactivations, run.probe_preactivations())
     assert bound.informative
     assert bound.stated < bound.union
-    assert measured >= bound.union - bound.deviation
+    assert measured >= bound.union - bound.sampling_margin
 
 
 def test_union_bound_is_the_probability_of_its_event() -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.core.figure import Figure, Line, Mark, Panel
+from lopsided.core.figure import Figure, Line, Mark, Panel, Points
 from lopsided.experiments.claim import Row
-from lopsided.experiments.structured_summary import band
+from lopsided.experiments.structured_summary import band, spread
 
 
 def four_panels(
@@ -41,6 +41,30 @@ def four_panels(
         )
     ]
     return Figure(title, [*panels, _spectra(groups, labels, components)], caption)
+
+
+def points_over(groups: Mapping[Any, Sequence[Row]], key: str, label: str) -> Points:
+    """One point per group: mean of a number over seeds, bar of one standard deviation; nothing where it is absent."""
+    places, summaries = [], []
+    for place, rows in groups.items():
+        found = [row.numbers[key] for row in rows if row.numbers[key] is not None]
+        if found:
+            places.append(place)
+            summaries.append(spread(found))
+    return Points(
+        places,
+        [summary.mean for summary in summaries],
+        label,
+        low=[summary.mean - summary.deviation for summary in summaries],
+        high=[summary.mean + summary.deviation for summary in summaries],
+    )
+
+
+def steps_panel(groups: Mapping[Any, Sequence[Row]], title: str, x_label: str) -> Panel:
+    """Steps to an accuracy against a setting, from zero up so that a constant looks constant."""
+    series = points_over(groups, "step", "mean over seeds, one standard deviation")
+    highest = 1.6 * max((value for value in series.high or () if value is not None), default=1.0)
+    return Panel(title, x_label, "steps", [series], x_log=True, y_range=(0.0, highest))
 
 
 def _spectra(groups: Mapping[Any, Sequence[Row]], labels: Mapping[Any, str], components: int | None) -> Panel:

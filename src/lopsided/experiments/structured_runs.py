@@ -13,6 +13,7 @@ import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray
 from lopsided.data.clusters import (
     ClusterSample,
     ClusterSpec,
@@ -25,7 +26,9 @@ from lopsided.data.clusters import (
 from lopsided.experiments.claim import Numbers, Settings
 from lopsided.learners.wide_descent import WideDescent, shuffled_batches
 from lopsided.learners.wide_relu import WideNetwork, accuracy, cross_entropy, network_outputs, random_network
+from lopsided.measure.component_search import components_needed
 from lopsided.measure.coupling import pattern_change
+from lopsided.measure.separability import separability
 from lopsided.measure.weight_change import (
     relative_distance,
     relative_distance_of_lengths,
@@ -75,6 +78,29 @@ class Curves:
     distance: list[float] = field(default_factory=list)
 
 
+class Travelled:
+    """|w_r - w_r^(0)| of every unit, followed step by step from what the batch shows: no pass over the weights."""
+
+    def __init__(self, network: WideNetwork) -> None:
+        self._start = np.linalg.norm(network.hidden, axis=1).astype(np.float64)
+        self._squared = np.zeros(network.width)
+
+    def follow(self, state: WideDescent) -> None:
+        """Take in the step just made."""
+        displaced = state.batch_preactivations - state.batch_initial_preactivations
+        self._squared = squared_lengths_after(self._squared, displaced, state.batch_update, state.batch_gram)
+
+    @property
+    def distances(self) -> FloatArray:
+        """(m,)."""
+        return np.sqrt(self._squared)
+
+    @property
+    def relative(self) -> float:
+        """|W - W0|_F / |W0|_F."""
+        return relative_distance_of_lengths(self._start, self.distances).frobenius
+
+
 def run_settings(settings: Settings) -> RunSettings:
     """Stored settings to a run; keys that no run knows belong to the claim and are left to it."""
     known = {entry.name for entry in fields(RunSettings)}
@@ -122,17 +148,14 @@ def descent(
 def records(run: RunSettings, network: WideNetwork, states: WideDescent, probe: ClusterSample) -> Iterator[Curves]:
     """Step through the run and measure every `record` steps; yields the curves so far at each record."""
     curves = Curves()
-    lengths = np.linalg.norm(network.hidden, axis=1).astype(np.float64)
-    squared = np.zeros(run.width)
+    travelled = Travelled(network)
     initial = states.probe_initial_preactivations
     _record(curves, 0, initial, initial, 0.0, network, probe)
     yield curves
     for state in states:
-        displaced = state.batch_preactivations - state.batch_initial_preactivations
-        squared = squared_lengths_after(squared, displaced, state.batch_update, state.batch_gram)
+        travelled.follow(state)
         if state.step % run.record == 0 or state.step == run.steps:
-            distance = relative_distance_of_lengths(lengths, np.sqrt(squared)).frobenius
-            _record(curves, state.step, initial, state.probe_preactivations(), distance, network, probe)
+            _record(curves, state.step, initial, state.probe_preactivations(), travelled.relative, network, probe)
             yield curves
             if run.stop_at is not None and curves.accuracy[-1] >= run.stop_at:
                 return
@@ -182,6 +205,21 @@ def end_spectra(network: WideNetwork, states: WideDescent) -> dict[str, Any]:
         "update_entropy_rank": update.entropy_rank,
         "weight_entropy_rank": whole.entropy_rank,
         "neuron_distance_quantiles": np.quantile(per_neuron, [0.05, 0.5, 0.95]).tolist(),
+    }
+
+
+def separability_numbers(sample: ClusterSample) -> dict[str, Any]:
+    """delta, lambda and the verdict on (A1) for given components, and the number of components that would do."""
+    found = separability(sample.points, sample.labels, sample.components)
+    needed = components_needed(sample.points, sample.labels)
+    return {
+        "delta": found.delta,
+        "ratio": found.ratio[0],
+        "needed_ratio": found.needed_ratio,
+        "verdict": found.verdict,
+        "exact": found.exact,
+        "components_lower": needed.lower,
+        "components_upper": needed.upper,
     }
 
 

@@ -22,7 +22,7 @@ from lopsided.learners.weight_forms import CoefficientWeights, DenseWeights, Wei
 from lopsided.learners.wide_relu import PROCESSES, Array, Process, WideNetwork, gradient_coefficients, network_outputs
 
 Form = Literal["auto", "dense", "coefficients"]
-BLOCK_ROWS = 256  # examples per block: enough for BLAS to be limited by arithmetic, few enough to stay in cache
+BLOCK_ROWS = 128  # examples per block: arithmetic limits the products, and corrections inside the block stay few
 
 _NO_PROBE = InputError("probe points", None, "pass probe= to the descent")
 

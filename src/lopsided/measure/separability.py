@@ -3,8 +3,8 @@
     delta  = smallest distance between points of different classes
     lambda = largest diameter of a component / delta;        (A1) asks lambda <= 1/(8 l)
 
-with l the largest number of components in a class. delta does not depend on how classes are divided, so the question
-"which l would do?" is one about diameters: for which l can every class be cut into l parts of diameter <= delta/(8 l)?
+with l the largest number of components in a class. `measure.component_search` finds components, and the l that would
+do.
 
 A sample sees delta from above and diameters from below, so a failure on the sample is a failure of the distribution,
 while a pass is a pass of the sample. Small samples are measured over all pairs. For large ones delta comes from a
@@ -28,7 +28,6 @@ from lopsided.core.validation import FloatArray, IntArray, check_labels, check_m
 SMALL = 4000  # examples up to which all pairs are compared
 _TREE_DIMENSIONS = 15  # beyond it a k-d tree visits nearly every point
 _CHUNK_ENTRIES = 2**23  # 64 MB of distances at a time
-MOST_PER_CLASS = 10_000  # complete linkage holds all pairs of a class: 400 MB here
 
 
 @dataclass(frozen=True)
@@ -49,19 +48,6 @@ class Separability:
         return self.ratio[0] == self.ratio[1]
 
 
-@dataclass(frozen=True)
-class ComponentsNeeded:
-    """The smallest l with which (A1) can hold on the sample lies in [lower, upper]; `upper` has a witness.
-
-    `ratio` is lambda of that witness (complete linkage) at l = `upper`.
-    """
-
-    lower: int
-    upper: int
-    ratio: float
-    delta: float
-
-
 def separability(points: ArrayLike, labels: ArrayLike, components: ArrayLike, *, small: int = SMALL) -> Separability:
     """Measure (A1) for given components; a component must lie inside one class."""
     matrix = check_matrix(points, "the points")
@@ -79,48 +65,13 @@ def separability(points: ArrayLike, labels: ArrayLike, components: ArrayLike, *,
     low, high = max(bracket[0] for bracket in brackets), max(bracket[1] for bracket in brackets)
     count = int(np.bincount(owner).max())
     needed = 1 / (8 * count)
-    ratio = _ratio(low, delta), _ratio(high, delta)
+    ratio = diameter_ratio(low, delta), diameter_ratio(high, delta)
     verdict: Literal["holds", "fails", "undecided"]
     fails = delta == 0 or ratio[0] > needed  # (A1) asks delta > 0
     verdict = "fails" if fails else "holds" if ratio[1] <= needed else "undecided"
     unit = np.allclose(np.einsum("ij,ij->i", matrix, matrix), 1.0, rtol=0, atol=1e-6)  # float32 data count as unit
     antipodal = class_distance(matrix, classes, antipodal=True, small=small) if unit else None
     return Separability(delta, (low, high), ratio, count, needed, verdict, antipodal)
-
-
-def components_needed(points: ArrayLike, labels: ArrayLike) -> ComponentsNeeded:
-    """Search l = 1, 2, ... for diameters <= delta/(8 l), class by class.
-
-    Upper bound: complete linkage, whose merge heights are the diameters of its clusters, gives the diameters for
-    every l at once. Lower bound: the first l + 1 points of a farthest-first traversal are pairwise at least r_l
-    apart, so no division into l parts has a smaller largest diameter than r_l. Each point its own component always
-    does (lambda = 0).
-    """
-    from scipy.cluster.hierarchy import linkage
-    from scipy.spatial.distance import pdist
-
-    matrix = check_matrix(points, "the points")
-    classes, names = check_labels(labels, length=len(matrix))
-    if len(names) < 2:
-        raise InputError("at least two classes", len(names), "separability is between classes")
-    delta = class_distance(matrix, classes)
-    if delta == 0:
-        raise InputError("points of different classes apart", "two at distance 0", "remove points with two labels")
-    most = int(np.bincount(classes).max())
-    if most > MOST_PER_CLASS:
-        raise InputError(f"at most {MOST_PER_CLASS:,} examples per class", f"{most:,}", "give a sample of them")
-    attained, forced = np.zeros(most), np.zeros(most)  # at l - 1: largest diameter by linkage, and the bound below any
-    for code in range(len(names)):
-        members = matrix[classes == code]
-        if len(members) == 1:
-            continue
-        heights = linkage(pdist(members), method="complete")[::-1, 2]
-        attained[: len(heights)] = np.maximum(attained[: len(heights)], heights)
-        spread = _farthest_first(members)
-        forced[: len(spread)] = np.maximum(forced[: len(spread)], spread)
-    allowed = delta / (8 * np.arange(1, most + 1))
-    lower, upper = int(np.argmax(forced <= allowed)) + 1, int(np.argmax(attained <= allowed)) + 1
-    return ComponentsNeeded(lower, upper, _ratio(float(attained[upper - 1]), delta), delta)
 
 
 def class_distance(points: FloatArray, classes: IntArray, *, antipodal: bool = False, small: int = SMALL) -> float:
@@ -189,16 +140,6 @@ def _diameter(members: FloatArray, exact: bool) -> tuple[float, float]:
         lower = float(distances[far])
 
 
-def _farthest_first(members: FloatArray) -> FloatArray:
-    """r_1, r_2, ...: distance of each next point of the farthest-first traversal to those before it."""
-    nearest = np.linalg.norm(members - members[0], axis=1)
-    radii = np.empty(len(members) - 1)
-    for position in range(len(radii)):
-        far = int(nearest.argmax())
-        radii[position] = nearest[far]
-        nearest = np.minimum(nearest, np.linalg.norm(members - members[far], axis=1))
-    return radii
-
-
-def _ratio(diameter: float, delta: float) -> float:
+def diameter_ratio(diameter: float, delta: float) -> float:
+    """lambda = diameter / delta; 0 for points, infinite when classes touch."""
     return 0.0 if diameter == 0 else diameter / delta if delta else float("inf")

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import FloatArray
+from lopsided.core.validation import FloatArray, check_count
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,14 @@ class Spectrum:
     gap: float
     entropy_rank: float
     stable_rank: float
+
+
+@dataclass(frozen=True)
+class LeadingValues:
+    """The largest singular values, each with a bound on its distance to some singular value of the matrix."""
+
+    values: FloatArray
+    errors: FloatArray
 
 
 def relative_distance(initial: ArrayLike, final: ArrayLike) -> RelativeDistance:
@@ -89,6 +97,27 @@ def spectrum(matrix: ArrayLike) -> Spectrum:
         entropy_rank=float(np.exp(-(share * np.log(share)).sum())),
         stable_rank=float((sound**2).sum() / sound[0] ** 2),
     )
+
+
+def leading_values(
+    matrix: ArrayLike, count: int, rng: np.random.Generator, *, powers: int = 3, spare: int = 10
+) -> LeadingValues:
+    """The `count` largest singular values by subspace iteration, cheap enough to follow a run.
+
+    Q spans (A A^T)^powers A G for a Gaussian G with `spare` extra columns; the values are those of Q^T A. With u_i = Q
+    times its left vectors, |A^T u_i - s_i v_i| is 0 and |A v_i - s_i u_i| bounds the distance from s_i to a singular
+    value of A (Weyl, for the symmetric matrix [[0, A], [A^T, 0]]).
+    """
+    array = _matrix(matrix)
+    wanted = min(check_count(count, "the number of singular values"), *array.shape)
+    basis = array @ rng.standard_normal((array.shape[1], min(wanted + spare, *array.shape))).astype(array.dtype)
+    for _ in range(powers):
+        basis = array @ (array.T @ np.linalg.qr(basis)[0])
+    basis = np.linalg.qr(basis)[0]
+    left, values, right = np.linalg.svd(basis.T @ array, full_matrices=False)
+    left = basis @ left[:, :wanted]
+    residuals = array @ right[:wanted].T - left * values[:wanted]
+    return LeadingValues(values[:wanted].astype(np.float64), np.linalg.norm(residuals, axis=0).astype(np.float64))
 
 
 def _matrix(value: ArrayLike) -> NDArray[Any]:

@@ -38,7 +38,7 @@ class CouplingBound:
     tau: float
     stated: float
     union: float
-    deviation: float
+    sampling_margin: float
     confidence: float
 
     @property
@@ -111,7 +111,7 @@ def coupling_bound(
         tau=tau,
         stated=1 - math.e * tau * pairs / sigma,
         union=1 - min(missed, 1.0),
-        deviation=math.sqrt(math.log(1 / (1 - confidence)) / (2 * check_count(width, "m"))),
+        sampling_margin=math.sqrt(math.log(1 / (1 - confidence)) / (2 * check_count(width, "m"))),
         confidence=confidence,
     )
 

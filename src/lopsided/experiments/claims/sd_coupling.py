@@ -4,16 +4,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopsided.core.figure import Figure, Line, Panel, Points
+from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.seeds import generator
 from lopsided.data.clusters import ClusterSpec, component_points, random_mixture
 from lopsided.experiments.claim import Claim, Numbers, Plan, Row, Settings, Source, Verdict
-from lopsided.experiments.structured_runs import draw, run_settings, start
+from lopsided.experiments.structured_figures import points_over
+from lopsided.experiments.structured_runs import Travelled, draw, run_settings, start
 from lopsided.experiments.structured_summary import Part, difference, exponent, grouped, outside, spread, weigh, within
 from lopsided.learners.wide_descent import WideDescent, full_batches, shuffled_batches, side_by_side
 from lopsided.learners.wide_relu import initial_deviation, random_network
 from lopsided.measure.coupling import certified_coupled_fraction, coupled_fraction, trajectory_gap
-from lopsided.measure.weight_change import squared_lengths_after
 from lopsided.theory.wide_bounds import coupling_bound, unit_gradient_bounds
 
 EXPONENT, ROUGHLY = -0.5, 0.15  # the bound's deficit e tau k l / sigma falls like 1/sqrt(m) at equal eta m t
@@ -42,14 +42,13 @@ def _bound(settings: Settings, seed: int) -> Numbers:
         example_weights=mixture.probabilities,
         probe=corners.points,
     )
-    squared, lengths = np.zeros(width), np.linalg.norm(corners.points, axis=1)
+    travelled, lengths = Travelled(network), np.linalg.norm(corners.points, axis=1)
     measured, certified, stated, union = [], [], [], []
     for state in run:
-        displaced = state.batch_preactivations - state.batch_initial_preactivations
-        squared = squared_lengths_after(squared, displaced, state.batch_update, state.batch_gram)
+        travelled.follow(state)
         initial = state.probe_initial_preactivations
         measured.append(coupled_fraction(initial, state.probe_preactivations()))
-        certified.append(certified_coupled_fraction(initial, np.sqrt(squared), lengths))
+        certified.append(certified_coupled_fraction(initial, travelled.distances, lengths))
         bound = coupling_bound(
             classes=classes,
             components=components,
@@ -135,14 +134,7 @@ def plot(rows: Sequence[Row]) -> Figure:
         ],
     )
     groups = grouped([row for row in rows if row.settings["part"] == "trajectories"], "width")
-    gaps = [spread(row.numbers["gap"] for row in group) for group in groups.values()]
-    points = Points(
-        list(groups),
-        [gap.mean for gap in gaps],
-        "gap",
-        low=[gap.mean - gap.deviation for gap in gaps],
-        high=[gap.mean + gap.deviation for gap in gaps],
-    )
+    points = points_over(groups, "gap", "gap")
     parting = Panel(
         "True against pseudo trajectory, data of Section 7",
         "width m",

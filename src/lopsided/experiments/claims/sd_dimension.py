@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from lopsided.core.figure import Figure, Panel, Points
+from lopsided.core.figure import Figure
 from lopsided.experiments.claim import Claim, Plan, Row, Source, Verdict
+from lopsided.experiments.structured_figures import steps_panel
 from lopsided.experiments.structured_runs import READINGS, measure_reach
-from lopsided.experiments.structured_summary import Part, Spread, exponent, grouped, outside, spread, weigh, within
+from lopsided.experiments.structured_summary import Part, Spread, exponent, grouped, outside, weigh, within
 
 LEVEL = 0.98
 ROUGHLY = 0.1  # steps ~ d^s with |s| below this: a thousand times the dimension at most doubles the steps
@@ -34,19 +35,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Steps against the dimension."""
-    groups = grouped(rows, "dimension")
-    steps = [spread(row.numbers["step"] or float("nan") for row in group) for group in groups.values()]
-    series = Points(
-        list(groups),
-        [value.mean for value in steps],
-        "mean over seeds, one standard deviation",
-        low=[value.mean - value.deviation for value in steps],
-        high=[value.mean + value.deviation for value in steps],
-    )
-    highest = 1.6 * max(value.mean + value.deviation for value in steps)
-    panel = Panel(
-        f"Steps to {LEVEL:.0%} test accuracy", "dimension d", "steps", [series], x_log=True, y_range=(0.0, highest)
-    )
+    panel = steps_panel(grouped(rows, "dimension"), f"Steps to {LEVEL:.0%} test accuracy", "dimension d")
     return Figure("Steps to an accuracy against the dimension", [panel], "Same k, l and separation; only d varies.")
 
 

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Sequence
 
-from lopsided.core.figure import Figure, Line, Panel, Points
+from lopsided.core.figure import Figure, Line, Panel
 from lopsided.experiments.claim import Claim, Plan, Row, Settings, Source, Verdict
+from lopsided.experiments.structured_figures import points_over
 from lopsided.experiments.structured_runs import READINGS, measure_reach
 from lopsided.experiments.structured_summary import Part, Spread, exponent, grouped, outside, spread, weigh, within
 
@@ -50,14 +51,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 def plot(rows: Sequence[Row]) -> Figure:
     """Distance against the width with the paper's curve, as in Fig 5."""
     groups = grouped([row for row in rows if row.settings["record"] == 1], "width")
-    spreads = [spread(row.numbers["distance"] or float("nan") for row in group) for group in groups.values()]
-    measured = Points(
-        list(groups),
-        [value.mean for value in spreads],
-        "measured",
-        low=[value.mean - value.deviation for value in spreads],
-        high=[value.mean + value.deviation for value in spreads],
-    )
+    measured = points_over(groups, "distance", "measured")
     line = Line(list(groups), [FACTOR / math.sqrt(width) for width in groups], "(2/3)/√m", dashed=True)
     panel = Panel(
         f"Relative distance at {LEVEL:.0%}", "width m", "|W − W₀| / |W₀|", [measured, line], x_log=True, y_log=True

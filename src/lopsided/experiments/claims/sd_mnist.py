@@ -12,12 +12,11 @@ from lopsided.data.clusters import normalise
 from lopsided.data.images import load_images
 from lopsided.experiments.claim import Claim, Numbers, Plan, Row, Settings, Source, Verdict
 from lopsided.experiments.structured_figures import four_panels
-from lopsided.experiments.structured_runs import end_spectra
+from lopsided.experiments.structured_runs import end_spectra, separability_numbers
 from lopsided.experiments.structured_summary import Part, difference, final, grouped, spread, weigh
 from lopsided.learners.wide_descent import WideDescent, shuffled_batches
 from lopsided.learners.wide_relu import accuracy, cross_entropy, network_outputs, random_network
 from lopsided.measure.coupling import pattern_change
-from lopsided.measure.separability import components_needed, separability
 from lopsided.measure.weight_change import relative_distance
 
 RATES = {"4000/m": 4000.0, "40/m": 40.0}
@@ -71,16 +70,7 @@ def _run(settings: Settings, seed: int) -> Numbers:
 def _separability(settings: Settings, seed: int) -> Numbers:
     images = load_images("mnist").first(settings["per_class"])
     found = cluster_each_class(images.rows(), images.labels, settings["components"], generator(seed, "clusters"))
-    measured = separability(found.points, found.labels, found.components)
-    needed = components_needed(found.points, found.labels)
-    return {
-        "delta": measured.delta,
-        "ratio": measured.ratio[0],
-        "needed_ratio": measured.needed_ratio,
-        "verdict": measured.verdict,
-        "components_lower": needed.lower,
-        "components_upper": needed.upper,
-    }
+    return separability_numbers(found)
 
 
 def judge(rows: Sequence[Row]) -> Verdict:

@@ -8,11 +8,10 @@ from lopsided.core.figure import Figure, Panel
 from lopsided.core.seeds import generator
 from lopsided.data.clusters import with_random_labels
 from lopsided.experiments.claim import Claim, Numbers, Plan, Row, Settings, Source, Verdict
-from lopsided.experiments.structured_runs import draw, run_settings, start
+from lopsided.experiments.structured_runs import Travelled, draw, run_settings, start
 from lopsided.experiments.structured_summary import Part, band, spread, weigh
 from lopsided.learners.wide_descent import WideDescent, shuffled_batches
 from lopsided.learners.wide_relu import accuracy
-from lopsided.measure.weight_change import relative_distance_of_lengths, squared_lengths_after
 
 GENERALISES = 0.95
 
@@ -27,17 +26,16 @@ def measure(settings: Settings, seed: int) -> Numbers:
     batches = shuffled_batches(run.train, run.batch, run.steps, generator(seed, "batches"))
     probe = np.vstack([train.points, test.points])
     states = WideDescent(network, train.points, train.labels, batches, run.rate_times_width / run.width, probe=probe)
-    squared, lengths = np.zeros(run.width), np.linalg.norm(network.hidden, axis=1).astype(np.float64)
+    travelled = Travelled(network)
     steps, fitted, tested, distances = [], [], [], []
     for state in states:
-        displaced = state.batch_preactivations - state.batch_initial_preactivations
-        squared = squared_lengths_after(squared, displaced, state.batch_update, state.batch_gram)
+        travelled.follow(state)
         if state.step % run.record == 0:
             outputs = state.probe_outputs()
             steps.append(state.step)
             fitted.append(accuracy(outputs[: run.train], train.labels))
             tested.append(accuracy(outputs[run.train :], test.labels))
-            distances.append(relative_distance_of_lengths(lengths, np.sqrt(squared)).frobenius)
+            distances.append(travelled.relative)
     at = fitted.index(1.0) if 1.0 in fitted else None
     curves = {"steps": steps, "train_accuracy": fitted, "test_accuracy": tested, "distance": distances}
     return {**curves, "fitted_at": at}

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from lopsided.core.figure import Figure, Panel, Points
+from lopsided.core.figure import Figure
 from lopsided.experiments.claim import Claim, Plan, Row, Source, Verdict
+from lopsided.experiments.structured_figures import steps_panel
 from lopsided.experiments.structured_runs import READINGS, measure_reach
 from lopsided.experiments.structured_summary import Part, exponent, grouped, outside, spread, weigh, within
 
@@ -29,19 +30,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Steps against the width, as in Fig 4."""
-    groups = grouped(rows, "width")
-    steps = [spread(row.numbers["step"] or float("nan") for row in group) for group in groups.values()]
-    series = Points(
-        list(groups),
-        [value.mean for value in steps],
-        "mean over seeds, one standard deviation",
-        low=[value.mean - value.deviation for value in steps],
-        high=[value.mean + value.deviation for value in steps],
-    )
-    highest = 1.6 * max(value.mean + value.deviation for value in steps)
-    panel = Panel(
-        f"Steps to {LEVEL:.0%} test accuracy", "width m", "steps", [series], x_log=True, y_range=(0.0, highest)
-    )
+    panel = steps_panel(grouped(rows, "width"), f"Steps to {LEVEL:.0%} test accuracy", "width m")
     return Figure("Steps to an accuracy against the width", [panel], "Learning rate 10/m, batches of 16.")
 
 
