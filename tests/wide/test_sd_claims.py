@@ -138,7 +138,7 @@ def test_a_run_that_never_arrives_does_not_hold() -> None:
 
 @pytest.mark.data
 def test_mnist_claim_runs_on_a_few_images(data_folder: Any) -> None:
-    common = {"part": "run", "per_class": 40, "test": 200, "batch": 16, "steps": 60, "record": 20}
+    common = {"part": "run", "per_class": 40, "test": 200, "batch": 16, "steps": 60, "record": 20, "level": 0.95}
     settings = [
         *({**common, "width": width, "reading": "4000/m"} for width in (50, 200)),
         {**common, "width": 100, "reading": "40/m"},

@@ -34,8 +34,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     found = (
         f"From l = {min(groups)} to {max(groups)}: accuracy at step {EARLY} changes by {accuracy.text()}, steps to "
         f"{LEVEL:.0%} by {slower.text()}, pattern change at the end by {patterns[-1].text()}, relative distance at "
-        "step "
-        f"{EARLY} by {distances[0].text()} and at the end by {distances[-1].text()}"
+        f"step {EARLY} by {distances[0].text()} and at the end by {distances[-1].text()}"
     )
     ends = {str(value): spread(final(row.numbers, "distance") for row in group) for value, group in groups.items()}
     numbers = {
@@ -65,14 +64,12 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="sd-components",
-    statement="With more components per class accuracy falls and learning takes longer, while at the same step fewer "
-    "patterns have changed and the relative distance is smaller.",
+    statement="With more components per class accuracy falls and learning takes longer, while at the same step "
+    "fewer patterns have changed and the relative distance is smaller.",
     source=Source("li2018structured", "Fig 7, Appendix D.3"),
     rule=f"Paired by seed, most against fewest components, 95 % intervals: accuracy at step {EARLY} and at the end "
-    "falls; "
-    f"steps to {LEVEL:.0%} rise; pattern change falls at step {EARLY} and at the end; distance falls at step "
-    f"{EARLY}, and at "
-    "the end.",
+    f"falls; steps to {LEVEL:.0%} rise; pattern change falls at step {EARLY} and at the end; distance falls at "
+    f"step {EARLY}, and at the end.",
     plans={
         "quick": Plan(
             [

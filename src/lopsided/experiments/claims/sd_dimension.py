@@ -27,8 +27,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
     ]
     found = (
         f"Steps to {LEVEL:.0%} ~ d^s with s = {steps.text()}, way travelled |W - W0| ~ d^s with s = {way.text()}, "
-        "for d from "
-        f"{min(row.settings['dimension'] for row in rows):,} to {max(row.settings['dimension'] for row in rows):,}"
+        f"for d from {min(row.settings['dimension'] for row in rows):,} to "
+        f"{max(row.settings['dimension'] for row in rows):,}"
     )
     return weigh(parts, found, {"steps_exponent": steps, "way_exponent": way})
 
@@ -43,8 +43,8 @@ CLAIM = Claim(
     id="sd-dimension",
     statement="Learning does not depend on the ambient dimension d, only on k, l and the separation.",
     source=Source("li2018structured", "Theorem 4.1"),
-    rule=f"Every run reaches {LEVEL:.0%}; 95 % intervals over seeds of s in steps ~ d^s and in |W - W0|_F ~ d^s within "
-    f"(-{ROUGHLY}, {ROUGHLY}).",
+    rule=f"Every run reaches {LEVEL:.0%}; 95 % intervals over seeds of s in steps ~ d^s and in |W - W0|_F ~ d^s "
+    f"within (-{ROUGHLY}, {ROUGHLY}).",
     plans={
         "quick": Plan(
             [{"dimension": value, "width": 1000, "stop_at": LEVEL} for value in (100, 300, 1000, 3000)], seeds=range(6)

@@ -42,8 +42,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     ]
     found = (
         f"Distance at {LEVEL:.0%} ~ m^s with s = {slope.text()}; it is {factor.text()} / sqrt(m), {later.text()} / "
-        "sqrt(m) "
-        f"when accuracy is looked at every {COARSE} steps only"
+        f"sqrt(m) when accuracy is looked at every {COARSE} steps only"
     )
     return weigh(parts, found, {"exponent": slope, "factor": factor, "factor_coarse": later})
 
@@ -69,13 +68,12 @@ def _plan(widths: Sequence[int], rest: Settings) -> Plan:
 
 CLAIM = Claim(
     id="sd-distance",
-    statement="The relative distance from the start at 98 % accuracy is proportional to 1/sqrt(m), with factor "
-    "2/3 on the "
-    "synthetic data.",
+    statement="The relative distance from the start at 98 % accuracy is proportional to 1/sqrt(m), with factor 2/3 "
+    "on the synthetic data.",
     source=Source("li2018structured", "Fig 5, Appendix D.1"),
     rule=f"95 % intervals over seeds: s in distance ~ m^s within {EXPONENT} +- {ROUGHLY}, accuracy looked at every "
-    "step; "
-    f"distance times sqrt(m) within a quarter of 2/3, looking every step, and looking every {COARSE} steps.",
+    f"step; distance times sqrt(m) within a quarter of 2/3, looking every step, and looking every {COARSE} "
+    "steps.",
     plans={
         "quick": _plan((250, 500, 1000, 2000), {"test": 500}),
         "paper": _plan((500, 1000, 2000, 4000, 8000, 16000), {}),

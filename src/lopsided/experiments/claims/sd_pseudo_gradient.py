@@ -106,14 +106,11 @@ def judge(rows: Sequence[Row]) -> Verdict:
     share = spread(numbers["large_share"][-1] for numbers in hexagon)
     found = (
         "Smallest share of units with a large pseudo gradient, in units of delta/(k l): "
-        f"{min(margins['mixture']):.3g} on "
-        f"random points, {min(margins['lifted hexagon']):.3g} on the lifted hexagon, {min(margins['hexagon']):.3g} "
-        "on the "
-        f"hexagon, where (A1) and (A2) hold and yet at the end v = {last.mean:.3g}, a share {share.mean:.3g} is "
-        "left and the "
-        f"accuracy is {ends['hexagon'].mean:.3g}: no network without bias can classify it, so Theorem 4.1 needs "
-        "points of "
-        "different classes away from each other's antipodes"
+        f"{min(margins['mixture']):.3g} on random points, {min(margins['lifted hexagon']):.3g} on the lifted "
+        f"hexagon, {min(margins['hexagon']):.3g} on the hexagon, where (A1) and (A2) hold and yet at the end v = "
+        f"{last.mean:.3g}, a share {share.mean:.3g} is left and the accuracy is {ends['hexagon'].mean:.3g}: no "
+        "network without bias can classify it, so Theorem 4.1 needs points of different classes away from each "
+        "other's antipodes"
         if stuck
         else f"Smallest shares in units of delta/(k l): { {data: min(values) for data, values in margins.items()} }"
     )
@@ -171,20 +168,18 @@ def _plan(width: int, steps: int, record: int, seeds: int) -> Plan:
 CLAIM = Claim(
     id="sd-pseudo-gradient",
     statement="Unless the error v is small, a fraction of order delta/(k l) of the units has a pseudo gradient of "
-    "order "
-    "v delta/(k l).",
+    "order v delta/(k l).",
     source=Source("li2018structured", "Lemma 5.2, Lemmas A.2 and A.3"),
     rule="Case S, with constants 1 for the orders: at every record of every seed the share of units with |pseudo "
-    "gradient| >= "
-    "v delta/(k l) is at least delta/(k l); asked of random unit points, of a hexagon with alternating classes "
-    "(which has "
-    "(A1) with delta = 1 and lambda = 0, and (A2)), and of that hexagon with a constant coordinate appended.",
+    "gradient| >= v delta/(k l) is at least delta/(k l); asked of random unit points, of a hexagon with "
+    "alternating classes (which has (A1) with delta = 1 and lambda = 0, and (A2)), and of that hexagon with a "
+    "constant coordinate appended.",
     plans={"quick": _plan(2000, 1000, 50, 3), "paper": _plan(20000, 4000, 100, 5)},
     measure=measure,
     judge=judge,
     plot=plot,
     paper_says="For m large enough at least a fraction Omega(delta/(k l)) of the units has a pseudo gradient of "
-    "Omega-tilde(v delta/(k l)). Its proof uses 1 - <x, x'>^2 >= delta^2, which (A1) does not give.",
+    "Omega-tilde(v delta/(k l)).",
     readings=DATA,
     quick_budget_seconds=10.0,
 )

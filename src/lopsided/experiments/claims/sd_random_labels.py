@@ -64,8 +64,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
     ]
     found = (
         f"Random labels: lowest training accuracy {min(fits):.3g}, {longer.mean:.3g} times the steps, relative "
-        "distance "
-        f"larger by {farther.text()}, test accuracy {chance.mean:.3g}; true labels: test accuracy {test.text()}"
+        f"distance larger by {farther.text()}, test accuracy {chance.mean:.3g}; true labels: test accuracy "
+        f"{test.text()}"
     )
     numbers = {
         "random_training_accuracy": min(fits),
@@ -100,19 +100,17 @@ def _plan(width: int, train: int, steps: int, record: int, seeds: int) -> Plan:
 
 CLAIM = Claim(
     id="sd-random-labels",
-    statement="A network wide enough to fit random labels of the same points ends farther from its start on them, and "
-    "generalises on the structured labels.",
+    statement="A network wide enough to fit random labels of the same points ends farther from its start on them, "
+    "and generalises on the structured labels.",
     source=Source("li2018structured", "Sections 4 and 6"),
     rule="When all training labels are first fitted: every run on random labels gets there; paired by seed the "
-    "relative "
-    "distance is larger on random labels (95 % interval above 0); on true labels the test accuracy is above "
-    f"{GENERALISES}.",
+    "relative distance is larger on random labels (95 % interval above 0); on true labels the test accuracy "
+    f"is above {GENERALISES}.",
     plans={"quick": _plan(1000, 200, 2500, 25, 3), "paper": _plan(10000, 500, 20000, 50, 5)},
     measure=measure,
     judge=judge,
     plot=plot,
     paper_says="The network can fit arbitrary labels when each point is its own component; solutions on less "
-    "structured data "
-    "are further from the start; on structured data SGD still generalises.",
+    "structured data are further from the start; on structured data SGD still generalises.",
     quick_budget_seconds=10.0,
 )

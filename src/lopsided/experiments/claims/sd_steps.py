@@ -37,8 +37,7 @@ def plot(rows: Sequence[Row]) -> Figure:
 CLAIM = Claim(
     id="sd-steps",
     statement="With a learning rate proportional to 1/m, the number of steps to 98 % test accuracy on the "
-    "synthetic data "
-    "is roughly the same for every width m.",
+    "synthetic data is roughly the same for every width m.",
     source=Source("li2018structured", "Fig 4, Appendix D.1"),
     rule=f"Every run reaches {LEVEL:.0%}, and the 95 % interval over seeds of s in steps ~ m^s lies within "
     f"(-{ROUGHLY}, {ROUGHLY}). MNIST: see sd-mnist.",

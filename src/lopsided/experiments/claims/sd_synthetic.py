@@ -39,8 +39,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
     ]
     found = (
         f"At m = {max(groups):,}: accuracy {accuracy.text()}, pattern change {changed.text()}, relative distance "
-        f"{distance.text()}; singular value {PAIRS} of the update is {min(gaps):.3g} times the next or more, "
-        f"of the weights {max(flat):.4g} times or less"
+        f"{distance.text()}; singular value {PAIRS} of the update is {min(gaps):.3g} times the next or more, of the "
+        f"weights {max(flat):.4g} times or less"
     )
     numbers = {
         "accuracy": accuracy,
@@ -64,14 +64,13 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="sd-synthetic",
-    statement="On 10 classes of 2 components a wide network reaches accuracy near 1 with pattern change and relative "
-    "distance below 0.1 and an update of rank about k l = 20, the more so the wider it is.",
+    statement="On 10 classes of 2 components a wide network reaches accuracy near 1 with pattern change and "
+    "relative distance below 0.1 and an update of rank about k l = 20, the more so the wider it is.",
     source=Source("li2018structured", "Fig 1, Section 7"),
     rule=f"At the largest width, 95 % intervals over seeds: accuracy above {NEAR_ONE}, pattern change and relative "
-    f"distance below {SMALL}; in every seed the largest ratio of neighbouring singular values of the update stands "
-    "at 20 "
-    f"and is above {GAP:g} while the weights' ratio there is below {FLAT}; pattern change and distance fall from the "
-    "smallest to the largest width, paired by seed.",
+    f"distance below {SMALL}; in every seed the largest ratio of neighbouring singular values of the update "
+    f"stands at 20 and is above {GAP:g} while the weights' ratio there is below {FLAT}; pattern change and "
+    "distance fall from the smallest to the largest width, paired by seed.",
     plans={
         "quick": Plan(
             [{"width": width, "train": 500, "test": 500, "steps": 200, "record": 10} for width in (500, 1000, 2000)],
@@ -83,8 +82,8 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     paper_says="Accuracy quickly converges to 100 %; pattern difference and relative distance are less than 0.1; "
-    "the top "
-    "20 singular values of the updates are much larger than the rest, those of the weights are not.",
+    "the top 20 singular values of the updates are much larger than the rest, those of the weights are "
+    "not.",
     readings=READINGS,
     quick_budget_seconds=10.0,
 )

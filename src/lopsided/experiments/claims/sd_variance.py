@@ -40,8 +40,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     ]
     found = (
         f"From sigma = {min(groups):g} to {max(groups):g}: accuracy at step {EARLY} changes by {early.text()}, at "
-        "the end by "
-        f"{late.text()}, steps to {LEVEL:.0%} by {slower.text()}; the gap stands at {PAIRS} for sigma in "
+        f"the end by {late.text()}, steps to {LEVEL:.0%} by {slower.text()}; the gap stands at {PAIRS} for sigma in "
         f"{', '.join(f'{value:g}' for value in low_rank) or 'none'}"
     )
     numbers = {"early_accuracy": early, "final_accuracy": late, "steps": slower, "gap_stays_at": low_rank}
@@ -58,14 +57,11 @@ SPREADS = (1.0, 4.0, 10.0, 20.0)
 CLAIM = Claim(
     id="sd-variance",
     statement="Test accuracy falls and learning slows as the variance within components grows, while patterns, "
-    "distance "
-    "and rank keep their trends.",
+    "distance and rank keep their trends.",
     source=Source("li2018structured", "Fig 6, Appendix D.2"),
     rule=f"Paired by seed, largest against smallest sigma, 95 % intervals: accuracy at step {EARLY} falls; final "
-    "accuracy "
-    f"falls; steps to {LEVEL:.0%} rise. At every sigma: mean pattern change and distance below {SMALL}; the "
-    "largest gap of "
-    f"the update's spectrum at {PAIRS}.",
+    f"accuracy falls; steps to {LEVEL:.0%} rise. At every sigma: mean pattern change and distance below "
+    f"{SMALL}; the largest gap of the update's spectrum at {PAIRS}.",
     plans={
         "quick": Plan(
             [
@@ -82,8 +78,9 @@ CLAIM = Claim(
     measure=measure_run,
     judge=judge,
     plot=plot,
-    paper_says="The test accuracy decreases with increasing variance and it takes longer to get a good solution; the "
-    "trends for activation patterns, distance and rank do not change. The values of sigma are only in the figure.",
+    paper_says="The test accuracy decreases with increasing variance and it takes longer to get a good solution; "
+    "the trends for activation patterns, distance and rank do not change. The values of sigma are only "
+    "in the figure.",
     readings=READINGS,
     quick_budget_seconds=10.0,
 )
