@@ -62,6 +62,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     )
 
 
+_QUICK = {"dimension": 500, "train": 500, "test": 500, "steps": 200, "record": 10}
 CLAIM = Claim(
     id="sd-synthetic",
     statement="On 10 classes of 2 components a wide network reaches accuracy near 1 with pattern change and "
@@ -72,10 +73,7 @@ CLAIM = Claim(
     f"stands at 20 and is above {GAP:g} while the weights' ratio there is below {FLAT}; pattern change and "
     "distance fall from the smallest to the largest width, paired by seed.",
     plans={
-        "quick": Plan(
-            [{"width": width, "train": 500, "test": 500, "steps": 200, "record": 10} for width in (500, 1000, 2000)],
-            seeds=(0, 1, 2),
-        ),
+        "quick": Plan([{**_QUICK, "width": width} for width in (500, 1000, 2000)], seeds=(0, 1, 2)),
         "paper": Plan([{"width": width, "record": 10} for width in (1000, 2000, 4000, 8000, 16000)], seeds=range(5)),
     },
     measure=measure_run,
