@@ -80,7 +80,7 @@ def _steps(steps: int) -> list[dict[str, Any]]:
 def _widest(quick: bool) -> list[dict[str, Any]]:
     width, steps = (4000, 100) if quick else (16000, 400)
     network, sample, batches = _data(width, 1000, 1000, steps, BATCH)
-    peak = _peak_memory(lambda: _walk(network, sample, batches[:40], 10 / width, "coefficients"))
+    peak = _peak_memory(lambda: _walk(network, sample, batches[:70], 10 / width, "coefficients"))  # a whole pass
     seconds = _seconds(lambda: _walk(network, sample, batches, 10 / width, "coefficients"), repeats=1)
     few = 3 if quick else 10
     peer = _autograd(network, sample, batches[: few + 2], 10 / width) * steps

@@ -232,6 +232,9 @@ def test_bad_input_is_refused_in_a_sentence(sample: ClusterSample, network: Wide
     ):
         with pytest.raises(InputError):
             WideDescent(network, *arguments)
+    for weights in (np.ones(EXAMPLES - 1), np.full(EXAMPLES, np.nan), ["heavy"] * EXAMPLES):
+        with pytest.raises(InputError):
+            WideDescent(network, points, labels, batches, 0.1, example_weights=weights)
     with pytest.raises(InputError):
         WideDescent(network, points, labels, batches, 0.1).probe_preactivations()
     with pytest.raises(InputError):

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import IntArray, check_count, check_labels, check_matrix, check_positive
+from lopsided.core.validation import FloatArray, IntArray, check_count, check_labels, check_matrix, check_positive
 from lopsided.learners.weight_forms import CoefficientWeights, DenseWeights, WeightForm
 from lopsided.learners.wide_relu import PROCESSES, Array, Process, WideNetwork, gradient_coefficients, network_outputs
 
@@ -78,8 +78,7 @@ class WideDescent:
         self._network, self._process = network, process
         self._points = matrix.astype(dtype, copy=False)[used]  # cast first: half the memory in float32
         self._labels = codes[used]
-        omega = np.full(len(matrix), 1 / self._batches.shape[1]) if example_weights is None else example_weights
-        self._omega = np.asarray(omega, dtype=dtype)[used]
+        self._omega = _checked_weights(example_weights, len(matrix), self._batches.shape[1])[used].astype(dtype)
         self._form = _choose(form, network.hidden, self._points)
         self._block_steps = max(1, check_count(block_rows, "the rows of a block") // self._batches.shape[1])
         watched = None if probe is None else check_matrix(probe, "the probe points", columns=dimension)
@@ -238,6 +237,12 @@ def _checked_codes(labels: ArrayLike, examples: int, classes: int) -> IntArray:
     if given.min() < 0 or given.max() >= classes:
         raise InputError(f"labels 0 to {classes - 1}", f"{given.min()} to {given.max()}", "match the top layer")
     return given.astype(np.int64)
+
+
+def _checked_weights(weights: ArrayLike | None, examples: int, batch_size: int) -> FloatArray:
+    if weights is None:
+        return np.full(examples, 1 / batch_size)
+    return check_matrix(np.asarray(weights)[None], "the example weights", columns=examples).ravel()
 
 
 def _checked_batches(batches: IntArray, examples: int) -> IntArray:
