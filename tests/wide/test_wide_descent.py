@@ -173,14 +173,18 @@ def test_probes_and_running_distance_match_the_weights(
 def test_a_run_can_be_left_and_taken_up_again(sample: ClusterSample, network: WideNetwork) -> None:
     batches = shuffled_batches(EXAMPLES, 8, 30, generator(7))
     whole = list(WideDescent(network, sample.points, sample.labels, batches, 0.5))[-1]
-    parted = WideDescent(network, sample.points, sample.labels, batches, 0.5)
-    for state in parted:
-        if state.step == 11:
-            break
-    for _ in parted:
-        pass
-    assert parted.step == 30
-    np.testing.assert_allclose(parted.weights(), whole.weights(), rtol=0, atol=3e-14)
+    for form in ("dense", "coefficients"):
+        run = WideDescent(
+            network, sample.points, sample.labels, batches, 0.5, form=form, block_rows=24, probe=sample.points
+        )
+        for stop in (9, 11, 12, 30):  # blocks of three steps: 11 leaves one in the middle
+            for state in run:
+                if state.step == stop:
+                    break
+            if stop != 11:
+                now = sample.points @ run.weights().T
+                np.testing.assert_allclose(run.probe_preactivations(), now, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(run.weights(), whole.weights(), rtol=0, atol=3e-14)
 
 
 def test_side_by_side_uses_the_same_batches_and_start(sample: ClusterSample, network: WideNetwork) -> None:

@@ -18,13 +18,12 @@ from numpy.typing import ArrayLike
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_count, check_labels, check_matrix, check_positive
+from lopsided.learners.probe_points import ProbePoints
 from lopsided.learners.weight_forms import CoefficientWeights, DenseWeights, WeightForm
 from lopsided.learners.wide_relu import PROCESSES, Array, Process, WideNetwork, gradient_coefficients, network_outputs
 
 Form = Literal["auto", "dense", "coefficients"]
 BLOCK_ROWS = 128  # examples per block: arithmetic limits the products, and corrections inside the block stay few
-
-_NO_PROBE = InputError("probe points", None, "pass probe= to the descent")
 
 
 def shuffled_batches(examples: int, batch_size: int, steps: int, rng: np.random.Generator) -> IntArray:
@@ -81,13 +80,8 @@ class WideDescent:
         self._omega = _checked_weights(example_weights, len(matrix), self._batches.shape[1])[used].astype(dtype)
         self._form = _choose(form, network.hidden, self._points)
         self._block_steps = max(1, check_count(block_rows, "the rows of a block") // self._batches.shape[1])
-        watched = None if probe is None else check_matrix(probe, "the probe points", columns=dimension)
-        self._probe = None if watched is None else watched.astype(dtype)
-        self._probe_initial: Array | None = None if self._probe is None else self._probe @ network.hidden.T
-        self._probe_now: Array | None = None if self._probe_initial is None else self._probe_initial.copy()
-        self._probe_behind: (
-            list[tuple[IntArray, Array]] | None
-        ) = []  # updates the probe lacks; None: too many, recompute
+        watched = None if probe is None else check_matrix(probe, "the probe points", columns=dimension).astype(dtype)
+        self._probe = None if watched is None else ProbePoints(watched, network.hidden)
         self._step = 0
         self._block_examples: IntArray = np.empty(0, dtype=np.int64)
         self._block_values = self._block_moves = np.empty((0, network.width), dtype=dtype)
@@ -144,9 +138,7 @@ class WideDescent:
     @property
     def probe_initial_preactivations(self) -> Array:
         """<w_r^(0), x> of the probe points, (P, m)."""
-        if self._probe_initial is None:
-            raise _NO_PROBE
-        return self._probe_initial
+        return self._watched().initial
 
     def weights(self) -> Array:
         """W after the last step, (m, d)."""
@@ -154,21 +146,9 @@ class WideDescent:
         return self._form.dense()
 
     def probe_preactivations(self) -> Array:
-        """<w_r, x> of the probe points after the last step, (P, m).
-
-        Updates since the last call are replayed on the probe when that is cheaper than a product with the weights.
-        """
-        if self._probe is None or self._probe_now is None:
-            raise _NO_PROBE
-        if self._probe_behind is None:
-            np.matmul(self._probe, self.weights().T, out=self._probe_now)
-        else:
-            fresh = slice(self._probed_rows, self._done_rows)
-            behind = [*self._probe_behind, (self._block_examples[fresh], self._block_moves[fresh])]
-            for examples, moves in behind:
-                self._probe_now += (self._probe @ self._points[examples].T) @ moves
-        self._probe_behind, self._probed_rows = [], self._done_rows
-        return self._probe_now
+        """<w_r, x> of the probe points after the last step, (P, m)."""
+        self._owe_to_probe()
+        return self._watched().catch_up(self.weights)
 
     def probe_outputs(self) -> Array:
         """f(x) of the probe points, (P, k)."""
@@ -180,15 +160,21 @@ class WideDescent:
 
     def _begin_block(self, block: IntArray) -> None:
         self._add_to_weights()
-        if self._probe is not None and self._probe_behind is not None:
-            self._probe_behind.append(
-                (self._block_examples[self._probed_rows :], self._block_moves[self._probed_rows :])
-            )
-            if sum(len(examples) for examples, _ in self._probe_behind) > self._points.shape[1]:
-                self._probe_behind = None
+        self._owe_to_probe()
         self._block_examples, self._block_values = block, self._form.preactivations(block)
         self._block_moves = np.empty_like(self._block_values)
         self._done_rows = self._added_rows = self._probed_rows = 0
+
+    def _watched(self) -> ProbePoints:
+        if self._probe is None:
+            raise InputError("probe points", None, "pass probe= to the descent")
+        return self._probe
+
+    def _owe_to_probe(self) -> None:
+        fresh = slice(self._probed_rows, self._done_rows)
+        if self._probe is not None:
+            self._probe.owe(self._points[self._block_examples[fresh]], self._block_moves[fresh])
+        self._probed_rows = self._done_rows
 
     def _add_to_weights(self) -> None:
         fresh = slice(self._added_rows, self._done_rows)
