@@ -7,7 +7,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
 from lopsided.data.clusters import ClusterSpec, component_points, hexagon_mixture, random_mixture
 from lopsided.learners.wide_descent import WideDescent, full_batches
-from lopsided.learners.wide_relu import gradient_coefficients, random_network
+from lopsided.learners.wide_relu import accuracy, gradient_coefficients, network_outputs, random_network
 from lopsided.measure.coupling import coupled_fraction
 from lopsided.theory.wide_bounds import (
     EXPONENTS,
@@ -115,6 +115,18 @@ def test_no_pseudo_gradient_on_the_hexagon_whatever_the_width() -> None:
     # Rounding of six terms of size |a|/12, |a| < 5.
     assert np.abs(gradients).max() < 1e-15
     assert np.abs(coefficients).max() > 0.1
+
+
+def test_no_network_without_bias_classifies_the_hexagon_and_with_one_it_learns() -> None:
+    flat, lifted = component_points(hexagon_mixture()), component_points(hexagon_mixture(normalisation="lifted"))
+    for seed in range(300):  # any weights whatever: one corner of six is always wrong
+        network = random_network(40, 2, 2, generator(seed))
+        assert accuracy(network_outputs(flat.points @ network.hidden.T, network.top), flat.labels) <= 5 / 6
+    network = random_network(500, 3, 2, generator(0))
+    run = WideDescent(network, lifted.points, lifted.labels, full_batches(6, 500), 10 / 500, probe=lifted.points)
+    for _ in run:
+        pass
+    assert accuracy(run.probe_outputs(), lifted.labels) == 1
 
 
 def test_gradient_bound_holds_for_signals_fixed_in_advance() -> None:
