@@ -1,0 +1,106 @@
+"""Two exact forms of the learned weights: dense W, or coefficients C with W = W0 + C^T X.
+
+Every gradient of eq (1) is a sum over examples of coefficient times example, so the weights never leave W0 + span(X).
+The coefficient form keeps <w_r^(0), x_s> and the Gram matrix <x_s, x_u> of the n examples in use and never touches W:
+one step costs 2 m n B operations instead of 4 m d B, and the initial preactivations, the patterns at the start and the
+distance from the start come for nothing. The dense form is the cheaper one when n > 2 d (MNIST).
+"""
+
+from typing import Any, Protocol
+
+import numpy as np
+from scipy.linalg.blas import dgemm, sgemm
+
+from lopsided.core.validation import IntArray
+from lopsided.learners.wide_relu import Array
+
+
+class WeightForm(Protocol):
+    """What a descent asks of the weights. Examples are named by their position in the order of first use."""
+
+    def preactivations(self, examples: IntArray) -> Array:
+        """<w_r, x_s>, (len(examples), m)."""
+
+    def initial_preactivations(self, examples: IntArray) -> Array:
+        """<w_r^(0), x_s>."""
+
+    def gram(self, rows: IntArray, columns: IntArray) -> Array:
+        """<x_s, x_u>."""
+
+    def add(self, examples: IntArray, coefficients: Array) -> None:
+        """w_r += sum_s coefficients[s, r] x_s; an example may occur more than once."""
+
+    def dense(self) -> Array:
+        """W as an (m, d) matrix of its own."""
+
+
+def _gemm(dtype: np.dtype[Any]) -> Any:
+    return sgemm if dtype == np.float32 else dgemm
+
+
+class DenseWeights:
+    """W itself, updated in place by one matrix product per block of steps."""
+
+    def __init__(self, hidden: Array, points: Array) -> None:
+        self._initial, self._points = hidden, points
+        self._weights = hidden.copy()
+        self._multiply = _gemm(hidden.dtype)
+
+    def preactivations(self, examples: IntArray) -> Array:
+        """X_s W^T."""
+        return np.asarray(self._points[examples] @ self._weights.T)
+
+    def initial_preactivations(self, examples: IntArray) -> Array:
+        """X_s W0^T, computed afresh: the dense form does not keep it."""
+        return np.asarray(self._points[examples] @ self._initial.T)
+
+    def gram(self, rows: IntArray, columns: IntArray) -> Array:
+        """X_s X_u^T."""
+        return np.asarray(self._points[rows] @ self._points[columns].T)
+
+    def add(self, examples: IntArray, coefficients: Array) -> None:
+        """W^T += X_s^T C in place; transposes are views, so BLAS gets columns without a copy."""
+        self._multiply(1.0, self._points[examples].T, coefficients.T, 1.0, self._weights.T, trans_b=1, overwrite_c=1)
+
+    def dense(self) -> Array:
+        """A copy."""
+        return self._weights.copy()
+
+
+class CoefficientWeights:
+    """C, (n, m), with the initial preactivations and the Gram matrix; rows in the order of first use.
+
+    Rows beyond the last example used so far are zero and stay out of the products, which halves a single pass.
+    """
+
+    def __init__(self, hidden: Array, points: Array) -> None:
+        self._hidden, self._points = hidden, points
+        self._initial: Array = points @ hidden.T
+        self._gram: Array = points @ points.T
+        self._coefficients = np.zeros_like(self._initial)
+        self._used = 0
+
+    def preactivations(self, examples: IntArray) -> Array:
+        """Z0_s + K_{s,used} C_used."""
+        values = self._initial[examples]
+        if self._used:
+            values += self._gram[examples, : self._used] @ self._coefficients[: self._used]
+        return np.asarray(values)
+
+    def initial_preactivations(self, examples: IntArray) -> Array:
+        """Z0_s."""
+        return np.asarray(self._initial[examples])
+
+    def gram(self, rows: IntArray, columns: IntArray) -> Array:
+        """K_{s,u}."""
+        return np.asarray(self._gram[np.ix_(rows, columns)])
+
+    def add(self, examples: IntArray, coefficients: Array) -> None:
+        """C_s += coefficients."""
+        for example, row in zip(examples, coefficients, strict=True):  # a block may meet an example twice
+            self._coefficients[example] += row
+        self._used = max(self._used, int(examples.max()) + 1)
+
+    def dense(self) -> Array:
+        """W0 + C^T X."""
+        return np.asarray(self._hidden + self._coefficients[: self._used].T @ self._points[: self._used])
