@@ -84,19 +84,20 @@ def _group_number(text: str | None, fractions: Any) -> int:
 
 
 def _headline(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    from lopsided.cli.console import number
+    from lopsided.report.words import short
 
     return [
         ("samples n", f"{facts['samples']:,}"),
         ("dimension d, neurons K", f"{facts['dimension']}, {facts['neurons']}"),
-        ("average excess risk, d K / (2n)", f"{number(facts['average_excess_risk'])} nats"),
-        ("average label entropy", f"{number(facts['average_label_entropy'])} nats"),
-        ("relative weight error", number(facts["relative_weight_error"])),
+        ("average excess risk, d K / (2n)", f"{short(facts['average_excess_risk'])} nats"),
+        ("average label entropy", f"{short(facts['average_label_entropy'])} nats"),
+        ("relative weight error", short(facts["relative_weight_error"])),
     ]
 
 
 def _print(facts: dict[str, Any]) -> None:
-    from lopsided.cli.console import number, print_table
+    from lopsided.cli.console import print_table
+    from lopsided.report.words import short
 
     rows = []
     for index, group in enumerate(facts["groups"]):
@@ -104,11 +105,11 @@ def _print(facts: dict[str, Any]) -> None:
         rows.append(
             [
                 group.get("name", str(index)),
-                number(group["fraction"]),
-                number(group["label_entropy"]),
-                number(group["excess_risk"]),
+                short(group["fraction"]),
+                short(group["label_entropy"]),
+                short(group["excess_risk"]),
                 f"{group['fraction_effect']} ({group['fraction_elasticity']:+.2f})",
-                "–" if crossing is None else number(crossing),
+                "–" if crossing is None else short(crossing),
                 group["regime"]["fraction"],
             ]
         )
@@ -127,7 +128,7 @@ def _print(facts: dict[str, Any]) -> None:
     print_table(
         "Beside it, the paper's order bounds (constants 1: they rank problems, they do not measure them)",
         ("B", "q", "1 - v", "Ew", "E", "Gamma", "D6", "D12", "samples needed"),
-        [[number(value) for value in bounds]],
+        [[short(value) for value in bounds]],
         numbers_from=0,
     )
     if "network" in facts:

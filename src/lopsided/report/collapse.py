@@ -6,16 +6,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from lopsided.core.figure import Figure, Line, Mark, Panel, Points
+from lopsided.report.words import short
 from lopsided.theory.collapse import CollapseForecast, TwoSizeFacts, curve_over_ratio
 
 CURVE_POINTS = 160
-
-
-def short(value: float | None, digits: int = 4) -> str:
-    """A number for people; a dash where it is undefined."""
-    if value is None:
-        return "–"
-    return f"{value:,.0f}" if 10**digits <= abs(value) < 1e15 else f"{value:.{digits}g}"
 
 
 def class_list(forecast: CollapseForecast, indices: Sequence[int], most: int = 12) -> str:
