@@ -115,7 +115,7 @@ def _facts(result: "Score", target: Path, drawn: Path | None) -> dict[str, objec
 
 def _show(result: "Score", target: Path, drawn: Path | None) -> None:
     from lopsided.cli.console import print_table
-    from lopsided.report.collapse import short
+    from lopsided.report.words import short
 
     rows = [
         [
@@ -139,7 +139,7 @@ def _show(result: "Score", target: Path, drawn: Path | None) -> None:
 
 def _show_noise(noise: "NoiseMatrix") -> None:
     from lopsided.cli.console import print_table
-    from lopsided.report.collapse import short
+    from lopsided.report.words import short
 
     weakest = noise.weakest_ratios()
     if len(noise.names) <= _MOST_COLUMNS:
