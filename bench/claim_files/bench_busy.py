@@ -21,6 +21,6 @@ CLAIM = replace(
     measure=measure,
     plans={
         "quick": Plan([{"x": x, "steps": 3_000_000} for x in range(16)]),
-        "paper": Plan([{"x": x, "steps": 12_000_000} for x in range(24)]),
+        "paper": Plan([{"x": x, "steps": 4_000_000} for x in range(24)]),
     },
 )

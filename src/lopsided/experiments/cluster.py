@@ -16,6 +16,7 @@ from lopsided.experiments.tasks import Task
 from lopsided.experiments.work import Failure, WorkerSetup, work
 
 _CONNECT_SECONDS = 10
+_WORKER_SECONDS = 60  # a cluster that is just starting; without any worker a run would wait for ever
 _IN_FLIGHT = 2000  # tasks the scheduler knows at once: enough for any cluster, little memory
 
 
@@ -50,6 +51,7 @@ def run_on_cluster(
     """Run `tasks` on the cluster and keep their results in `store`; returns what failed."""
     failures: Failures = {}
     with _quiet(), _connect(cluster) as client:
+        _wait_for_a_worker(client, cluster)
         _run(client, list(tasks), store, WorkerSetup(store=None, data=data), failures, progress)
     return failures
 
@@ -91,6 +93,16 @@ def _connect(cluster: Cluster) -> Any:
         raise ClusterError(
             f"Expected a Dask scheduler at {cluster.address}, but it did not answer ({reason}); "
             f"start one with: dask scheduler."
+        ) from None
+
+
+def _wait_for_a_worker(client: Any, cluster: Cluster) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_WORKER_SECONDS)
+    except TimeoutError:
+        raise ClusterError(
+            f"Expected workers at {cluster.address}, but none joined within {_WORKER_SECONDS} seconds; "
+            f"start one with: dask worker {cluster.address}."
         ) from None
 
 
