@@ -8,16 +8,34 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lopsided.core.errors import InputError, LopsidedError
+    from lopsided.experiments.query import results
+    from lopsided.experiments.reproduce import reproduce
+    from lopsided.experiments.verdicts import claims
+    from lopsided.theory.collapse import CollapseForecast, collapse
 
 __version__ = "0.1.0.dev0"
 
 # public name -> module that defines it
 _HOME = {
+    "CollapseForecast": "lopsided.theory.collapse",
     "InputError": "lopsided.core.errors",
     "LopsidedError": "lopsided.core.errors",
+    "claims": "lopsided.experiments.verdicts",
+    "collapse": "lopsided.theory.collapse",
+    "reproduce": "lopsided.experiments.reproduce",
+    "results": "lopsided.experiments.query",
 }
 
-__all__ = ["InputError", "LopsidedError", "__version__"]
+__all__ = [
+    "CollapseForecast",
+    "InputError",
+    "LopsidedError",
+    "__version__",
+    "claims",
+    "collapse",
+    "reproduce",
+    "results",
+]
 
 
 def __getattr__(name: str) -> Any:

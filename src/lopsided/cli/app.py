@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import bench, collapse
+from lopsided.cli import bench, claims, collapse, demo, reproduce, results
 
 application = typer.Typer(
     name="lopsided",
@@ -34,5 +34,9 @@ def _options(
     """Predict, measure and mend what imbalance does to a neural network."""
 
 
+application.command("demo")(demo.command)
 application.command("collapse")(collapse.command)
+application.command("reproduce")(reproduce.command)
+application.command("claims")(claims.command)
+application.command("results")(results.command)
 application.command("bench")(bench.command)
