@@ -136,7 +136,6 @@ def test_a_run_that_never_arrives_does_not_hold() -> None:
         assert claim(name).judge(rows).outcome is Outcome.FAILS
 
 
-@pytest.mark.data
 def test_mnist_claim_runs_on_a_few_images(data_folder: Any) -> None:
     common = {"part": "run", "per_class": 40, "test": 200, "batch": 16, "steps": 60, "record": 20, "level": 0.95}
     settings = [
