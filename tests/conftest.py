@@ -13,8 +13,11 @@ settings.load_profile("lopsided")
 
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
-    """The folder with the real data sets; a test that needs it says so instead of passing without it."""
+    """The folder with the real data sets. Without it a test is skipped by name, and in CI it fails."""
     folder = os.environ.get("LOPSIDED_DATA")
-    if not folder or not Path(folder).is_dir():
-        pytest.fail("LOPSIDED_DATA does not name the folder with the data sets")
-    return Path(folder)
+    if folder and Path(folder).is_dir():
+        return Path(folder)
+    reason = "LOPSIDED_DATA does not name the folder with the data sets"
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)

@@ -9,21 +9,42 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lopsided.audit.mixture_fit import mixture_fit
     from lopsided.core.errors import InputError, LopsidedError
+    from lopsided.experiments.query import results
+    from lopsided.experiments.reproduce import reproduce
+    from lopsided.experiments.verdicts import claims
     from lopsided.learners.mixture_classifier import TeacherStudentClassifier
+    from lopsided.theory.collapse import CollapseForecast, collapse
     from lopsided.theory.mixture_forecast import mixture
 
 __version__ = "0.1.0.dev0"
 
 # public name -> module that defines it
 _HOME = {
+    "CollapseForecast": "lopsided.theory.collapse",
     "InputError": "lopsided.core.errors",
     "LopsidedError": "lopsided.core.errors",
     "TeacherStudentClassifier": "lopsided.learners.mixture_classifier",
+    "claims": "lopsided.experiments.verdicts",
+    "collapse": "lopsided.theory.collapse",
     "mixture": "lopsided.theory.mixture_forecast",
     "mixture_fit": "lopsided.audit.mixture_fit",
+    "reproduce": "lopsided.experiments.reproduce",
+    "results": "lopsided.experiments.query",
 }
 
-__all__ = ["InputError", "LopsidedError", "TeacherStudentClassifier", "__version__", "mixture", "mixture_fit"]
+__all__ = [
+    "CollapseForecast",
+    "InputError",
+    "LopsidedError",
+    "TeacherStudentClassifier",
+    "__version__",
+    "claims",
+    "collapse",
+    "mixture",
+    "mixture_fit",
+    "reproduce",
+    "results",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -2,12 +2,12 @@
 
 import numpy as np
 from scipy.stats import multivariate_normal
-from tests.mixture.helpers import random_problem
 
 from lopsided.core.mixture_density import ScoreMoments, log_density, responsibilities
 from lopsided.core.mixture_spec import mixture_of
 from lopsided.core.seeds import generator
 from lopsided.data.mixture import draw_features, random_mixture, random_rotation
+from tests.mixture.helpers import random_problem
 
 
 def density(points, mixture):

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.utils.estimator_checks import check_estimator
-from tests.mixture.helpers import plain_problem, random_problem, sample
 
 from lopsided import mixture_fit
 from lopsided.core.errors import InputError
@@ -23,6 +22,7 @@ from lopsided.learners.mixture_classifier import TeacherStudentClassifier
 from lopsided.learners.teacher_student import loss, training_set
 from lopsided.measure.group_risk import group_risk
 from lopsided.measure.mixture_distance import mixture_distance
+from tests.mixture.helpers import plain_problem, random_problem, sample
 
 TRUTH = mixture_of([0.7, 0.3], [2, -2], [1, [2, 0.5, 1]])
 

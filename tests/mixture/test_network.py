@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import torch
-from tests.mixture.helpers import near, plain_problem, random_problem, sample
 
 from lopsided.core.activation import ACTIVATIONS, value
 from lopsided.core.errors import InputError
@@ -21,6 +20,7 @@ from lopsided.learners.teacher_student import (
 from lopsided.learners.teacher_student_batch import descend_all, newton_all
 from lopsided.learners.teacher_student_descent import DescentOutcome, descend, mean_noise
 from lopsided.learners.teacher_student_newton import newton
+from tests.mixture.helpers import near, plain_problem, random_problem, sample
 
 torch.set_num_threads(1)
 BELL = {

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy import integrate
-from tests.mixture.helpers import sample
 
 from lopsided.core.errors import InputError
 from lopsided.core.mixture_spec import mixture_of, problem_of
@@ -12,6 +11,7 @@ from lopsided.learners import tensor_initialisation
 from lopsided.learners.neuron_matching import match_neurons
 from lopsided.learners.symmetric_tensor import decompose
 from lopsided.learners.tensor_initialisation import neuron_length, tensor_start
+from tests.mixture.helpers import sample
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5])

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import integrate
-from tests.mixture.helpers import plain_problem, random_problem
 
 from lopsided.core.errors import InputError
 from lopsided.core.mixture_spec import mixture_of, problem_of
@@ -21,6 +20,7 @@ from lopsided.theory.fisher_law import FisherLaw
 from lopsided.theory.mixture_bounds import mixture_bounds
 from lopsided.theory.mixture_forecast import mixture
 from lopsided.theory.rho import rho, rho_terms
+from tests.mixture.helpers import plain_problem, random_problem
 
 
 def bell(t):

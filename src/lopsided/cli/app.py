@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import bench, collapse, mixture
+from lopsided.cli import bench, claims, collapse, demo, mixture, reproduce, results
 
 application = typer.Typer(
     name="lopsided",
@@ -34,6 +34,10 @@ def _options(
     """Predict, measure and mend what imbalance does to a neural network."""
 
 
+application.command("demo")(demo.command)
 application.command("collapse")(collapse.command)
 application.command("mixture")(mixture.command)
+application.command("reproduce")(reproduce.command)
+application.command("claims")(claims.command)
+application.command("results")(results.command)
 application.command("bench")(bench.command)

@@ -1,5 +1,100 @@
-"""`lopsided collapse`."""
+"""`lopsided collapse`: from class counts to a certified forecast of which classes will not be told apart."""
+
+from typing import Annotated, Any
+
+import typer
+
+from lopsided.cli.options import number
 
 
-def command() -> None:
-    """Forecast from class counts which classes a network will fail to tell apart."""
+def command(
+    counts: Annotated[
+        str | None,
+        typer.Option(help="5000*5,50*5 (five classes of 5000, five of 50), a plain list, or a csv or txt file."),
+    ] = None,
+    counts_file: Annotated[str | None, typer.Option(help="A csv or txt file of counts, with or without names.")] = None,
+    feature_energy: Annotated[float | None, number("E_H: mean squared length of the features.")] = None,
+    weight_energy: Annotated[float | None, number("E_W: mean squared length of the classifiers.")] = None,
+    tau: Annotated[float | None, number("K sqrt(E_H E_W), instead of the two energies.")] = None,
+    multiplier: Annotated[float | None, number("The penalised form: its multiplier.")] = None,
+    weight_decay: Annotated[float | None, number("The penalised form: decay of the classifier.")] = None,
+    feature_decay: Annotated[float | None, number("Decay of the features; the weight decay when not given.")] = None,
+    features: Annotated[str, typer.Option(help="free (the paper) or relu (nonnegative features).")] = "free",
+    class_weights: Annotated[
+        str | None, typer.Option(help="Loss weights or oversampling rates per class, written like counts.")
+    ] = None,
+    target_cosine: Annotated[
+        float | None, number("Add the oversampling rate that brings the minority cosine down to this.")
+    ] = None,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Add rates per class, examples to collect, the safe weight decay.")
+    ] = False,
+    plot: Annotated[str | None, typer.Option(help="Draw into this .html or .png file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Forecast from class counts which classes a network will fail to tell apart.
+
+    Solves the Layer-Peeled Model exactly and prints how many examples a class needs, the angles between classifiers,
+    the ratios at which the minority collapses or vanishes, and what prevents it. Without energies or weight decay, a
+    feature energy of 5 and a weight energy of 1 are taken, as in the paper's figures.
+    """
+    from lopsided.cli.console import print_facts, print_json, status_line
+    from lopsided.core.counts import class_counts
+    from lopsided.core.counts import counts_file as read_counts
+    from lopsided.core.errors import InputError
+
+    if (counts is None) == (counts_file is None):
+        came = "neither" if counts is None else "both"
+        raise InputError("either --counts or --counts-file", came, "give for example --counts 5000*5,50*5")
+    target = None
+    if plot is not None:
+        from lopsided.report.drawing import check_plot_path
+
+        target = check_plot_path(plot)
+    given = class_counts(counts) if counts is not None else read_counts(str(counts_file))
+    weights = None if class_weights is None else class_counts(class_weights).counts.tolist()
+    held: dict[str, Any] = {
+        "feature_energy": feature_energy,
+        "weight_energy": weight_energy,
+        "tau": tau,
+        "multiplier": multiplier,
+        "weight_decay": weight_decay,
+        "feature_decay": feature_decay,
+    }
+    assumed = all(value is None for value in held.values())
+    if assumed:
+        held |= {"feature_energy": 5.0, "weight_energy": 1.0}
+
+    from lopsided.theory.collapse import collapse
+
+    with status_line(f"solving for {given.classes} classes", quiet=as_json) as progress:
+        forecast = collapse(
+            given,
+            features=features,  # type: ignore[arg-type]  # checked by the model, with a sentence
+            class_weights=weights,
+            target_cosine=target_cosine,
+            plan=plan,
+            progress=progress,
+            **held,
+        )
+    facts = forecast.to_dict()
+    if target is not None:
+        from lopsided.core.provenance import provenance
+        from lopsided.report.collapse import collapse_figure, summary
+        from lopsided.report.drawing import write_figure
+
+        origin = provenance(seed=None, settings={})
+        footer = f"lopsided {origin['version']}, {origin['time']}"
+        write_figure(target, collapse_figure(forecast), facts=summary(forecast), footer=footer)
+        facts["plot"] = str(target)
+    if as_json:
+        print_json(facts)
+        return
+    from lopsided.report.collapse import summary, verdict
+
+    print(verdict(forecast))
+    print_facts(summary(forecast))
+    if assumed:
+        print("Energies were not given: feature energy 5 and weight energy 1 are assumed.")
+    if target is not None:
+        print(f"Drawn into {target}")

@@ -1,7 +1,8 @@
 """What the terminal sees: tables, one JSON object, progress with time left. Nothing else in the package prints."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 
@@ -27,9 +28,26 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     Console(highlight=False).print(table)
 
 
-def number(value: float | None, digits: int = 4) -> str:
-    """A number for people: significant digits, a dash where it is undefined."""
-    if value is None:
-        return "–"
-    text = f"{value:.{digits}g}"
-    return f"{value:,.0f}" if abs(value) >= 10**digits and abs(value) < 1e15 else text
+def print_facts(rows: Sequence[tuple[str, str]]) -> None:
+    """Names and values in two columns."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table.grid(padding=(0, 3))
+    for name, value in rows:
+        table.add_row(Text(name, style="dim"), Text(value))
+    Console(highlight=False).print(table)
+
+
+@contextmanager
+def status_line(words: str, *, quiet: bool = False) -> Iterator[Callable[[int, float], None]]:
+    """A line on standard error while a solver works, with its iteration and gap; gone when it ends."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda iteration, gap: None
+        return
+    with console.status(words) as status:
+        yield lambda iteration, gap: status.update(f"{words}: iteration {iteration}, relative gap {gap:.1e}")

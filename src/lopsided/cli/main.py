@@ -4,6 +4,8 @@ import os
 import sys
 from collections.abc import Sequence
 
+INTERRUPTED = 130
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
@@ -22,8 +24,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except click_exception as error:
         return _complain(str(error.format_message()))  # type: ignore[attr-defined]
     except (typer.Abort, KeyboardInterrupt):
-        print("lopsided: interrupted; what was finished is kept.", file=sys.stderr)
-        return 130
+        result = INTERRUPTED
     except LopsidedError as error:
         return _complain(str(error))
     except BrokenPipeError:
@@ -37,6 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     except MemoryError:
         return _complain("Expected the problem to fit into memory, but it does not; use fewer classes or examples.")
+    if result == INTERRUPTED:  # Typer turns Ctrl-C into this return value
+        print("lopsided: interrupted; what was finished is kept.", file=sys.stderr)
     return result if isinstance(result, int) else 0
 
 

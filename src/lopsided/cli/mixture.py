@@ -84,7 +84,7 @@ def _group_number(text: str | None, fractions: Any) -> int:
 
 
 def _headline(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    from lopsided.cli.console import number
+    from lopsided.report.collapse import short as number
 
     return [
         ("samples n", f"{facts['samples']:,}"),
@@ -96,7 +96,8 @@ def _headline(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _print(facts: dict[str, Any]) -> None:
-    from lopsided.cli.console import number, print_table
+    from lopsided.cli.console import print_table
+    from lopsided.report.collapse import short as number
 
     rows = []
     for index, group in enumerate(facts["groups"]):

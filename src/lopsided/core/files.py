@@ -12,8 +12,12 @@ class WriteError(LopsidedError):
     """A file could not be written; nothing was left behind."""
 
 
-def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> Path:
-    """Write `content` to `path`, whole or not at all."""
+def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, durable: bool = True) -> Path:
+    """Write `content` to `path`, whole or not at all.
+
+    `durable=False` does not wait for the disk: a power cut may then leave a damaged file, so it is for content that
+    carries a checksum and can be made again.
+    """
     target = Path(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
     temporary = None
@@ -21,8 +25,9 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes) -> Path
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
+            if durable:
+                stream.flush()
+                os.fsync(stream.fileno())
         os.chmod(temporary, 0o666 & ~_umask())
         os.replace(temporary, target)
     except OSError as error:

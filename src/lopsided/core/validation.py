@@ -10,6 +10,7 @@ from lopsided.core.errors import InputError
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
 def _as_float(value: object, what: str, remedy: str) -> float:

@@ -65,9 +65,12 @@ class Claim:
     """An executable claim.
 
     `measure(settings, seed)` is one independent task and returns JSON-able numbers; `judge(rows)` applies the rule;
-    `plot(rows)` says what to draw. `readings` names the ways the text can be read; a setting names its reading under
-    the key "reading". `needs` names data sets without which the claim is `not run`, with the reason. Raise `version`
-    when a change of code changes numbers: stored results of older versions are then not reused.
+    `plot(rows)` says what to draw. Settings and numbers pass through JSON, in a fresh run as in a stored one: tuples
+    come back as lists, and a NaN or an infinity among the numbers as None.
+
+    `readings` names the ways the text can be read; a setting names its reading under the key "reading". `needs` names
+    data sets (folders inside LOPSIDED_DATA) without which the claim is `not run`, with the reason. Raise `version` when
+    a change of code changes numbers: stored results of older versions are then not reused.
     """
 
     id: str

@@ -1,5 +1,7 @@
 """`Figure` to the JSON that plotly.js draws; plain dictionaries, so no plotting package is needed."""
 
+import html
+import math
 from typing import Any
 
 from lopsided.core.figure import Bars, Figure, Heatmap, Line, Panel, Points
@@ -34,7 +36,7 @@ def panel_json(panel: Panel) -> dict[str, Any]:
         "xaxis": _axis(panel.x_label, panel.x_log, panel.x_range),
         "yaxis": _axis(panel.y_label, panel.y_log, panel.y_range),
         "margin": {"l": 64, "r": 24, "t": 48, "b": 56},
-        "legend": {"orientation": "h", "y": -0.22},
+        "legend": {"orientation": "h", "y": -0.3, "yanchor": "top"},
         "shapes": [_shape(mark.axis, mark.at) for mark in panel.marks],
         "annotations": [_annotation(mark.axis, mark.at, mark.label, panel) for mark in panel.marks],
         "hovermode": "closest",
@@ -50,8 +52,6 @@ def figure_json(figure: Figure) -> list[dict[str, Any]]:
 
 
 def _axis(label: str, log: bool, limits: tuple[float, float] | None) -> dict[str, Any]:
-    import math
-
     axis: dict[str, Any] = {"title": {"text": label}, "type": "log" if log else "-", "automargin": True}
     if log:
         axis["dtick"] = 1
@@ -137,12 +137,16 @@ def _shape(axis: str, at: float) -> dict[str, Any]:
 
 
 def _annotation(axis: str, at: float, text: str, panel: Panel) -> dict[str, Any]:
-    import html
-    import math
-
     log = panel.x_log if axis == "x" else panel.y_log
     place = math.log10(at) if log else at  # plotly.js places annotations, unlike shapes, in logarithms
     words = {"text": html.escape(text), "showarrow": False, "font": {"size": 11, "color": theme.MARK}}
     if axis == "x":
-        return words | {"x": place, "yref": "paper", "y": 1, "textangle": -90, "xanchor": "left", "yanchor": "top"}
+        return words | {
+            "x": place,
+            "yref": "paper",
+            "y": 0.02,
+            "textangle": -90,
+            "xanchor": "left",
+            "yanchor": "bottom",
+        }
     return words | {"y": place, "xref": "paper", "x": 1, "xanchor": "right", "yanchor": "bottom"}

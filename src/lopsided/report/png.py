@@ -43,10 +43,10 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
     axes.set_ylabel(panel.y_label, fontsize=theme.FONT_SIZE - 0.5)
     axes.tick_params(labelsize=theme.FONT_SIZE - 2)
     axes.spines[["top", "right"]].set_visible(False)
-    if panel.x_log:
-        axes.set_xscale("log")
-    if panel.y_log:
-        axes.set_yscale("log")
+    for wanted, scale, axis in ((panel.x_log, axes.set_xscale, axes.xaxis), (panel.y_log, axes.set_yscale, axes.yaxis)):
+        if wanted:
+            scale("log")
+            axis.set_major_formatter(lambda value, _: f"{value:g}")
     for position, series in enumerate(panel.series):
         colour = theme.colour(position)
         match series:
@@ -65,7 +65,7 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
     for mark in panel.marks:
         line = axes.axvline if mark.axis == "x" else axes.axhline
         line(mark.at, color=theme.MARK, linestyle=":", linewidth=1.1, zorder=1)
-        place = {"x": (mark.at, 0.98), "y": (0.99, mark.at)}[mark.axis]
+        place = {"x": (mark.at, 0.02), "y": (0.99, mark.at)}[mark.axis]
         axes.annotate(
             mark.label,
             place,
@@ -73,10 +73,11 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
             xytext=(3, 0) if mark.axis == "x" else (0, 2),
             textcoords="offset points",
             rotation=90 if mark.axis == "x" else 0,
-            va="top" if mark.axis == "x" else "bottom",
+            va="bottom",
             ha="left" if mark.axis == "x" else "right",
             fontsize=theme.FONT_SIZE - 2.5,
             color=theme.MARK,
+            bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.6},
         )
     labelled = [series for series in panel.series if series.label and not isinstance(series, Heatmap)]
     if len(labelled) > 1:

@@ -1,0 +1,100 @@
+"""`lopsided reproduce`: rerun a paper's claims and print the verdicts."""
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from lopsided.experiments.cluster import Cluster
+    from lopsided.experiments.reproduce import Run
+
+
+def command(
+    ids: Annotated[list[str] | None, typer.Argument(help="Claims by id; lopsided claims lists them.")] = None,
+    paper: Annotated[list[str] | None, typer.Option(help="All claims of a paper: lp, gi, bo or sd.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Every claim.")] = False,
+    scale: Annotated[
+        Literal["quick", "paper"], typer.Option(help="quick: seconds a claim; paper: the paper's sizes.")
+    ] = "quick",
+    jobs: Annotated[int | None, typer.Option(help="Processes on this machine; all cores when not given.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp:// or tls://.")] = None,
+    tls_ca: Annotated[str | None, typer.Option(help="Authority's certificate for a tls:// scheduler.")] = None,
+    tls_cert: Annotated[str | None, typer.Option(help="Our certificate for a tls:// scheduler.")] = None,
+    tls_key: Annotated[str | None, typer.Option(help="Our key for a tls:// scheduler.")] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")
+    ] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with the data sets; else LOPSIDED_DATA.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write a site of pages, offline, into this folder.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Do not reuse stored results.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
+) -> None:
+    """Rerun claims of the papers and judge them; resumes, reuses stored results, can write a site.
+
+    Exit code 0 whatever the verdicts; 1 only if a run broke.
+    """
+    from lopsided.cli.console import print_json
+    from lopsided.cli.progress import progress_bar
+    from lopsided.core.errors import InputError
+    from lopsided.experiments.reproduce import reproduce
+
+    if out is not None and out.exists() and not out.is_dir():
+        raise InputError("a folder for the site", f"the file {out}", "name another with --out")
+    signal.signal(signal.SIGTERM, _stop)  # batch systems end jobs so: as with Ctrl-C, what was finished is kept
+    with progress_bar("claims") as progress:
+        run = reproduce(
+            ids or [],
+            papers=paper or [],
+            everything=everything,
+            scale=scale,
+            jobs=jobs,
+            cluster=_cluster(cluster, tls_ca, tls_cert, tls_key),
+            store=store,
+            data=data_dir,
+            fresh=fresh,
+            progress=progress,
+        )
+    index = None
+    if out is not None:
+        from lopsided.report.site import write_site
+
+        index = write_site(run, out)
+    if as_json:
+        print_json(run.claims)
+    else:
+        _print(run, index)
+    if run.broken:
+        raise typer.Exit(1)
+
+
+def _stop(number: int, frame: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _cluster(address: str | None, ca: str | None, cert: str | None, key: str | None) -> "Cluster | None":
+    from lopsided.core.errors import InputError
+    from lopsided.experiments.cluster import Cluster
+
+    if address is None:
+        if ca or cert or key:
+            raise InputError("--cluster with the TLS options", "none", "name the scheduler")
+        return None
+    return Cluster(address, ca, cert, key)
+
+
+def _print(run: "Run", index: Path | None) -> None:
+    from collections import Counter
+
+    from lopsided.cli.verdict_table import print_verdicts
+
+    print_verdicts([(claim.id, "broken" if claim.broken else claim.verdict, claim.found) for claim in run.claims])
+    tally = Counter("broken" if claim.broken else claim.verdict for claim in run.claims)
+    tasks, reused = sum(claim.tasks for claim in run.claims), sum(claim.reused for claim in run.claims)
+    print(
+        f"{', '.join(f'{count} {word}' for word, count in tally.items())}; "
+        f"{tasks} tasks, {reused} of them from the store; {run.seconds:.1f} s"
+    )
+    if index is not None:
+        print(f"site: {index}")

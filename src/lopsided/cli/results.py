@@ -1,0 +1,55 @@
+"""`lopsided results "SQL"`: any question to the stored results."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+
+def command(
+    question: Annotated[str, typer.Argument(metavar="SQL", help="A question; see --tables.")] = "",
+    tables: Annotated[bool, typer.Option("--tables", help="List the tables and their columns.")] = False,
+    store: Annotated[
+        Path | None, typer.Option(help="Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list of records.")] = False,
+) -> None:
+    """Ask the stored results anything in SQL (DuckDB).
+
+    For example: "select claim, avg(seconds) from tasks group by claim", or
+    "select settings->>'ratio' as ratio, avg(value) from numbers where name = 'cosine' group by all".
+    """
+    from lopsided.cli.console import print_json, print_table
+    from lopsided.experiments.query import TABLES, results
+
+    if tables:
+        if as_json:
+            print_json(TABLES)
+        else:
+            rows = [(name, column, kind) for name, columns in TABLES.items() for column, kind in columns.items()]
+            print_table("tables", ("table", "column", "type"), rows, numbers_from=3)
+        return
+    answer = results(question, store=store)
+    if as_json:
+        print_json([{name: _plain(value) for name, value in record.items()} for record in answer.records()])
+    else:
+        print_table("", answer.columns, [[_cell(value) for value in row] for row in answer.rows], numbers_from=99)
+
+
+def _plain(value: Any) -> Any:
+    """DuckDB's dates, decimals and blobs as JSON has them."""
+    from decimal import Decimal
+
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, Decimal):
+        return float(value)
+    if isinstance(value, dict):
+        return {str(key): _plain(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(entry) for entry in value]
+    return str(value)
+
+
+def _cell(value: Any) -> str:
+    return "–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,178 @@
+"""Program (7) by descent from random starts: nonconvex, free features, no convexity used, nothing shared with `theory`.
+
+    minimise (1/N) sum_k sum_i L(W h_ki, k)   subject to   mean_k |w_k|^2 <= E_W,   mean_k mean_i |h_ki|^2 <= E_H
+
+Both constraints are active at a minimiser (Property 1), so W and H are put on their spheres and the logarithm of the
+loss, which stays well scaled when the loss is tiny, is minimised by L-BFGS with exact gradients.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from lopsided.core.validation import FloatArray, IntArray
+
+# A loss of the logits: (logits K x M, labels M) -> (loss of every column, gradient with respect to the logits).
+ColumnLoss = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
+
+VANISHED = 1e-4  # of the longest classifier: descent leaves about 1e-8 where the minimiser has exactly zero
+
+
+@dataclass(frozen=True)
+class Peeled:
+    """One instance of program (7): a label for every example, a weight in the loss and in the feature energy."""
+
+    classes: int
+    dimension: int
+    weight_energy: float
+    feature_energy: float
+    labels: IntArray
+    loss_weights: FloatArray
+    energy_weights: FloatArray
+
+
+@dataclass(frozen=True)
+class PeeledFit:
+    """Classifiers (rows), features (columns), the loss and the length of the gradient of its logarithm."""
+
+    classifiers: FloatArray
+    features: FloatArray
+    loss: float
+    gradient: float
+
+    @property
+    def logits(self) -> FloatArray:
+        """W H."""
+        return self.classifiers @ self.features
+
+
+def problem(
+    counts: Sequence[float],
+    *,
+    weight_energy: float,
+    feature_energy: float,
+    dimension: int | None = None,
+    examples: Sequence[int] | None = None,
+) -> Peeled:
+    """Classes of the given sizes. `examples` free features stand for each class (one by default, its mean)."""
+    sizes = np.asarray(counts, dtype=np.float64)
+    copies = np.ones(len(sizes), dtype=np.int64) if examples is None else np.asarray(examples, dtype=np.int64)
+    labels = np.repeat(np.arange(len(sizes)), copies)
+    return Peeled(
+        classes=len(sizes),
+        dimension=dimension or len(sizes),
+        weight_energy=weight_energy,
+        feature_energy=feature_energy,
+        labels=labels,
+        loss_weights=(sizes / sizes.sum() / copies)[labels],
+        energy_weights=(1.0 / (len(sizes) * copies))[labels],
+    )
+
+
+def cross_entropy(logits: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray]:
+    """-log softmax of the own logit (8), relative to it, so that tiny losses keep their digits."""
+    columns = np.arange(len(labels))
+    relative = logits - logits[labels, columns]
+    highest = relative.max(axis=0)
+    shifted = np.exp(relative - highest)
+    total = shifted.sum(axis=0)
+    gradient = shifted / total
+    own = gradient[labels, columns]
+    shifted[labels, columns] = 0.0
+    # log1p where the own logit leads (highest is 0 there)
+    losses = np.where(highest > 0, highest + np.log(total), np.log1p(shifted.sum(axis=0)))
+    gradient[labels, columns] = own - 1.0
+    return losses, gradient
+
+
+def descend(
+    instance: Peeled, stream: np.random.Generator, *, starts: int = 1, loss: ColumnLoss = cross_entropy
+) -> list[PeeledFit]:
+    """Minimise from `starts` random starts; the fits in order of their loss, lowest first."""
+    fits = [_descend_once(instance, stream, loss) for _ in range(starts)]
+    return sorted(fits, key=lambda fit: fit.loss)
+
+
+def _descend_once(instance: Peeled, stream: np.random.Generator, loss: ColumnLoss) -> PeeledFit:
+    classes, dimension, examples = instance.classes, instance.dimension, len(instance.labels)
+    cut = classes * dimension
+
+    def on_spheres(point: FloatArray) -> tuple[FloatArray, FloatArray, float, float]:
+        raw_w, raw_h = point[:cut].reshape(classes, dimension), point[cut:].reshape(dimension, examples)
+        scale_w = np.sqrt(classes * instance.weight_energy / np.sum(raw_w**2))
+        scale_h = np.sqrt(instance.feature_energy / np.sum(instance.energy_weights * np.sum(raw_h**2, axis=0)))
+        return scale_w * raw_w, scale_h * raw_h, float(scale_w), float(scale_h)
+
+    def log_loss(point: FloatArray) -> tuple[float, FloatArray]:
+        w, h, scale_w, scale_h = on_spheres(point)
+        losses, slope = loss(w @ h, instance.labels)
+        value = float(instance.loss_weights @ losses)
+        slope = slope * (instance.loss_weights / value)
+        down_w, down_h = slope @ h.T, w.T @ slope
+        # the part along the sphere; the radius does not count
+        down_w = scale_w * (down_w - w * (np.sum(down_w * w) / (classes * instance.weight_energy)))
+        energy = instance.energy_weights * h
+        down_h = scale_h * (down_h - energy * (np.sum(down_h * h) / instance.feature_energy))
+        return float(np.log(value)), np.concatenate([down_w.ravel(), down_h.ravel()])
+
+    start = stream.normal(size=cut + dimension * examples)
+    # tolerances below rounding: the descent stops when the line search can gain nothing more
+    options = {"maxiter": 20_000, "maxfun": 40_000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-11}
+    end = minimize(log_loss, start, jac=True, method="L-BFGS-B", options=options)
+    value, slope = log_loss(end.x)
+    w, h, _, _ = on_spheres(end.x)
+    return PeeledFit(w, h, float(np.exp(value)), float(np.linalg.norm(slope)))
+
+
+def cosines(vectors: FloatArray) -> FloatArray:
+    """Cosines between rows; nan where a row is zero."""
+    with np.errstate(invalid="ignore"):
+        unit: FloatArray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit @ unit.T
+
+
+def pair_cosines(vectors: FloatArray) -> FloatArray:
+    """Cosines between all pairs of different rows."""
+    chosen: FloatArray = cosines(vectors)[np.triu_indices(len(vectors), 1)]
+    return chosen
+
+
+def mean_cosine(fit: PeeledFit, chosen: slice) -> float | None:
+    """Average cosine between the chosen classifiers; None where they have vanished and there is no angle."""
+    lengths = np.linalg.norm(fit.classifiers, axis=1)
+    if lengths[chosen].max() < VANISHED * lengths.max():
+        return None
+    return float(pair_cosines(fit.classifiers[chosen]).mean())
+
+
+def class_means(fit: PeeledFit, labels: IntArray) -> FloatArray:
+    """Mean feature of every class, as rows."""
+    return np.array([fit.features[:, labels == label].mean(axis=1) for label in np.unique(labels)])
+
+
+def frame_error(vectors: FloatArray) -> float:
+    """Largest deviation of the rows from a simplex equiangular tight frame: angles and lengths, relative."""
+    lengths = np.linalg.norm(vectors, axis=1)
+    uneven = float(np.abs(lengths / lengths.mean() - 1.0).max())
+    if lengths.min() == 0.0:
+        return uneven  # at least 1: a vector is missing
+    return max(uneven, float(np.abs(pair_cosines(vectors) + 1.0 / (len(vectors) - 1)).max()))
+
+
+def ratio_settings(energies: Sequence[float], ratios: Sequence[float]) -> list[dict[str, Any]]:
+    """The paper's three splits of ten classes, each at every feature energy and imbalance ratio."""
+    return [
+        {
+            "majority_classes": k_a,
+            "minority_classes": k_b,
+            "feature_energy": energy,
+            "weight_energy": 1.0,
+            "ratio": ratio,
+        }
+        for k_a, k_b in ((3, 7), (5, 5), (7, 3))
+        for energy in energies
+        for ratio in ratios
+    ]

@@ -1,0 +1,163 @@
+"""Finished tasks on disk: one JSON file each, named by the task's hash, written whole or not at all.
+
+    STORE/tasks/<claim>/<hash>.json       the numbers, what they cost, where they come from, a checksum
+    STORE/verdicts/<claim>.<scale>.json   the latest verdict
+    STORE/set-aside/                      files that could not be read back; their tasks run again
+    STORE/broken/<claim>.txt              the traceback of a task that raised
+
+Nothing is locked: results of one task are equal, and a rename replaces a file in one step, so two runs at once at worst
+do some work twice. A file is believed only if its checksum fits, so a half-copied store or a power cut costs a repeat.
+"""
+
+import contextlib
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lopsided.core.errors import InputError
+from lopsided.core.files import WriteError, write_atomically
+from lopsided.core.jsonable import dump_json, jsonable
+from lopsided.experiments.tasks import Task, canonical, task_key
+
+DEFAULT_STORE = "lopsided-results"
+STORE_VARIABLE = "LOPSIDED_STORE"
+_FORMAT = 1
+_STALE_SECONDS = 24 * 3600  # no write takes a day, so a temporary file this old was left by a killed process
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished task as it stands in the store."""
+
+    claim: str
+    version: int
+    settings: dict[str, Any]
+    seed: int
+    numbers: dict[str, Any]
+    seconds: float
+    processor_seconds: float
+    provenance: dict[str, Any]
+
+
+class Store:
+    """A folder of results. Making one creates nothing; the first write does."""
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        self.folder = Path(folder or os.environ.get(STORE_VARIABLE) or DEFAULT_STORE).absolute()
+        if self.folder.exists() and not self.folder.is_dir():
+            raise InputError("a folder for the results", f"the file {self.folder}", "name another with --store")
+
+    def task_path(self, task: Task) -> Path:
+        """Where the result of `task` stands or will stand."""
+        return self.folder / "tasks" / task.claim / f"{task.key}.json"
+
+    def load(self, task: Task) -> Result | None:
+        """The result of `task`, or None if it is missing or damaged; a damaged file is set aside."""
+        path = self.task_path(task)
+        try:
+            result = _parse(path.read_bytes())
+            if path.stem != _key(result):
+                raise ValueError("another task's result")
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            self._set_aside(path)
+            return None
+        return result
+
+    def save(self, task: Task, result: Result) -> None:
+        """Keep `result`; raises `WriteError` when the disk is full or closed to us."""
+        fields = {"format": _FORMAT, **jsonable(result)}
+        text = json.dumps(fields | {"checksum": _checksum(fields)}, allow_nan=False, ensure_ascii=False)
+        path = self.task_path(task)
+        self._write(path, text, durable=False)
+
+    def forget(self, task: Task) -> None:
+        """Delete the result of `task`, so that it runs again."""
+        self.task_path(task).unlink(missing_ok=True)
+
+    def results(self) -> Iterator[Result]:
+        """Every readable result, damaged files set aside on the way."""
+        for path in sorted(self.folder.glob("tasks/*/*.json")):
+            try:
+                yield _parse(path.read_bytes())
+            except FileNotFoundError:
+                continue
+            except (ValueError, KeyError, TypeError):
+                self._set_aside(path)
+
+    def save_verdict(self, claim_id: str, scale: str, verdict: dict[str, Any]) -> None:
+        """Keep the latest verdict of a claim at a scale."""
+        self._write(self.folder / "verdicts" / f"{claim_id}.{scale}.json", dump_json(verdict, indent=1))
+
+    def verdicts(self) -> list[dict[str, Any]]:
+        """Every stored verdict; a damaged file is set aside."""
+        found = []
+        for path in sorted(self.folder.glob("verdicts/*.json")):
+            try:
+                verdict = json.loads(path.read_bytes())
+                if not isinstance(verdict, dict) or not {"id", "scale", "verdict", "time"} <= verdict.keys():
+                    raise ValueError("not a verdict")
+            except FileNotFoundError:
+                continue
+            except ValueError:
+                self._set_aside(path)
+                continue
+            found.append(verdict)
+        return found
+
+    def save_traceback(self, claim_id: str, text: str) -> Path:
+        """Keep what a broken task said, for whoever mends it."""
+        path = self.folder / "broken" / f"{claim_id}.txt"
+        self._write(path, text)
+        return path
+
+    def clear_traceback(self, claim_id: str) -> None:
+        """Forget an old traceback: the claim ran."""
+        with contextlib.suppress(OSError):
+            (self.folder / "broken" / f"{claim_id}.txt").unlink()
+
+    def sweep(self) -> None:
+        """Delete temporary files that a killed process left long ago."""
+        for path in self.folder.glob("*/**/.*.tmp"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                    path.unlink()
+
+    def _write(self, path: Path, text: str, *, durable: bool = True) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise WriteError(
+                f"Expected to make the folder {path.parent}, but the system said: {error.strerror}; "
+                f"choose another store with --store."
+            ) from None
+        write_atomically(path, text, durable=durable)
+
+    def _set_aside(self, path: Path) -> None:
+        aside = self.folder / "set-aside"
+        with contextlib.suppress(OSError):  # another run may have moved it already; the task runs again either way
+            aside.mkdir(exist_ok=True)
+            os.replace(path, aside / f"{path.parent.name}.{path.name}")
+
+
+def _parse(data: bytes) -> Result:
+    fields = json.loads(data)
+    if not isinstance(fields, dict) or fields.pop("checksum", None) != _checksum(fields):
+        raise ValueError("the checksum does not fit")
+    if fields.pop("format") != _FORMAT:
+        raise ValueError("another format")
+    return Result(**fields)
+
+
+def _key(result: Result) -> str:
+    return task_key(result.claim, result.version, canonical(result.settings), result.seed)
+
+
+def _checksum(fields: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

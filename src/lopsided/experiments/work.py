@@ -1,0 +1,132 @@
+"""What a worker does with one task: measure, time, record where the numbers come from, and keep them at once.
+
+A task that raises gives a `Failure` with a sentence; it is not kept, so the next run tries again.
+"""
+
+import contextlib
+import hashlib
+import os
+import signal
+import threading
+import time
+import traceback
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from lopsided.core.errors import LopsidedError, MissingPackage
+from lopsided.core.files import WriteError
+from lopsided.core.jsonable import jsonable
+from lopsided.core.provenance import provenance
+from lopsided.experiments.claim import Claim
+from lopsided.experiments.needs import DATA_VARIABLE
+from lopsided.experiments.register import load_claim
+from lopsided.experiments.store import Result, Store
+from lopsided.experiments.tasks import Task
+from lopsided.experiments.threads import one_thread
+
+_PARENT_CHECK_SECONDS = 1.0
+
+_limit: Any = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A task that raised: the sentence, the traceback, and whether a package was only missing."""
+
+    sentence: str
+    traceback: str
+    missing_package: bool = False
+
+
+@dataclass(frozen=True)
+class WorkerSetup:
+    """What a worker must know besides the task; crosses process and machine borders."""
+
+    store: str | None
+    data: str | None
+
+
+def work(task: Task, setup: WorkerSetup) -> tuple[str, Result | Failure | None]:
+    """Run one task in a worker. With a store the result is written here and only its name travels back."""
+    _settle_in(follow_parent=setup.store is not None)
+    if setup.data is not None:
+        os.environ[DATA_VARIABLE] = setup.data
+    outcome = attempt(task)
+    if isinstance(outcome, Result) and setup.store is not None:
+        Store(setup.store).save(task, outcome)
+        return task.key, None
+    return task.key, outcome
+
+
+def _settle_in(*, follow_parent: bool) -> None:
+    """Once per worker: one thread for as long as it lives, and no longer life than the run that started it."""
+    global _limit
+    if _limit is None:
+        _limit = one_thread()
+        _limit.__enter__()
+        if follow_parent:
+            with contextlib.suppress(ValueError):  # not in the main thread: then Ctrl-C does not reach it either
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the run ends its workers
+            threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
+
+
+def _follow(parent: int) -> None:
+    """A run that is killed outright cannot stop its workers, so they stop themselves."""
+    while os.getppid() == parent:
+        time.sleep(_PARENT_CHECK_SECONDS)
+    os._exit(1)
+
+
+def attempt(task: Task) -> Result | Failure:
+    """Measure; whatever a claim raises becomes a sentence."""
+    wall, processor = time.perf_counter(), time.process_time()
+    try:
+        claim = load_claim(task.home)
+        if claim.version != task.version:
+            raise LopsidedError(
+                f"Expected version {task.version} of {task.claim} on the worker, but it has {claim.version}; "
+                f"install the same lopsided everywhere."
+            )
+        numbers = _numbers(claim, task)
+    except WriteError:
+        raise  # a full disk is no fault of the claim: the run stops
+    except Exception as error:
+        name = type(error).__name__
+        sentence = str(error) if isinstance(error, LopsidedError) else f"{name}: {' '.join(str(error).split())}"
+        return Failure(sentence, traceback.format_exc(), isinstance(error, MissingPackage))
+    origin = provenance(seed=task.seed, settings={})
+    for repeated in ("seed", "settings"):
+        del origin[repeated]
+    return Result(
+        claim=task.claim,
+        version=task.version,
+        settings=task.settings,
+        seed=task.seed,
+        numbers=numbers,
+        seconds=time.perf_counter() - wall,
+        processor_seconds=time.process_time() - processor,
+        provenance=origin | {"code": code_hash(task.home)},
+    )
+
+
+def _numbers(claim: Claim, task: Task) -> dict[str, Any]:
+    numbers = jsonable(claim.measure(task.settings, task.seed))
+    if not isinstance(numbers, dict):
+        raise LopsidedError(
+            f"Expected named numbers from {claim.id}, but got a {type(numbers).__name__}; return a dict."
+        )
+    return numbers
+
+
+@cache
+def code_hash(home: str) -> str:
+    """The first 12 digits of the SHA-256 of the claim's file: a change of code that kept its version shows."""
+    import importlib.util
+
+    path = home
+    if not home.endswith(".py"):
+        spec = importlib.util.find_spec(home)
+        path = spec.origin if spec is not None and spec.origin is not None else home
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:12]

@@ -1,0 +1,194 @@
+"""Neural collapse measured on last-layer features H, labels y and a classifier (W, bias), in batches.
+
+With class means mu_k, their mean mu_G over classes, within-class covariance S_W and between-class covariance S_B
+(Papyan, Han and Donoho 2020):
+
+    NC1 = tr(S_W S_B^+) / K
+    NC2: variation of |mu_k - mu_G| (standard deviation / mean), and of their angles: the mean of |cos + 1/(K-1)|
+    NC3 = | W/|W|_F - M/|M|_F |_F,   M = the centred class means as rows
+    NC4 = share of examples on which argmax_k(w_k . h + b_k) differs from the nearest class mean
+
+The accumulator keeps K x p sums and one p x p scatter, so the data may be larger than memory. Means and scatter are
+merged by the update of Chan, Golub and LeVeque (1979), which does not subtract large numbers. NC4 needs the means,
+hence a second pass. Energies follow the Layer-Peeled Model: E_H = mean_k mean_i |h_ki|^2, E_W = mean_k |w_k|^2.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
+from lopsided.measure.angles import cosine_summary, frame_distance, norm_variation
+
+Batch = tuple[ArrayLike, ArrayLike]
+Batches = Callable[[], Iterable[Batch]]  # each call starts a new pass over (features, label codes)
+
+
+@dataclass(frozen=True)
+class NeuralCollapse:
+    """NC1-NC4, frame distances and energies; None where a quantity needs something that was not given."""
+
+    nc1: float | None
+    nc2_norm_variation: float
+    nc2_angle_deviation: float
+    nc3: float | None
+    nc4: float | None
+    means_frame_distance: float
+    classifier_frame_distance: float | None
+    feature_energy: float
+    centred_mean_energy: float
+    weight_energy: float | None
+    classifier_norm_variation: float | None
+    class_counts: IntArray
+
+
+class ClassMoments:
+    """Per-class counts, means, mean squared lengths and the pooled within-class scatter, updated batch by batch."""
+
+    def __init__(self, classes: int, dimension: int) -> None:
+        self.counts = np.zeros(classes, dtype=np.int64)
+        self.means = np.zeros((classes, dimension))
+        self.squared_lengths = np.zeros(classes)
+        self.scatter = np.zeros((dimension, dimension))
+
+    def update(self, features: ArrayLike, labels: ArrayLike) -> None:
+        """Add a batch; labels are codes 0..K-1. A batch may lack classes."""
+        h = check_matrix(features, "the features", columns=self.means.shape[1])
+        codes = _codes(labels, h.shape[0], self.counts.shape[0])
+        for code in np.unique(codes):
+            rows = h[codes == code]
+            count = rows.shape[0]
+            mean = rows.mean(axis=0)
+            centred = rows - mean
+            self.scatter += centred.T @ centred
+            before = int(self.counts[code])
+            shift = mean - self.means[code]
+            if before:
+                self.scatter += np.outer(shift, shift) * (before * count / (before + count))
+            self.means[code] += shift * (count / (before + count))
+            self.counts[code] += count
+            self.squared_lengths[code] += float(np.einsum("ij,ij->", rows, rows))
+
+    def merge(self, other: "ClassMoments") -> None:
+        """Add what another accumulator saw (another worker, another file)."""
+        both = self.counts + other.counts
+        share = np.divide(other.counts, both, out=np.zeros(both.shape), where=both > 0)
+        shift = other.means - self.means
+        self.scatter += other.scatter + (shift * (self.counts * share)[:, None]).T @ shift
+        self.means += shift * share[:, None]
+        self.counts = both
+        self.squared_lengths += other.squared_lengths
+
+    def check_complete(self) -> None:
+        """Every class has been seen."""
+        missing = np.flatnonzero(self.counts == 0)
+        if missing.size:
+            raise InputError(
+                "examples of every class", f"none of class {int(missing[0])}", "add them or drop the class"
+            )
+
+    @property
+    def within_covariance(self) -> FloatArray:
+        """S_W: scatter around class means over all examples."""
+        return self.scatter / int(self.counts.sum())
+
+    @property
+    def centred_means(self) -> FloatArray:
+        """mu_k - mu_G, with every class counting alike."""
+        centred: FloatArray = self.means - self.means.mean(axis=0)
+        return centred
+
+
+def _codes(labels: ArrayLike, length: int, classes: int) -> IntArray:
+    codes = np.asarray(labels)
+    if codes.shape != (length,):
+        raise InputError(f"{length} labels, one per row of features", f"shape {codes.shape}", "check the batch")
+    if codes.dtype.kind not in "iu" or codes.min() < 0 or codes.max() >= classes:
+        raise InputError(f"labels coded as 0..{classes - 1}", f"{codes.dtype} values", "use check_labels to code them")
+    return codes.astype(np.int64)
+
+
+def neural_collapse(
+    features: ArrayLike, labels: ArrayLike, classifier: ArrayLike | None = None, bias: ArrayLike | None = None
+) -> NeuralCollapse:
+    """Measure arrays that fit into memory; labels may be strings. Rows of `classifier` follow the sorted labels."""
+    h = check_matrix(features, "the features")
+    codes, names = check_labels(labels, length=h.shape[0])
+    if len(names) < 2:
+        raise InputError("at least two classes", len(names), "neural collapse compares classes")
+    return neural_collapse_streaming(lambda: [(h, codes)], len(names), h.shape[1], classifier, bias)
+
+
+def neural_collapse_streaming(
+    batches: Batches, classes: int, dimension: int, classifier: ArrayLike | None = None, bias: ArrayLike | None = None
+) -> NeuralCollapse:
+    """Measure data larger than memory: `batches()` is called once or twice and yields (features, label codes)."""
+    moments = ClassMoments(classes, dimension)
+    for features, labels in batches():
+        moments.update(features, labels)
+    moments.check_complete()
+    w = None if classifier is None else check_matrix(classifier, "the classifier", rows=classes, columns=dimension)
+    b = None if w is None else _bias(bias, classes)
+    nc4 = None
+    if w is not None and b is not None:
+        differing = sum(_differing(features, moments.means, w, b) for features, _ in batches())
+        nc4 = differing / int(moments.counts.sum())
+    return summarise(moments, w, nc4)
+
+
+def summarise(moments: ClassMoments, classifier: FloatArray | None, nc4: float | None) -> NeuralCollapse:
+    """All quantities that follow from the accumulated moments and the classifier."""
+    centred = moments.centred_means
+    classes = centred.shape[0]
+    angles = cosine_summary(centred)
+    nc3 = None
+    if classifier is not None:
+        lengths = np.linalg.norm(classifier), np.linalg.norm(centred)
+        nc3 = float(np.linalg.norm(classifier / lengths[0] - centred / lengths[1])) if min(lengths) > 0 else None
+    return NeuralCollapse(
+        nc1=_variability(moments.within_covariance, centred),
+        nc2_norm_variation=norm_variation(centred),
+        nc2_angle_deviation=float(np.abs(angles.values + 1 / (classes - 1)).mean()),
+        nc3=nc3,
+        nc4=nc4,
+        means_frame_distance=frame_distance(centred),
+        classifier_frame_distance=None if classifier is None else frame_distance(classifier),
+        feature_energy=float((moments.squared_lengths / moments.counts).mean()),
+        centred_mean_energy=float((centred**2).sum(axis=1).mean()),
+        weight_energy=None if classifier is None else float((classifier**2).sum(axis=1).mean()),
+        classifier_norm_variation=None if classifier is None else norm_variation(classifier),
+        class_counts=moments.counts.copy(),
+    )
+
+
+def _variability(within: FloatArray, centred: FloatArray) -> float | None:
+    """tr(S_W S_B^+)/K from the thin decomposition of the centred means; None where the means coincide."""
+    classes = centred.shape[0]
+    _, values, right = np.linalg.svd(centred, full_matrices=False)
+    # The centred means have rank K-1 at most; smaller singular values than this are rounding.
+    keep = values > max(centred.shape) * np.finfo(np.float64).eps * max(float(values[0]), 1e-300)
+    if not keep.any() or values[0] == 0:
+        return None
+    directions = right[keep]
+    spread = np.einsum("ij,jk,ik->i", directions, within, directions)
+    return float((spread / (values[keep] ** 2 / classes)).sum() / classes)
+
+
+def _differing(features: ArrayLike, means: FloatArray, classifier: FloatArray, bias: FloatArray) -> int:
+    """Examples of a batch on which the classifier and the nearest class mean disagree."""
+    h = check_matrix(features, "the features", columns=means.shape[1])
+    by_classifier = (h @ classifier.T + bias).argmax(axis=1)
+    by_mean = (h @ means.T - 0.5 * (means**2).sum(axis=1)).argmax(axis=1)
+    return int(np.count_nonzero(by_classifier != by_mean))
+
+
+def _bias(bias: ArrayLike | None, classes: int) -> FloatArray:
+    if bias is None:
+        return np.zeros(classes)
+    b = np.asarray(bias, dtype=np.float64)
+    if b.shape != (classes,) or not np.isfinite(b).all():
+        raise InputError(f"{classes} finite biases", f"shape {b.shape}", "give one number per class")
+    return b

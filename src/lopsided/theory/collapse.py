@@ -1,0 +1,306 @@
+"""The collapse forecast: from class counts to the classes that a network will fail to tell apart.
+
+    lopsided.collapse("5000*5,50*5", feature_energy=5, weight_energy=1)
+
+solves the Layer-Peeled Model (Fang et al. 2021, eq 7 and 91) and reads off the multiplier lambda*, the number of
+examples a class needs (lambda* N), the angles, and for two sizes the ratios R0 (collapse) and R1 (vanishing).
+"""
+
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from lopsided.core.counts import ClassCounts, class_counts
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray
+from lopsided.theory.layer_peeled.energy import Restraint, restraint
+from lopsided.theory.layer_peeled.inverse import (
+    CollectionPlan,
+    RatePlan,
+    examples_to_collect,
+    largest_safe_multiplier,
+    rate_for_cosine,
+    rates_of_smallest_total,
+)
+from lopsided.theory.layer_peeled.models import Features, Model, PeeledSolution, minority_of
+from lopsided.theory.layer_peeled.newton import Progress
+from lopsided.theory.layer_peeled.regulariser import Ball
+from lopsided.theory.layer_peeled.solution import LayerPeeledSolution
+from lopsided.theory.layer_peeled.solve import solve_two_sizes
+from lopsided.theory.layer_peeled.thresholds import collapse_ratio, vanishing_ratio
+
+MODEL_NAMES = {"free": "Layer-Peeled Model, free features", "relu": "Layer-Peeled Model, ReLU features (H >= 0)"}
+
+
+@dataclass(frozen=True)
+class TwoSizeFacts:
+    """What only two class sizes have: their numbers, the ratio and its thresholds."""
+
+    majority_classes: int
+    minority_classes: int
+    ratio: float
+    ratio_threshold: float | None
+    vanishing_ratio: float | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Answers to the inverse questions."""
+
+    oversampling: RatePlan
+    collection: CollectionPlan
+    safe_multiplier: float
+    safe_tau: float
+
+
+@dataclass(frozen=True)
+class CollapseForecast:
+    """A certified forecast; `to_dict` gives the JSON of the command."""
+
+    counts: ClassCounts
+    effective_counts: FloatArray
+    held: Restraint
+    model: Model
+    solution: PeeledSolution
+    two_sizes: TwoSizeFacts | None
+    minority_cosine: float | None
+    majority_cosine: float | None
+    collapsed_cosine: float | None
+    oversampling_rate: int | None
+    plan: Plan | None
+    seconds: float
+
+    @property
+    def classes(self) -> int:
+        """K."""
+        return self.counts.classes
+
+    @property
+    def tau(self) -> float:
+        """The norm that Z uses: the bound of the constraint form, the outcome of the penalised one."""
+        return self.solution.norm
+
+    @property
+    def multiplier(self) -> float:
+        """lambda*."""
+        return self.solution.multiplier
+
+    @property
+    def count_needed(self) -> float:
+        """The number of examples a class needs."""
+        return self.solution.count_needed
+
+    @property
+    def collapsed(self) -> list[int]:
+        """Indices of the classes that will not be told apart."""
+        return self.solution.collapsed
+
+    @property
+    def relative_gap(self) -> float:
+        """Certified bound on the relative error of the objective."""
+        return self.solution.certificate.relative_gap
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values under the names that scripts rely on."""
+        two, solution = self.two_sizes, self.solution
+        facts: dict[str, Any] = {
+            "model": MODEL_NAMES[solution.features],
+            "features": solution.features,
+            "form": self.held.form,
+            "classes": self.classes,
+            "examples": self.counts.total,
+            "tau": self.tau,
+            "multiplier": self.multiplier,
+            "count_needed": self.count_needed,
+            "objective": solution.objective,
+            "relative_gap": self.relative_gap,
+            "status": solution.status.value,
+            "iterations": solution.iterations,
+            "rank": solution.rank,
+            "collapsed": self.collapsed,
+            "collapsed_names": None
+            if self.counts.names is None
+            else [self.counts.name(index) for index in self.collapsed],
+            "minority_cosine": self.minority_cosine,
+            "majority_cosine": self.majority_cosine,
+            "collapsed_cosine": self.collapsed_cosine,
+            "ratio": two.ratio if two else None,
+            "ratio_threshold": two.ratio_threshold if two else None,
+            "vanishing_ratio": two.vanishing_ratio if two else None,
+            "oversampling_rate": self.oversampling_rate,
+            "sizes": self._sizes(),
+        }
+        if self.plan is not None:
+            facts["plan"] = {
+                "oversampling": self.plan.oversampling,
+                "collection": self.plan.collection,
+                "safe_multiplier": self.plan.safe_multiplier,
+                "safe_tau": self.plan.safe_tau,
+            }
+        return facts | {"seconds": self.seconds}
+
+    def _sizes(self) -> list[dict[str, float | int]]:
+        """One row per distinct (effective) class size, largest first."""
+        solution, problem = self.solution, self.solution.problem
+        _, first = np.unique(problem.group_of_class, return_index=True)
+        columns = (solution.margins, solution.class_losses, solution.classifier_norms, solution.feature_norms)
+        names = ("margin", "loss", "classifier_norm", "feature_norm")
+        return [
+            {"count": float(self.effective_counts[index]), "classes": int(problem.multiplicity[group])}
+            | {name: float(column[index]) for name, column in zip(names, columns, strict=True)}
+            for group, index in enumerate(first)
+        ]
+
+
+def collapse(
+    counts: ClassCounts | str | PathLike[str] | Mapping[str, float] | Iterable[float],
+    *,
+    feature_energy: float | None = None,
+    weight_energy: float | None = None,
+    tau: float | None = None,
+    multiplier: float | None = None,
+    weight_decay: float | None = None,
+    feature_decay: float | None = None,
+    features: Features = "free",
+    class_weights: Sequence[float] | None = None,
+    target_cosine: float | None = None,
+    plan: bool = False,
+    tolerance: float = 1e-10,
+    progress: Progress | None = None,
+) -> CollapseForecast:
+    """Forecast which classes a network will fail to tell apart.
+
+    Give the class counts and one of: both energies E_H and E_W (mean squared lengths of features and classifiers),
+    tau = K sqrt(E_H E_W), the multiplier, or the weight decay. `class_weights` multiply the counts, which is what
+    reweighting the loss and oversampling do. `target_cosine` adds the oversampling rate that reaches it; `plan` adds
+    per-class rates, examples to collect and the weight decay that avoid collapse.
+    """
+    began = time.perf_counter()
+    given = class_counts(counts)
+    effective = given.counts * _checked_weights(class_weights, given.classes)
+    model = Model(features, tolerance)
+    held = restraint(
+        given.classes,
+        tau=tau,
+        feature_energy=feature_energy,
+        weight_energy=weight_energy,
+        multiplier=multiplier,
+        weight_decay=weight_decay,
+        feature_decay=feature_decay,
+    )
+    solution = model.solve(effective, held, progress)
+    minority = minority_of(effective)
+    if not minority.any():
+        cosine = solution.mean_cosine(~minority)
+        minority_cosine = majority_cosine = cosine
+    else:
+        minority_cosine, majority_cosine = solution.mean_cosine(minority), solution.mean_cosine(~minority)
+    collapsed = np.zeros(given.classes, dtype=bool)
+    collapsed[solution.collapsed] = True
+    rate = None if target_cosine is None else rate_for_cosine(effective, held, model, target_cosine)
+    answers = _plan(effective, held, model) if plan else None
+    return CollapseForecast(
+        counts=given,
+        effective_counts=effective,
+        held=held,
+        model=model,
+        solution=solution,
+        two_sizes=_two_sizes(effective, held, model),
+        minority_cosine=minority_cosine,
+        majority_cosine=majority_cosine,
+        collapsed_cosine=solution.mean_cosine(collapsed),
+        oversampling_rate=rate,
+        plan=answers,
+        seconds=time.perf_counter() - began,
+    )
+
+
+def _checked_weights(weights: Sequence[float] | None, classes: int) -> FloatArray:
+    if weights is None:
+        return np.ones(classes)
+    checked = class_counts(list(weights))
+    if checked.classes != classes:
+        raise InputError(f"{classes} class weights", checked.classes, "give one weight per class")
+    return checked.counts
+
+
+def _plan(counts: FloatArray, held: Restraint, model: Model) -> Plan:
+    safe = largest_safe_multiplier(counts, model)
+    return Plan(
+        rates_of_smallest_total(counts, held, model),
+        examples_to_collect(counts, held, model),
+        safe,
+        model.solve(counts, restraint(counts.shape[0], multiplier=safe)).norm,
+    )
+
+
+def _two_sizes(counts: FloatArray, held: Restraint, model: Model) -> TwoSizeFacts | None:
+    """Ratio and thresholds where there are exactly two sizes; ratio 1 alone where there is one."""
+    sizes, members = np.unique(counts, return_counts=True)
+    if sizes.size == 1:
+        return TwoSizeFacts(int(members[0]), 0, 1.0, None, None)
+    if sizes.size > 2:
+        return None
+    minority, majority = int(members[0]), int(members[1])
+    collapse_at, vanish_at = ratio_thresholds(majority, minority, held, model)
+    return TwoSizeFacts(majority, minority, float(sizes[1] / sizes[0]), collapse_at, vanish_at)
+
+
+def ratio_thresholds(
+    majority_classes: int, minority_classes: int, held: Restraint, model: Model
+) -> tuple[float | None, float | None]:
+    """(R0, R1) for two sizes in either form and either feature model; None where there is no such ratio."""
+    k_a, k_b = majority_classes, minority_classes
+    classes = k_a + k_b
+    if model.features == "relu":
+        return (None if k_b < 2 else _relu_collapse_ratio(k_a, k_b, held)), None
+    if isinstance(held.regulariser, Ball):
+        return collapse_ratio(k_a, k_b, held.regulariser.tau), vanishing_ratio(k_a, k_b, held.regulariser.tau)
+    # n_B/N = lambda at the threshold; with lambda >= 1/K even equal classes are collapsed.
+    at = (1.0 / held.regulariser.multiplier - k_b) / k_a
+    collapse_at = at if k_b >= 2 and held.regulariser.multiplier < 1.0 / classes else None
+    return collapse_at, _penalised_vanishing_ratio(k_a, k_b, held)
+
+
+def _relu_collapse_ratio(k_a: int, k_b: int, held: Restraint) -> float | None:
+    classes = k_a + k_b
+    shrinkage = math.sqrt((classes - 1) / classes)
+    if isinstance(held.regulariser, Ball):
+        margin = held.regulariser.tau / (k_a * shrinkage)
+        return math.inf if margin > 700 else 1.0 + math.expm1(margin) / classes
+    share = held.regulariser.multiplier / shrinkage  # n_B/N at the threshold
+    return (1.0 / share - k_b) / k_a if share < 1.0 / classes else None
+
+
+def _penalised_vanishing_ratio(k_a: int, k_b: int, held: Restraint) -> float | None:
+    """The R from which on the part between the groups is zero, at a fixed multiplier; None where it never is."""
+
+    def between(log_ratio: float) -> float:
+        solution = solve_two_sizes(k_a, k_b, math.exp(log_ratio), held)
+        assert isinstance(solution, LayerPeeledSolution)
+        return float(solution.singular.sum()) if solution.singular.size else 0.0
+
+    low, high = 0.0, math.log(1e12)
+    if k_a < 2 or between(high) > 0 or between(low) == 0:
+        return None
+    while high - low > 1e-13 * max(1.0, high):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if between(middle) > 0 else (low, middle)
+    return math.exp(high)
+
+
+def curve_over_ratio(
+    majority_classes: int, minority_classes: int, held: Restraint, model: Model, ratios: Sequence[float]
+) -> list[tuple[float | None, float | None]]:
+    """(minority cosine, majority cosine) at each ratio R, for the picture of Fig 3."""
+    minority = np.arange(majority_classes + minority_classes) >= majority_classes
+    found = []
+    for ratio in ratios:
+        solution = model.solve(np.where(minority, 1.0, ratio), held)
+        found.append((solution.mean_cosine(minority), solution.mean_cosine(~minority)))
+    return found

@@ -1,0 +1,89 @@
+"""What holds the network back: energies (a ball, tau = K sqrt(E_H E_W)) or weight decay (a penalty, sqrt(l_W l_H)).
+
+Angles and losses depend on tau or on the multiplier alone; the two energies, or the two decays, set only the scales of
+W and H. |W|^2 / |H|^2 is E_W / E_H in the first form and l_H / l_W in the second.
+"""
+
+import math
+from dataclasses import dataclass
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import check_positive
+from lopsided.theory.layer_peeled.regulariser import Ball, Penalty, Regulariser
+
+# A margin of 600 leaves e^-600 of loss, near the smallest double; beyond it nothing could be certified.
+LARGEST_MEAN_MARGIN = 600.0
+SMALLEST_MULTIPLIER = 1e-260
+
+
+@dataclass(frozen=True)
+class Restraint:
+    """The regulariser and how lengths divide between classifiers and features."""
+
+    regulariser: Regulariser
+    weight_to_feature_energy: float
+
+    @property
+    def form(self) -> str:
+        """'constraint' or 'penalised'."""
+        return "constraint" if isinstance(self.regulariser, Ball) else "penalised"
+
+
+def restraint(
+    classes: int,
+    *,
+    tau: float | None = None,
+    feature_energy: float | None = None,
+    weight_energy: float | None = None,
+    multiplier: float | None = None,
+    weight_decay: float | None = None,
+    feature_decay: float | None = None,
+) -> Restraint:
+    """Read exactly one of: energies, tau, multiplier, weight decays."""
+    given = {
+        "the energies": feature_energy is not None or weight_energy is not None,
+        "tau": tau is not None,
+        "the multiplier": multiplier is not None,
+        "the weight decay": weight_decay is not None or feature_decay is not None,
+    }
+    chosen = [name for name, present in given.items() if present]
+    if len(chosen) != 1:
+        raise InputError(
+            "one of: both energies, tau, the multiplier, or the weight decay",
+            " and ".join(chosen) or "none of them",
+            "give for example a feature energy of 5 and a weight energy of 1",
+        )
+    if feature_energy is not None or weight_energy is not None:
+        of_features = check_positive(_needed(feature_energy, "feature energy"), "the feature energy")
+        of_weights = check_positive(_needed(weight_energy, "weight energy"), "the weight energy")
+        ball = Ball(classes * math.sqrt(of_features) * math.sqrt(of_weights))
+        return Restraint(_representable(ball, classes), of_weights / of_features)
+    if tau is not None:
+        return Restraint(_representable(Ball(check_positive(tau, "tau")), classes), 1.0)
+    if multiplier is not None:
+        return Restraint(_representable(Penalty(check_positive(multiplier, "the multiplier")), classes), 1.0)
+    on_weights = check_positive(_needed(weight_decay, "weight decay"), "the weight decay")
+    on_features = on_weights if feature_decay is None else check_positive(feature_decay, "the feature decay")
+    penalty = Penalty(math.sqrt(on_weights) * math.sqrt(on_features))
+    return Restraint(_representable(penalty, classes), on_features / on_weights)
+
+
+def _needed(value: float | None, name: str) -> float:
+    if value is None:
+        raise InputError("both energies, or the weight decay of the classifier", f"no {name}", f"give the {name} too")
+    return value
+
+
+def _representable(regulariser: Regulariser, classes: int) -> Regulariser:
+    if isinstance(regulariser, Ball):
+        if regulariser.tau / classes > LARGEST_MEAN_MARGIN:
+            raise InputError(
+                f"sqrt(feature energy x weight energy) of at most {LARGEST_MEAN_MARGIN:g}",
+                f"{regulariser.tau / classes:g}",
+                "with larger ones the loss is below the smallest number a computer holds, and no class collapses",
+            )
+    elif regulariser.multiplier < SMALLEST_MULTIPLIER:
+        raise InputError(
+            f"a multiplier of at least {SMALLEST_MULTIPLIER:g}", f"{regulariser.multiplier:g}", "give a larger one"
+        )
+    return regulariser

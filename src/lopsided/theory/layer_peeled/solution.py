@@ -1,0 +1,202 @@
+"""The minimiser of the Layer-Peeled Model with everything read off it: angles, norms, margins, collapsed classes.
+
+With Z = U S V^T the classifiers and features are (Lemma 7, its square root corrected to a fourth root)
+
+    W = (E_W/E_H)^(1/4) U S^(1/2) P^T,    H = (E_H/E_W)^(1/4) P S^(1/2) V^T
+
+so the Gram matrices are W W^T ~ U S U^T and H^T H ~ V S V^T, and every angle follows from the merged coordinates.
+"""
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import BoolArray, FloatArray, check_count
+from lopsided.theory.layer_peeled.merged import Derivatives, Merged
+from lopsided.theory.layer_peeled.newton import Status
+from lopsided.theory.layer_peeled.regulariser import Certificate, Point
+
+# A squared length below this share of the largest is zero to the accuracy of a certified solve (1e-8 in length).
+_ZERO_SHARE = 1e-16
+
+
+@dataclass(frozen=True)
+class GroupGeometry:
+    """Squared lengths of classifiers (or features) per group, cosines within and between groups (nan: undefined)."""
+
+    squared_norms: FloatArray
+    within: FloatArray
+    between: FloatArray
+
+
+@dataclass(frozen=True)
+class LayerPeeledSolution:
+    """Free features: the certified minimiser for one set of class weights."""
+
+    problem: Merged
+    total: float
+    point: Point
+    left: FloatArray
+    singular: FloatArray
+    right: FloatArray
+    derivatives: Derivatives
+    multiplier: float
+    norm: float
+    weight_to_feature_energy: float
+    certificate: Certificate
+    status: Status
+    iterations: int
+    features: str = "free"
+
+    @property
+    def count_needed(self) -> float:
+        """lambda* N: classes of one size collapse together exactly iff they have at most so many examples."""
+        return self.multiplier * self.total
+
+    @property
+    def objective(self) -> float:
+        """f(Z), the mean cross entropy."""
+        return self.derivatives.value
+
+    @property
+    def rank(self) -> int:
+        """rank Z, hence the smallest dimension of features that carries the solution."""
+        live = self.point.contrasts > 0
+        mean_part = np.count_nonzero(self.singular > 1e-9 * max(float(self.singular.max(initial=0.0)), 1e-300))
+        return int(self.problem.contrast_weight[live].sum()) + int(mean_part)
+
+    @cached_property
+    def _below(self) -> BoolArray:
+        return self.problem.weights <= self.multiplier
+
+    @cached_property
+    def collapsed_groups(self) -> BoolArray:
+        """Groups at or below `count_needed`; a class alone there counts only when its margin is gone too."""
+        below = self._below
+        if self.problem.multiplicity[below].sum() == 1:
+            return below & (self.group_margins <= 1e-9)
+        return below
+
+    @property
+    def collapsed(self) -> list[int]:
+        """Indices of the classes that the network fails to tell apart."""
+        return [int(index) for index in np.flatnonzero(self.collapsed_groups[self.problem.group_of_class])]
+
+    @cached_property
+    def group_margins(self) -> FloatArray:
+        """z_own - max of the other logits, per group; never positive for collapsed classes."""
+        problem, matrix = self.problem, self.point.matrix
+        root = np.sqrt(problem.multiplicity)
+        own = self.point.contrasts * (1 - 1 / problem.multiplicity) + np.diag(matrix) / problem.multiplicity
+        logits = matrix / np.outer(root, root) - own
+        np.fill_diagonal(logits, np.where(problem.repeated, -self.point.contrasts, -np.inf))
+        return np.asarray(-logits.max(axis=0), dtype=np.float64)
+
+    @property
+    def margins(self) -> FloatArray:
+        """Margin of every class."""
+        return self.group_margins[self.problem.group_of_class]
+
+    @property
+    def class_losses(self) -> FloatArray:
+        """Cross entropy of every class."""
+        return self.derivatives.class_losses[self.problem.group_of_class]
+
+    def _geometry(self, vectors: FloatArray, scale: float) -> GroupGeometry:
+        members = self.problem.multiplicity
+        gram = (vectors * self.singular) @ vectors.T
+        root = np.sqrt(members)
+        squared = self.point.contrasts * (1 - 1 / members) + np.diag(gram) / members
+        same = (np.diag(gram) - self.point.contrasts) / members
+        zero = squared <= _ZERO_SHARE * max(float(squared.max()), 1e-300)
+        lengths = np.where(zero, np.nan, np.sqrt(np.abs(squared)))
+        # same / squared, not / lengths^2: exactly 1 where the contrast is zero
+        within = np.where(self.problem.repeated & ~zero, same / np.where(zero, 1.0, squared), np.nan)
+        between = gram / np.outer(root * lengths, root * lengths)
+        return GroupGeometry(
+            np.where(zero, 0.0, squared) * scale, np.clip(within, -1.0, 1.0), np.clip(between, -1.0, 1.0)
+        )
+
+    @cached_property
+    def classifier_geometry(self) -> GroupGeometry:
+        """Lengths and angles of the rows of W."""
+        return self._geometry(self.left, math.sqrt(self.weight_to_feature_energy))
+
+    @cached_property
+    def feature_geometry(self) -> GroupGeometry:
+        """Lengths and angles of the class means in H."""
+        return self._geometry(self.right, 1.0 / math.sqrt(self.weight_to_feature_energy))
+
+    @property
+    def classifier_norms(self) -> FloatArray:
+        """|w_k| of every class."""
+        return np.sqrt(self.classifier_geometry.squared_norms)[self.problem.group_of_class]
+
+    @property
+    def feature_norms(self) -> FloatArray:
+        """|h_k| of every class."""
+        return np.sqrt(self.feature_geometry.squared_norms)[self.problem.group_of_class]
+
+    def mean_cosine(self, chosen: BoolArray) -> float | None:
+        """Average cosine over pairs of classifiers of the chosen classes; None where no pair has an angle."""
+        members = np.bincount(self.problem.group_of_class[chosen], minlength=self.problem.groups).astype(np.float64)
+        geometry = self.classifier_geometry
+        members = np.where(geometry.squared_norms > 0, members, 0.0)
+        count = members.sum()
+        if count < 2:
+            return None
+        between = np.where(np.isnan(geometry.between), 0.0, geometry.between)
+        np.fill_diagonal(between, 0.0)
+        inside = np.where(np.isnan(geometry.within), 0.0, geometry.within)
+        pairs = members @ between @ members + (members * (members - 1)) @ inside
+        return float(np.clip(pairs / (count * (count - 1)), -1.0, 1.0))
+
+    def logits(self) -> FloatArray:
+        """Z itself, K x K: column k holds the logits of class k."""
+        problem = self.problem
+        group = problem.group_of_class
+        root = np.sqrt(problem.multiplicity)
+        per_class = (self.point.matrix - np.diag(self.point.contrasts)) / np.outer(root, root)
+        full: FloatArray = per_class[np.ix_(group, group)]
+        full[np.diag_indices(problem.classes)] += self.point.contrasts[group]
+        return full
+
+    def factors(self, dimension: int | None = None) -> tuple[FloatArray, FloatArray]:
+        """(W, H) in R^{K x p}, R^{p x K} with W H = Z and the energies of the problem, for any p >= rank."""
+        problem = self.problem
+        keep = self.singular > 1e-9 * max(float(self.singular.max(initial=0.0)), 1e-300)
+        root = np.sqrt(problem.multiplicity)[problem.group_of_class, None]
+        left = [self.left[problem.group_of_class][:, keep] / root]
+        right = [self.right[problem.group_of_class][:, keep] / root]
+        values = [self.singular[keep]]
+        for group in np.flatnonzero(self.point.contrasts > 0):
+            basis = np.zeros((problem.classes, int(problem.contrast_weight[group])))
+            basis[problem.group_of_class == group] = _contrast_basis(int(problem.multiplicity[group]))
+            left.append(basis)
+            right.append(basis)
+            values.append(np.full(basis.shape[1], self.point.contrasts[group]))
+        singular = np.concatenate(values)
+        rank = singular.shape[0]
+        width = rank if dimension is None else check_count(dimension, "the feature dimension", at_least=0)
+        if width < rank:
+            raise InputError(f"a feature dimension of at least {rank}, the rank of Z", width, "give a larger one")
+        scale = self.weight_to_feature_energy**0.25
+        w = np.zeros((problem.classes, width))
+        h = np.zeros((width, problem.classes))
+        w[:, :rank] = scale * np.hstack(left) * np.sqrt(singular)
+        h[:rank] = (np.hstack(right) * np.sqrt(singular)).T / scale
+        return w, h
+
+
+def _contrast_basis(members: int) -> FloatArray:
+    """An orthonormal basis of the vectors with sum zero (Helmert), members x (members - 1)."""
+    basis = np.zeros((members, members - 1))
+    for column in range(members - 1):
+        size = column + 1
+        basis[:size, column] = 1.0
+        basis[size, column] = -size
+        basis[:, column] /= math.sqrt(size * (size + 1))
+    return basis

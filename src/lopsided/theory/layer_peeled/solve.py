@@ -1,0 +1,127 @@
+"""min f(Z) over a nuclear-norm ball, or with a nuclear-norm penalty, for any class sizes; free features.
+
+One size has the simplex frame in closed form (Theorem 1), two sizes the four-scalar program, more go to the certified
+Newton method. Per-class weights multiply the counts: oversampling a class w times and weighting its loss by w are the
+same program (Proposition 1).
+"""
+
+import math
+
+import numpy as np
+
+from lopsided.core.validation import FloatArray
+from lopsided.theory.layer_peeled import two_sizes
+from lopsided.theory.layer_peeled.energy import Restraint
+from lopsided.theory.layer_peeled.merged import Merged, Objective, merge
+from lopsided.theory.layer_peeled.newton import Progress, Status, solve_merged
+from lopsided.theory.layer_peeled.regulariser import Ball, Penalty, Point, Regulariser
+from lopsided.theory.layer_peeled.solution import LayerPeeledSolution
+
+# Scalar roots end at rounding, which the gap magnifies by tau and the number of classes.
+EXACT_TOLERANCE = 1e-10
+
+
+def solve_free(
+    counts: FloatArray,
+    held: Restraint,
+    *,
+    tolerance: float = 1e-10,
+    progress: Progress | None = None,
+) -> LayerPeeledSolution:
+    """The minimiser for effective class counts (counts times weights)."""
+    problem, total = merge(counts), float(counts.sum())
+    regulariser = held.regulariser
+    if problem.groups == 1:
+        return _exact(problem, total, held, *_one_size(problem, regulariser))
+    if problem.groups == 2:
+        return _exact(problem, total, held, *_two_sizes(problem, regulariser))
+    found = solve_merged(problem, regulariser, tolerance=tolerance, progress=progress)
+    return LayerPeeledSolution(
+        problem=problem,
+        total=total,
+        point=found.point,
+        left=found.left,
+        singular=found.singular_values,
+        right=np.ascontiguousarray(found.right.T),
+        derivatives=found.derivatives,
+        multiplier=found.multiplier,
+        norm=float(found.singular_values.sum() + problem.contrast_weight @ found.point.contrasts),
+        weight_to_feature_energy=held.weight_to_feature_energy,
+        certificate=found.certificate,
+        status=found.status,
+        iterations=found.iterations,
+    )
+
+
+def solve_two_sizes(majority_classes: int, minority_classes: int, ratio: float, held: Restraint) -> LayerPeeledSolution:
+    """Two sizes given by their ratio R = n_A/n_B >= 1, infinity included; counts are in units of n_A."""
+    share = 0.0 if math.isinf(ratio) else 1.0 / ratio
+    total = majority_classes + minority_classes * share
+    weights = np.array([1.0 / total, share / total])
+    members = np.array([majority_classes, minority_classes], dtype=np.float64)
+    group = np.repeat([0, 1], [majority_classes, minority_classes]).astype(np.int64)
+    problem = Merged(weights, members, group)
+    return _exact(problem, total, held, *_two_sizes(problem, held.regulariser))
+
+
+def _one_size(problem: Merged, regulariser: Regulariser) -> tuple[Point, float, float]:
+    """All classes alike: contrast a = tau/(K-1), multiplier K pi / (K-1) / K with pi the mass missed."""
+    classes = problem.classes
+    if isinstance(regulariser, Ball):
+        contrast = regulariser.tau / (classes - 1)
+        log_multiplier = -float(np.logaddexp(contrast, math.log(classes - 1)))
+    else:
+        log_multiplier = math.log(regulariser.multiplier)
+        # 1/lambda = e^a + K - 1
+        contrast = math.log(max(1.0 / regulariser.multiplier - (classes - 1), 1.0))
+    return Point(np.zeros((1, 1)), np.array([contrast])), math.exp(log_multiplier), (classes - 1) * contrast
+
+
+def _two_sizes(problem: Merged, regulariser: Regulariser) -> tuple[Point, float, float]:
+    (f_a, f_b), (k_a, k_b) = problem.weights, (int(size) for size in problem.multiplicity)
+    scalars = two_sizes.TwoSizes(k_a, k_b, float(f_a), float(f_b))
+    if isinstance(regulariser, Ball):
+        found = two_sizes.solve_for_norm(scalars, regulariser.tau)
+    elif math.log(regulariser.multiplier) >= two_sizes.largest_log_multiplier(scalars):
+        found = two_sizes.TwoSizesPoint(0.0, 0.0, 0.0, 0.0, math.log(regulariser.multiplier))
+    else:
+        found = two_sizes.solve_for_multiplier(scalars, math.log(regulariser.multiplier))
+    classes = problem.classes
+    left = np.array([math.sqrt(k_b / classes), -math.sqrt(k_a / classes)])
+    point = Point(np.outer(left, [found.p, -found.q]), np.array([found.a, found.b]))
+    return point, math.exp(found.log_multiplier), two_sizes.nuclear_norm(scalars, found)
+
+
+def _exact(
+    problem: Merged, total: float, held: Restraint, point: Point, multiplier: float, nuclear: float
+) -> LayerPeeledSolution:
+    """A solution from scalars; the between-group part has rank one at most, so its factors are at hand."""
+    derivatives = Objective(problem).derivatives(point.matrix, point.contrasts)
+    gradient_norm = float(np.linalg.norm(derivatives.matrix, 2))
+    certificate = held.regulariser.certify(
+        problem, derivatives, point, nuclear, derivatives.operator_norm(problem, gradient_norm)
+    )
+    size = float(np.linalg.norm(point.matrix))
+    if size > 0:
+        column = int(np.argmax(np.abs(point.matrix).sum(axis=0)))
+        left = point.matrix[:, column] / np.linalg.norm(point.matrix[:, column])
+        right = left @ point.matrix / size
+        vectors, values, others = left[:, None], np.array([size]), right[:, None]
+    else:
+        vectors = others = np.zeros((problem.groups, 0))
+        values = np.zeros(0)
+    return LayerPeeledSolution(
+        problem=problem,
+        total=total,
+        point=point,
+        left=vectors,
+        singular=values,
+        right=others,
+        derivatives=derivatives,
+        multiplier=held.regulariser.multiplier if isinstance(held.regulariser, Penalty) else multiplier,
+        norm=nuclear,
+        weight_to_feature_energy=held.weight_to_feature_energy,
+        certificate=certificate,
+        status=Status.CERTIFIED if certificate.relative_gap < EXACT_TOLERANCE else Status.STALLED,
+        iterations=0,
+    )
