@@ -1,14 +1,10 @@
-"""The mixture claims keep the contract, and their rules can say no."""
+"""The rules of the mixture claims can say no; the contract itself is tested with everyone's in tests/experiments."""
 
-import json
 from dataclasses import replace
 from importlib import import_module
-from pathlib import Path
 
 import numpy as np
-import pytest
 
-from lopsided.core.jsonable import dump_json
 from lopsided.experiments.claim import Outcome, Row
 from lopsided.experiments.mixture_lab import (
     drawn_data,
@@ -43,7 +39,6 @@ IDS = [
     "gi-estimate",
     "gi-fisher",
 ]
-BIBLIOGRAPHY = (Path(__file__).parents[2] / "papers" / "refs.bib").read_text()
 # Sizes that shrink a task without changing what it does.
 SMALLER = {"n": 2000, "steps": 60, "repeats": 3}
 
@@ -60,31 +55,9 @@ def smaller(settings):
     return few
 
 
-@pytest.mark.parametrize("name", IDS)
-def test_a_claim_runs_judges_and_draws(name):
-    entry = claim(name)
-    assert entry.id == name
-    assert "{" + entry.source.key + "," in BIBLIOGRAPHY
-    assert set(entry.plans) == {"quick", "paper"}
-    assert entry.rule
-    assert entry.paper_says
-    plan = entry.plans["quick"]
-    settings = [smaller(setting) for setting in plan.settings]
-    if not {"reading", "part", "column", "d", "activation", "kind"} & set(settings[0]):
-        settings = settings[::2]  # a sweep of one parameter: its ends and middle suffice
-    if "reading" in settings[0] and entry.readings:
-        assert {setting["reading"] for setting in settings} <= set(entry.readings)
-    rows = [Row(setting, seed, entry.measure(setting, seed)) for setting in settings for seed in plan.seeds[:2]]
-    json.loads(dump_json(settings))
-    again = entry.measure(settings[0], plan.seeds[0])
-    assert dump_json(again) == dump_json(rows[0].numbers)
-    stored = [Row(row.settings, row.seed, json.loads(dump_json(row.numbers))) for row in rows]
-    verdict = entry.judge(stored)
-    assert isinstance(verdict.outcome, Outcome)
-    assert verdict.found
-    json.loads(dump_json(verdict.numbers))
-    figure = entry.plot(stored)
-    assert figure.panels
+def test_all_twenty_are_written():
+    for name in IDS:
+        assert claim(name).id == name
 
 
 def rows_of(x_name, values, key_values, seeds=6, noise=0.02):
