@@ -26,6 +26,13 @@ def test_grammar() -> None:
         ("cat 10\nblack dog 20\n", [10, 20], ("cat", "black dog")),
         ("cat,10\ndog,20\n", [10, 20], ("cat", "dog")),
         ("# a comment\n10 # first\n20\n", [10, 20], None),
+        ("1,5000\n2,50\n3,50\n", [5000, 50, 50], ("1", "2", "3")),
+        ("0,5000\n1,50\n", [5000, 50], ("0", "1")),
+        ("5000,400\n300,20\n", [5000, 400, 300, 20], None),
+        ("# made by hand\nclass,count\n#1 cat,10\nC#,20\n", [10, 20], ("#1 cat", "C#")),
+        ("5000;50;50\n", [5000, 50, 50], None),
+        ("5000 50 50\n", [5000, 50, 50], None),
+        ('class, count\n"cat", 10\n"dog", 20\n', [10, 20], ("cat", "dog")),
     ],
 )
 def test_files(tmp_path, text, counts, names) -> None:
@@ -61,6 +68,12 @@ def test_refusals_are_one_sentence(value, words) -> None:
         class_counts(value)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_row_without_a_count_is_named(tmp_path) -> None:
+    (tmp_path / "counts.csv").write_text("class,count\ncat,10\ndog,\n")
+    with pytest.raises(InputError, match="row 3"):
+        class_counts(tmp_path / "counts.csv")
 
 
 def test_empty_and_binary_files(tmp_path) -> None:

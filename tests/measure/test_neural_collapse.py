@@ -96,7 +96,27 @@ def test_string_labels_and_refusals(sample) -> None:
         neural_collapse_streaming(lambda: [(features[labels < 3], labels[labels < 3])], 4, 7)
 
 
+def test_degenerate_features(sample) -> None:
+    _, labels, w, b = sample
+    flat = neural_collapse(np.ones((300, 7)), labels, w, b)
+    assert flat.nc1 is None
+    assert flat.nc2_angle_deviation is None
+    for scale in (1e200, 1e-200):
+        with pytest.raises(InputError, match="rescale"):
+            neural_collapse(sample[0] * scale, labels)
+    assert norm_variation(w * 1e200) == pytest.approx(norm_variation(w))
+
+
+def test_a_pass_that_does_not_start_anew_is_noticed(sample) -> None:
+    features, labels, w, b = sample
+    once = iter([(features, labels)])
+    with pytest.raises(InputError, match="both passes"):
+        neural_collapse_streaming(lambda: once, 4, 7, w, b)
+
+
 def test_cosines() -> None:
+    with pytest.raises(InputError, match="mask"):
+        cosine_summary(np.eye(4), np.array([True, False]))
     vectors = np.array([[1e-200, 0], [0, 1e200], [0, 0], [1, 1]])
     matrix = cosines(vectors)
     assert matrix[0, 1] == 0

@@ -9,6 +9,18 @@ INTERRUPTED = 130
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
+    if sys.stdout is None:  # closed by the caller: there is nobody to read, but the work can still be done
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    try:
+        result = _run(arguments)
+    except KeyboardInterrupt:
+        result = INTERRUPTED
+    if result == INTERRUPTED:
+        print("lopsided: interrupted; what was finished is kept.", file=sys.stderr)
+    return result
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     import typer
 
     from lopsided.cli.app import application
@@ -23,8 +35,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _complain(_usage_sentence(error))
     except click_exception as error:
         return _complain(str(error.format_message()))  # type: ignore[attr-defined]
-    except (typer.Abort, KeyboardInterrupt):
-        result = INTERRUPTED
+    except typer.Abort:
+        return INTERRUPTED
     except LopsidedError as error:
         return _complain(str(error))
     except BrokenPipeError:
@@ -33,14 +45,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:
         place = f" ({error.filename})" if error.filename else ""
-        return _complain(
-            f"The system said: {error.strerror or error}{place}; check the path, the rights and the space left."
-        )
+        reason = error.strerror or str(error)
+        return _complain(f"The system said: {reason}{place}; check the path, the rights and the space left.")
     except MemoryError:
         return _complain("Expected the problem to fit into memory, but it does not; use fewer classes or examples.")
-    if result == INTERRUPTED:  # Typer turns Ctrl-C into this return value
-        print("lopsided: interrupted; what was finished is kept.", file=sys.stderr)
-    return result if isinstance(result, int) else 0
+    return result if isinstance(result, int) else 0  # Typer turns Ctrl-C into the number 130
 
 
 def _complain(sentence: str) -> int:

@@ -18,6 +18,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray
 
 MOST_CLASSES = 10_000_000
+LEAST_COUNT, LARGEST_COUNT = 1e-100, 1e100  # beyond these, sums and ratios of counts leave the doubles
 _TERM = re.compile(r"^\s*(?P<count>[^*\s]+)\s*(?:\*\s*(?P<times>[^*\s]+)\s*)?$")
 _COUNT_COLUMNS = ("count", "counts", "n", "size", "examples", "samples", "number")
 _NAME_COLUMNS = ("class", "name", "label", "class_name", "category")
@@ -58,6 +59,10 @@ def class_counts(
     """
     if isinstance(value, ClassCounts):
         return value
+    if isinstance(value, (bytes, bytearray)):
+        raise InputError("class counts as text, a list or an array", "bytes", "decode them first")
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise InputError("a count for every class", "masked entries", "fill or drop them first")
     if isinstance(value, os.PathLike):
         return counts_file(value)
     if isinstance(value, str):
@@ -80,17 +85,28 @@ def counts_file(path: str | os.PathLike[str]) -> ClassCounts:
         raise InputError("a file of class counts", f"a directory: {source}", "name a csv or txt file") from None
     except UnicodeDecodeError:
         raise InputError(
-            "a text file of class counts", f"binary content in {source}", "save it as csv or txt"
+            "a UTF-8 text file of class counts", f"other bytes in {source}", "save it as UTF-8 csv"
         ) from None
     except OSError as error:
         raise InputError("a readable file of class counts", f"{source}: {error.strerror}", "check the path") from None
-    lines = [line.partition("#")[0].strip() for line in text.splitlines()]
-    lines = [line for line in lines if line]
+    raw = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line for line in (line.partition("#")[0].strip() for line in raw) if line]
     if not lines:
         raise InputError("class counts in the file", f"an empty file: {source}", "write one count per line")
-    if all(_TERM.match(part) and _is_number(part) for line in lines for part in line.strip(",").split(",")):
-        return _checked(_parse(",".join(line.strip(",") for line in lines)), None, True)
-    return _from_table(lines, source)
+    cells = [line.strip(",").split(",") for line in lines]
+    if all(_TERM.match(part) and _is_number(part) for row in cells for part in row) and not _numbered(cells):
+        return _checked(_parse(",".join(part for row in cells for part in row)), None, True)
+    # In a table "#" may belong to a name; only lines before it that start with "# " are comments.
+    first = next((position for position, line in enumerate(raw) if not line.startswith("# ")), 0)
+    return _from_table(raw[first:], source)
+
+
+def _numbered(cells: list[list[str]]) -> bool:
+    """Rows of two numbers of which the first counts the rows: a label and a count, not two counts."""
+    if len(cells) < 2 or any(len(row) != 2 for row in cells):
+        return False
+    labels = [float(row[0]) if "*" not in row[0] else None for row in cells]
+    return labels[0] in (0, 1) and all(label == labels[0] + step for step, label in enumerate(labels))
 
 
 def _from_table(lines: list[str], source: Path) -> ClassCounts:
@@ -99,9 +115,16 @@ def _from_table(lines: list[str], source: Path) -> ClassCounts:
         rows = [line.rsplit(maxsplit=1) for line in lines]
     else:
         try:
-            rows = list(csv.reader(io.StringIO("\n".join(lines)), delimiter=delimiter, strict=True))
+            text = io.StringIO("\n".join(lines))
+            rows = list(csv.reader(text, delimiter=delimiter, strict=True, skipinitialspace=True))
         except csv.Error as error:
             raise InputError("a csv file of class counts", f"{source}: {error}", "mend its quotes") from None
+    if (
+        len(rows) == 1
+        and len(re.split(r"[;\s]+", lines[0])) > 1
+        and all(map(_is_number, re.split(r"[;\s]+", lines[0])))
+    ):
+        return _checked([_number(cell) for cell in re.split(r"[;\s]+", lines[0])], None, True)
     header = [cell.strip().lower() for cell in rows[0]]
     has_header = not any(_is_number(cell) for cell in rows[0])
     count_column = _column(header, _COUNT_COLUMNS) if has_header else None
@@ -120,7 +143,13 @@ def _from_table(lines: list[str], source: Path) -> ClassCounts:
         others = [column for column in range(len(body[0])) if column != count_column]
         name_column = others[0] if others else None
     names = None if name_column is None else [_cell(row, name_column) for row in body]
-    return _checked([_number(_cell(row, count_column)) for row in body], names, True)
+    counts = []
+    for number, row in enumerate(body, start=2 if has_header else 1):
+        if not _is_number(_cell(row, count_column)):
+            got = f"{_cell(row, count_column)!r} in row {number} of {source}"
+            raise InputError("a number of examples in every row", got, "fill it in or remove the row")
+        counts.append(_number(_cell(row, count_column)))
+    return _checked(counts, names, True)
 
 
 def _column(header: list[str], known: tuple[str, ...]) -> int | None:
@@ -178,8 +207,8 @@ def _shorten(text: str, most: int = 60) -> str:
 
 
 def _checked(values: Iterable[float], names: Sequence[str] | None, at_least_two: bool) -> ClassCounts:
-    values = values if isinstance(values, np.ndarray) else list(values)
     try:
+        values = values if isinstance(values, np.ndarray) else list(values)
         counts = np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(
@@ -190,14 +219,13 @@ def _checked(values: Iterable[float], names: Sequence[str] | None, at_least_two:
     least = 2 if at_least_two else 1
     if counts.size < least:
         raise InputError(f"at least {least} classes", counts.size, "collapse needs classes to tell apart")
-    bad = ~(np.isfinite(counts) & (counts > 0))
+    bad = ~((counts >= LEAST_COUNT) & (counts <= LARGEST_COUNT))
     if bad.any():
         first = int(np.flatnonzero(bad)[0])
         who = f" ({names[first]})" if names is not None and first < len(names) else ""
+        usual = "leave out classes without examples" if counts[first] <= 0 else f"give at most {LARGEST_COUNT:g}"
         raise InputError(
-            "a positive number of examples in every class",
-            f"{counts[first]:g} for class {first}{who}",
-            "leave out classes without examples",
+            "a positive number of examples in every class", f"{counts[first]:g} for class {first}{who}", usual
         )
     if names is not None and len(names) != counts.size:
         raise InputError(f"{counts.size} class names", len(names), "give one name per class")

@@ -48,6 +48,11 @@ def cosine_summary(
     """Cosines of all pairs, of the pairs within `first`, or of the pairs between `first` and `second`."""
     matrix = cosines(vectors)
     classes = matrix.shape[0]
+    for mask in (first, second):
+        if mask is not None and mask.shape != (classes,):
+            raise InputError(
+                f"a mask over {classes} classes", f"shape {mask.shape}", "give one True or False per class"
+            )
     if second is not None:
         if first is None or bool((first & second).any()):
             raise InputError("two sets of classes without a common one", "sets that overlap", "check the two masks")
@@ -79,6 +84,8 @@ def frame_distance(vectors: ArrayLike) -> float:
 
 def norm_variation(vectors: ArrayLike) -> float:
     """Standard deviation of the lengths over their mean (Table 1)."""
-    lengths = np.linalg.norm(check_matrix(vectors, "the vectors"), axis=1)
+    rows = check_matrix(vectors, "the vectors")
+    largest = float(np.abs(rows).max())
+    lengths = np.linalg.norm(rows / largest if largest > 0 else rows, axis=1)
     mean = float(lengths.mean())
     return float(lengths.std() / mean) if mean > 0 else 0.0

@@ -24,6 +24,7 @@ from lopsided.core.validation import FloatArray, IntArray, check_labels, check_m
 from lopsided.measure.angles import cosine_summary, frame_distance, norm_variation
 
 Batch = tuple[ArrayLike, ArrayLike]
+LARGEST_SCALE, SMALLEST_SCALE = 1e120, 1e-120  # squares of larger or smaller features leave the doubles
 Batches = Callable[[], Iterable[Batch]]  # each call starts a new pass over (features, label codes)
 
 
@@ -33,10 +34,10 @@ class NeuralCollapse:
 
     nc1: float | None
     nc2_norm_variation: float
-    nc2_angle_deviation: float
+    nc2_angle_deviation: float | None
     nc3: float | None
     nc4: float | None
-    means_frame_distance: float
+    means_frame_distance: float | None
     classifier_frame_distance: float | None
     feature_energy: float
     centred_mean_energy: float
@@ -57,6 +58,9 @@ class ClassMoments:
     def update(self, features: ArrayLike, labels: ArrayLike) -> None:
         """Add a batch; labels are codes 0..K-1. A batch may lack classes."""
         h = check_matrix(features, "the features", columns=self.means.shape[1])
+        largest = float(np.abs(h).max())
+        if not largest == 0 and not SMALLEST_SCALE < largest < LARGEST_SCALE:
+            raise InputError("features of ordinary size", f"entries of {largest:.0e}", "rescale them, squares overflow")
         codes = _codes(labels, h.shape[0], self.counts.shape[0])
         for code in np.unique(codes):
             rows = h[codes == code]
@@ -134,8 +138,12 @@ def neural_collapse_streaming(
     b = None if w is None else _bias(bias, classes)
     nc4 = None
     if w is not None and b is not None:
-        differing = sum(_differing(features, moments.means, w, b) for features, _ in batches())
-        nc4 = differing / int(moments.counts.sum())
+        pairs = [_differing(features, moments.means, w, b) for features, _ in batches()]
+        seen, total = sum(count for _, count in pairs), int(moments.counts.sum())
+        if seen != total:
+            got = f"{seen} after {total} in the first"
+            raise InputError("the same examples in both passes", got, "let batches() start anew at each call")
+        nc4 = sum(differing for differing, _ in pairs) / total
     return summarise(moments, w, nc4)
 
 
@@ -151,11 +159,11 @@ def summarise(moments: ClassMoments, classifier: FloatArray | None, nc4: float |
     return NeuralCollapse(
         nc1=_variability(moments.within_covariance, centred),
         nc2_norm_variation=norm_variation(centred),
-        nc2_angle_deviation=float(np.abs(angles.values + 1 / (classes - 1)).mean()),
+        nc2_angle_deviation=float(np.abs(angles.values + 1 / (classes - 1)).mean()) if angles.values.size else None,
         nc3=nc3,
         nc4=nc4,
-        means_frame_distance=frame_distance(centred),
-        classifier_frame_distance=None if classifier is None else frame_distance(classifier),
+        means_frame_distance=frame_distance(centred) if centred.any() else None,
+        classifier_frame_distance=None if classifier is None or not classifier.any() else frame_distance(classifier),
         feature_energy=float((moments.squared_lengths / moments.counts).mean()),
         centred_mean_energy=float((centred**2).sum(axis=1).mean()),
         weight_energy=None if classifier is None else float((classifier**2).sum(axis=1).mean()),
@@ -177,18 +185,21 @@ def _variability(within: FloatArray, centred: FloatArray) -> float | None:
     return float((spread / (values[keep] ** 2 / classes)).sum() / classes)
 
 
-def _differing(features: ArrayLike, means: FloatArray, classifier: FloatArray, bias: FloatArray) -> int:
-    """Examples of a batch on which the classifier and the nearest class mean disagree."""
+def _differing(features: ArrayLike, means: FloatArray, classifier: FloatArray, bias: FloatArray) -> tuple[int, int]:
+    """Examples of a batch on which the classifier and the nearest class mean disagree, and all of them."""
     h = check_matrix(features, "the features", columns=means.shape[1])
     by_classifier = (h @ classifier.T + bias).argmax(axis=1)
     by_mean = (h @ means.T - 0.5 * (means**2).sum(axis=1)).argmax(axis=1)
-    return int(np.count_nonzero(by_classifier != by_mean))
+    return int(np.count_nonzero(by_classifier != by_mean)), h.shape[0]
 
 
 def _bias(bias: ArrayLike | None, classes: int) -> FloatArray:
     if bias is None:
         return np.zeros(classes)
-    b = np.asarray(bias, dtype=np.float64)
+    try:
+        b = np.asarray(bias, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{classes} finite biases", "other values", "give one number per class") from None
     if b.shape != (classes,) or not np.isfinite(b).all():
         raise InputError(f"{classes} finite biases", f"shape {b.shape}", "give one number per class")
     return b

@@ -62,8 +62,10 @@ def summary(forecast: CollapseForecast) -> list[tuple[str, str]]:
         ]
     elif forecast.collapsed_cosine is not None:
         rows.append(("cosine among collapsed classes", short(forecast.collapsed_cosine)))
-    if forecast.oversampling_rate is not None:
-        rows.append(("oversampling rate for the target", str(forecast.oversampling_rate)))
+    if forecast.target_cosine is not None:
+        rate = forecast.oversampling_rate
+        words = "none: even equal class sizes collapse" if rate is None else str(rate)
+        rows.append((f"oversampling rate for cosine {short(forecast.target_cosine)}", words))
     if forecast.plan is not None:
         rows += _plan_rows(forecast)
     rows += [
@@ -97,7 +99,8 @@ def collapse_figure(forecast: CollapseForecast) -> Figure:
     two = forecast.two_sizes
     if two is not None and two.minority_classes:
         panel = _ratio_panel(forecast, two)
-        return Figure("Collapse forecast", [panel], caption=verdict(forecast))
+        if any(isinstance(series, Line) for series in panel.series):  # one class a side has no angle to draw
+            return Figure("Collapse forecast", [panel], caption=verdict(forecast))
     return Figure("Collapse forecast", _size_panels(forecast), caption=verdict(forecast))
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from lopsided.core.counts import ClassCounts, class_counts
 from lopsided.core.errors import InputError
-from lopsided.core.validation import FloatArray
+from lopsided.core.validation import FloatArray, check_positive
 from lopsided.theory.layer_peeled.energy import Restraint, restraint
 from lopsided.theory.layer_peeled.inverse import (
     CollectionPlan,
@@ -71,6 +71,7 @@ class CollapseForecast:
     minority_cosine: float | None
     majority_cosine: float | None
     collapsed_cosine: float | None
+    target_cosine: float | None
     oversampling_rate: int | None
     plan: Plan | None
     seconds: float
@@ -183,7 +184,7 @@ def collapse(
     began = time.perf_counter()
     given = class_counts(counts)
     effective = given.counts * _checked_weights(class_weights, given.classes)
-    model = Model(features, tolerance)
+    model = Model(features, check_positive(tolerance, "the tolerance"))
     held = restraint(
         given.classes,
         tau=tau,
@@ -214,6 +215,7 @@ def collapse(
         minority_cosine=minority_cosine,
         majority_cosine=majority_cosine,
         collapsed_cosine=solution.mean_cosine(collapsed),
+        target_cosine=target_cosine,
         oversampling_rate=rate,
         plan=answers,
         seconds=time.perf_counter() - began,
@@ -223,7 +225,7 @@ def collapse(
 def _checked_weights(weights: Sequence[float] | None, classes: int) -> FloatArray:
     if weights is None:
         return np.ones(classes)
-    checked = class_counts(list(weights))
+    checked = class_counts(weights)
     if checked.classes != classes:
         raise InputError(f"{classes} class weights", checked.classes, "give one weight per class")
     return checked.counts

@@ -14,6 +14,8 @@ from lopsided.theory.layer_peeled.regulariser import Ball, Penalty, Regulariser
 # A margin of 600 leaves e^-600 of loss, near the smallest double; beyond it nothing could be certified.
 LARGEST_MEAN_MARGIN = 600.0
 SMALLEST_MULTIPLIER = 1e-260
+# Below this the loss differs from log K by less than rounding.
+SMALLEST_MEAN_MARGIN = 1e-12
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ def restraint(
         of_features = check_positive(_needed(feature_energy, "feature energy"), "the feature energy")
         of_weights = check_positive(_needed(weight_energy, "weight energy"), "the weight energy")
         ball = Ball(classes * math.sqrt(of_features) * math.sqrt(of_weights))
-        return Restraint(_representable(ball, classes), of_weights / of_features)
+        return Restraint(_representable(ball, classes), _shares(of_weights, of_features, "energies"))
     if tau is not None:
         return Restraint(_representable(Ball(check_positive(tau, "tau")), classes), 1.0)
     if multiplier is not None:
@@ -65,7 +67,14 @@ def restraint(
     on_weights = check_positive(_needed(weight_decay, "weight decay"), "the weight decay")
     on_features = on_weights if feature_decay is None else check_positive(feature_decay, "the feature decay")
     penalty = Penalty(math.sqrt(on_weights) * math.sqrt(on_features))
-    return Restraint(_representable(penalty, classes), on_features / on_weights)
+    return Restraint(_representable(penalty, classes), _shares(on_features, on_weights, "decays"))
+
+
+def _shares(first: float, second: float, what: str) -> float:
+    """first / second, where that is a number of ordinary size."""
+    if abs(math.log(first) - math.log(second)) > 300:
+        raise InputError(f"two {what} within 1e130 of each other", f"{first:g} and {second:g}", "change one of them")
+    return first / second
 
 
 def _needed(value: float | None, name: str) -> float:
@@ -76,6 +85,12 @@ def _needed(value: float | None, name: str) -> float:
 
 def _representable(regulariser: Regulariser, classes: int) -> Regulariser:
     if isinstance(regulariser, Ball):
+        if regulariser.tau / classes < SMALLEST_MEAN_MARGIN:
+            raise InputError(
+                f"sqrt(feature energy x weight energy) of at least {SMALLEST_MEAN_MARGIN:g}",
+                f"{regulariser.tau / classes:g}",
+                "with smaller ones every class is at chance",
+            )
         if regulariser.tau / classes > LARGEST_MEAN_MARGIN:
             raise InputError(
                 f"sqrt(feature energy x weight energy) of at most {LARGEST_MEAN_MARGIN:g}",

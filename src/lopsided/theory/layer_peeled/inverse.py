@@ -22,7 +22,7 @@ from lopsided.theory.layer_peeled.energy import Restraint
 from lopsided.theory.layer_peeled.models import Model, minority_of
 from lopsided.theory.layer_peeled.regulariser import Penalty
 
-# How far above the fixed point the level is put, so that "above count_needed" survives rounding of the solver.
+# Every class ends this share above `count_needed`, far more than the solver's error.
 _CLEARANCE = 1e-6
 
 
@@ -83,10 +83,14 @@ def rates_of_smallest_total(counts: FloatArray, held: Restraint, model: Model) -
     ones = np.ones_like(counts)
     if level is None:
         return RatePlan(False, why_not, None, ones, 0.0, None, False)
-    raised = counts
+    raised, after = counts, model.solve(counts, held).count_needed
     if level > counts.min():
-        raised = np.maximum(counts, level * (1 + _CLEARANCE))
-    after = model.solve(raised, held).count_needed
+        # count_needed rises with the level, so the level is lifted until the clearance is really there.
+        lift = _CLEARANCE
+        while raised.min() <= after * (1 + _CLEARANCE) and lift < 1:
+            raised = np.maximum(counts, level * (1 + lift))
+            after = model.solve(raised, held).count_needed
+            lift *= 4
     return RatePlan(
         True,
         None,
@@ -107,7 +111,7 @@ def examples_to_collect(counts: FloatArray, held: Restraint, model: Model) -> Co
         after = model.solve(counts, held).count_needed
         return CollectionPlan(True, None, np.zeros_like(counts), 0.0, after, bool(counts.min() > after))
     whole = math.floor(level) + 1
-    for target in range(whole, whole + 3):  # rounding up moves count_needed by less than the example that was added
+    for target in range(whole, whole + 40):  # the first level almost always does; fractions of examples may need more
         extra = np.ceil(np.maximum(target - counts, 0.0))
         after = model.solve(counts + extra, held).count_needed
         if (counts + extra).min() > after:
@@ -120,8 +124,11 @@ def oversampled(counts: FloatArray, rate: float) -> FloatArray:
     return np.where(minority_of(counts), np.minimum(counts * rate, counts.max()), counts)
 
 
-def rate_for_cosine(counts: FloatArray, held: Restraint, model: Model, target: float) -> int:
-    """The smallest whole oversampling rate that brings the mean minority cosine down to `target`."""
+def rate_for_cosine(counts: FloatArray, held: Restraint, model: Model, target: float) -> int | None:
+    """The smallest whole oversampling rate that brings the mean minority cosine down to `target`.
+
+    None where even equal sizes do not reach it, because they collapse at this weight decay.
+    """
     classes = counts.shape[0]
     minority = minority_of(counts)
     if int(minority.sum()) < 2:
@@ -143,6 +150,8 @@ def rate_for_cosine(counts: FloatArray, held: Restraint, model: Model, target: f
 
     if reaches(1):
         return 1
+    if model.solve(np.ones_like(counts), held).collapsed:
+        return None
     sizes = np.unique(counts)
     if sizes.size == 2:
         ratio = float(sizes[1] / sizes[0])
@@ -156,7 +165,7 @@ def rate_for_cosine(counts: FloatArray, held: Restraint, model: Model, target: f
         return math.ceil(ratio / found - 1e-9)
     low, high = 1, math.ceil(float(counts.max() / counts.min()))
     if not reaches(high):
-        return high
+        return None
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if reaches(middle) else (middle, high)

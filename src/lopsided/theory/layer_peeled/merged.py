@@ -17,6 +17,9 @@ import numpy as np
 
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 
+# Sizes apart by less than this share are one size: a product of two doubles errs by 2e-16.
+EQUAL_SHARE = 1e-14
+
 
 @dataclass(frozen=True)
 class Merged:
@@ -48,10 +51,11 @@ class Merged:
 
 
 def merge(counts: FloatArray) -> Merged:
-    """Group classes of exactly equal weight; weights are counts / total."""
-    weights, group = np.unique(-(counts / counts.sum()), return_inverse=True)
-    group = group.astype(np.int64).ravel()
-    return Merged(-weights, np.bincount(group).astype(np.float64), group)
+    """Group classes of equal weight (to rounding: counts times rates differ in the last digit); weights sum to 1."""
+    distinct, position = np.unique(-(counts / counts.sum()), return_inverse=True)
+    starts = np.concatenate([[True], np.diff(distinct) > EQUAL_SHARE * np.abs(distinct[1:])])
+    group = (np.cumsum(starts) - 1)[position.ravel()].astype(np.int64)
+    return Merged(-distinct[starts], np.bincount(group).astype(np.float64), group)
 
 
 @dataclass(frozen=True)

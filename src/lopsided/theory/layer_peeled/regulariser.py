@@ -57,7 +57,8 @@ class Ball:
         values, weights = values[order], weights[order]
         mass = np.cumsum(weights)
         candidates = (np.cumsum(weights * values) - self.tau) / mass
-        last = int(np.flatnonzero(values > candidates)[-1])
+        above = np.flatnonzero(values > candidates)
+        last = int(above[-1]) if above.size else 0  # none: tau is below the rounding of the largest value
         return max(float(candidates[last]), 0.0)
 
     def certify(
