@@ -31,12 +31,15 @@ def command(
         return
     print_verdicts(
         [
-            (line.id, line.verdict, (line.time or "")[:10], line.scale or "", _words(line.statement, line.found))
+            (
+                line.id,
+                line.verdict,
+                (line.time or "")[:10],
+                line.scale or "",
+                line.found if line.time else line.statement,
+            )
             for line in lines
         ],
-        ("claim", "verdict", "date", "scale", "statement, and what was found"),
+        ("claim", "verdict", "date", "scale", "found, or claimed"),
+        one_line=True,
     )
-
-
-def _words(statement: str, found: str) -> str:
-    return f"{statement.rstrip('.')}. → {found}" if found else statement

@@ -10,7 +10,7 @@ function drawPlots() {
       const layout = { ...plot.layout, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
         font: { color: ink, family: "system-ui, sans-serif" },
         modebar: { bgcolor: "rgba(0,0,0,0)", color: line, activecolor: ink },
-        annotations: (plot.layout.annotations || []).map(note => ({ ...note, bgcolor: card })),
+        annotations: (plot.layout.annotations || []).map(note => ({ ...note, bgcolor: card + "b3" })),
         xaxis: { ...plot.layout.xaxis, ...axis }, yaxis: { ...plot.layout.yaxis, ...axis } };
       Plotly.react(place, plot.data, layout, { responsive: true, displaylogo: false,
         modeBarButtons: [["toImage", "zoom2d", "pan2d", "resetScale2d"]],
