@@ -3,10 +3,10 @@
     F_k(W, x) = (1/m) sum_r sum_j relu(<w_{k,r}, x^(j)>),        example i = (u_{y_i}, xi_i)
     - dL/dw_{k,r} = (1/mn) sum_i (1[y_i = k] - p_k(x_i)) sum_j 1[<w_{k,r}, x_i^(j)> > 0] x_i^(j)         (eq 60)
 
-Every step moves W inside the span of the K features and n noise patches, so the run keeps pre-activations
-Z = W X^T (Km x (K + n)) and updates them with the Gram matrix of the patches: an epoch costs one Km x n x n product
-whatever the dimension and the batch size, instead of two Km x n x d products. Where n > 2 d it is cheaper to keep the
-weights themselves; both ways give the same iterates and `train` takes the cheaper one.
+Every step moves W inside the span of the K features and n noise patches, so the run keeps W's coefficients there and
+reads pre-activations off the Gram matrix of the patches: an epoch costs one n x n x Km product whatever the dimension
+and the batch size, instead of two n x d x Km products. Where n > 2 d it is cheaper to keep the weights themselves; both
+ways give the same iterates and `train` takes the cheaper one.
 """
 
 from collections.abc import Sequence
@@ -139,49 +139,62 @@ def gradient(
 
 
 class _Run:
-    """Pre-activations of all patches, kept up to date while the weights move (module docstring)."""
+    """The weights while they move, as coefficients of the patches or as they are (module docstring).
+
+    Activations are example-major, b x Km, so that a batch reads and writes whole rows.
+    """
 
     def __init__(self, weights: FloatArray, features: FloatArray, noise: FloatArray, form: Form) -> None:
         self.K, self.m, d = weights.shape
         self.features, self.noise, self.form = features, noise, form
         self.flat = weights.reshape(self.K * self.m, d).copy()
-        self.on_features = self.flat @ features.T  # Km x K
+        self.on_features = features @ self.flat.T  # K x Km
         self.feature_gram = features @ features.T
         self.cross = noise @ features.T  # zero for the paper's data, kept for any other
         lengths = np.linalg.norm(noise, axis=1).max() * np.linalg.norm(features, axis=1).max()
         self.crossing = bool(np.abs(self.cross).max() > 1e-13 * lengths)  # below, it is rounding
         if form == "span":
-            self.on_noise = self.flat @ noise.T  # Km x n
+            self.start = noise @ self.flat.T  # n x Km
             self.gram = noise @ noise.T
-            self.noise_weights = np.zeros_like(self.on_noise)
+            self.noise_weights = np.zeros_like(self.start)
             self.feature_weights = np.zeros_like(self.on_features)
 
     def noise_activations(self, rows: slice | IntArray) -> FloatArray:
-        if self.form == "span":
-            return self.on_noise[:, rows]
-        result: FloatArray = self.flat @ self.noise[rows].T
+        """<w, xi> for every neuron and the noise patches in `rows`."""
+        if self.form == "weights":
+            result: FloatArray = self.noise[rows] @ self.flat.T
+            return result
+        result = self.gram[rows] @ self.noise_weights
+        result += self.start[rows]
+        if self.crossing:
+            result += self.cross[rows] @ self.feature_weights
+        return result
+
+    def outputs(self, activations: FloatArray, labels: IntArray) -> FloatArray:
+        """F of eq (1) from the activations of noise patches and the labels that name the feature patches."""
+        from_noise = np.maximum(activations, 0.0).reshape(-1, self.K, self.m).mean(axis=2)
+        from_features = np.maximum(self.on_features, 0.0).reshape(self.K, self.K, self.m).mean(axis=2)
+        result: FloatArray = from_noise + from_features[labels]
         return result
 
     def move(self, rows: slice | IntArray, by_noise: FloatArray, by_features: FloatArray) -> None:
-        """W += by_noise X[rows] + by_features U, in whatever form W is kept."""
+        """W += by_noise^T X[rows] + by_features^T U, in whatever form W is kept."""
         if self.form == "weights":
-            self.flat += by_noise @ self.noise[rows] + by_features @ self.features
-            self.on_features = self.flat @ self.features.T
+            self.flat += by_noise.T @ self.noise[rows] + by_features.T @ self.features
+            self.on_features = self.features @ self.flat.T
             return
-        self.noise_weights[:, rows] += by_noise
+        self.noise_weights[rows] += by_noise
         self.feature_weights += by_features
-        self.on_noise += by_noise @ self.gram[rows]
-        self.on_features += by_features @ self.feature_gram
+        self.on_features += self.feature_gram @ by_features
         if self.crossing:
-            self.on_noise += by_features @ self.cross.T
-            self.on_features += by_noise @ self.cross[rows]
+            self.on_features += self.cross[rows].T @ by_noise
 
     def weights(self) -> FloatArray:
+        """W as K x m x d."""
+        flat = self.flat
         if self.form == "span":
-            return (self.flat + self.noise_weights @ self.noise + self.feature_weights @ self.features).reshape(
-                self.K, self.m, -1
-            )
-        return self.flat.reshape(self.K, self.m, -1)
+            flat = flat + self.noise_weights.T @ self.noise + self.feature_weights.T @ self.features
+        return flat.reshape(self.K, self.m, -1)
 
 
 def train(
@@ -242,33 +255,31 @@ def train(
 def _descend(run: _Run, rows: slice | IntArray, labels: IntArray, step: float) -> FloatArray:
     """One step on the batch `rows`; returns its coefficients 1 - p_y before the step."""
     K, m = run.K, run.m
-    active = run.noise_activations(rows)
+    activations = run.noise_activations(rows)
     y = labels[rows]
-    logits = np.maximum(active, 0.0).reshape(K, m, -1).mean(axis=1).T
-    logits += np.maximum(run.on_features, 0.0).reshape(K, m, K).mean(axis=1).T[y]
-    residual = -probabilities(logits)
-    residual[np.arange(y.size), y] += 1.0  # 1[y = k] - p_k
-    lost: FloatArray = residual[np.arange(y.size), y].copy()
+    places = np.arange(y.size)
+    residual = -probabilities(run.outputs(activations, y))
+    residual[places, y] += 1.0  # 1[y = k] - p_k
+    lost: FloatArray = residual[places, y].copy()
     residual *= step / (m * y.size)
-    by_noise = ((active > 0).reshape(K, m, -1) * residual.T[:, None, :]).reshape(K * m, -1)
-    # Examples of one class share their feature patch, so their residuals add up: K outputs x K features.
-    shared = (np.eye(K)[y].T @ residual).T
-    by_features = ((run.on_features > 0).reshape(K, m, K) * shared[:, None, :]).reshape(K * m, K)
+    by_noise = ((activations > 0).reshape(-1, K, m) * residual[:, :, None]).reshape(-1, K * m)
+    # Examples of one class share their feature patch, so their residuals add up: K features x K outputs.
+    shared = np.eye(K)[y].T @ residual
+    by_features = ((run.on_features > 0).reshape(K, K, m) * shared[:, :, None]).reshape(K, K * m)
     run.move(rows, by_noise, by_features)
     return lost
 
 
 def _snapshot(run: _Run, labels: IntArray) -> tuple[FloatArray, ...]:
     K, m = run.K, run.m
-    active = run.noise_activations(slice(None)).reshape(K, m, -1)
-    logits = np.maximum(active, 0.0).mean(axis=1).T
-    logits += np.maximum(run.on_features, 0.0).reshape(K, m, K).mean(axis=1).T[labels]
+    activations = run.noise_activations(slice(None))
+    logits = run.outputs(activations, labels)
     rows = np.arange(labels.size)
     top = logits.max(axis=1)
     total = np.log(np.exp(logits - top[:, None]).sum(axis=1)) + top
     losses = total - logits[rows, labels]
     lost = -np.expm1(-losses)
-    own_share = (active[labels, :, rows] > 0).mean(axis=1)
+    own_share = (activations.reshape(-1, K, m)[rows, labels] > 0).mean(axis=1)
     own = logits[rows, labels]
     other = (logits.sum(axis=1) - own) / (K - 1)
     counts = np.maximum(np.bincount(labels, minlength=K), 1)
