@@ -176,7 +176,7 @@ def test_homogeneous_rule() -> None:
 
 
 def test_image_rules() -> None:
-    noise, influence, shapes = (claim_of(name) for name in IMAGES)
+    noise, influence, shapes = map(claim_of, ("bo-noise-matrix", "bo-influence", "bo-shapes"))
     eye = np.eye(4, dtype=bool)
 
     def matrix(off):
