@@ -1,7 +1,8 @@
 """A claim of a paper as something that runs: settings in, numbers out, and a rule that turns numbers into a verdict.
 
 One file per claim in `experiments/claims/`, named by its id with underscores (`lp_etf.py` for `lp-etf`), which defines
-`CLAIM`. The rule is written before the run and knows its error bars; a verdict is never typed in by hand.
+`CLAIM`. The rule knows its error bars and gives the verdict, which is never typed in by hand. A rule should be written
+before the first run; where rule, settings or sizes were changed after numbers had been seen, `revised` says how.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -86,3 +87,4 @@ class Claim:
     needs: Sequence[str] = ()
     quick_budget_seconds: float = 20.0
     version: int = 1
+    revised: str = ""

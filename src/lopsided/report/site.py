@@ -99,6 +99,7 @@ def _claim_page(record: Reproduced, run: Run, neighbours: dict[str, str | None])
         word=word(record),
         paper=PAPERS[record.paper].title if record.paper in PAPERS else record.paper,
         rule=claim.rule if claim is not None else "",
+        revised=claim.revised if claim is not None else "",
         paper_says=claim.paper_says if claim is not None else "",
         readings=dict(claim.readings) if claim is not None else {},
         used_readings=sorted({str(row.settings["reading"]) for row in rows if "reading" in row.settings}),

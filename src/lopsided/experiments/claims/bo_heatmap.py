@@ -148,6 +148,7 @@ CLAIM = Claim(
         "Without features and at the largest ratio Gaussian accuracy is within "
         f"{NEAR} of the Bayes rule. All: holds; some: partly; a significant fall from first to last: contradicted."
     ),
+    revised=("the comparison with the Bayes accuracy was added."),
     plans={
         "quick": Plan(_settings(4, 40, 300, 50, 200), seeds=(0, 1)),
         "paper": Plan(_settings(12, 100, 1000, 100, 400), seeds=(0,)),

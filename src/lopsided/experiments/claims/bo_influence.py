@@ -121,6 +121,7 @@ CLAIM = Claim(
         "mean, in distance to neighbours and in neighbours of other classes. All: holds; some: partly; none, and "
         "some reversed: contradicted."
     ),
+    revised=("the rule was written after scores of these images had been looked at."),
     plans={"quick": Plan(_settings(150)), "paper": Plan(_settings(1000))},
     measure=measure,
     judge=judge,

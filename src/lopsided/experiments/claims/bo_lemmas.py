@@ -239,6 +239,7 @@ CLAIM = Claim(
         f"the width grows fourfold; "
         f"coefficients within {BALANCE:g}. All: holds; some: partly."
     ),
+    revised=("step and size of the settings; partly before and after."),
     plans={"quick": Plan(_settings(False), seeds=(0, 1)), "paper": Plan(_settings(True), seeds=(0, 1))},
     measure=measure,
     judge=judge,

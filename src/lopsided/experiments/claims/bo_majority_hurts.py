@@ -96,6 +96,7 @@ CLAIM = Claim(
         f"falls by more than "
         f"{SIGNIFICANT:g} errors in every reading: holds; in some: partly; a significant rise: contradicted."
     ),
+    revised=("paired test, growth, seeds and paper size; partly before and after."),
     plans={
         "quick": Plan(_settings(20, (1, 2, 4), 200, 30, 300), seeds=(0, 1, 2, 3)),
         "paper": Plan(_settings(50, (1, 2, 4, 8), 1000, 100, 400), seeds=(0, 1)),

@@ -129,6 +129,7 @@ CLAIM = Claim(
         f"the median ratio is at least "
         f"{LARGE:g}: holds; the first part in some set: partly; most intervals below 1 everywhere: contradicted."
     ),
+    revised=("the rule was written after ratios of these images had been looked at."),
     plans={"quick": Plan(_settings(300)), "paper": Plan(_settings(0))},
     measure=measure,
     judge=judge,

@@ -81,6 +81,7 @@ CLAIM = Claim(
         f"0.01 whose smallest size is below {CEILING}, in every reading: holds; at some: partly; a significant fall "
         f"anywhere: contradicted."
     ),
+    revised=("the largest quick size went from 120 to 100."),
     plans={
         "quick": Plan(_settings((10, 40, 100), (0.01, 0.5, 1.0, 2.0), 300, 50, 200), seeds=(0, 1)),
         "paper": Plan(

@@ -85,6 +85,7 @@ CLAIM = Claim(
         f"on some lines: partly, naming them; on none, with changes of more than {SIGNIFICANT:g} errors on all: "
         f"contradicted."
     ),
+    revised=("the largest quick size went from 120 to 100."),
     plans={
         "quick": Plan(_settings((10, 40, 100), (1.0, 10.0, 100.0, 800.0), 300, 50, 200), seeds=(0, 1)),
         "paper": Plan(

@@ -165,6 +165,10 @@ CLAIM = Claim(
     rule="holds if, for a given excess risk and for a given |W - W*|, a straight line explains at least 95 % of the "
     "samples needed over d and the log-log exponent is in [0.75, 1.35]; partly if one of the two; contradicted "
     "if the exponent for the risk is below 0.3 beyond two standard errors",
+    revised=(
+        "first the error relative to |W*| was measured, which is level in d (fails), then the absolute error and "
+        "the excess (partly), then larger n with the same rule (holds)."
+    ),
     plans={
         "quick": Plan(
             [{"d": d, "n": n, "means": [1, 0]} for d in (4, 8, 12, 16) for n in (12_000, 30_000)], tuple(range(6))

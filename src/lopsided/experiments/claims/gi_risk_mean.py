@@ -32,6 +32,7 @@ CLAIM = Claim(
     statement="Average and minority risk rise with the mean of the minority group.",
     source=Source("li2024groupimbalance", "Fig 6b"),
     rule=RULE,
+    revised=("the swept range was changed; it fails either way."),
     plans={
         "quick": Plan([{"mean": x, "n": 10_000} for x in (0.0, 0.5, 1.0, 2.0, 4.0)], tuple(range(6))),
         "paper": Plan(

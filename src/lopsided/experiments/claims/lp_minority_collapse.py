@@ -130,6 +130,9 @@ CLAIM = Claim(
     f"the ratios "
     f"at or above the closed-form R0, agrees with theory within {AGREE:g}, and has no classifier left exactly "
     f"beyond R1.",
+    revised=(
+        "the energies are 3, 5 and 10 at paper scale, since for (7,3) at 1 no ratio of the grid lay between R0 and R1."
+    ),
     plans={
         "quick": Plan(
             ratio_settings(
