@@ -227,9 +227,12 @@ class _Factors:
         )
         self.kind = kind
         self._curvature = Curvature(problem, iterate.derivatives.masses, self.multiplier, kind)
-        self._w, self._h, self._g, self._s, self._slope, self._weight = (
-            np.ascontiguousarray(array, dtype=kind) for array in (self.w, self.h, gradient, self.s, slope, self.weight)
+        share = np.where(self.live, 1.0 / self.weight, 0.0)
+        self._w, self._h, self._g, self._s_share, self._slope_share = (
+            np.ascontiguousarray(array, dtype=kind)
+            for array in (self.w, self.h, gradient, self.s * share, slope * share)
         )
+        self._change = np.empty((problem.groups, problem.groups), dtype=kind)
         unit = self.theta / np.linalg.norm(self.theta)
         self._normal = unit.astype(kind) if isinstance(regulariser, Ball) else None
 
@@ -242,15 +245,20 @@ class _Factors:
         return theta[:size].reshape(groups, rank), theta[size : 2 * size].reshape(rank, groups), theta[2 * size :]
 
     def _second_derivative(self, theta: FloatArray) -> FloatArray:
+        """The second derivative in the factors; this is where the time goes, so no array is made twice."""
         dw, dh, ds = self._parts(theta)
-        curved, slope_change = self._curvature.apply(
-            dw @ self._h + self._w @ dh, np.where(self.live, self._s * ds / self._weight, self.kind(0))
-        )
-        product = self._flat(
-            curved @ self._h.T + self._g @ dh.T + dw,
-            self._w.T @ curved + dw.T @ self._g + dh,
-            np.where(self.live, (slope_change * self._s + self._slope * ds) / self._weight, self.kind(0)) + ds,
-        )
+        np.matmul(dw, self._h, out=self._change)
+        self._change += self._w @ dh
+        curved, slope_change = self._curvature.apply(self._change, self._s_share * ds)
+        product = np.empty_like(theta)
+        to_w, to_h, to_s = self._parts(product)
+        np.matmul(curved, self._h.T, out=to_w)
+        to_w += self._g @ dh.T
+        np.matmul(self._w.T, curved, out=to_h)
+        to_h += dw.T @ self._g
+        np.multiply(slope_change, self._s_share, out=to_s)
+        to_s += self._slope_share * ds
+        product += theta
         if self._normal is not None:
             product -= self._normal * (self._normal @ product)
         return product
