@@ -6,6 +6,7 @@ When the system kills a worker, the missing tasks run again claim by claim; only
 `_LOSSES_ALLOWED` times is given up.
 """
 
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 
 from lopsided.core.validation import check_count
@@ -87,7 +88,9 @@ def _pool(waiting: dict[str, Task], store: Store, jobs: int, failures: Failures,
     from joblib import Parallel, delayed, parallel_config
 
     setup = WorkerSetup(store=str(store.folder), data=None)  # processes here inherit the environment
-    with parallel_config(backend="loky", inner_max_num_threads=1):
+    with parallel_config(backend="loky", inner_max_num_threads=1), warnings.catch_warnings():
+        # loky replaces a worker whose memory has grown, which claims of all sizes do; the run goes on unharmed.
+        warnings.filterwarnings("ignore", message="A worker stopped while some jobs", category=UserWarning)
         ended = Parallel(n_jobs=jobs, return_as="generator_unordered")(
             delayed(work)(task, setup) for task in list(waiting.values())
         )
