@@ -12,19 +12,22 @@ from typing import Any
 
 from lopsided.core.figure import Bars, Figure, Heatmap, Panel, Pictures
 from lopsided.report.plotly import figure_json
+from lopsided.report.words import sentence
 
 
 @cache
 def _environment() -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("lopsided.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["sentence"] = sentence
+    return environment
 
 
 def render(template: str, **facts: Any) -> str:

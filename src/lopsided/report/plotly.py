@@ -48,7 +48,7 @@ def panel_json(panel: Panel) -> dict[str, Any]:
     }
     for series in panel.series:
         if isinstance(series, Pictures):
-            layout |= _picture_axes(series, panel)
+            layout |= _picture_axes(series, panel) | {"margin": {"l": 64, "r": 24, "t": 48, "b": 76}}
     result: dict[str, Any] = jsonable({"data": data, "layout": layout})
     return result
 
