@@ -41,7 +41,7 @@ def test_selection() -> None:
     assert select(known, ["toy-sum", "lp-etf", "toy-sum"], [], False) == ["lp-etf", "toy-sum"]
     assert len(select(known, [], ["sd"], False)) == 11
     assert len(select(known, [], [], True)) == 75
-    with pytest.raises(InputError, match="did you mean lp-etf"):
+    with pytest.raises(InputError, match="perhaps lp-etf"):
         select(known, ["lp-etff"], [], False)
     with pytest.raises(InputError, match="folder of claim files"):
         register(TOYS / "nowhere")

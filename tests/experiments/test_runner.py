@@ -137,7 +137,7 @@ def test_a_broken_claim_says_so_and_the_others_go_on(laboratory: Path, start: St
 def test_refusals(laboratory: Path) -> None:
     for arguments, words in (
         ({"ids": []}, "claims to run"),
-        ({"ids": ["toy-sun"]}, "did you mean toy-sum"),
+        ({"ids": ["toy-sun"]}, "perhaps toy-sum"),
         ({"papers": ["xx"]}, "a paper among"),
         ({"ids": ["toy-sum"], "scale": "huge"}, "quick or paper"),
         ({"ids": ["toy-sum"], "jobs": 0}, "--jobs"),

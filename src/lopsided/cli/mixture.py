@@ -96,7 +96,7 @@ def _headline(facts: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _print(facts: dict[str, Any]) -> None:
-    from lopsided.cli.console import print_table
+    from lopsided.cli.console import print_facts, print_table
     from lopsided.report.words import short
 
     rows = []
@@ -123,14 +123,9 @@ def _print(facts: dict[str, Any]) -> None:
             f"n is small for this law: it predicts a weight error of {facts['relative_weight_error']:.0%}; "
             "expect 1.2 to 2 times the excess stated."
         )
-    bounds = [facts["B"], facts["q"], facts["q"] / facts["neurons"] ** 2]
-    bounds += [facts[key] for key in ("Ew", "E", "Gamma", "D6", "D12", "sample_complexity")]
-    print_table(
-        "Beside it, the paper's order bounds (constants 1: they rank problems, they do not measure them)",
-        ("B", "q", "1 - v", "Ew", "E", "Gamma", "D6", "D12", "samples needed"),
-        [[short(value) for value in bounds]],
-        numbers_from=0,
-    )
+    names = ("B", "q", "Ew", "E", "Gamma", "D6", "D12", "sample_complexity")
+    print("Beside it, the paper's order bounds (constants 1: they rank problems, they do not measure them)")
+    print_facts([(name, short(facts[name])) for name in names])
     if "network" in facts:
         print(
             f"Mixture estimated by {facts['estimated_by']}; network: {facts['network']}; "

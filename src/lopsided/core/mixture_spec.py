@@ -14,6 +14,9 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, check_finite, check_matrix
 
 # Fractions typed by people (0.33, 0.33, 0.34 or thirds with six digits) are accepted and rescaled to sum to one.
+# Beyond these the bounds of the paper leave the doubles; a change of units brings any data inside.
+LARGEST_MEAN, LARGEST_WEIGHT = 1e6, 1e3
+SMALLEST_VARIANCE, LARGEST_VARIANCE = 1e-9, 1e9
 FRACTION_SLACK = 1e-4
 
 
@@ -109,7 +112,7 @@ def mixture_of(
         raise InputError(
             "one dimension in all groups",
             sorted(sizes) or "numbers only",
-            "give vectors of one length, or the dimension",
+            "give vectors of one length, or dimension under [teacher]",
         )
     size = int(sizes.pop())
     return Mixture(
@@ -139,6 +142,8 @@ def group_mean(value: Any, dimension: int, name: str) -> FloatArray:
     if mean.shape != (dimension,):
         raise InputError(f"a number or {dimension} numbers for {name}", f"shape {mean.shape}", "check the dimension")
     check_finite(mean, name)
+    if np.max(np.abs(mean)) > LARGEST_MEAN:
+        raise InputError(f"entries of at most {LARGEST_MEAN:g} for {name}", f"{np.max(np.abs(mean)):g}", "rescale x")
     return mean
 
 
@@ -166,12 +171,18 @@ def group_covariance(value: Any, dimension: int, name: str) -> FloatArray:
         raise InputError(
             f"a positive definite matrix for {name}", f"smallest eigenvalue {least:.3g}", "raise its diagonal"
         )
+    if least < SMALLEST_VARIANCE or largest > LARGEST_VARIANCE:
+        allowed = f"variances between {SMALLEST_VARIANCE:g} and {LARGEST_VARIANCE:g} for {name}"
+        raise InputError(allowed, f"{least:.3g} to {largest:.3g}", "rescale x")
     return entry
 
 
 def problem_of(mixture: Mixture, weights: Any, activation: object = "sigmoid") -> MixtureProblem:
     """A checked teacher on a mixture."""
     matrix = check_matrix(weights, "teacher weights", rows=mixture.dimension)
+    if np.max(np.abs(matrix)) > LARGEST_WEIGHT:
+        got = f"{np.max(np.abs(matrix)):g}"
+        raise InputError(f"teacher weights of at most {LARGEST_WEIGHT:g}", got, "such a teacher is a step function")
     return MixtureProblem(mixture, matrix, check_activation(activation))
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
+from lopsided.data.csv_file import read_csv_table
 from lopsided.data.tables import FEATURE_NAMES, Table, beside_features
 
 
@@ -47,11 +48,9 @@ def open_parquet(path: Path, *, features: str | Sequence[str] | None, beside: Se
 def open_csv(path: Path, *, features: str | Sequence[str] | None, beside: Sequence[str]) -> Table:
     """A table over a csv or tsv file with a header line, read whole."""
     import pyarrow as pa
-    from pyarrow import csv
 
-    options = csv.ParseOptions(delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
     try:
-        table = csv.read_csv(path, parse_options=options)
+        table = read_csv_table(path)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _damaged("csv", path, error) from None
     if table.num_rows == 0:

@@ -9,6 +9,7 @@ import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
+from lopsided.data.csv_file import read_csv_table
 
 _FEATURES, _LABELS, _GROUPS = ("features", "x", "data"), ("labels", "label", "y", "target"), ("groups", "group", "g")
 
@@ -73,10 +74,9 @@ def _columns(source: Path, ending: str) -> dict[str, Any]:
 
             table = parquet.read_table(source)
         else:
-            from pyarrow import csv
-
-            options = csv.ParseOptions(delimiter="\t" if ending == ".tsv" else ",")
-            table = csv.read_csv(source, parse_options=options)
+            table = read_csv_table(source)
+    except InputError:
+        raise
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise InputError(f"a readable {ending[1:]} file", f"{source.name}: {error}", "mend the file") from None
     return {name: table.column(name).to_numpy(zero_copy_only=False) for name in table.column_names}

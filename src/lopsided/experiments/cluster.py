@@ -7,6 +7,7 @@ import contextlib
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from lopsided.core.errors import InputError, LopsidedError, MissingPackage
@@ -38,6 +39,9 @@ class Cluster:
             raise InputError("a scheduler address", repr(self.address), "write for example tcp://192.0.2.7:8786")
         if self.encrypted and self.tls_ca is None:
             raise InputError("--tls-ca for a tls:// scheduler", "none", "name the authority's certificate")
+        for option, path in (("--tls-ca", self.tls_ca), ("--tls-cert", self.tls_cert), ("--tls-key", self.tls_key)):
+            if path is not None and not Path(path).is_file():
+                raise InputError(f"an existing file for {option}", repr(path), "check the path")
 
     @property
     def encrypted(self) -> bool:

@@ -75,8 +75,9 @@ def results(question: str, *, store: str | os.PathLike[str] | None = None) -> An
     try:
         _fill(connection, Store(store))
         connection.execute("SET enable_external_access = false; SET lock_configuration = true;")
+        _check_one_question(duckdb, connection.extract_statements(question))
         cursor = connection.execute(question)
-        columns = [column[0] for column in cursor.description or []]
+        columns = _distinct([column[0] for column in cursor.description])
         return Answer(columns, [tuple(row) for row in cursor.fetchall()])
     except duckdb.Error as error:
         words = " ".join(str(error).split("\n\n")[0].split()).rstrip(".")[:300]
@@ -87,6 +88,26 @@ def results(question: str, *, store: str | os.PathLike[str] | None = None) -> An
         ) from None
     finally:
         connection.close()
+
+
+def _check_one_question(duckdb: Any, statements: list[Any]) -> None:
+    """One statement that only reads."""
+    reading = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
+    if len(statements) != 1:
+        raise InputError("one question in SQL", f"{len(statements)} statements", "ask them one by one")
+    if statements[0].type not in reading:
+        got = f"a statement of type {statements[0].type.name}"
+        raise InputError("a question that only reads (SELECT)", got, "results are written by reproduce alone")
+
+
+def _distinct(names: list[str]) -> list[str]:
+    """Column names that differ: a, a becomes a, a_2, so that no record loses a value."""
+    seen: dict[str, int] = {}
+    distinct = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        distinct.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return distinct
 
 
 def _fill(connection: Any, store: Store) -> None:

@@ -81,8 +81,8 @@ def select(known: dict[str, Registered], ids: list[str], papers: list[str], ever
 def _remedy(claim_id: str, known: list[str]) -> str:
     import difflib
 
-    near = difflib.get_close_matches(claim_id, known, n=3, cutoff=0.5)
-    return f"did you mean {' or '.join(near)}" if near else "lopsided claims lists them all"
+    near = difflib.get_close_matches(claim_id.lower(), known, n=3, cutoff=0.6)
+    return f"perhaps {' or '.join(near)} is meant" if near else "lopsided claims lists them all"
 
 
 def _homes(own: Path | None) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ When the system kills a worker, the missing tasks run again claim by claim; only
 `_LOSSES_ALLOWED` times is given up.
 """
 
+import os
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 
@@ -87,6 +88,7 @@ def _pool(waiting: dict[str, Task], store: Store, jobs: int, failures: Failures,
     """Run what waits; a task leaves `waiting` when its end is known."""
     from joblib import Parallel, delayed, parallel_config
 
+    _quieten_resource_tracker()
     setup = WorkerSetup(store=str(store.folder), data=None)  # processes here inherit the environment
     with parallel_config(backend="loky", inner_max_num_threads=1), warnings.catch_warnings():
         # loky replaces a worker whose memory has grown, which claims of all sizes do; the run goes on unharmed.
@@ -99,6 +101,14 @@ def _pool(waiting: dict[str, Task], store: Store, jobs: int, failures: Failures,
                 failures[key] = outcome
             del waiting[key]
             progress(1)
+
+
+def _quieten_resource_tracker() -> None:
+    """loky's tracker process outlives an interrupted run and prints what it tidies up; that is nobody's news."""
+    quiet = "ignore:resource_tracker:UserWarning"
+    asked = os.environ.get("PYTHONWARNINGS", "")
+    if quiet not in asked:
+        os.environ["PYTHONWARNINGS"] = f"{asked},{quiet}" if asked else quiet
 
 
 def _drop_kept(waiting: dict[str, Task], store: Store, progress: Progress) -> None:

@@ -138,7 +138,7 @@ class FisherLaw:
             part * group.information_error * float(np.linalg.norm(group.information))
             for part, group in zip(fractions, self.groups, strict=True)
         ]
-        return float(sum(parts)) / total
+        return float(sum(parts)) / total if total > 0 else 0.0  # other groups that teach nothing add no error
 
     def fraction_effect(self, group: int, fractions: FloatArray | None = None) -> FractionEffect:
         """Whether more of this group helps or hurts it, and where that turns."""

@@ -1,0 +1,47 @@
+"""A csv or tsv file as an Arrow table; the mistakes people make in such files are named, not worked around."""
+
+from pathlib import Path
+from typing import Any
+
+from lopsided.core.errors import InputError
+
+# A column of text in which more than half of the cells are numbers is a column of numbers with bad cells.
+_MOSTLY = 0.5
+
+
+def read_csv_table(path: Path) -> Any:
+    """The table; empty cells are missing values. Raises pyarrow's errors for what cannot be parsed at all."""
+    from pyarrow import csv
+
+    table = csv.read_csv(
+        path,
+        parse_options=csv.ParseOptions(delimiter="\t" if path.suffix.lower() == ".tsv" else ","),
+        convert_options=csv.ConvertOptions(strings_can_be_null=True, null_values=["", "NA", "null", "NULL"]),
+    )
+    twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
+    if twice:
+        raise InputError(f"columns of different names in {path}", f"{twice[0]!r} more than once", "rename one")
+    for name in table.column_names:
+        _check_cells(table[name], name, path)
+    return table
+
+
+def _check_cells(column: Any, name: str, path: Path) -> None:
+    from pyarrow import types
+
+    if not (types.is_string(column.type) or types.is_large_string(column.type)):
+        return
+    cells = column.to_pylist()
+    bad = [row for row, cell in enumerate(cells) if cell is not None and not _is_number(cell)]
+    filled = sum(cell is not None for cell in cells)
+    if filled and 0 < len(bad) < _MOSTLY * filled:
+        got = f"{cells[bad[0]]!r} in row {bad[0] + 2}"
+        raise InputError(f"numbers throughout the column {name!r} of {path}", got, "mend the cell or drop the column")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
