@@ -103,7 +103,8 @@ def _integrate(
         entropies.append(entropy)
         nodes += count
     information = np.mean(estimates, axis=0)
-    spread = np.linalg.norm(np.array(estimates) - information, axis=(1, 2)) / np.linalg.norm(information)
+    size = max(float(np.linalg.norm(information)), 1e-300)  # zero where the group is too far away to teach anything
+    spread = np.linalg.norm(np.array(estimates) - information, axis=(1, 2)) / size
     level = float(np.mean(entropies))
     # Scramblings are independent: the standard error of their mean. Two shifted grids differ by twice the leading
     # error,
