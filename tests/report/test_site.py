@@ -64,7 +64,7 @@ def test_what_a_claim_says_is_escaped_and_complete(site: Path) -> None:
     page = (site / "claims" / "toy-sum.html").read_text(encoding="utf-8")
     assert "x plus seed is &lt;em&gt;x + seed&lt;/em&gt;" in page
     assert "<em>x + seed" not in page
-    for words in ("holds", "every value equals x + seed", "Nothing.", "lopsided reproduce toy-sum", "numpy", "± 0.71"):
+    for words in ("holds", "Every value equals x + seed", "Nothing.", "lopsided reproduce toy-sum", "numpy", "± 0.71"):
         assert words in page
     assert "ZeroDivisionError" in (site / "claims" / "toy-broken.html").read_text(encoding="utf-8")
     assert "no-such-set" in (site / "claims" / "toy-needy.html").read_text(encoding="utf-8")

@@ -16,7 +16,7 @@ def read_csv_table(path: Path) -> Any:
     table = csv.read_csv(
         path,
         parse_options=csv.ParseOptions(delimiter="\t" if path.suffix.lower() == ".tsv" else ","),
-        convert_options=csv.ConvertOptions(strings_can_be_null=True, null_values=["", "NA", "null", "NULL"]),
+        convert_options=csv.ConvertOptions(strings_can_be_null=True),
     )
     twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
     if twice:
