@@ -7,8 +7,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lopsided.audit.mixture_fit import mixture_fit
-    from lopsided.audit.score import score
+    from lopsided.checkup.mixture_fit import mixture_fit
+    from lopsided.checkup.score import score
     from lopsided.core.errors import InputError, LopsidedError
     from lopsided.experiments.query import results
     from lopsided.experiments.reproduce import reproduce
@@ -28,10 +28,10 @@ _HOME = {
     "claims": "lopsided.experiments.verdicts",
     "collapse": "lopsided.theory.collapse",
     "mixture": "lopsided.theory.mixture_forecast",
-    "mixture_fit": "lopsided.audit.mixture_fit",
+    "mixture_fit": "lopsided.checkup.mixture_fit",
     "reproduce": "lopsided.experiments.reproduce",
     "results": "lopsided.experiments.query",
-    "score": "lopsided.audit.score",
+    "score": "lopsided.checkup.score",
 }
 
 __all__ = [

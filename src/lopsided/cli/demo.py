@@ -19,7 +19,7 @@ def command(
     target = check_plot_path(out)
     began = time.perf_counter()
     with status_line("training two small networks", quiet=as_json):
-        from lopsided.audit.digits_demo import demo_figure, digits_demo
+        from lopsided.checkup.digits_demo import demo_figure, digits_demo
 
         demo = digits_demo(seed)
     forecast, failed = demo.forecast_and_failed

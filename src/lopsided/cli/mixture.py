@@ -37,7 +37,7 @@ def command(
     if specification == "fit":
         if data is None:
             raise InputError("a data file after fit", "none", "give npz, parquet or csv")
-        from lopsided.audit.mixture_fit import mixture_fit
+        from lopsided.checkup.mixture_fit import mixture_fit
 
         fit = mixture_fit(
             data,

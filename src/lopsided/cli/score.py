@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from lopsided.audit.score import Score
+    from lopsided.checkup.score import Score
     from lopsided.measure.noise_matrix import NoiseMatrix
 
 _MOST_COLUMNS = 12  # a wider matrix goes to the drawing and the JSON only
@@ -38,7 +38,7 @@ def command(
 
     Nothing is trained. Scores and ranks within the class are written to a file; examples that are pictures are drawn.
     """
-    from lopsided.audit.score import score
+    from lopsided.checkup.score import score
     from lopsided.cli.console import print_json, progress_bar
     from lopsided.core.errors import InputError
     from lopsided.report.drawing import check_plot_path, write_figures

@@ -1,0 +1,55 @@
+"""What a person brought to the audit, checked and named: every part is optional, and its presence decides what runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from lopsided.core.validation import BoolArray, FloatArray, IntArray
+from lopsided.data.tables import Table
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Examples sorted into named parts: classes, or the groups of a column, or the cells of an intersection."""
+
+    name: str
+    codes: IntArray
+    names: tuple[str, ...]
+
+    @property
+    def counts(self) -> IntArray:
+        """Examples in every part."""
+        return np.bincount(self.codes, minlength=len(self.names)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """n examples: features row by row, classes, groups, a classifier over the features, its predictions, the split."""
+
+    source: str
+    rows: int
+    classes: Partition | None = None
+    groups: Mapping[str, Partition] = field(default_factory=dict)  # columns first, then their intersections
+    table: Table | None = None  # the features, in blocks
+    classifier: FloatArray | None = None  # K x p
+    bias: FloatArray | None = None
+    probabilities: FloatArray | None = None  # n x K, columns in the order of classes.names
+    predictions: IntArray | None = None  # codes of classes.names
+    is_test: BoolArray | None = None
+    weight_decay: float | None = None
+
+    @property
+    def has(self) -> frozenset[str]:
+        """Names of the parts that were given, as checks ask for them."""
+        given = {
+            "labels": self.classes is not None,
+            "groups": bool(self.groups),
+            "features": self.table is not None,
+            "classifier": self.classifier is not None,
+            "probabilities": self.probabilities is not None,
+            "predictions": self.predictions is not None,
+            "split": self.is_test is not None,
+            "weight decay": self.weight_decay is not None,
+        }
+        return frozenset(name for name, there in given.items() if there)

@@ -1,0 +1,71 @@
+"""What an audit says: findings with a level, a subject, a value with its interval, a sentence, its ground and a remedy.
+
+A check is one file of `checkup/checks/` that defines `CHECK`; what it needs and is not given makes it skipped, with the
+reason and what to provide.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Literal
+
+import numpy as np
+
+from lopsided.checkup.evidence import Evidence
+from lopsided.core.figure import Figure
+
+
+class Level(Enum):
+    """How bad it is; later is worse."""
+
+    HEALTHY = "healthy"
+    AT_RISK = "at risk"
+    FAILING = "failing"
+
+    @property
+    def rank(self) -> int:
+        """0, 1, 2: to sort by and to compare with --fail-on."""
+        return list(Level).index(self)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One statement about one subject. `examples` are positions in the data, for findings about single examples."""
+
+    id: str
+    level: Level
+    subject: str
+    value: float | None
+    interval: tuple[float, float] | None
+    message: str
+    remedy: str
+    ground: str  # paper and equation it rests on
+    about: Literal["dataset", "example"] = "dataset"
+    examples: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """A check that did not run: why, and what to provide."""
+
+    check: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What a check gives back: findings, its measures by name (plain values), and what to draw."""
+
+    findings: Sequence[Finding]
+    measures: Mapping[str, Any] = field(default_factory=dict)
+    figures: Sequence[Figure] = ()
+
+
+@dataclass(frozen=True)
+class Check:
+    """One question asked of the evidence. `needs` are names of `Evidence.has`; `run` may decline by InputError."""
+
+    id: str
+    question: str
+    needs: frozenset[str]
+    run: Callable[[Evidence, np.random.Generator], Checked]
