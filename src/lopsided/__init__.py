@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lopsided.learners.mixture_classifier import TeacherStudentClassifier
     from lopsided.theory.collapse import CollapseForecast, collapse
     from lopsided.theory.mixture_forecast import mixture
+    from lopsided.torch.checkpoint_pair import compare
 
 __version__ = "0.1.0.dev0"
 
@@ -27,6 +28,7 @@ _HOME = {
     "TeacherStudentClassifier": "lopsided.learners.mixture_classifier",
     "claims": "lopsided.experiments.verdicts",
     "collapse": "lopsided.theory.collapse",
+    "compare": "lopsided.torch",
     "mixture": "lopsided.theory.mixture_forecast",
     "mixture_fit": "lopsided.checkup.mixture_fit",
     "reproduce": "lopsided.experiments.reproduce",
@@ -42,6 +44,7 @@ __all__ = [
     "__version__",
     "claims",
     "collapse",
+    "compare",
     "mixture",
     "mixture_fit",
     "reproduce",

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import bench, claims, collapse, demo, mixture, reproduce, results, score
+from lopsided.cli import bench, claims, collapse, compare, demo, mixture, reproduce, results, score
 
 application = typer.Typer(
     name="lopsided",
@@ -38,6 +38,7 @@ application.command("demo")(demo.command)
 application.command("collapse")(collapse.command)
 application.command("mixture")(mixture.command)
 application.command("score")(score.command)
+application.command("compare")(compare.command)
 application.command("reproduce")(reproduce.command)
 application.command("claims")(claims.command)
 application.command("results")(results.command)
