@@ -1,4 +1,4 @@
-"""What a claim needs beyond the package: data sets inside the folder that LOPSIDED_DATA (or --data-dir) names, PyTorch."""
+"""What a claim needs beyond the package: data sets in the folder that LOPSIDED_DATA (or --data-dir) names, packages."""
 
 import contextlib
 import importlib.util
