@@ -8,20 +8,45 @@ import numpy as np
 from lopsided.core.errors import InputError
 from lopsided.data.idx_files import has_idx, read_idx
 from lopsided.data.image_set import Images
-from lopsided.data.picture_files import alike, files_by_class, read_picture
+from lopsided.data.picture_files import alike, check_some, files_by_class, read_picture
 from lopsided.data.tables import Table, array_table
 
+_SPLITS = ("train", "training", "test", "val", "valid", "validation")
 
-def open_image_folder(folder: Path) -> Table:
-    """The training pictures of an idx folder, or all pictures of class folders (equal sizes, grey or RGB)."""
-    stem = folder / "train-images-idx3-ubyte"
-    if has_idx(stem):
-        labels = read_idx(folder / "train-labels-idx1-ubyte").astype(np.int64)
-        return array_table(read_idx(stem), {"label": labels}, str(folder))
-    paths = files_by_class(folder)
-    pictures = alike([(path, read_picture(path)) for _, path in paths])
-    names = np.array([str(path.relative_to(folder)) for _, path in paths])
-    return array_table(pictures, {"label": np.array([name for name, _ in paths]), "file": names}, str(folder))
+
+def open_image_folder(folder: Path, *, with_test: bool = False) -> Table:
+    """The training pictures of an idx folder, or all pictures of class folders (equal sizes, grey or RGB).
+
+    with_test: also the test pictures of an idx folder, or those of folders train/class and test/class (or val/class),
+    with a column `split`.
+    """
+    if has_idx(folder / "train-images-idx3-ubyte"):
+        return _idx_table(folder, with_test)
+    parts = [inner for inner in sorted(folder.iterdir()) if inner.is_dir()]
+    if with_test and parts and {part.name.lower() for part in parts} <= set(_SPLITS) and len(parts) > 1:
+        found = [(part.name.lower(), name, path) for part in parts for name, path in files_by_class(part)]
+    else:
+        found = [("", name, path) for name, path in files_by_class(folder)]
+    check_some(found, folder)
+    pictures = alike([(path, read_picture(path)) for _, _, path in found])
+    columns = {
+        "label": np.array([name for _, name, _ in found]),
+        "file": np.array([str(path.relative_to(folder)) for _, _, path in found]),
+    }
+    if found[0][0]:
+        columns["split"] = np.array([split for split, _, _ in found])
+    return array_table(pictures, columns, str(folder))
+
+
+def _idx_table(folder: Path, with_test: bool) -> Table:
+    has_test = has_idx(folder / "t10k-images-idx3-ubyte")
+    prefixes = ("train", "t10k") if with_test and has_test else ("train",)
+    pictures = [read_idx(folder / f"{prefix}-images-idx3-ubyte") for prefix in prefixes]
+    labels = [read_idx(folder / f"{prefix}-labels-idx1-ubyte").astype(np.int64) for prefix in prefixes]
+    columns = {"label": np.concatenate(labels)}
+    if len(prefixes) > 1:
+        columns["split"] = np.repeat(np.array(["train", "test"]), [len(part) for part in labels])
+    return array_table(np.concatenate(pictures), columns, str(folder))
 
 
 def load_image_folder(
@@ -36,6 +61,7 @@ def load_image_folder(
     if not place.is_dir():
         raise InputError("a folder of pictures", f"no such folder: {place}", "arrange it as folder/class/picture.png")
     paths = files_by_class(place)
+    check_some(paths, place)
     names = tuple(dict.fromkeys(name for name, _ in paths))
     if at_most is not None:
         each = max(1, at_most // len(names))

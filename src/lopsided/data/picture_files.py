@@ -1,5 +1,6 @@
 """Picture files (png, jpg, bmp, gif, pgm, ppm) to arrays, and folders with one subfolder of them per class."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ _ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".ppm")
 def files_by_class(folder: Path) -> list[tuple[str, Path]]:
     """(class, file) of every picture in the class folders, sorted by class and name."""
     try:
-        paths = [
+        return [
             (inner.name, path)
             for inner in sorted(folder.iterdir())
             if inner.is_dir()
@@ -23,13 +24,16 @@ def files_by_class(folder: Path) -> list[tuple[str, Path]]:
         ]
     except OSError as error:
         raise InputError("a folder of pictures", f"{folder}: {error.strerror}", "check the path") from None
-    if not paths:
+
+
+def check_some(found: Sequence[object], folder: Path) -> None:
+    """At least one picture was found."""
+    if not found:
         raise InputError(
             "a folder with idx files, or with one subfolder of pictures per class",
             f"neither in {folder}",
             "arrange it as folder/class/picture.png",
         )
-    return paths
 
 
 def read_picture(path: Path, size: tuple[int, int] | None = None) -> NDArray[Any]:
