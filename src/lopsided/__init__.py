@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from lopsided.learners.mixture_classifier import TeacherStudentClassifier
     from lopsided.theory.collapse import CollapseForecast, collapse
     from lopsided.theory.mixture_forecast import mixture
+    from lopsided.web.serve import serve
 
 __version__ = "0.1.0.dev0"
 
@@ -32,6 +33,7 @@ _HOME = {
     "reproduce": "lopsided.experiments.reproduce",
     "results": "lopsided.experiments.query",
     "score": "lopsided.checkup.score",
+    "serve": "lopsided.web.serve",
 }
 
 __all__ = [
@@ -47,6 +49,7 @@ __all__ = [
     "reproduce",
     "results",
     "score",
+    "serve",
 ]
 
 
