@@ -46,8 +46,11 @@ class ClassCounts:
         return self.names[index] if self.names is not None else str(index)
 
 
+CountsLike = ClassCounts | str | os.PathLike[str] | Mapping[str, float] | Iterable[float]
+
+
 def class_counts(
-    value: "ClassCounts | str | os.PathLike[str] | Mapping[str, float] | Iterable[float]",
+    value: CountsLike,
     *,
     names: Sequence[str] | None = None,
     at_least_two: bool = True,
