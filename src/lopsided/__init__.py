@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lopsided.remedies.thresholds import ThresholdMover
     from lopsided.theory.collapse import CollapseForecast, collapse
     from lopsided.theory.mixture_forecast import mixture
+    from lopsided.web.serve import serve
 
 __version__ = "0.1.0.dev0"
 
@@ -38,6 +39,7 @@ _HOME = {
     "reproduce": "lopsided.experiments.reproduce",
     "results": "lopsided.experiments.query",
     "score": "lopsided.checkup.score",
+    "serve": "lopsided.web.serve",
 }
 
 __all__ = [
@@ -56,6 +58,7 @@ __all__ = [
     "reproduce",
     "results",
     "score",
+    "serve",
 ]
 
 
