@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lopsided.checkup.checks import all_checks
 from lopsided.checkup.evidence import Evidence
+from lopsided.checkup.example_pictures import example_pictures
 from lopsided.checkup.finding import Check, Checked, Finding, Level, Skipped, worst_first
 from lopsided.core.errors import InputError
 from lopsided.core.jsonable import dump_json, jsonable
@@ -106,18 +107,18 @@ class AuditFacts:
         """The facts as one JSON object."""
         return dump_json(self.to_dict(), indent=indent)
 
-    def plan(self) -> "Plan":
-        """Remedies for what was found, the best forecast first."""
+    def plan(self, **options: Any) -> "Plan":
+        """Remedies for this data, the best forecast first; `options` are those of `checkup.plan.make_plan`."""
         from lopsided.checkup.plan import make_plan  # type: ignore[import-not-found,unused-ignore]
 
-        plan: Plan = make_plan(self)
+        plan: Plan = make_plan(self.evidence, **{"seed": self.evidence.seed, **options})
         return plan
 
     def trial(self, plan: "Plan | None" = None, **settings: Any) -> Any:
         """Try the plan's remedies side by side on this data."""
         from lopsided.checkup.trial import run_trial  # type: ignore[import-not-found,unused-ignore]
 
-        return run_trial(self.evidence, self.plan() if plan is None else plan, **settings)
+        return run_trial(self.evidence, plan, **{"seed": self.evidence.seed, **settings})
 
 
 def level_of(word: str) -> Level:
@@ -156,7 +157,8 @@ def run_checks(
         except InputError as reason:
             skipped.append(Skipped(check.id, f"declined: {reason}"))
             continue
-        done[check.id] = result
+        pictures = example_pictures(evidence, result.findings)
+        done[check.id] = Checked(result.findings, result.measures, [*result.figures, *pictures])
         findings += result.findings
     if progress is not None:
         progress(len(wanted), len(wanted), "done")
