@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import bench, claims, collapse, demo, mixture, reproduce, results, score
+from lopsided.cli import bench, claims, collapse, demo, docs, mixture, reproduce, results, score
 
 application = typer.Typer(
     name="lopsided",
@@ -42,3 +42,4 @@ application.command("reproduce")(reproduce.command)
 application.command("claims")(claims.command)
 application.command("results")(results.command)
 application.command("bench")(bench.command)
+application.command("docs")(docs.command)
