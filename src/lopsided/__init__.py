@@ -14,8 +14,12 @@ if TYPE_CHECKING:
     from lopsided.experiments.reproduce import reproduce
     from lopsided.experiments.verdicts import claims
     from lopsided.learners.mixture_classifier import TeacherStudentClassifier
+    from lopsided.remedies.oversampler import Oversampler
+    from lopsided.remedies.rates import oversampling_rates
+    from lopsided.remedies.thresholds import ThresholdMover
     from lopsided.theory.collapse import CollapseForecast, collapse
     from lopsided.theory.mixture_forecast import mixture
+    from lopsided.web.serve import serve
 
 __version__ = "0.1.0.dev0"
 
@@ -24,29 +28,37 @@ _HOME = {
     "CollapseForecast": "lopsided.theory.collapse",
     "InputError": "lopsided.core.errors",
     "LopsidedError": "lopsided.core.errors",
+    "Oversampler": "lopsided.remedies.oversampler",
     "TeacherStudentClassifier": "lopsided.learners.mixture_classifier",
+    "ThresholdMover": "lopsided.remedies.thresholds",
     "claims": "lopsided.experiments.verdicts",
     "collapse": "lopsided.theory.collapse",
     "mixture": "lopsided.theory.mixture_forecast",
     "mixture_fit": "lopsided.checkup.mixture_fit",
+    "oversampling_rates": "lopsided.remedies.rates",
     "reproduce": "lopsided.experiments.reproduce",
     "results": "lopsided.experiments.query",
     "score": "lopsided.checkup.score",
+    "serve": "lopsided.web.serve",
 }
 
 __all__ = [
     "CollapseForecast",
     "InputError",
     "LopsidedError",
+    "Oversampler",
     "TeacherStudentClassifier",
+    "ThresholdMover",
     "__version__",
     "claims",
     "collapse",
     "mixture",
     "mixture_fit",
+    "oversampling_rates",
     "reproduce",
     "results",
     "score",
+    "serve",
 ]
 
 

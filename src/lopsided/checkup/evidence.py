@@ -22,6 +22,10 @@ class Partition:
         """Examples in every part."""
         return np.bincount(self.codes, minlength=len(self.names)).astype(np.int64)
 
+    def counts_where(self, rows: BoolArray) -> IntArray:
+        """Examples in every part among the chosen rows."""
+        return np.bincount(self.codes[rows], minlength=len(self.names)).astype(np.int64)
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -35,9 +39,20 @@ class Evidence:
     classifier: FloatArray | None = None  # K x p
     bias: FloatArray | None = None
     probabilities: FloatArray | None = None  # n x K, columns in the order of classes.names
-    predictions: IntArray | None = None  # codes of classes.names
+    predictions: IntArray | None = None  # codes of classes.names; -1 for a class that no label has
     is_test: BoolArray | None = None
     weight_decay: float | None = None
+    notes: tuple[str, ...] = ()  # what was left out or merged on the way in, one sentence each
+
+    @property
+    def training(self) -> BoolArray:
+        """The rows that a network learns from: those that are not test rows, all where there is no split."""
+        return np.ones(self.rows, dtype=bool) if self.is_test is None else ~self.is_test
+
+    @property
+    def judged(self) -> BoolArray:
+        """The rows on which predictions are judged: the test rows, all where there is no split."""
+        return np.ones(self.rows, dtype=bool) if self.is_test is None else self.is_test
 
     @property
     def has(self) -> frozenset[str]:

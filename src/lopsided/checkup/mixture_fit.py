@@ -61,7 +61,7 @@ class MixtureFit:
 
 
 def mixture_fit(
-    data: str | os.PathLike[str] | LabelledTable,
+    data: "str | os.PathLike[str] | LabelledTable | Any",
     *,
     samples: int | None = None,
     neurons: int = 2,
@@ -72,7 +72,10 @@ def mixture_fit(
     components: int = COMPONENTS,
     seed: int = 0,
 ) -> MixtureFit:
-    """Estimate, fit and forecast; `positive` names the label that counts as 1 where there are more than two."""
+    """Estimate, fit and forecast, from a file or a pandas or Polars frame.
+
+    `positive` names the label that counts as 1 where there are more than two.
+    """
     begin = time.perf_counter()
     table = data if isinstance(data, LabelledTable) else labelled_table(data, label=label, group=group)
     answers = _binary(table, positive)

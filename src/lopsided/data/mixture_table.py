@@ -1,6 +1,5 @@
 """Features, labels and groups from npz, parquet or csv, for `lopsided mixture fit`."""
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ import numpy as np
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
 from lopsided.data.csv_file import read_csv_table
+from lopsided.data.frames import arrow_of_frame, is_frame
 
 _FEATURES, _LABELS, _GROUPS = ("features", "x", "data"), ("labels", "label", "y", "target"), ("groups", "group", "g")
 
@@ -26,11 +26,13 @@ class LabelledTable:
     group_names: tuple[str, ...]
 
 
-def labelled_table(
-    path: str | os.PathLike[str], *, label: str | None = None, group: str | None = None
-) -> LabelledTable:
-    """Read a file; `label` and `group` name columns (or arrays of an npz), guessed where not given."""
-    source = Path(path)
+def labelled_table(data: Any, *, label: str | None = None, group: str | None = None) -> LabelledTable:
+    """Read a file or a frame; `label` and `group` name columns (or arrays of an npz), guessed where not given."""
+    if is_frame(data):
+        frame = arrow_of_frame(data)
+        columns = {name: frame.column(name).to_numpy(zero_copy_only=False) for name in frame.column_names}
+        return _from_columns(columns, label, group)
+    source = Path(data)
     if not source.is_file():
         raise InputError("a data file (npz, parquet or csv)", f"no such file: {source}", "check the path")
     ending = source.suffix.lower()

@@ -73,12 +73,18 @@ class Table:
 
 
 def open_table(
-    path: str | os.PathLike[str], *, features: str | Sequence[str] | None = None, beside: Sequence[str] = ()
+    path: str | os.PathLike[str],
+    *,
+    features: str | Sequence[str] | None = None,
+    beside: Sequence[str] = (),
+    need_features: bool = True,
+    with_test: bool = False,
 ) -> Table:
     """Open a file or folder of examples; the ending chooses the format.
 
     features: the array or column(s) of features, where the usual names do not say. beside: columns that are not
-    features.
+    features. need_features: without them a table of columns alone is refused. with_test: of a folder that holds
+    training and test pictures read both, with a column `split`.
     """
     place = Path(path)
     if not place.exists():
@@ -86,12 +92,12 @@ def open_table(
     if place.is_dir():
         from lopsided.data.image_folders import open_image_folder
 
-        return open_image_folder(place)
+        return open_image_folder(place, with_test=with_test)
     ending = place.suffix.lower()
     if ending == ".npz":
         from lopsided.data.npz_tables import open_npz
 
-        return open_npz(place, features=_one(features))
+        return open_npz(place, features=_one(features), need_features=need_features)
     if ending == ".npy":
         from lopsided.data.npz_tables import open_npy
 
@@ -99,11 +105,11 @@ def open_table(
     if ending in (".parquet", ".pq"):
         from lopsided.data.arrow_tables import open_parquet
 
-        return open_parquet(place, features=features, beside=beside)
+        return open_parquet(place, features=features, beside=beside, need_features=need_features)
     if ending in (".csv", ".tsv"):
         from lopsided.data.arrow_tables import open_csv
 
-        return open_csv(place, features=features, beside=beside)
+        return open_csv(place, features=features, beside=beside, need_features=need_features)
     raise InputError(
         "a file that ends in .npz, .npy, .parquet, .csv or .tsv, or a folder of images", str(place), "convert it first"
     )
