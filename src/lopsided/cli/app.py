@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import audit, bench, claims, collapse, demo, mixture, reproduce, results, score, serve
+from lopsided.cli import audit, bench, claims, collapse, demo, docs, mixture, reproduce, results, score, serve
 
 application = typer.Typer(
     name="lopsided",
@@ -44,3 +44,4 @@ application.command("claims")(claims.command)
 application.command("results")(results.command)
 application.command("serve")(serve.command)
 application.command("bench")(bench.command)
+application.command("docs")(docs.command)
