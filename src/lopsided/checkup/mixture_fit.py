@@ -87,7 +87,8 @@ def mixture_fit(
     width = check_count(neurons, "the number of neurons")
     if groups is not None:
         check_count(groups, "the number of groups")
-    features, explained, dropped = _reduced(table.features, check_count(components, "the number of components"))
+    most_components = check_count(components, "the number of components")
+    features, explained, dropped = standardised_components(table.features, most_components)
     _check_variety(features)
     if width > features.shape[1]:
         raise InputError(f"at most {features.shape[1]} neurons (the components)", width, "use fewer neurons")
@@ -98,7 +99,7 @@ def mixture_fit(
         tried = range(1, min(most, 4) + 1) if groups is None else groups
         estimate = estimate_by_em(features, tried, seed=check_seed(seed))
         names = tuple(f"component {index}" for index in range(estimate.mixture.groups))
-    weights, how, reached = _network(features, answers, width, seed)
+    weights, how, reached = fit_network(features, answers, width, seed)
     problem: MixtureProblem = problem_of(estimate.mixture, weights)
     count = check_count(samples if samples is not None else len(features), "the number of samples")
     law, bounds = FisherLaw(problem).forecast(count), mixture_bounds(problem)
@@ -121,7 +122,7 @@ def _binary(table: LabelledTable, positive: str | None) -> FloatArray:
     return np.asarray(table.labels == 1, dtype=np.float64)
 
 
-def _reduced(features: FloatArray, components: int) -> tuple[FloatArray, float, int]:
+def standardised_components(features: FloatArray, components: int) -> tuple[FloatArray, float, int]:
     """Standardised features in their leading principal components, the share of variance kept, and how many directions
     were left out because they hardly vary: constant columns, copies and sums of others."""
     largest = np.abs(features).max(axis=0)
@@ -155,7 +156,7 @@ def _check_variety(features: FloatArray) -> None:
     )
 
 
-def _network(features: FloatArray, answers: FloatArray, width: int, seed: int) -> tuple[FloatArray, str, float]:
+def fit_network(features: FloatArray, answers: FloatArray, width: int, seed: int) -> tuple[FloatArray, str, float]:
     """The best of several Newton runs; where labels are separable, descent stopped early."""
     data = training_set(features, answers)
     source = generator(seed, "starts")
