@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import bench, claims, collapse, demo, mixture, reproduce, results, score
+from lopsided.cli import bench, claims, collapse, demo, mixture, plan, reproduce, results, score, trial
 
 application = typer.Typer(
     name="lopsided",
@@ -38,6 +38,8 @@ application.command("demo")(demo.command)
 application.command("collapse")(collapse.command)
 application.command("mixture")(mixture.command)
 application.command("score")(score.command)
+application.command("plan")(plan.command)
+application.command("trial")(trial.command)
 application.command("reproduce")(reproduce.command)
 application.command("claims")(claims.command)
 application.command("results")(results.command)
