@@ -19,19 +19,23 @@ if TYPE_CHECKING:
     from lopsided.remedies.oversampler import Oversampler
     from lopsided.remedies.rates import oversampling_rates
     from lopsided.remedies.thresholds import ThresholdMover
+    from lopsided.report.audit import Audit, audit
     from lopsided.theory.collapse import CollapseForecast, collapse
     from lopsided.theory.mixture_forecast import mixture
+    from lopsided.web.serve import serve
 
 __version__ = "0.1.0.dev0"
 
 # public name -> module that defines it
 _HOME = {
+    "Audit": "lopsided.report.audit",
     "CollapseForecast": "lopsided.theory.collapse",
     "InputError": "lopsided.core.errors",
     "LopsidedError": "lopsided.core.errors",
     "Oversampler": "lopsided.remedies.oversampler",
     "TeacherStudentClassifier": "lopsided.learners.mixture_classifier",
     "ThresholdMover": "lopsided.remedies.thresholds",
+    "audit": "lopsided.report.audit",
     "claims": "lopsided.experiments.verdicts",
     "collapse": "lopsided.theory.collapse",
     "mixture": "lopsided.theory.mixture_forecast",
@@ -41,10 +45,12 @@ _HOME = {
     "reproduce": "lopsided.experiments.reproduce",
     "results": "lopsided.experiments.query",
     "score": "lopsided.checkup.score",
+    "serve": "lopsided.web.serve",
     "trial": "lopsided.checkup.trial",
 }
 
 __all__ = [
+    "Audit",
     "CollapseForecast",
     "InputError",
     "LopsidedError",
@@ -52,6 +58,7 @@ __all__ = [
     "TeacherStudentClassifier",
     "ThresholdMover",
     "__version__",
+    "audit",
     "claims",
     "collapse",
     "mixture",
@@ -61,6 +68,7 @@ __all__ = [
     "reproduce",
     "results",
     "score",
+    "serve",
     "trial",
 ]
 
