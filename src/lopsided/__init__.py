@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lopsided.checkup.mixture_fit import mixture_fit
+    from lopsided.checkup.plan import plan
     from lopsided.checkup.score import score
+    from lopsided.checkup.trial import trial
     from lopsided.core.errors import InputError, LopsidedError
     from lopsided.experiments.query import results
     from lopsided.experiments.reproduce import reproduce
@@ -39,10 +41,12 @@ _HOME = {
     "mixture": "lopsided.theory.mixture_forecast",
     "mixture_fit": "lopsided.checkup.mixture_fit",
     "oversampling_rates": "lopsided.remedies.rates",
+    "plan": "lopsided.checkup.plan",
     "reproduce": "lopsided.experiments.reproduce",
     "results": "lopsided.experiments.query",
     "score": "lopsided.checkup.score",
     "serve": "lopsided.web.serve",
+    "trial": "lopsided.checkup.trial",
 }
 
 __all__ = [
@@ -60,10 +64,12 @@ __all__ = [
     "mixture",
     "mixture_fit",
     "oversampling_rates",
+    "plan",
     "reproduce",
     "results",
     "score",
     "serve",
+    "trial",
 ]
 
 
