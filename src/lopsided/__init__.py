@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lopsided.remedies.oversampler import Oversampler
     from lopsided.remedies.rates import oversampling_rates
     from lopsided.remedies.thresholds import ThresholdMover
+    from lopsided.report.audit import Audit, audit
     from lopsided.theory.collapse import CollapseForecast, collapse
     from lopsided.theory.mixture_forecast import mixture
     from lopsided.web.serve import serve
@@ -25,12 +26,14 @@ __version__ = "0.1.0"
 
 # public name -> module that defines it
 _HOME = {
+    "Audit": "lopsided.report.audit",
     "CollapseForecast": "lopsided.theory.collapse",
     "InputError": "lopsided.core.errors",
     "LopsidedError": "lopsided.core.errors",
     "Oversampler": "lopsided.remedies.oversampler",
     "TeacherStudentClassifier": "lopsided.learners.mixture_classifier",
     "ThresholdMover": "lopsided.remedies.thresholds",
+    "audit": "lopsided.report.audit",
     "claims": "lopsided.experiments.verdicts",
     "collapse": "lopsided.theory.collapse",
     "mixture": "lopsided.theory.mixture_forecast",
@@ -43,6 +46,7 @@ _HOME = {
 }
 
 __all__ = [
+    "Audit",
     "CollapseForecast",
     "InputError",
     "LopsidedError",
@@ -50,6 +54,7 @@ __all__ = [
     "TeacherStudentClassifier",
     "ThresholdMover",
     "__version__",
+    "audit",
     "claims",
     "collapse",
     "mixture",

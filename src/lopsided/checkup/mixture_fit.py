@@ -80,7 +80,7 @@ def mixture_fit(
     table = data if isinstance(data, LabelledTable) else labelled_table(data, label=label, group=group)
     answers = _binary(table, positive)
     width = check_count(neurons, "the number of neurons")
-    features, explained = _reduced(table.features, check_count(components, "the number of components"))
+    features, explained = standardised_components(table.features, check_count(components, "the number of components"))
     if width > features.shape[1]:
         raise InputError(f"at most {features.shape[1]} neurons (the components)", width, "use fewer neurons")
     if table.groups is not None:
@@ -88,7 +88,7 @@ def mixture_fit(
     else:
         estimate = estimate_by_em(features, groups or (1, 2, 3, 4), seed=check_seed(seed))
         names = tuple(f"component {index}" for index in range(estimate.mixture.groups))
-    weights, how, reached = _network(features, answers, width, seed)
+    weights, how, reached = fit_network(features, answers, width, seed)
     problem: MixtureProblem = problem_of(estimate.mixture, weights)
     count = check_count(samples if samples is not None else len(features), "the number of samples")
     law, bounds = FisherLaw(problem).forecast(count), mixture_bounds(problem)
@@ -107,7 +107,7 @@ def _binary(table: LabelledTable, positive: str | None) -> FloatArray:
     return np.asarray(table.labels == 1, dtype=np.float64)
 
 
-def _reduced(features: FloatArray, components: int) -> tuple[FloatArray, float]:
+def standardised_components(features: FloatArray, components: int) -> tuple[FloatArray, float]:
     """Standardised features in their leading principal components, and the share of variance kept."""
     deviation = features.std(axis=0)
     kept = deviation > 1e-12 * max(float(deviation.max()), 1e-300)
@@ -121,7 +121,7 @@ def _reduced(features: FloatArray, components: int) -> tuple[FloatArray, float]:
     return np.asarray(scaled @ turn[:components].T), float(energy[:components].sum() / energy.sum())
 
 
-def _network(features: FloatArray, answers: FloatArray, width: int, seed: int) -> tuple[FloatArray, str, float]:
+def fit_network(features: FloatArray, answers: FloatArray, width: int, seed: int) -> tuple[FloatArray, str, float]:
     """The best of several Newton runs; where labels are separable, descent stopped early."""
     data = training_set(features, answers)
     source = generator(seed, "starts")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import bench, claims, collapse, demo, docs, mixture, reproduce, results, score, serve
+from lopsided.cli import audit, bench, claims, collapse, demo, docs, mixture, reproduce, results, score, serve
 
 application = typer.Typer(
     name="lopsided",
@@ -35,6 +35,7 @@ def _options(
 
 
 application.command("demo")(demo.command)
+application.command("audit")(audit.command)
 application.command("collapse")(collapse.command)
 application.command("mixture")(mixture.command)
 application.command("score")(score.command)
