@@ -109,7 +109,7 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
 def _distinct(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Sorted distinct entries and where each entry stands among them; small whole numbers are counted, not sorted."""
     if array.dtype.kind in "iu" and array.min() >= 0 and array.max() < max(array.size, 65_536):
-        present = np.bincount(array) > 0
+        present = np.bincount(array.astype(np.int64)) > 0  # unsigned 64-bit numbers cannot be counted as they are
         return np.flatnonzero(present), (np.cumsum(present) - 1)[array]
     names, codes = np.unique(array, return_inverse=True)
     return names, codes
