@@ -68,9 +68,7 @@ for model, rows in enumerate(trained):
 inside = (right & trained).sum(axis=0) / trained.sum(axis=0)
 outside = (right & ~trained).sum(axis=0) / (~trained).sum(axis=0)
 memorised = inside - outside
-print(
-    f"learned from the others: {np.mean(memorised < 0.1):.1%}; memorised (above one half): {np.mean(memorised > 0.5):.1%}"
-)
+print(f"learned from the others: {np.mean(memorised < 0.1):.1%}; memorised (above one half): {np.mean(memorised > 0.5):.1%}")
 
 # %%
 # The most memorised digits, with what they are said to be:
@@ -78,9 +76,7 @@ print(
 most = np.argsort(-memorised)[:16]
 rows = [[(16 * digits.images[i]).clip(0, 255).tolist() for i in most[part : part + 8]] for part in (0, 8)]
 print("labels:", labels[most].tolist())
-Figure(
-    "Memorised digits", [Panel("Right only when trained on", "", "", [Pictures(rows, ["", ""], [""] * 8, "digits")])]
-)
+Figure("Memorised digits", [Panel("Right only when trained on", "", "", [Pictures(rows, ["", ""], [""] * 8, "digits")])])
 
 # %%
 # Does the score find them?
