@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lopsided.theory.mixture_forecast import mixture
     from lopsided.web.serve import serve
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # public name -> module that defines it
 _HOME = {

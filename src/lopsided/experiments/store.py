@@ -50,6 +50,8 @@ class Store:
     """A folder of results. Making one creates nothing; the first write does."""
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        if folder is not None and not str(folder).strip():
+            raise InputError("a folder for the results", "an empty name", "name one, or leave it out")
         self.folder = Path(folder or os.environ.get(STORE_VARIABLE) or DEFAULT_STORE).absolute()
         if self.folder.exists() and not self.folder.is_dir():
             raise InputError("a folder for the results", f"the file {self.folder}", "name another with --store")
@@ -67,7 +69,7 @@ class Store:
                 raise ValueError("another task's result")
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, IsADirectoryError):
             self._set_aside(path)
             return None
         return result
@@ -81,7 +83,11 @@ class Store:
 
     def forget(self, task: Task) -> None:
         """Delete the result of `task`, so that it runs again."""
-        self.task_path(task).unlink(missing_ok=True)
+        path = self.task_path(task)
+        if path.is_dir():
+            self._set_aside(path)
+        else:
+            path.unlink(missing_ok=True)
 
     def results(self) -> Iterator[Result]:
         """Every readable result, damaged files set aside on the way."""
@@ -90,7 +96,7 @@ class Store:
                 yield _parse(path.read_bytes())
             except FileNotFoundError:
                 continue
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, IsADirectoryError):
                 self._set_aside(path)
 
     def save_verdict(self, claim_id: str, scale: str, verdict: dict[str, Any]) -> None:
@@ -107,7 +113,7 @@ class Store:
                     raise ValueError("not a verdict")
             except FileNotFoundError:
                 continue
-            except ValueError:
+            except (ValueError, IsADirectoryError):
                 self._set_aside(path)
                 continue
             found.append(verdict)
@@ -162,7 +168,10 @@ class Store:
         aside = self.folder / "set-aside"
         with contextlib.suppress(OSError):  # another run may have moved it already; the task runs again either way
             aside.mkdir(exist_ok=True)
-            os.replace(path, aside / f"{path.parent.name}.{path.name}")
+            target = aside / f"{path.parent.name}.{path.name}"
+            if path.is_dir() and target.exists():  # a folder cannot replace one
+                target = aside / f"{path.parent.name}.{path.name}.{time.time_ns()}"
+            os.replace(path, target)
 
 
 def _parse(data: bytes) -> Result:
