@@ -114,19 +114,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     """Variation of lengths against forgetting, and all runs by their cosine."""
     without = [row for row in rows if row.settings["ratio"] is None]
     finite = [row for row in rows if row.settings["ratio"] is not None]
-    places = sorted({row.numbers["forgetting"] for row in without})
-    start = max(row.numbers["minority_norm_variation"] / row.numbers["forgetting"] for row in without)
-    first: list[Line | Points] = [
-        *(
-            Points(
-                [row.numbers["forgetting"] for row in own],
-                [row.numbers["minority_norm_variation"] for row in own],
-                name,
-            )
-            for name, own in _splits(without).items()
-        ),
-        Line(places, [start * place for place in places], "proportional", dashed=True),
-    ]
+    first, angles = _fading(without, "length", 1), _fading(without, "angle", 2)
     second = [
         Points(
             [row.numbers["minority_cosine"] for row in own],
@@ -145,11 +133,34 @@ def plot(rows: Sequence[Row]) -> Figure:
             x_log=True,
             y_log=True,
         ),
+        Panel(
+            "No minority examples",
+            "share of the first weights that decay leaves",
+            "1 - average minority cosine",
+            angles,
+            x_log=True,
+            y_log=True,
+        ),
         Panel("All runs", "average minority cosine", "variation of minority lengths", second, y_log=True),
     ]
     return Figure(
         "Lengths of minority classifiers", panels, "Standard deviation of |w_k| over its mean, as in Table 1."
     )
+
+
+def _fading(rows: Sequence[Row], kind: str, power: int) -> list[Line | Points]:
+    """Runs without minority examples over what decay leaves, and the power of it that decay alone would give."""
+    value = _FADING[kind]
+    places = sorted({row.numbers["forgetting"] for row in rows})
+    level_at = [np.mean([value(row.numbers) for row in rows if row.numbers["forgetting"] == place]) for place in places]
+    law = [float(level_at[-1]) * (place / places[-1]) ** power for place in places]
+    return [
+        *(
+            Points([row.numbers["forgetting"] for row in own], [value(row.numbers) for row in own], name)
+            for name, own in _splits(rows).items()
+        ),
+        Line(places, law, "decay alone", dashed=True),
+    ]
 
 
 def _plan(base: dict[str, Any], decays: Sequence[float], ratio: float, finite_decay: float) -> list[dict[str, Any]]:
