@@ -35,7 +35,7 @@ from lopsided.experiments.structured_summary import Part, weigh
 EQUAL_WITHOUT = 1e-3  # standard deviation over mean of the lengths, no minority examples; the paper has at most 1.4e-4
 EQUAL_COLLAPSED = 0.05  # the same for collapsed classes that do have examples
 COLLAPSED = 0.9
-RESOLUTION = 1e-7  # of float32 weights
+RESOLUTION = {"angle": 1e-14, "length": 1e-7}  # of float32 weights: 6e-8 in lengths, its square in 1 - cosine
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
@@ -62,7 +62,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
         parts.append(Part(f"R infinite, {name}", found.high < EQUAL_WITHOUT, found.low > EQUAL_WITHOUT))
         numbers[f"R infinite, {name}"] = found
         words.append(f"{name} {found.mean:.1e}")
-    fading = {name: _exponent(rows, value) for name, value in _FADING.items()}
+    fading = {name: _exponent(rows, value, RESOLUTION[name]) for name, value in _FADING.items()}
     sentence = "Without minority examples their lengths vary by " + ", ".join(words)
     finite = [row for row in rows if row.settings["ratio"] is not None]
     for name, own in _splits(finite).items():
@@ -88,12 +88,12 @@ _FADING: dict[str, Callable[[Numbers], float]] = {
 }
 
 
-def _exponent(rows: Sequence[Row], value: Callable[[Numbers], float]) -> float:
+def _exponent(rows: Sequence[Row], value: Callable[[Numbers], float], least: float) -> float:
     """The slope of log value against log forgetting, without minority examples and above float32's resolution."""
     points = [
         (math.log(row.numbers["forgetting"]), math.log(found))
         for row in rows
-        if row.settings["ratio"] is None and (found := value(row.numbers)) > RESOLUTION
+        if row.settings["ratio"] is None and (found := value(row.numbers)) > least
     ]
     if len(points) < 2:
         return math.nan
