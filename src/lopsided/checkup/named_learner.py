@@ -2,16 +2,19 @@
 
 The built-in ones are scikit-learn's, deterministic for a seed and on one thread: logistic regression on standardised
 features, gradient boosting over histograms, and a network with one hidden layer of 64 ReLU units, standardised too.
+`network(0.01)` is the network with weight decay 0.01.
 """
 
 import importlib
 import inspect
+import re
 from typing import Any
 
 from lopsided.core.errors import InputError
+from lopsided.core.validation import check_positive
 
 BUILT_IN = ("logistic", "boosting", "network")
-HIDDEN_UNITS = 64
+_NETWORK = re.compile(r"network(?:\((?P<decay>[^()]+)\))?")
 
 
 def make_learner(name: str, seed: int = 0) -> Any:
@@ -30,11 +33,14 @@ def make_learner(name: str, seed: int = 0) -> Any:
         return HistGradientBoostingClassifier(
             max_iter=50, learning_rate=0.2, max_leaf_nodes=15, early_stopping=False, random_state=seed
         )
-    if name == "network":
-        from sklearn.neural_network import MLPClassifier
+    network = _NETWORK.fullmatch(name)
+    if network:
+        from lopsided.checkup.decayed_network import DecayedNetwork
 
-        network = MLPClassifier((HIDDEN_UNITS,), alpha=1e-3, max_iter=100, random_state=seed)
-        return make_pipeline(StandardScaler(), network)
+        made = DecayedNetwork(random_state=seed)
+        if network["decay"] is not None:
+            made.set_params(weight_decay=check_positive(network["decay"], "the weight decay"))
+        return make_pipeline(StandardScaler(), made)
     return _imported(name, seed)
 
 
