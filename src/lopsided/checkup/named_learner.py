@@ -1,4 +1,4 @@
-"""Learners by name: `logistic`, `boosting`, `network`, `deep`, or any scikit-learn classifier as `package.module:Class`.
+"""Learners by name: `logistic`, `boosting`, `network`, `deep`, or a scikit-learn classifier as `package.module:Class`.
 
 The built-in ones are scikit-learn's, deterministic for a seed and on one thread: logistic regression on standardised
 features, gradient boosting over histograms, and a network with one hidden layer of 64 ReLU units, standardised too.
