@@ -76,7 +76,9 @@ def _write(app: Sphinx) -> None:
     for room, modules in found.items():
         write_page(folder / f"room-{room}.rst", _room_page(room, modules))
     summary = "\n".join(f":doc:`lopsided.{name} <{name}>`\n{indented(_summary(name))}\n" for name in public_names())
-    text = heading("Python names") + "\nA name is loaded when it is first used, so ``import lopsided`` is immediate.\n\n"
+    text = (
+        heading("Python names") + "\nA name is loaded when it is first used, so ``import lopsided`` is immediate.\n\n"
+    )
     text += summary + "\n.. toctree::\n   :hidden:\n\n" + "\n".join(f"   {name}" for name in public_names()) + "\n"
     if found:
         text += "\n" + heading("The rooms", "-")

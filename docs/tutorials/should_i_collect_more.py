@@ -144,9 +144,7 @@ repeats = 5
 for wanted, size in ((0.1, samples), (share, samples), (0.6, samples), (share, samples // 2)):
     measured = np.array([losses(min(wanted, 0.6), size, seed) for seed in range(repeats)])
     mean, error = measured.mean(axis=0), measured.std(axis=0, ddof=1) / np.sqrt(repeats)
-    words = ", ".join(
-        f"{name} {m:.4f} ± {e:.4f}" for name, m, e in zip(table.group_names, mean, error, strict=True)
-    )
+    words = ", ".join(f"{name} {m:.4f} ± {e:.4f}" for name, m, e in zip(table.group_names, mean, error, strict=True))
     print(f"share {wanted:.0%} of n = {size}: {words}")
 
 # %%

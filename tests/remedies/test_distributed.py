@@ -56,7 +56,11 @@ def test_two_processes(tmp_path) -> None:
         )
         for rank in range(2)
     ]
-    outputs = [run.communicate(timeout=120) for run in runs]
+    try:
+        outputs = [run.communicate(timeout=300) for run in runs]  # seconds on a free machine
+    finally:
+        for run in runs:
+            run.kill()  # nothing to do where it has ended
     assert [run.returncode for run in runs] == [0, 0], outputs
     first, second = (json.loads(out.splitlines()[-1]) for out, _ in outputs)
 

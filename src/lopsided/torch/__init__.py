@@ -50,6 +50,45 @@ __all__ = [
     "WeightedCrossEntropy",
     "check_loader",
     "dataset_labels",
+    from lopsided.torch.checkpoint_pair import CheckpointComparison, compare_checkpoints
+    from lopsided.torch.early_warnings import ImbalanceWarning
+    from lopsided.torch.epoch_record import EpochRecord
+    from lopsided.torch.lightning_callback import LightningMonitor
+    from lopsided.torch.loggers import Logger, MLflowLogger, TensorBoardLogger, WandbLogger
+    from lopsided.torch.monitor import Monitor
+    from lopsided.torch.run_settings import RunSettings
+    from lopsided.torch.transformers_callback import TransformersMonitor
+
+# public name -> module that defines it
+_HOME = {
+    "CheckpointComparison": "lopsided.torch.checkpoint_pair",
+    "EpochRecord": "lopsided.torch.epoch_record",
+    "ImbalanceWarning": "lopsided.torch.early_warnings",
+    "LightningMonitor": "lopsided.torch.lightning_callback",
+    "Logger": "lopsided.torch.loggers",
+    "MLflowLogger": "lopsided.torch.loggers",
+    "Monitor": "lopsided.torch.monitor",
+    "RunSettings": "lopsided.torch.run_settings",
+    "TensorBoardLogger": "lopsided.torch.loggers",
+    "TransformersMonitor": "lopsided.torch.transformers_callback",
+    "WandbLogger": "lopsided.torch.loggers",
+    "compare": "lopsided.torch.checkpoint_pair",  # as lopsided.compare, the name of the command
+    "compare_checkpoints": "lopsided.torch.checkpoint_pair",
+}
+
+__all__ = [
+    "CheckpointComparison",
+    "EpochRecord",
+    "ImbalanceWarning",
+    "LightningMonitor",
+    "Logger",
+    "MLflowLogger",
+    "Monitor",
+    "RunSettings",
+    "TensorBoardLogger",
+    "TransformersMonitor",
+    "WandbLogger",
+    "compare_checkpoints",
 ]
 
 
