@@ -82,9 +82,6 @@ def run_trial(
 ) -> Trial:
     """Train the plan's arms, plain training and simulated collection side by side.
 
-    learner: logistic, boosting, network (with the evidence's weight decay), package.module:Class, or a scikit-learn
-    classifier. metric: balanced, worst-class, worst-group or overall; the plan's where there is one. store: the folder
-    that keeps finished folds. forecasts: make them again inside the folds, which costs a pilot each.
     learner: logistic, boosting, network or deep (both with the evidence's weight decay), package.module:Class, or a
     scikit-learn classifier. metric: balanced, worst-class, worst-group or overall; the plan's where there is one.
     store: the folder that keeps finished folds. forecasts: make them again inside the folds; each costs a pilot.
