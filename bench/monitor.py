@@ -41,7 +41,7 @@ def run(quick: bool) -> list[dict[str, Any]]:
         )
         return [
             _row("MLP 784-512-256, K = 10, batch 128", mlp, (784,), 10, 10_000 if quick else 60_000),
-            _row("CNN of 3 convolutions, K = 10, batch 128", cnn, (3, 32, 32), 10, 1_280 if quick else 6_400),
+            _row("CNN of 3 convolutions, K = 10, batch 128", cnn, (3, 32, 32), 10, 1_280 if quick else 3_200),
             _row("MLP 784-512, K = 1000, batch 128", many, (784,), 1000, 10_000 if quick else 60_000),
         ]
     finally:
@@ -50,9 +50,8 @@ def run(quick: bool) -> list[dict[str, Any]]:
 
 def _row(what: str, model: Any, shape: tuple[int, ...], classes: int, examples: int) -> dict[str, Any]:
     import torch
-    from torch import nn
-
     from lopsided.torch import Monitor
+    from torch import nn
 
     torch.manual_seed(0)
     inputs = torch.randn(examples, *shape)

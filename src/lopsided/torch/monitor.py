@@ -24,9 +24,8 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import torch
-from torch import nn
 
+import torch
 from lopsided.core.counts import class_counts
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray, check_count, check_in_range
@@ -43,6 +42,7 @@ from lopsided.torch.layer_change import LayerStarts
 from lopsided.torch.loggers import Logger
 from lopsided.torch.run_forecast import Forecaster
 from lopsided.torch.run_settings import RunSettings, model_settings, optimizer_settings
+from torch import nn
 
 TOGETHER = 1024  # examples that are added together
 Counts = str | Mapping[str, float] | Iterable[float]
