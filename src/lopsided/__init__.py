@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lopsided.checkup.mixture_fit import mixture_fit
+    from lopsided.checkup.plan import plan
     from lopsided.checkup.score import score
+    from lopsided.checkup.trial import trial
     from lopsided.core.errors import InputError, LopsidedError
     from lopsided.experiments.query import results
     from lopsided.experiments.reproduce import reproduce
@@ -20,9 +22,10 @@ if TYPE_CHECKING:
     from lopsided.report.audit import Audit, audit
     from lopsided.theory.collapse import CollapseForecast, collapse
     from lopsided.theory.mixture_forecast import mixture
+    from lopsided.torch.checkpoint_pair import compare
     from lopsided.web.serve import serve
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # public name -> module that defines it
 _HOME = {
@@ -36,13 +39,16 @@ _HOME = {
     "audit": "lopsided.report.audit",
     "claims": "lopsided.experiments.verdicts",
     "collapse": "lopsided.theory.collapse",
+    "compare": "lopsided.torch",
     "mixture": "lopsided.theory.mixture_forecast",
     "mixture_fit": "lopsided.checkup.mixture_fit",
     "oversampling_rates": "lopsided.remedies.rates",
+    "plan": "lopsided.checkup.plan",
     "reproduce": "lopsided.experiments.reproduce",
     "results": "lopsided.experiments.query",
     "score": "lopsided.checkup.score",
     "serve": "lopsided.web.serve",
+    "trial": "lopsided.checkup.trial",
 }
 
 __all__ = [
@@ -57,13 +63,16 @@ __all__ = [
     "audit",
     "claims",
     "collapse",
+    "compare",
     "mixture",
     "mixture_fit",
     "oversampling_rates",
+    "plan",
     "reproduce",
     "results",
     "score",
     "serve",
+    "trial",
 ]
 
 

@@ -5,7 +5,22 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import audit, bench, claims, collapse, demo, mixture, reproduce, results, score, serve
+from lopsided.cli import (
+    audit,
+    bench,
+    claims,
+    collapse,
+    compare,
+    demo,
+    docs,
+    mixture,
+    plan,
+    reproduce,
+    results,
+    score,
+    serve,
+    trial,
+)
 
 application = typer.Typer(
     name="lopsided",
@@ -39,8 +54,12 @@ application.command("audit")(audit.command)
 application.command("collapse")(collapse.command)
 application.command("mixture")(mixture.command)
 application.command("score")(score.command)
+application.command("plan")(plan.command)
+application.command("trial")(trial.command)
+application.command("compare")(compare.command)
 application.command("reproduce")(reproduce.command)
 application.command("claims")(claims.command)
 application.command("results")(results.command)
 application.command("serve")(serve.command)
 application.command("bench")(bench.command)
+application.command("docs")(docs.command)
