@@ -63,6 +63,10 @@ class Compute:
         finally:
             gone.cancel()
 
+    def prepare(self, work: Callable[[], None]) -> None:
+        """Do something beforehand, so that the first request need not wait for imports."""
+        self._threads.submit(work)
+
     def close(self) -> None:
         """No more work."""
         for pool in (self._threads, self._heavy):

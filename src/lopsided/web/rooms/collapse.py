@@ -122,6 +122,11 @@ def _recipe(problem: CollapseProblem, *, plan: bool = False) -> Recipe:
     return Recipe(python=python, command=command(["collapse", "--counts", problem.counts], options | {"json": True}))
 
 
+def warm_up() -> None:
+    """One forecast, thrown away."""
+    _forecast(class_counts("20,5,2"), CollapseProblem(counts="20,5,2", tau=5.0), Watch(60.0))
+
+
 @router.post("/forecast")
 async def forecast(request: Request, problem: CollapseProblem) -> Forecast:
     """Which classes a network will fail to tell apart."""

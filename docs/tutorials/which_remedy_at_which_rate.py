@@ -1,0 +1,8 @@
+"""
+Which remedy, at which rate?
+============================
+
+TODO
+"""
+
+print(1)
