@@ -10,7 +10,7 @@ import lopsided
 
 project = "lopsided"
 author = "the lopsided authors"
-copyright = "2026, the lopsided authors. BSD-3-Clause"  # noqa: A001  # Sphinx names it so
+copyright = "2026, the lopsided authors. BSD-3-Clause"  # Sphinx names it so
 version = release = lopsided.__version__
 
 extensions = [

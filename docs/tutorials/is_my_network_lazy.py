@@ -7,8 +7,8 @@ it then works as a fixed random feature map. Whether yours is, decides which the
 two checkpoints of a layer answer it: the share of activation patterns that changed, the relative distance that the
 weights travelled, and the rank of the change.
 
-The data are scikit-learn's digits, scaled to length 1; the network is the two-layer ReLU network of Li and Liang (2018),
-trained by SGD at a rate proportional to 1/width.
+The data are scikit-learn's digits, scaled to length 1; the network is the two-layer ReLU network of Li and Liang
+(2018), trained by SGD at a rate proportional to 1/width.
 """
 
 import numpy as np
@@ -96,5 +96,5 @@ for factor in (0.1, 1.0, 30.0):
 #
 # Patterns below 0.1 and a distance below 0.1: lazy; results about kernels and about coupling with the pseudo network
 # apply, and so does :doc:`/theory/structured-data`. Patterns near 0.5 or a distance of order 1: features are being
-# learned, and those results say nothing. Between the two, trust neither. The limits 0.1 are those that the paper reports
-# for its own data, not laws.
+# learned, and those results say nothing. Between the two, trust neither. The limits 0.1 are those that the paper
+# reports for its own data, not laws.

@@ -131,6 +131,6 @@ for decay in (0.01, 0.1):
     print(f"weight decay {decay}: forecast {need.collapsed}, lost {lost}")
 
 # %%
-# The model has no scatter within a class, no shared features and no path: it says where an ideal network would rest. Real
-# networks lose classes in the order of their counts, and often earlier than the model says. :doc:`/theory/networks` has
-# what is known about the difference, and :ref:`claim lp-any-sizes <claim-lp-any-sizes>` what was checked.
+# The model has no scatter within a class, no shared features and no path: it says where an ideal network would rest.
+# Real networks lose classes in the order of their counts, often earlier than the model says. :doc:`/theory/networks`
+# has what is known about the difference, and :ref:`claim lp-any-sizes <claim-lp-any-sizes>` what was checked.

@@ -46,6 +46,9 @@ def augmentation_judge(rows: Sequence[Row], key: str, words: str) -> Verdict:
             f"{100 * level(chosen(own, **{key: levels[0]}), 'natural').mean:.1f} to "
             f"{100 * level(chosen(own, **{key: levels[-1]}), 'natural').mean:.1f} %"
         )
+    stuck = sum(bool(row.numbers.get("stuck")) for row in rows)
+    if stuck:
+        found.append(f"{stuck} of {len(rows)} networks call every picture the same")
     return weigh(parts, "; ".join(found), numbers)
 
 

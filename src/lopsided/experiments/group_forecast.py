@@ -26,6 +26,7 @@ from lopsided.remedies.noise_augmentation import forecast_noise
 from lopsided.theory.fisher_law import FisherLaw
 
 COMPONENTS, NEURONS, STARTS = 3, 2, 4
+STEEPEST = 50.0  # weights beyond this, for points of unit deviation, mean labels that are separable
 MOST_EXAMPLES = 4000  # enough for moments of three components and two neurons
 
 
@@ -66,8 +67,9 @@ def group_model(sample: Images, seed: int) -> GroupModel | None:
         return None
     data = training_set(points, sample.labels[kept].astype(float))
     source = generator(seed, "teachers")
-    tries = [newton(data, source.standard_normal((COMPONENTS, NEURONS)), tolerance=1e-8) for _ in range(STARTS)]
-    found = [point for point in tries if point.found]
+    starts = [source.standard_normal((COMPONENTS, NEURONS)) for _ in range(STARTS)]
+    tries = [newton(data, start, tolerance=1e-8, limit=STEEPEST) for start in starts]
+    found = [point for point in tries if point.found and np.abs(point.weights).max() < STEEPEST]
     if not found:
         return None
     return GroupModel(problem_of(mixture, min(found, key=lambda point: point.loss).weights), unit)

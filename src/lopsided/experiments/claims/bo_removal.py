@@ -108,10 +108,17 @@ def _settings(base: Mapping[str, Any], shares: Sequence[float]) -> list[dict[str
 
 
 _SGD = {"batch": 64, "rate": 0.05, "weight_decay": 5e-4, "majority_classes": 5}
-QUICK = {**_SGD, "images": "mnist", "shrink": 2, "network": "lenet-5", "per_class": 100, "steps": 300} | {
-    "test_per_class": 200
+QUICK = {
+    **_SGD,
+    "images": "mnist",
+    "network": "lenet-5",
+    "rate": 0.02,
+    "batch": 32,
+    "per_class": 100,
+    "steps": 250,
+    "test_per_class": 100,
 }
-DIGITS = {**QUICK, "shrink": 1, "per_class": 1000, "steps": 3000, "test_per_class": 800}
+DIGITS = {**QUICK, "per_class": 1000, "steps": 4000, "test_per_class": 800}
 PICTURES = {**_SGD, "images": "cifar-10", "network": "resnet-9", "width": 16, "per_class": 1000, "batch": 128} | {
     "steps": 1500,
     "test_per_class": 300,
@@ -125,13 +132,16 @@ CLAIM = Claim(
     "random examples minus without the high scores, have paired 95 % intervals above 0; partly if some; contradicted "
     "if all are below 0.",
     plans={
-        "quick": Plan(_settings(QUICK, (0.2, 0.5)), seeds=range(5)),
+        "quick": Plan(_settings(QUICK, (0.2, 0.5)), seeds=range(4)),
         "paper": Plan(
             [*_settings(DIGITS, (0.1, 0.2, 0.3, 0.5)), *_settings(PICTURES, (0.1, 0.3, 0.5))], seeds=range(5)
         ),
     },
     smoke=Plan(
-        _settings({**QUICK, "network": "mlp", "widths": [16, 8], "per_class": 8, "steps": 20, "batch": 16}, (0.5,)),
+        _settings(
+            {**QUICK, "shrink": 2, "network": "mlp", "widths": [16, 8], "per_class": 8, "steps": 20, "batch": 16},
+            (0.5,),
+        ),
         seeds=range(2),
     ),
     measure=measure,
@@ -143,5 +153,7 @@ CLAIM = Claim(
     needs=("mnist",),
     paper_needs=("cifar-10",),
     packages=("torch",),
-    quick_budget_seconds=40.0,
+    revised="the quick scale first had LeNet-5 on pictures of half the side with a step of 0.05; many of those "
+    "networks had hardly left their start (training loss above 1), so pictures are whole and the step is 0.02 since.",
+    quick_budget_seconds=60.0,
 )

@@ -90,7 +90,9 @@ def judge(rows: Sequence[Row]) -> Verdict:
     for name, every in by_world(rows, _name).items():
         own = [row for row in every if row.numbers["declined"] is None]
         if len(own) < 2:
-            words.append(f"{name}: no mixture could be fitted ({every[0].numbers['declined']})")
+            reasons = [row.numbers["declined"] for row in every if row.numbers["declined"] is not None]
+            numbers[name] = {"declined": reasons}
+            words.append(f"{name}: too few runs with a fit" + (f" ({reasons[0].rstrip('.')})" if reasons else ""))
             good.append(False)
             bad.append(False)
             continue

@@ -30,7 +30,7 @@ CLAIM = Claim(
     plans={
         "quick": Plan(
             [
-                *both_ways(QUICK_PLANES, 800, (0.02, 0.1, 0.3, 0.5)),
+                *both_ways(QUICK_PLANES, 800, (0.02, 0.1, 0.5)),
                 *both_ways(QUICK_DIGITS, 800, (0.02, 0.1, 0.3, 0.5)),
             ],
             seeds=range(4),
