@@ -8,48 +8,71 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lopsided.checkup.mixture_fit import mixture_fit
+    from lopsided.checkup.plan import plan
     from lopsided.checkup.score import score
+    from lopsided.checkup.trial import trial
     from lopsided.core.errors import InputError, LopsidedError
     from lopsided.experiments.query import results
     from lopsided.experiments.reproduce import reproduce
     from lopsided.experiments.verdicts import claims
     from lopsided.learners.mixture_classifier import TeacherStudentClassifier
+    from lopsided.remedies.oversampler import Oversampler
+    from lopsided.remedies.rates import oversampling_rates
+    from lopsided.remedies.thresholds import ThresholdMover
+    from lopsided.report.audit import Audit, audit
     from lopsided.theory.collapse import CollapseForecast, collapse
     from lopsided.theory.mixture_forecast import mixture
     from lopsided.torch.checkpoint_pair import compare
+    from lopsided.web.serve import serve
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # public name -> module that defines it
 _HOME = {
+    "Audit": "lopsided.report.audit",
     "CollapseForecast": "lopsided.theory.collapse",
     "InputError": "lopsided.core.errors",
     "LopsidedError": "lopsided.core.errors",
+    "Oversampler": "lopsided.remedies.oversampler",
     "TeacherStudentClassifier": "lopsided.learners.mixture_classifier",
+    "ThresholdMover": "lopsided.remedies.thresholds",
+    "audit": "lopsided.report.audit",
     "claims": "lopsided.experiments.verdicts",
     "collapse": "lopsided.theory.collapse",
     "compare": "lopsided.torch",
     "mixture": "lopsided.theory.mixture_forecast",
     "mixture_fit": "lopsided.checkup.mixture_fit",
+    "oversampling_rates": "lopsided.remedies.rates",
+    "plan": "lopsided.checkup.plan",
     "reproduce": "lopsided.experiments.reproduce",
     "results": "lopsided.experiments.query",
     "score": "lopsided.checkup.score",
+    "serve": "lopsided.web.serve",
+    "trial": "lopsided.checkup.trial",
 }
 
 __all__ = [
+    "Audit",
     "CollapseForecast",
     "InputError",
     "LopsidedError",
+    "Oversampler",
     "TeacherStudentClassifier",
+    "ThresholdMover",
     "__version__",
+    "audit",
     "claims",
     "collapse",
     "compare",
     "mixture",
     "mixture_fit",
+    "oversampling_rates",
+    "plan",
     "reproduce",
     "results",
     "score",
+    "serve",
+    "trial",
 ]
 
 

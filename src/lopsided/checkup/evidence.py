@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.tables import Table
+
+if TYPE_CHECKING:
+    from lopsided.checkup.feature_space import FeatureSpace
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,10 @@ class Partition:
         """Examples in every part."""
         return np.bincount(self.codes, minlength=len(self.names)).astype(np.int64)
 
+    def counts_where(self, rows: BoolArray) -> IntArray:
+        """Examples in every part among the chosen rows."""
+        return np.bincount(self.codes[rows], minlength=len(self.names)).astype(np.int64)
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -35,9 +44,29 @@ class Evidence:
     classifier: FloatArray | None = None  # K x p
     bias: FloatArray | None = None
     probabilities: FloatArray | None = None  # n x K, columns in the order of classes.names
-    predictions: IntArray | None = None  # codes of classes.names
+    predictions: IntArray | None = None  # codes of classes.names; -1 for a class that no label has
     is_test: BoolArray | None = None
     weight_decay: float | None = None
+    described_by: tuple[str, ...] = ()  # columns of the table that say what an example is, beside its features
+    notes: tuple[str, ...] = ()  # what was left out or merged on the way in, one sentence each
+    seed: int = 0
+
+    @property
+    def training(self) -> BoolArray:
+        """The rows that a network learns from: those that are not test rows, all where there is no split."""
+        return np.ones(self.rows, dtype=bool) if self.is_test is None else ~self.is_test
+
+    @property
+    def judged(self) -> BoolArray:
+        """The rows on which predictions are judged: the test rows, all where there is no split."""
+        return np.ones(self.rows, dtype=bool) if self.is_test is None else self.is_test
+
+    @cached_property
+    def space(self) -> "FeatureSpace":
+        """Features scaled and reduced, a sample of them, and the moments of every class; computed once."""
+        from lopsided.checkup.feature_space import feature_space
+
+        return feature_space(self)
 
     @property
     def has(self) -> frozenset[str]:

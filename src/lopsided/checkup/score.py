@@ -19,10 +19,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Heatmap, Line, Panel, Pictures
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray, check_count, check_labels
+from lopsided.data.frames import frame_table, is_frame
+from lopsided.data.label_file import looks_like_a_file, read_label_file
 from lopsided.data.tables import Table, array_table, open_table
 from lopsided.measure.class_moments import Block, moments_of_blocks
 from lopsided.measure.influence import (
@@ -101,7 +104,8 @@ def score(
 ) -> Score:
     """Influence scores of every example, and on request the class-by-class noise matrix.
 
-    data: a path (npz, npy, parquet, csv, a folder of pictures), a table, or an array of one row or picture per example.
+    data: a path (npz, npy, parquet, csv, a folder of pictures), a table, a pandas or Polars frame, or an array or
+    tensor of one row or picture per example.
     labels: the name of a column, a file with one label per example, or an array. block_rows: read the data in blocks of
     that many rows, twice, instead of holding it. progress: told (rows read, rows to read) while it reads in blocks.
     """
@@ -121,13 +125,20 @@ def score(
         influence = influence_scores_of_blocks(*about, convention=convention, moments=moments)
         if noise_matrix:
             noise = noise_matrix_of_blocks(
-                *about, estimator=estimator, resamples=resamples, random=random, moments=moments
+                *about,
+                estimator=estimator,
+                convention=convention,
+                resamples=resamples,
+                random=random,
+                moments=moments,
             )
     else:
         whole = table.features()
         influence = influence_scores(whole, values, convention=convention)
         if noise_matrix:
-            noise = noise_matrix_in_memory(whole, values, estimator=estimator, resamples=resamples, random=random)
+            noise = noise_matrix_in_memory(
+                whole, values, estimator=estimator, convention=convention, resamples=resamples, random=random
+            )
     classes = [_summary(influence, k, extremes) for k in range(len(names))]
     pictures = _read_pictures(table, classes) if table.image_shape else {}
     seconds = time.perf_counter() - started
@@ -135,32 +146,26 @@ def score(
 
 
 def _open(data: Any, labels: Any, features: str | Sequence[str] | None) -> tuple[Table, NDArray[Any]]:
-    column = labels if isinstance(labels, str) and not Path(labels).is_file() else None
+    column = None
+    if isinstance(labels, str) and not Path(labels).is_file():
+        if not looks_like_a_file(labels):
+            column = labels
+        elif not Path(labels).exists():
+            raise InputError("a column or a file of labels", f"no such file: {labels}", "check the path")
+    beside = [column] if column else []
     if isinstance(data, Table):
         table = data
     elif isinstance(data, (str, os.PathLike)):
-        table = open_table(data, features=features, beside=[column] if column else [])
+        table = open_table(data, features=features, beside=beside)
+    elif is_frame(data):
+        table = frame_table(data, features=features, beside=beside)
     else:
-        table = array_table(np.asarray(data), {}, "the array")
+        table = array_table(plain_array(data, "the features"), {}, "the array")
     if labels is None or column is not None:
         return table, table.labels(column)
     if isinstance(labels, (str, os.PathLike)):
-        return table, _label_file(Path(labels))
-    return table, np.asarray(labels)
-
-
-def _label_file(path: Path) -> NDArray[Any]:
-    if path.suffix.lower() == ".npy":
-        from lopsided.data.npz_tables import load_npy
-
-        return load_npy(path)
-    try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")
-    except (UnicodeDecodeError, OSError):
-        raise InputError("a .npy or text file of labels", str(path), "write one label per line") from None
-    if lines and not lines[-1].strip():
-        lines = lines[:-1]
-    return np.array([line.strip() for line in lines])
+        return table, read_label_file(Path(labels))
+    return table, plain_array(labels, "the labels")
 
 
 def _blocks(

@@ -5,7 +5,22 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import bench, claims, collapse, compare, demo, mixture, reproduce, results, score
+from lopsided.cli import (
+    audit,
+    bench,
+    claims,
+    collapse,
+    compare,
+    demo,
+    docs,
+    mixture,
+    plan,
+    reproduce,
+    results,
+    score,
+    serve,
+    trial,
+)
 
 application = typer.Typer(
     name="lopsided",
@@ -35,11 +50,16 @@ def _options(
 
 
 application.command("demo")(demo.command)
+application.command("audit")(audit.command)
 application.command("collapse")(collapse.command)
 application.command("mixture")(mixture.command)
 application.command("score")(score.command)
+application.command("plan")(plan.command)
+application.command("trial")(trial.command)
 application.command("compare")(compare.command)
 application.command("reproduce")(reproduce.command)
 application.command("claims")(claims.command)
 application.command("results")(results.command)
+application.command("serve")(serve.command)
 application.command("bench")(bench.command)
+application.command("docs")(docs.command)

@@ -12,7 +12,9 @@ from lopsided.data.csv_file import read_csv_table
 from lopsided.data.tables import FEATURE_NAMES, Table, beside_features
 
 
-def open_parquet(path: Path, *, features: str | Sequence[str] | None, beside: Sequence[str]) -> Table:
+def open_parquet(
+    path: Path, *, features: str | Sequence[str] | None, beside: Sequence[str], need_features: bool = True
+) -> Table:
     """A table over a parquet file: one list column of features or many numeric ones, streamed."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -21,20 +23,22 @@ def open_parquet(path: Path, *, features: str | Sequence[str] | None, beside: Se
         handle = pq.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
         raise _damaged("parquet", path, error) from None
-    names, listed = _feature_columns(handle.schema_arrow, path, features, beside)
+    names, listed = _feature_columns(handle.schema_arrow, path, features, beside, need_features)
     rows = int(handle.metadata.num_rows)
     if rows == 0:
         raise InputError(f"at least one example in {path}", "none", "write the file again")
     others = [field.name for field in handle.schema_arrow if field.name not in names]
     try:
-        columns = {name: _column(handle.read([name])[name]) for name in others if _is_plain(handle, name)}
+        columns = {
+            name: _column(handle.read([name])[name]) for name in others if _plain(handle.schema_arrow.field(name).type)
+        }
         width = len(names) if not listed else _block(next(handle.iter_batches(1, columns=names)), True, path).shape[1]
     except (pa.ArrowException, OSError) as error:
         raise _damaged("parquet", path, error) from None
 
     def read(size: int) -> Iterator[NDArray[Any]]:
         try:
-            for batch in pq.ParquetFile(path).iter_batches(size, columns=names):
+            for batch in pq.ParquetFile(path).iter_batches(size, columns=names) if names else ():
                 block = _block(batch, listed, path)
                 if block.shape[1] != width:
                     raise InputError(f"{width} features in every row of {path}", block.shape[1], "make them equal")
@@ -45,7 +49,9 @@ def open_parquet(path: Path, *, features: str | Sequence[str] | None, beside: Se
     return Table(str(path), rows, width, columns, read, feature_names=None if listed else tuple(names))
 
 
-def open_csv(path: Path, *, features: str | Sequence[str] | None, beside: Sequence[str]) -> Table:
+def open_csv(
+    path: Path, *, features: str | Sequence[str] | None, beside: Sequence[str], need_features: bool = True
+) -> Table:
     """A table over a csv or tsv file with a header line, read whole."""
     import pyarrow as pa
 
@@ -53,23 +59,41 @@ def open_csv(path: Path, *, features: str | Sequence[str] | None, beside: Sequen
         table = read_csv_table(path)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise _damaged("csv", path, error) from None
+    return table_over_arrow(table, path, features=features, beside=beside, need_features=need_features)
+
+
+def table_over_arrow(
+    table: Any,
+    source: str | Path,
+    *,
+    features: str | Sequence[str] | None,
+    beside: Sequence[str],
+    need_features: bool = True,
+) -> Table:
+    """A table over an Arrow table in memory."""
     if table.num_rows == 0:
-        raise InputError(f"at least one example in {path}", "none", "write one row per example below the header")
-    names, listed = _feature_columns(table.schema, path, features, beside)
-    columns = {name: _column(table[name]) for name in table.column_names if name not in names}
+        raise InputError(f"at least one example in {source}", "none", "write one row per example below the header")
+    names, listed = _feature_columns(table.schema, source, features, beside, need_features)
+    columns = {
+        name: _column(table[name]) for name in table.column_names if name not in names and _plain(table[name].type)
+    }
     chosen = table.select(names)
+    width = _block(chosen.slice(0, 1).to_batches()[0], True, source).shape[1] if listed else len(names)
 
     def read(size: int) -> Iterator[NDArray[Any]]:
-        for batch in chosen.to_batches(max_chunksize=size):
-            yield _block(batch, listed, path)
+        for batch in chosen.to_batches(max_chunksize=size) if names else ():
+            block = _block(batch, listed, source)
+            if block.shape[1] != width:
+                raise InputError(f"{width} features in every row of {source}", block.shape[1], "make them equal")
+            yield block
 
-    return Table(str(path), table.num_rows, len(names), columns, read, feature_names=tuple(names))
+    return Table(str(source), table.num_rows, width, columns, read, feature_names=None if listed else tuple(names))
 
 
 def _feature_columns(
-    schema: Any, path: Path, features: str | Sequence[str] | None, beside: Sequence[str]
+    schema: Any, path: str | Path, features: str | Sequence[str] | None, beside: Sequence[str], needed: bool
 ) -> tuple[list[str], bool]:
-    """The columns of features, and whether it is one list column."""
+    """The columns of features, and whether it is one list column; no columns where there are none and none needed."""
     from pyarrow import types
 
     def is_list(kind: Any) -> bool:
@@ -97,19 +121,23 @@ def _feature_columns(
             return [name], True
     away = beside_features(schema.names, beside)
     numbers = [name for name in schema.names if name not in away and is_number(schema.field(name).type)]
-    if not numbers:
+    if not numbers and needed:
         raise InputError(f"columns of numbers as features in {path}", f"the columns: {have}", "add some, or name them")
     return numbers, False
 
 
-def _is_plain(handle: Any, name: str) -> bool:
+def _plain(kind: Any) -> bool:
     from pyarrow import types
 
-    return not types.is_nested(handle.schema_arrow.field(name).type)
+    return not types.is_nested(kind)
 
 
 def _column(chunked: Any) -> NDArray[Any]:
     """A column as NumPy array; strings become fixed-width strings, missing values stay None or NaN."""
+    from pyarrow import types
+
+    if types.is_dictionary(chunked.type):  # categories
+        chunked = chunked.cast(chunked.type.value_type)
     values: NDArray[Any] = (
         chunked.to_numpy() if chunked.null_count == 0 else np.array(chunked.to_pylist(), dtype=object)
     )
@@ -118,7 +146,7 @@ def _column(chunked: Any) -> NDArray[Any]:
     return values
 
 
-def _block(batch: Any, listed: bool, path: Path) -> NDArray[Any]:
+def _block(batch: Any, listed: bool, path: str | Path) -> NDArray[Any]:
     if listed:
         column = batch.column(0)
         flat = column.flatten().to_numpy(zero_copy_only=False)

@@ -2,8 +2,9 @@
 
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
-from lopsided.data.tables import FEATURE_NAMES, Table, array_table, picture_shape
+from lopsided.data.tables import FEATURE_NAMES, LABEL_NAMES, Table, array_table, picture_shape
 
 _Header = tuple[tuple[int, ...], bool, np.dtype[Any]]  # shape, Fortran order, type
 
@@ -33,10 +34,12 @@ def read_npz_array(path: Path, name: str) -> NDArray[Any]:
             return array
 
 
-def open_npz(path: Path, *, features: str | None = None) -> Table:
+def open_npz(path: Path, *, features: str | None = None, need_features: bool = True) -> Table:
     """A table over an npz file; the features are read in blocks, the columns beside them at once."""
     shapes = npz_shapes(path)
-    chosen = _choose(path, shapes, features)
+    chosen = choose_features(str(path), shapes, features, needed=need_features)
+    if chosen is None:
+        return table_without_features(str(path), shapes, lambda name: read_npz_array(path, name))
     shape = shapes[chosen]
     with _archive(path) as archive:
         _, fortran, dtype = _read_header(archive, chosen, path)
@@ -49,8 +52,9 @@ def open_npz(path: Path, *, features: str | None = None) -> Table:
     columns = {
         name: read_npz_array(path, name) for name, other in shapes.items() if name != chosen and other == shape[:1]
     }
+    misfits = {name: other[0] for name, other in shapes.items() if len(other) == 1 and other != shape[:1]}
     if fortran:  # columns first on disk: no row can be read without all of it
-        return array_table(read_npz_array(path, chosen), columns, str(path))
+        return replace(array_table(read_npz_array(path, chosen), columns, str(path)), misfits=misfits)
     width = int(np.prod(shape[1:], dtype=np.int64))
 
     def read(size: int) -> Iterator[NDArray[Any]]:
@@ -63,7 +67,7 @@ def open_npz(path: Path, *, features: str | None = None) -> Table:
                     raise InputError(f"{shape[0]} examples in {path}", "fewer", "write the file again")
                 yield np.frombuffer(content, dtype=dtype).reshape(count, width)
 
-    return Table(str(path), shape[0], width, columns, read, image_shape=picture_shape(shape))
+    return Table(str(path), shape[0], width, columns, read, image_shape=picture_shape(shape), misfits=misfits)
 
 
 def open_npy(path: Path) -> Table:
@@ -84,19 +88,38 @@ def load_npy(path: Path, *, memory_map: bool = False) -> NDArray[Any]:
     return array
 
 
-def _choose(path: Path, shapes: dict[str, tuple[int, ...]], wanted: str | None) -> str:
+def table_without_features(
+    source: str, shapes: Mapping[str, tuple[int, ...]], read: Callable[[str], NDArray[Any]]
+) -> Table:
+    """Columns alone: the one-dimensional arrays, which must be of one length."""
+    lengths = {name: shape[0] for name, shape in shapes.items() if len(shape) == 1}
+    usual = [name for name in lengths if name.lower() in LABEL_NAMES]
+    if not lengths or (len(set(lengths.values())) > 1 and not usual):
+        have = ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "none"
+        raise InputError(f"features or labels in {source}", f"the arrays: {have}", "name one of them labels")
+    rows = lengths[usual[0]] if usual else next(iter(lengths.values()))
+    columns = {name: read(name) for name, length in lengths.items() if length == rows}
+    return Table(source, rows, 0, columns, lambda size: iter(()))
+
+
+def choose_features(
+    source: str, shapes: Mapping[str, tuple[int, ...]], wanted: str | None, *, needed: bool = True
+) -> str | None:
+    """The array of features: the one wanted, one of a usual name, or the only one with two axes or more."""
     have = ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "none"
     if wanted is not None:
         if wanted not in shapes:
-            raise InputError(f"an array {wanted!r} in {path}", f"the arrays: {have}", "name one of those")
+            raise InputError(f"an array {wanted!r} in {source}", f"the arrays: {have}", "name one of those")
         return wanted
     lower = {name.lower(): name for name in shapes if len(shapes[name]) >= 2}
     for usual in FEATURE_NAMES:
         if usual in lower:
             return lower[usual]
+    if not needed:  # other matrices may be anything: logits, a classifier
+        return None
     if len(lower) != 1:
         raise InputError(
-            f"an array of features in {path}", f"the arrays: {have}", "name it features, or say which it is"
+            f"an array of features in {source}", f"the arrays: {have}", "name it features, or say which it is"
         )
     return next(iter(lower.values()))
 

@@ -39,6 +39,7 @@ class Table:
     columns: Mapping[str, NDArray[Any]]
     read_blocks: Callable[[int], Iterator[NDArray[Any]]] = field(repr=False)
     feature_names: tuple[str, ...] | None = None
+    misfits: Mapping[str, int] = field(default_factory=dict)  # columns of another length, which thus are none
     image_shape: tuple[int, ...] | None = None  # height, width[, channels] where an example is a picture
 
     def blocks(self, rows: int | None = None) -> Iterator[NDArray[Any]]:
@@ -51,6 +52,9 @@ class Table:
 
     def column(self, name: str) -> NDArray[Any]:
         """A column beside the features."""
+        if name in self.misfits:
+            got = f"{self.misfits[name]:,}"
+            raise InputError(f"{self.rows:,} entries in {name} of {self.source}, one per example", got, "mend the file")
         if name not in self.columns:
             have = ", ".join(self.columns) or "none"
             raise InputError(f"a column {name!r} in {self.source}", f"the columns: {have}", "name one of those")
@@ -64,6 +68,9 @@ class Table:
         for usual in LABEL_NAMES:
             if usual in lower:
                 return self.columns[lower[usual]]
+        for misfit in self.misfits:
+            if misfit.lower() in LABEL_NAMES:
+                return self.column(misfit)
         have = ", ".join(self.columns) or "none"
         raise InputError(
             f"a column of labels in {self.source} (such as {', '.join(LABEL_NAMES[:3])})",
@@ -73,12 +80,18 @@ class Table:
 
 
 def open_table(
-    path: str | os.PathLike[str], *, features: str | Sequence[str] | None = None, beside: Sequence[str] = ()
+    path: str | os.PathLike[str],
+    *,
+    features: str | Sequence[str] | None = None,
+    beside: Sequence[str] = (),
+    need_features: bool = True,
+    with_test: bool = False,
 ) -> Table:
     """Open a file or folder of examples; the ending chooses the format.
 
     features: the array or column(s) of features, where the usual names do not say. beside: columns that are not
-    features.
+    features. need_features: without them a table of columns alone is refused. with_test: of a folder that holds
+    training and test pictures read both, with a column `split`.
     """
     place = Path(path)
     if not place.exists():
@@ -86,12 +99,12 @@ def open_table(
     if place.is_dir():
         from lopsided.data.image_folders import open_image_folder
 
-        return open_image_folder(place)
+        return open_image_folder(place, with_test=with_test)
     ending = place.suffix.lower()
     if ending == ".npz":
         from lopsided.data.npz_tables import open_npz
 
-        return open_npz(place, features=_one(features))
+        return open_npz(place, features=_one(features), need_features=need_features)
     if ending == ".npy":
         from lopsided.data.npz_tables import open_npy
 
@@ -99,11 +112,11 @@ def open_table(
     if ending in (".parquet", ".pq"):
         from lopsided.data.arrow_tables import open_parquet
 
-        return open_parquet(place, features=features, beside=beside)
+        return open_parquet(place, features=features, beside=beside, need_features=need_features)
     if ending in (".csv", ".tsv"):
         from lopsided.data.arrow_tables import open_csv
 
-        return open_csv(place, features=features, beside=beside)
+        return open_csv(place, features=features, beside=beside, need_features=need_features)
     raise InputError(
         "a file that ends in .npz, .npy, .parquet, .csv or .tsv, or a folder of images", str(place), "convert it first"
     )

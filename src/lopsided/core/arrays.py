@@ -1,0 +1,39 @@
+"""Whatever holds numbers or words to a plain NumPy array: lists, series, PyTorch tensors, masked arrays without a mask.
+
+PyTorch is never imported: a tensor is known by what it can do (`detach`, `cpu`, `numpy`).
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lopsided.core.errors import InputError
+
+
+def plain_array(value: Any, name: str) -> NDArray[Any]:
+    """The array; anything that is none ends in one sentence about `name`."""
+    if isinstance(value, np.ma.MaskedArray):
+        if np.ma.is_masked(value):
+            got = f"{int(np.ma.getmaskarray(value).sum())} masked entries"
+            raise InputError(f"a value for every entry of {name}", got, "fill or drop them first")
+        value = value.data
+    if hasattr(value, "toarray"):  # SciPy's sparse matrices
+        raise InputError(f"a dense array for {name}", f"a sparse {type(value).__name__}", "call .toarray() first")
+    if hasattr(value, "detach") and hasattr(value, "cpu"):
+        value = _tensor(value.detach().cpu())
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        raise InputError(f"an array for {name}", f"a ragged {type(value).__name__}", "make its rows equal") from None
+    if array.ndim == 0:
+        raise InputError(f"an array for {name}", f"a single {type(value).__name__}", "give one entry per example")
+    return array
+
+
+def _tensor(tensor: Any) -> NDArray[Any]:
+    try:
+        array: NDArray[Any] = tensor.numpy()
+    except TypeError:  # types that NumPy lacks, such as bfloat16
+        array = tensor.float().numpy()
+    return array

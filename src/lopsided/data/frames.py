@@ -1,0 +1,49 @@
+"""Tables over data frames in memory: pandas, Polars, Arrow, or anything else that exports an Arrow stream.
+
+The frame's own package is never imported here; Arrow reads it.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from lopsided.core.errors import InputError
+from lopsided.data.arrow_tables import table_over_arrow
+from lopsided.data.tables import Table
+
+
+def is_frame(value: Any) -> bool:
+    """Does it have named columns that Arrow can read? (A series has not.)"""
+    return hasattr(value, "__arrow_c_stream__") and hasattr(value, "columns")
+
+
+def frame_table(
+    frame: Any,
+    *,
+    features: str | Sequence[str] | None = None,
+    beside: Sequence[str] = (),
+    need_features: bool = True,
+) -> Table:
+    """A table over a frame: numeric columns that are not `beside` are features, as for a csv file."""
+    arrow = arrow_of_frame(frame)
+    return table_over_arrow(arrow, "the frame", features=features, beside=beside, need_features=need_features)
+
+
+def arrow_of_frame(frame: Any) -> Any:
+    """The frame as an Arrow table; a pandas index is no column."""
+    import pyarrow as pa
+
+    try:
+        if type(frame).__module__.partition(".")[0] == "pandas":
+            frame = frame.rename(columns=str) if not all(isinstance(name, str) for name in frame.columns) else frame
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+        else:
+            table = frame if isinstance(frame, pa.Table) else pa.table(frame)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise InputError(
+            "a frame whose columns hold one type each", f"one of which Arrow says: {first}", "make the column one type"
+        ) from None
+    twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
+    if twice:
+        raise InputError("columns of different names in the frame", f"{twice[0]!r} more than once", "rename one")
+    return table

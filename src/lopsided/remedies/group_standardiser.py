@@ -1,0 +1,88 @@
+"""Centring and whitening per group: x -> x - mu_g, or x -> Sigma_g^(-1/2) (x - mu_g).
+
+The mixture theory (Li et al., Theorem 1 and its Properties 3 and 5) has learning best at zero group means and
+covariances of medium size, so both move every group towards that. Sigma_g is the Ledoit-Wolf estimate: a group with
+fewer examples than columns still has an inverse. The group of a new example has to be known, and to have been seen.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
+
+
+class GroupStandardiser:
+    """fit(X, groups), then transform(X, groups); `whiten=False` centres only."""
+
+    def __init__(self, *, whiten: bool = True) -> None:
+        self.whiten = whiten
+
+    def fit(self, features: ArrayLike, groups: ArrayLike) -> "GroupStandardiser":
+        """Means (G x d) and, where asked for, Sigma^(-1/2) (G x d x d) of every group."""
+        given = check_matrix(features, "features")
+        codes, names = check_labels(groups, "groups", length=given.shape[0])
+        self.groups_ = tuple(names)
+        self.means_ = np.stack([given[codes == group].mean(axis=0) for group in range(len(names))])
+        self.whiteners_: FloatArray | None = None
+        self.shrinkage_: FloatArray | None = None
+        if self.whiten:
+            made = [_whitener(given[codes == group], name) for group, name in enumerate(names)]
+            self.whiteners_ = np.stack([whitener for whitener, _ in made])
+            self.shrinkage_ = np.array([shrinkage for _, shrinkage in made])
+        return self
+
+    def transform(self, features: ArrayLike, groups: ArrayLike) -> FloatArray:
+        """Centred, and whitened where asked for; rows keep their order."""
+        if not hasattr(self, "means_"):
+            raise InputError("a fitted GroupStandardiser", "one that has seen no data", "call fit first")
+        given = check_matrix(features, "features", columns=self.means_.shape[1])
+        codes = self._codes(groups, given.shape[0])
+        centred: FloatArray = given - self.means_[codes]
+        if self.whiteners_ is None:
+            return centred
+        for group in np.unique(codes):
+            chosen = codes == group
+            centred[chosen] = centred[chosen] @ self.whiteners_[group]
+        return centred
+
+    def fit_transform(self, features: ArrayLike, groups: ArrayLike) -> FloatArray:
+        """fit, then transform the same examples."""
+        return self.fit(features, groups).transform(features, groups)
+
+    def state(self) -> dict[str, Any]:
+        """What was fitted, as plain values."""
+        return {"groups": list(self.groups_), "means": self.means_, "whiteners": self.whiteners_}
+
+    def _codes(self, groups: ArrayLike, rows: int) -> IntArray:
+        codes, names = check_labels(groups, "groups", length=rows)
+        position = {name: number for number, name in enumerate(self.groups_)}
+        unseen = [name for name in names if name not in position]
+        if unseen:
+            raise InputError(
+                f"groups that were fitted ({', '.join(self.groups_[:8])})",
+                ", ".join(unseen[:8]),
+                "fit on examples of every group that will come",
+            )
+        return np.array([position[name] for name in names], dtype=np.int64)[codes]
+
+
+def _whitener(rows: FloatArray, name: str) -> tuple[FloatArray, float]:
+    """Sigma^(-1/2) of the Ledoit-Wolf estimate, symmetric, and its shrinkage."""
+    from sklearn.covariance import ledoit_wolf
+
+    if rows.shape[0] < 2:
+        raise InputError(
+            "at least two examples in every group to whiten", f"{rows.shape[0]} in {name}", "centre only (whiten=False)"
+        )
+    covariance, shrinkage = ledoit_wolf(rows - rows.mean(axis=0), assume_centered=True)
+    values, vectors = np.linalg.eigh(np.atleast_2d(covariance))
+    if values[0] <= values[-1] * np.finfo(np.float64).eps:
+        raise InputError(
+            "features that vary in every direction of a group",
+            f"a singular covariance in {name}",
+            "drop constant or repeated columns, or centre only (whiten=False)",
+        )
+    return np.asarray((vectors / np.sqrt(values)) @ vectors.T), float(shrinkage)

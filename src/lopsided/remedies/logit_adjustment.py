@@ -1,0 +1,82 @@
+"""Logit adjustment (Menon et al. 2021): offsets tau log(prior) in training, or taken off afterwards.
+
+    training    loss of f(x) + tau log pi;         at test time f(x) as it is
+    post hoc    train plainly, then f(x) - tau log pi
+
+With tau = 1 the second is Bayes' rule for a change of prior: if p(y|x) ~ pi_y p(x|y) and the classes come with the
+prior rho instead, p'(y|x) ~ p(y|x) rho_y / pi_y. Equal rho gives the classifier of best balanced accuracy. After
+oversampling at rates w the prior that the network saw is proportional to w_k n_k, and that one has to be taken off.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray, check_finite, check_matrix
+from lopsided.remedies.rates import Rates
+
+
+def prior_of(counts: ArrayLike | Rates) -> FloatArray:
+    """Class frequencies from counts, from frequencies, or from rates (then those that an epoch shows)."""
+    values = counts.effective_class_counts if isinstance(counts, Rates) else np.asarray(counts, dtype=np.float64)
+    if values.ndim != 1 or values.size < 2:
+        raise InputError("one count for each of at least two classes", f"shape {values.shape}", "give a flat list")
+    check_finite(values, "the counts")
+    if (values <= 0).any():
+        raise InputError(
+            "a positive count for every class",
+            f"{values.min():g} for class {int(values.argmin())}",
+            "leave out classes without examples: they have no prior",
+        )
+    return np.asarray(values / values.sum())
+
+
+def logit_offsets(counts: ArrayLike | Rates, *, tau: float = 1.0, target: ArrayLike | None = None) -> FloatArray:
+    """tau (log pi - log rho), for a target prior rho (equal classes where none is given), with mean 0.
+
+    Add them to the logits in training, or subtract them afterwards; a constant shift changes no softmax.
+    """
+    offsets = _checked_tau(tau) * np.log(prior_of(counts))
+    if target is not None:
+        offsets = offsets - tau * np.log(_target(target, offsets.size))
+    return np.asarray(offsets - offsets.mean())
+
+
+def adjust_logits(
+    logits: ArrayLike, counts: ArrayLike | Rates, *, tau: float = 1.0, target: ArrayLike | None = None
+) -> FloatArray:
+    """f(x) - tau (log pi - log rho), row by row."""
+    offsets = logit_offsets(counts, tau=tau, target=target)
+    return check_matrix(logits, "logits", columns=offsets.size) - offsets
+
+
+def adjust_probabilities(
+    probabilities: ArrayLike, counts: ArrayLike | Rates, *, tau: float = 1.0, target: ArrayLike | None = None
+) -> FloatArray:
+    """p_k (rho_k / pi_k)^tau, normalised: exact Bayes at tau = 1."""
+    offsets = logit_offsets(counts, tau=tau, target=target)
+    given = check_matrix(probabilities, "probabilities", columns=offsets.size)
+    if (given < 0).any() or (given.sum(axis=1) <= 0).any():
+        raise InputError("probabilities >= 0 with a positive sum", "others", "for logits use adjust_logits")
+    # Scaled so that the largest factor is 1: nothing overflows, and a zero probability stays zero.
+    scaled = given * np.exp(-(offsets - offsets.min()))
+    totals = scaled.sum(axis=1, keepdims=True)
+    if (totals <= 0).any():  # every probable class was scaled below the smallest double
+        with np.errstate(divide="ignore"):
+            logs = np.log(given) - offsets
+        scaled = np.exp(logs - logs.max(axis=1, keepdims=True))
+        totals = scaled.sum(axis=1, keepdims=True)
+    return np.asarray(scaled / totals)
+
+
+def _target(target: ArrayLike, classes: int) -> FloatArray:
+    prior = prior_of(target)
+    if prior.size != classes:
+        raise InputError(f"a target prior of {classes} classes", prior.size, "give one number per class")
+    return prior
+
+
+def _checked_tau(tau: float) -> float:
+    if isinstance(tau, bool) or not isinstance(tau, (int, float, np.integer, np.floating)) or not np.isfinite(tau):
+        raise InputError("a finite number for tau", repr(tau), "1 is Bayes' rule, 0 changes nothing")
+    return float(tau)

@@ -1,0 +1,178 @@
+"""`Oversampler`: oversampling of arrays with the interface of imbalanced-learn, by rate or by sampling_strategy.
+
+It derives from scikit-learn alone. imbalanced-learn's pipelines look for `fit_resample` and nothing else, so
+importing its base classes would add a dependency and nothing more; its estimator checks pass
+(tests/remedies/test_oversampler.py). Against `RandomOverSampler`: copies are whole copies plus a random fraction
+without replacement, so no example of a class is favoured by chance; a `rate` may be a multiple, a forecast or a rule
+instead of full balance; and rows are taken by position, never through an array, so that a data frame keeps the types
+of its columns.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin
+from sklearn.utils import InputTags, Tags, TargetTags, _safe_indexing, check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import IntArray
+from lopsided.remedies.cells import Cells, cells_of
+from lopsided.remedies.rates import Rate, Rates, rates_for
+from lopsided.remedies.recipe import Recipe
+from lopsided.remedies.resampling import resampling_plan
+from lopsided.remedies.sampling_strategy import Strategy, examples_to_add
+
+
+@dataclass(slots=True)
+class _SamplerTags:
+    """As in imbalanced-learn, whose checks read it."""
+
+    sample_indices: bool = True
+
+
+@dataclass(slots=True)
+class _SamplerInputTags(InputTags):  # type: ignore[misc]
+    dataframe: bool = True
+
+
+@dataclass(slots=True)
+class _TagsOfSampler(Tags):  # type: ignore[misc]
+    sampler_tags: _SamplerTags = field(default_factory=_SamplerTags)
+
+
+class Oversampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
+    """fit_resample(X, y) repeats examples of small classes; `sample_indices_` says which rows were taken.
+
+    Args:
+        rate: "forecast" (with `recipe`), a number of copies of the minority, a dict by label, "balanced" or "sqrt";
+            None leaves it to `sampling_strategy`.
+        sampling_strategy: as in imbalanced-learn's over-samplers; the default balances.
+        recipe: settings of the forecast, a `Recipe` or a dict.
+        group_columns: columns of X (names, or positions) whose values make groups; rates are then by cell of class and
+            group. The way to use groups in a pipeline, which passes no `groups` to `fit_resample`.
+        random_state: an int makes the result repeatable.
+
+    After fit_resample: `rates_` (a `Rates`, with the reason in words), `sampling_strategy_` (examples added per
+    class) and `sample_indices_` (every example first, in its order, then the copies). Where rates are below 1 rows
+    are left out.
+    """
+
+    def __init__(
+        self,
+        rate: Rate | None = None,
+        *,
+        sampling_strategy: Strategy = "auto",
+        recipe: Recipe | Mapping[str, Any] | None = None,
+        group_columns: str | int | Sequence[str | int] | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.rate = rate
+        self.sampling_strategy = sampling_strategy
+        self.recipe = recipe
+        self.group_columns = group_columns
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> "Oversampler":
+        """Choose the rates without resampling."""
+        labels = self._checked(X, y)
+        self.rates_, _ = self._rates(labels, self._groups(X, groups))
+        return self
+
+    def fit_resample(self, X: Any, y: Any, groups: ArrayLike | None = None) -> tuple[Any, Any]:
+        """X and y with the copies, in the containers they came in. `groups` makes cells of class and group."""
+        labels = self._checked(X, y)
+        self.rates_, cells = self._rates(labels, self._groups(X, groups))
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        taken = resampling_plan(cells.codes, self.rates_.rates).indices(seed, shuffle=False)
+        self.sample_indices_ = _originals_first(taken, labels.shape[0])
+        return _rows(X, self.sample_indices_), _rows(y, self.sample_indices_)
+
+    def _checked(self, X: Any, y: Any) -> Any:
+        """One label per row; the number and names of the columns are kept, values are not looked at."""
+        check_classification_targets(y)
+        if type_of_target(y) == "multilabel-indicator":
+            indicators = np.asarray(y)
+            if np.any(indicators.sum(axis=1) != 1):
+                raise InputError(
+                    "one class per example",
+                    "several or none",
+                    "encode combinations as classes: Multilabel and multioutput targets are not supported",
+                )
+            labels = indicators.argmax(axis=1)
+        else:
+            labels = column_or_1d(y)
+        given = np.asarray(X) if isinstance(X, list) else X
+        validate_data(self, X=given, y=labels, reset=True, skip_check_array=True)
+        if _num_samples(X) != labels.shape[0]:
+            raise InputError(f"{labels.shape[0]} rows, one per label", _num_samples(X), "X and y must belong together")
+        return labels
+
+    def _groups(self, X: Any, groups: ArrayLike | None) -> ArrayLike | None:
+        if self.group_columns is None:
+            return groups
+        if groups is not None:
+            raise InputError("groups or group_columns", "both", "leave one of them out")
+        several = isinstance(self.group_columns, Sequence) and not isinstance(self.group_columns, str)
+        columns = list(self.group_columns) if several else [self.group_columns]  # type: ignore[arg-type]
+        values = [_column(X, column) for column in columns]
+        return values[0] if len(values) == 1 else [" | ".join(map(str, row)) for row in zip(*values, strict=True)]
+
+    def _rates(self, labels: Any, groups: ArrayLike | None) -> tuple[Rates, Cells]:
+        cells = cells_of(labels, groups)
+        # labels as they were given, by the cell they are in: a dict of the user has those as keys
+        _, first = np.unique(cells.codes, return_index=True)
+        given = np.asarray(labels)[first].tolist()
+        sizes = cells.counts
+        counts: dict[Any, int] = dict.fromkeys(given, 0)
+        for label, size in zip(given, sizes.tolist(), strict=True):
+            counts[label] += size
+        if len(counts) < 2:
+            raise InputError("at least two classes", "one class", "there is nothing to balance")
+        if self.rate is not None:
+            if self.sampling_strategy != "auto":
+                raise InputError("a rate or a sampling_strategy", "both", "leave one of them out")
+            rates, cells = rates_for(labels, groups, self.rate, recipe=self.recipe)
+            self.sampling_strategy_ = dict.fromkeys(counts, 0)
+            for label, added in zip(given, np.rint(rates.effective_counts) - rates.counts, strict=True):
+                self.sampling_strategy_[label] += int(added)
+            return rates, cells
+        if groups is not None:
+            raise InputError("a rate with groups", "a sampling_strategy", "give rate='balanced' or another rate")
+        self.sampling_strategy_ = examples_to_add(self.sampling_strategy, labels, counts)
+        grown = np.array([1 + self.sampling_strategy_.get(label, 0) / counts[label] for label in given])
+        why = "Classes grow as sampling_strategy says."
+        return Rates(cells.names, sizes.astype(np.float64), grown, "sampling_strategy", why), cells
+
+    def __sklearn_tags__(self) -> Tags:
+        allowed = _SamplerInputTags(sparse=True, string=True, allow_nan=True)
+        return _TagsOfSampler(estimator_type="sampler", target_tags=TargetTags(required=True), input_tags=allowed)
+
+
+def _originals_first(taken: IntArray, rows: int) -> IntArray:
+    """Every row that was taken once, in order, then the copies."""
+    times = np.bincount(taken, minlength=rows)
+    return np.concatenate([np.flatnonzero(times), np.repeat(np.arange(rows), np.maximum(times - 1, 0))])
+
+
+def _column(X: Any, column: Any) -> Any:
+    """One column of whatever holds the features, as a flat array."""
+    try:
+        if issparse(X):
+            return X.tocsc()[:, [column]].toarray().ravel()
+        return np.asarray(_safe_indexing(np.asarray(X) if isinstance(X, list) else X, column, axis=1))
+    except (ValueError, IndexError, KeyError, TypeError) as error:
+        raise InputError(f"a column {column!r} in X", "none", "name a column, or give its position") from error
+
+
+def _rows(container: Any, indices: IntArray) -> Any:
+    """Rows by position; pandas objects get a fresh index, sparse matrices that cannot be indexed become csr."""
+    if issparse(container) and container.format not in ("csr", "csc"):
+        container = container.tocsr()
+    found = _safe_indexing(container, indices)
+    return found.reset_index(drop=True) if hasattr(found, "reset_index") else found

@@ -1,0 +1,125 @@
+"""Oversampling rates per class, or per cell of class and group, with the reason for them.
+
+A rate w means that each example of the class is seen w times an epoch (a fraction: by that share of them). Rules:
+
+    "forecast"  small classes to the level that a forecast calls safe (see `recipe`)
+    number w    classes with fewer examples than the mean count w times, but not beyond the largest class
+    dict        by label, or by (label, group); what is left out keeps 1
+    "balanced"  n_max / n_k
+    "sqrt"      sqrt(n_max / n_k): square-root sampling, half-way in the logarithm
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lopsided.core.counts import CountsLike, class_counts
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray, check_positive
+from lopsided.remedies.cells import Cells, cells_of, numbers_by_cell
+from lopsided.remedies.forecast_rates import forecast_rates
+from lopsided.remedies.recipe import Recipe, recipe_from
+from lopsided.theory.layer_peeled.inverse import oversampled
+
+Rate = float | Mapping[Any, float] | Literal["forecast", "balanced", "sqrt"]
+
+
+@dataclass(frozen=True)
+class Rates:
+    """One rate per class or cell. `count_needed`: what a class needs after oversampling, where there is a forecast."""
+
+    names: tuple[str, ...]
+    counts: FloatArray
+    rates: FloatArray
+    rule: str
+    why: str
+    count_needed: float | None = None
+    classes: tuple[str, ...] | None = None  # of every cell, where cells are finer than classes
+
+    @property
+    def effective_class_counts(self) -> FloatArray:
+        """Examples of each class that an epoch shows, its cells added up, in the order of the classes."""
+        if self.classes is None:
+            return self.effective_counts
+        order = {name: position for position, name in enumerate(dict.fromkeys(self.classes))}
+        return np.bincount([order[name] for name in self.classes], weights=self.effective_counts).astype(np.float64)
+
+    @property
+    def effective_counts(self) -> FloatArray:
+        """w_k n_k: examples of each class that an epoch shows."""
+        return self.counts * self.rates
+
+    @property
+    def added(self) -> float:
+        """Examples that an epoch grows by."""
+        return float(self.effective_counts.sum() - self.counts.sum())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values by name."""
+        return {
+            "rule": self.rule,
+            "why": self.why,
+            "rates": dict(zip(self.names, self.rates.tolist(), strict=True)),
+            "added": self.added,
+            "count_needed": self.count_needed,
+        }
+
+
+def oversampling_rates(
+    counts: CountsLike, rate: Rate = "forecast", *, recipe: Recipe | Mapping[str, Any] | None = None
+) -> Rates:
+    """Rates from class counts alone (`5000*5,50*5`, a list, a dict by name, a file).
+
+    >>> oversampling_rates([100, 25], "balanced").rates.tolist()
+    [1.0, 4.0]
+    """
+    given = class_counts(counts, at_least_two=False)
+    names = tuple(given.name(index) for index in range(given.classes))
+    # codes are not needed to choose rates; a dict is looked up by class name
+    return _chosen(Cells(np.zeros(0, dtype=np.int64), names, None), given.counts, rate, recipe)
+
+
+def rates_for(
+    labels: ArrayLike,
+    groups: ArrayLike | None = None,
+    rate: Rate = "forecast",
+    *,
+    recipe: Recipe | Mapping[str, Any] | None = None,
+) -> tuple[Rates, Cells]:
+    """Rates for labelled examples, and the cell of each example.
+
+    With groups, every cell of class and group is counted as a class of its own. For the forecast that is an analogy
+    (the theory is about classes), and the reason says so.
+    """
+    cells = cells_of(labels, groups)
+    return _chosen(cells, cells.counts.astype(np.float64), rate, recipe), cells
+
+
+def _chosen(cells: Cells, counts: FloatArray, rate: Rate, recipe: Recipe | Mapping[str, Any] | None) -> Rates:
+    if recipe is not None and rate != "forecast":
+        raise InputError("rate='forecast' with a recipe", f"rate={rate!r}", "leave out the recipe or change the rate")
+    needed = None
+    what = "class" if cells.groups is None else "cell of class and group"
+    if isinstance(rate, Mapping):
+        rule, rates, why = "given", numbers_by_cell(rate, cells, "rates"), "Rates as given; 1 where none was."
+    elif rate == "forecast":
+        safe = forecast_rates(counts, recipe_from(recipe))
+        rule, rates, needed = "forecast", safe.rates, safe.count_needed
+        why = safe.why + ("" if cells.groups is None else " Cells are counted as classes, which is an analogy.")
+    elif rate == "balanced":
+        rule, rates, why = "balanced", counts.max() / counts, f"Every {what} is raised to the largest."
+    elif rate == "sqrt":
+        rule, rates = "sqrt", np.sqrt(counts.max() / counts)
+        why = f"Every {what} is raised half-way to the largest, in the logarithm."
+    elif isinstance(rate, str):  # type: ignore[unreachable]
+        raise InputError("a rate 'forecast', 'balanced' or 'sqrt', a number or a dict", repr(rate), "choose one")
+    else:
+        copies = check_positive(rate, "the oversampling rate")
+        if copies < 1:
+            raise InputError("an oversampling rate of at least 1", rate, "to drop examples give a dict of rates")
+        rule, rates = "number", oversampled(counts, copies) / counts
+        why = f"Every {what} with fewer examples than the mean counts {copies:g} times, at most up to the largest."
+    return Rates(cells.names, counts, rates, rule, why, needed, None if cells.groups is None else cells.classes)

@@ -1,0 +1,81 @@
+"""How a forecast turns class counts into the number of examples a class needs: which theory, with which settings."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import check_positive
+from lopsided.theory.layer_peeled.models import Features
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Settings of the forecast; which ones are given decides the theory.
+
+    - `weight_decay` with `step` and `batch_size` (and `momentum`, `hidden_layers`, `pilot_loss`): the survival law of
+      networks with batch normalisation, the recipe that forecast real networks best.
+    - one of `multiplier`, `tau`, both energies, or `weight_decay` alone: the Layer-Peeled Model.
+
+    Every class is raised to `safety` times the number of examples it needs. The default is 2 because the forecast
+    threshold came within a factor of 2 of where real networks lost classes; under the survival law a class at twice its
+    need is kept with odds Phi(ln 2 / 0.35) = 0.976. `target_cosine` (Layer-Peeled Model only) asks for that mean cosine
+    among minority classifiers instead.
+    """
+
+    weight_decay: float | None = None
+    step: float | None = None
+    batch_size: int | None = None
+    momentum: float = 0.0
+    hidden_layers: int = 2
+    pilot_loss: float | None = None
+    multiplier: float | None = None
+    tau: float | None = None
+    feature_energy: float | None = None
+    weight_energy: float | None = None
+    feature_decay: float | None = None
+    features: Features = "free"
+    target_cosine: float | None = None
+    safety: float = 2.0
+
+    def __post_init__(self) -> None:
+        if check_positive(self.safety, "the safety factor") < 1:
+            raise InputError("a safety factor of at least 1", self.safety, "below it classes stay under the threshold")
+        if self.survives and self.target_cosine is not None:
+            raise InputError(
+                "a target cosine for the Layer-Peeled Model",
+                "one together with a step or a batch size",
+                "leave out the step and the batch size, or the target",
+            )
+
+    @property
+    def survives(self) -> bool:
+        """Whether the survival law is meant: a step or a batch size is given."""
+        return self.step is not None or self.batch_size is not None
+
+    @property
+    def restraint(self) -> dict[str, float | None]:
+        """What holds the network back, as `theory.collapse` takes it."""
+        names = ("multiplier", "tau", "feature_energy", "weight_energy", "weight_decay", "feature_decay")
+        return {name: getattr(self, name) for name in names}
+
+
+def recipe_from(given: "Recipe | Mapping[str, Any] | None") -> Recipe:
+    """A recipe from a dict of its settings; the sentence that helps where there is none."""
+    if isinstance(given, Recipe):
+        return given
+    if given is None:
+        raise InputError(
+            "a recipe for rate='forecast'",
+            "none",
+            "give for example recipe={'weight_decay': 5e-4, 'step': 0.1, 'batch_size': 128}, or another rate",
+        )
+    if not isinstance(given, Mapping):
+        raise InputError(
+            "a dict of settings as the recipe", f"a {type(given).__name__}", "see lopsided.remedies.Recipe"
+        )
+    known = {field.name for field in fields(Recipe)}
+    unknown = sorted(str(name) for name in given if name not in known)
+    if unknown:
+        raise InputError(f"settings among {', '.join(sorted(known))}", ", ".join(unknown), "correct the name")
+    return Recipe(**given)

@@ -1,0 +1,70 @@
+"""Indices for given rates: whole copies plus a random fraction without replacement, the same for (seed, epoch).
+
+A class of n examples at rate w is seen round(w n) times an epoch: every example floor(w) times, and a random subset
+of the rest once more. So no example is left out at w >= 1, none is seen more than ceil(w) times, and the number of
+indices is the same in every epoch. Drawing with replacement (`WeightedRandomSampler`, `RandomOverSampler`) leaves out
+a share e^-w of a class by chance.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lopsided.core.errors import InputError
+from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray, IntArray
+
+MOST_INDICES = 2**40  # an epoch of 8 TiB of indices is a mistake in the rates
+
+
+@dataclass(frozen=True)
+class ResamplingPlan:
+    """Examples sorted by class, and how often each class is seen an epoch."""
+
+    order: IntArray  # indices of the examples, class by class
+    starts: IntArray  # K + 1 positions in `order`
+    targets: IntArray  # round(w n), at least 1
+
+    @property
+    def length(self) -> int:
+        """Indices an epoch."""
+        return int(self.targets.sum())
+
+    def indices(self, seed: int = 0, epoch: int = 0, *, shuffle: bool = True) -> IntArray:
+        """The indices of an epoch; without `shuffle` class by class, copies in rounds."""
+        stream = generator(seed, "oversampling", epoch)
+        found = np.empty(self.length, dtype=np.int64)
+        position = 0
+        for first, last, target in zip(self.starts[:-1], self.starts[1:], self.targets, strict=True):
+            members = self.order[first:last]
+            whole, rest = divmod(int(target), members.size)
+            # broadcasting fills the rounds without a temporary copy
+            found[position : position + whole * members.size].reshape(whole, members.size)[:] = members
+            position += whole * members.size
+            if rest:
+                found[position : position + rest] = members[stream.choice(members.size, rest, replace=False)]
+                position += rest
+        if shuffle:
+            stream.shuffle(found)
+        return found
+
+
+def resampling_plan(codes: ArrayLike, rates: FloatArray) -> ResamplingPlan:
+    """Sort examples by class once; `codes` are 0..K-1 and `rates` has one positive entry per class."""
+    given = np.asarray(codes)
+    classes = rates.shape[0]
+    counts = np.bincount(given, minlength=classes).astype(np.int64)
+    if counts.shape[0] != classes or (counts == 0).any():
+        raise InputError(f"examples in each of {classes} classes", f"{np.count_nonzero(counts)}", "drop empty classes")
+    wanted = rates * counts
+    if not wanted.sum() <= MOST_INDICES:
+        raise InputError(f"at most {MOST_INDICES} indices an epoch", f"{wanted.sum():.3g}", "give smaller rates")
+    # NumPy sorts 16-bit integers by radix, several times faster than wide ones
+    narrow = given.astype(np.uint16) if classes <= 2**16 else given
+    order = np.argsort(narrow, kind="stable")
+    return ResamplingPlan(
+        order.astype(np.int64, copy=False),
+        np.concatenate([[0], np.cumsum(counts)]),
+        np.maximum(np.rint(wanted), 1).astype(np.int64),
+    )

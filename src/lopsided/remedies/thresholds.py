@@ -1,0 +1,153 @@
+"""Moving the threshold: biases b_k on log probabilities, fitted on held-out data, no retraining.
+
+    predict argmax_k (log p_k(x) + b_k);     maximise the mean, or the smallest, of the accuracies of the parts
+
+Parts are the classes (balanced accuracy, worst class) or groups that are given. With two classes this is the
+probability threshold 1 / (1 + e^(b_1 - b_0)), and its fit is exact: every cut between two examples is tried. With more
+classes the search (`threshold_search`) ends in a local optimum.
+
+The score on the data of the fit is too good, and with few examples of many classes moving thresholds can make things
+worse. So three candidates are scored by five-fold cross-fitting, where every fifth of the data is judged by what was
+fitted on the rest: no change, -log prior (logit adjustment) and the fitted biases. The best of them is used.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lopsided.core.errors import InputError
+from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
+from lopsided.remedies.threshold_search import Objective, accuracy_of_parts, best_biases, prior_biases
+
+Candidate = Literal["none", "prior", "fitted"]
+_LEAST_PROBABILITY = 1e-300  # a zero would make a bias infinite
+_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class ThresholdFit:
+    """Which candidate was used; its score before and after on the data of the fit, and cross-fitted.
+
+    `candidates` holds every candidate's cross-fitted score. Where a part has a single example there is none, and the
+    last candidate is used. `converged`: the search ended in a local optimum.
+    """
+
+    objective: Objective
+    chosen: Candidate
+    before: float
+    after: float
+    cross_fitted: float | None
+    candidates: Mapping[Candidate, float | None]
+    converged: bool
+
+
+class ThresholdMover:
+    """fit(probabilities, labels), then predict(probabilities). Columns are in sorted order of the labels."""
+
+    def __init__(
+        self,
+        objective: Objective = "balanced",
+        *,
+        candidates: Sequence[Candidate] = ("none", "prior", "fitted"),
+        seed: int = 0,
+    ) -> None:
+        if objective not in get_args(Objective):
+            raise InputError("the objective 'balanced' or 'worst'", repr(objective), "choose one")
+        if not candidates or not set(candidates) <= set(get_args(Candidate)):
+            raise InputError(f"candidates among {', '.join(get_args(Candidate))}", candidates, "name at least one")
+        self.objective, self.candidates, self.seed = objective, tuple(candidates), seed
+
+    def fit(
+        self,
+        probabilities: ArrayLike,
+        labels: ArrayLike,
+        *,
+        parts: ArrayLike | None = None,
+        classes: Sequence[Any] | None = None,
+    ) -> "ThresholdMover":
+        """Fit on held-out probabilities n x K (n alone: the second of two classes), by class or by given parts."""
+        given = _two_columns(probabilities)
+        if (given < 0).any() or (given > 1 + 1e-6).any():  # float32 softmax sums to 1 within 1e-6
+            raise InputError("probabilities from 0 to 1", "others", "apply a softmax to logits first")
+        _, names = check_labels(labels if classes is None else classes)
+        codes = _codes_among(labels, names, given.shape[0])
+        if len(names) != given.shape[1]:
+            raise InputError(
+                f"labels of {given.shape[1]} classes, one per column", len(names), "name them all with classes="
+            )
+        part_codes = codes if parts is None else check_labels(parts, "parts", length=codes.size)[0]
+        part_codes = np.unique(part_codes, return_inverse=True)[1]
+        logs = np.log(np.maximum(given, _LEAST_PROBABILITY))
+        self.classes_ = np.unique(np.asarray(labels if classes is None else classes))
+        scores = self._cross_fitted(logs, codes, part_codes)
+        # of equal scores the earlier candidate, which changes less
+        chosen = max(scores, key=lambda name: -1.0 if scores[name] is None else scores[name])  # type: ignore[arg-type, return-value]
+        if scores[chosen] is None:
+            chosen = self.candidates[-1]
+        self.biases_, converged = _biases(chosen, logs, codes, part_codes, self.objective)
+        before, after = (
+            accuracy_of_parts(np.argmax(logs + biases, axis=1) == codes, part_codes, self.objective)
+            for biases in (np.zeros(given.shape[1]), self.biases_)
+        )
+        self.fit_ = ThresholdFit(self.objective, chosen, before, after, scores[chosen], scores, converged)
+        return self
+
+    @property
+    def threshold_(self) -> float:
+        """Two classes: the probability of the second from which on it is predicted."""
+        if not hasattr(self, "biases_") or self.biases_.size != 2:
+            raise InputError("a mover fitted on two classes", "another one", "with more classes read biases_")
+        return float(1.0 / (1.0 + np.exp(self.biases_[1] - self.biases_[0])))
+
+    def predict(self, probabilities: ArrayLike) -> Any:
+        """Labels, under the moved thresholds."""
+        if not hasattr(self, "biases_"):
+            raise InputError("a fitted ThresholdMover", "one that has seen no data", "call fit first")
+        given = _two_columns(probabilities)
+        if given.shape[1] != self.biases_.size:
+            raise InputError(f"{self.biases_.size} columns", given.shape[1], "give one column per class")
+        return self.classes_[np.argmax(np.log(np.maximum(given, _LEAST_PROBABILITY)) + self.biases_, axis=1)]
+
+    def _cross_fitted(self, logs: FloatArray, codes: IntArray, parts: IntArray) -> dict[Candidate, float | None]:
+        """Every fold judged by biases fitted on the others; folds hold the same share of every part and class."""
+        if np.bincount(parts).min() < 2:
+            return dict.fromkeys(self.candidates)
+        shuffled = generator(self.seed, "threshold folds").permutation(codes.size)
+        ordered = shuffled[np.lexsort((codes[shuffled], parts[shuffled]))]
+        fold = np.empty(codes.size, dtype=np.int64)
+        fold[ordered] = np.arange(codes.size) % _FOLDS
+        right = {name: np.zeros(codes.size) for name in self.candidates}
+        for held in range(min(_FOLDS, codes.size)):
+            inside, outside = fold == held, fold != held
+            kept = np.unique(parts[outside], return_inverse=True)[1]
+            for name in self.candidates:
+                biases, _ = _biases(name, logs[outside], codes[outside], kept, self.objective)
+                right[name][inside] = np.argmax(logs[inside] + biases, axis=1) == codes[inside]
+        return {name: accuracy_of_parts(found, parts, self.objective) for name, found in right.items()}
+
+
+def _biases(
+    candidate: Candidate, logs: FloatArray, codes: IntArray, parts: IntArray, objective: Objective
+) -> tuple[FloatArray, bool]:
+    if candidate == "fitted":
+        return best_biases(logs, codes, parts, objective)
+    classes = logs.shape[1]
+    return (np.zeros(classes) if candidate == "none" else prior_biases(codes, classes)), True
+
+
+def _two_columns(probabilities: ArrayLike) -> FloatArray:
+    array = np.asarray(probabilities, dtype=np.float64)
+    return check_matrix(np.column_stack([1 - array, array]) if array.ndim == 1 else array, "probabilities")
+
+
+def _codes_among(labels: ArrayLike, names: list[str], rows: int) -> IntArray:
+    codes, found = check_labels(labels, length=rows)
+    position = {name: number for number, name in enumerate(names)}
+    strange = [name for name in found if name not in position]
+    if strange:
+        raise InputError(f"labels among {', '.join(names[:8])}", ", ".join(strange[:8]), "name all classes")
+    return np.array([position[name] for name in found], dtype=np.int64)[codes]

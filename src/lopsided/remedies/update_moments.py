@@ -1,0 +1,116 @@
+"""Oversampling and reweighting side by side: the same mean update, not the same noise (Fang et al. 2021, eq 84-88).
+
+Reweighting draws an example uniformly and multiplies its gradient by w_k (84-86); oversampling draws examples of
+class k w_k times as often (87-88). With N = sum n_k and N_w = sum w_k n_k the mean updates agree when eta_w = eta_s N
+/ N_w (the paper prints the inverse), and with a_k^2 the mean squared gradient of class k the second moments of
+one-example updates are
+
+    reweighting   N sum_k n_k w_k^2 a_k^2 / N_w^2,   oversampling   sum_k n_k w_k a_k^2 / N_w   (in units of eta_s^2)
+
+By Cauchy and Schwarz the first is never smaller at equal a_k. Variances are these less the squared length of the common
+mean; a batch of b independent draws divides them by b.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lopsided.core.counts import CountsLike, class_counts
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray, check_count, check_matrix
+from lopsided.remedies.rates import Rates
+
+
+@dataclass(frozen=True)
+class UpdateVariance:
+    """Moments of one update under both remedies, in units of the oversampling step squared."""
+
+    step_ratio: float  # eta_reweighting / eta_oversampling for equal mean updates
+    reweighting_second_moment: float
+    oversampling_second_moment: float
+    mean_squared: float  # |mean update|^2, common to both; 0 where gradients were not given (an upper bound remains)
+    batch_size: int
+
+    @property
+    def reweighting(self) -> float:
+        """Variance of an update by reweighting."""
+        return (self.reweighting_second_moment - self.mean_squared) / self.batch_size
+
+    @property
+    def oversampling(self) -> float:
+        """Variance of an update by oversampling."""
+        return (self.oversampling_second_moment - self.mean_squared) / self.batch_size
+
+    @property
+    def ratio(self) -> float | None:
+        """How many times noisier reweighting is; None where oversampling has no noise at all."""
+        return self.reweighting / self.oversampling if self.oversampling > 0 else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "step_ratio": self.step_ratio,
+            "reweighting_variance": self.reweighting,
+            "oversampling_variance": self.oversampling,
+            "ratio": self.ratio,
+            "batch_size": self.batch_size,
+        }
+
+
+def update_variance(
+    counts: CountsLike | Rates,
+    rates: ArrayLike | None = None,
+    *,
+    squared_gradients: ArrayLike | None = None,
+    batch_size: int = 1,
+) -> UpdateVariance:
+    """From counts and rates; a_k^2 equal for all classes where `squared_gradients` is not given.
+
+    The mean update is not known from counts and taken as 0, so the ratio is that of second moments.
+    """
+    sizes, copies = _sizes_and_copies(counts, rates)
+    lengths = np.ones_like(sizes) if squared_gradients is None else _one_per_class(squared_gradients, sizes.size)
+    total, effective = float(sizes.sum()), float(sizes @ copies)
+    return UpdateVariance(
+        total / effective,
+        total * float(sizes @ (copies**2 * lengths)) / effective**2,
+        float(sizes @ (copies * lengths)) / effective,
+        0.0,
+        check_count(batch_size, "the batch size"),
+    )
+
+
+def update_variance_of(
+    gradients: ArrayLike, codes: ArrayLike, rates: ArrayLike, *, batch_size: int = 1
+) -> UpdateVariance:
+    """Exact, from one gradient per example (n x p), its class 0..K-1 and the rates of the classes."""
+    rows = check_matrix(gradients, "gradients")
+    of_example = np.asarray(rates, dtype=np.float64)[np.asarray(codes)]
+    squares = np.sum(rows**2, axis=1)
+    total, effective = float(rows.shape[0]), float(of_example.sum())
+    mean = of_example @ rows / effective
+    return UpdateVariance(
+        total / effective,
+        total * float(of_example**2 @ squares) / effective**2,
+        float(of_example @ squares) / effective,
+        float(mean @ mean),
+        check_count(batch_size, "the batch size"),
+    )
+
+
+def _sizes_and_copies(counts: CountsLike | Rates, rates: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
+    if isinstance(counts, Rates):
+        return counts.counts, counts.rates
+    sizes = class_counts(counts, at_least_two=False).counts
+    if rates is None:
+        raise InputError("rates for the counts", "none", "give one per class, or the Rates of oversampling_rates")
+    return sizes, _one_per_class(rates, sizes.size)
+
+
+def _one_per_class(values: ArrayLike, classes: int) -> FloatArray:
+    found = class_counts(np.atleast_1d(np.asarray(values, dtype=np.float64)), at_least_two=False).counts
+    if found.size != classes:
+        raise InputError(f"{classes} numbers, one per class", found.size, "give one per class")
+    return found
