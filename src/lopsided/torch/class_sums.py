@@ -12,11 +12,12 @@ examples on which the nearest r_k is not the predicted class. A last row collect
 precision where the device has it.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
-
 import torch
+
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray
 
@@ -209,6 +210,12 @@ class ClassSums:
         self.reference = torch.where(usable[:, None], means, before)
         offset = -0.5 * self.reference.square().sum(dim=1)
         self._reference_offset = torch.where(usable, offset, self._reference_offset)
+
+
+def affordable_interval(width: int, classes: int, weights: int) -> int:
+    """Sampling a row costs p^2 + p K products in double precision (twice the time); training it, at least three times
+    the weights of the network. The interval that keeps the first to half a hundredth of the second."""
+    return max(1, math.ceil(200.0 * 2 * width * (width + classes) / max(3.0 * weights, 1.0)))
 
 
 def _joined(parts: list[torch.Tensor]) -> torch.Tensor:
