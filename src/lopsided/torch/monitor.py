@@ -43,7 +43,7 @@ from lopsided.torch.quiet import modes_kept, quiet
 from lopsided.torch.run_forecast import Forecaster
 from lopsided.torch.run_settings import RunSettings, model_settings, optimizer_settings
 
-TOGETHER = 1024  # examples that are added together
+TOGETHER = 2048  # examples that are added together
 DIVERGED = "the classifier holds NaN or infinite weights: the training has diverged"
 Counts = str | Mapping[str, float] | Iterable[float]
 
