@@ -1,9 +1,9 @@
 """What the monitor costs: the same training epoch with and without it, in turns, in one process on one thread.
 
 `seconds` is the monitored epoch, `peer_seconds` the plain one, both in processor time, so that other programs on the
-machine count less; the note gives the overhead as the median over pairs of neighbouring epochs (with the smallest and
-largest), since noise is of the same size. Inputs are random numbers in the shape of MNIST and CIFAR-10: speed does not
-depend on what they show.
+machine count less. The two take turns every 16 batches, so that slow drifts of the machine cancel; the note gives the
+overhead as the median over epochs, with the smallest and largest. Inputs are random numbers in the shape of MNIST and
+CIFAR-10: speed does not depend on what they show.
 """
 
 import copy
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 PAIRS = 5
+IN_TURN = 16  # batches
 
 
 def run(quick: bool) -> list[dict[str, Any]]:
@@ -58,33 +59,36 @@ def _row(what: str, model: Any, shape: tuple[int, ...], classes: int, examples: 
     inputs = torch.randn(examples, *shape)
     labels = torch.randint(0, classes, (examples,))
 
-    def trainer(network: nn.Module) -> tuple[nn.Module, torch.optim.Optimizer, Callable[[], None]]:
+    def trainer(network: nn.Module) -> tuple[nn.Module, torch.optim.Optimizer, Callable[[torch.Tensor], None]]:
         loss = nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(network.parameters(), lr=0.01, momentum=0.9, weight_decay=5e-3)
 
-        def epoch() -> None:
-            for rows in torch.arange(examples).split(128):
+        def train(rows: torch.Tensor) -> None:
+            for batch in rows.split(128):
                 optimizer.zero_grad()
-                loss(network(inputs[rows]), labels[rows]).backward()
+                loss(network(inputs[batch]), labels[batch]).backward()
                 optimizer.step()
 
-        return loss, optimizer, epoch
+        return loss, optimizer, train
 
-    plain_epoch = trainer(copy.deepcopy(model))[2]
-    loss, optimizer, watched_epoch = trainer(model)
+    train_plain = trainer(copy.deepcopy(model))[2]
+    loss, optimizer, train_watched = trainer(model)
     monitor = Monitor(model, loss=loss, optimizer=optimizer, counts=np.full(classes, examples / classes))
 
-    def seconds(*actions: Callable[[], object]) -> float:
+    def seconds(action: Callable[..., object], *arguments: torch.Tensor) -> float:
         began = time.process_time()
-        for action in actions:
-            action()
+        action(*arguments)
         return time.process_time() - began
 
     pairs = []
     for turn in range(PAIRS + 1):
-        pair = seconds(watched_epoch, monitor.end_epoch), seconds(plain_epoch)
+        watched = plain = 0.0
+        for part in torch.arange(examples).split(IN_TURN * 128):  # the two networks take turns within the epoch
+            watched += seconds(train_watched, part)
+            plain += seconds(train_plain, part)
+        watched += seconds(monitor.end_epoch)
         if turn:  # the first loads modules and has no reference means yet
-            pairs.append(pair)
+            pairs.append((watched, plain))
     overheads = [ours / plain - 1 for ours, plain in pairs]
     return {
         "what": f"{what}, {examples} examples an epoch, monitored",

@@ -151,6 +151,34 @@ def test_batch_size_under_gradient_accumulation(run) -> None:
     assert record.train.examples == 96
 
 
+def test_long_epochs_are_observed_in_part(run) -> None:
+    model, _, _, loss, optimizer, _ = run
+    labels = torch.where(torch.arange(20_000) % 10 == 0, 3, torch.arange(20_000) % 3)
+    inputs = torch.randn(20_000, 5)
+    monitor = Monitor(model, loss=loss, optimizer=optimizer)
+    whole = Monitor(model, observe_every=1, patterns=0)
+    with torch.no_grad():
+        for rows in torch.arange(20_000).split(64):
+            logits = model(inputs[rows])
+            whole.update(labels[rows])
+            loss(logits, labels[rows])
+    record, full = monitor.end_epoch(), whole.end_epoch()
+    observed = 128 * 64 + sum(len(rows) for rows in torch.arange(20_000).split(64)[128::8])
+    assert record.train.examples == observed
+    assert full.train.examples == 20_000
+    assert any("observe_every=1" in note for note in record.notes)
+    assert not full.notes
+    # Frozen weights: a share of the examples estimates the same means; accuracy to four standard errors.
+    assert record.train.accuracy == pytest.approx(full.train.accuracy, abs=4 * np.sqrt(0.25 / observed))
+    assert record.forecast.examples == pytest.approx(20_000, abs=4)  # rounded per class
+    assert record.step == len(torch.arange(20_000).split(64))  # no optimizer step: batches are counted
+    model.eval()
+    with torch.no_grad():
+        for rows in torch.arange(20_000).split(64):
+            loss(model(inputs[rows]), labels[rows])
+    assert monitor.end_epoch().held_out.examples == 20_000
+
+
 def test_the_largest_step_is_remembered(run) -> None:
     model, _, _, loss, optimizer, train = run
     monitor = Monitor(model, loss=loss, optimizer=optimizer)
@@ -226,9 +254,8 @@ def test_groups(run) -> None:
         assert group.accuracy == pytest.approx(right[inside].mean().item())
         assert group.loss == pytest.approx(losses[inside].mean().item(), rel=1e-5)
     model(inputs)
-    monitor.update(labels, groups[:5])
     with pytest.raises(InputError, match="group codes"):
-        monitor.end_epoch()
+        monitor.update(labels, groups[:5])
 
 
 @pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])
@@ -290,7 +317,7 @@ def test_no_graph_is_kept(run) -> None:
         del logits
         gc.collect()
         assert alive() is None
-    assert not monitor._sums[True].sums.requires_grad
+    assert not monitor._buffers[True].sums.sums.requires_grad
 
 
 def test_copies_and_pickles_of_the_model_are_not_watched(run) -> None:
@@ -347,6 +374,8 @@ def test_two_forwards_for_one_set_of_labels(run) -> None:
     assert monitor.end_epoch().held_out.examples == 96
 
 
+# torch.compile itself looks at .grad of tensors that are no leaves when a graph breaks; nothing of ours does.
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
 @pytest.mark.parametrize("wrap", [nn.DataParallel, lambda model: torch.compile(model, backend="eager")])
 def test_wrapped_models(run, wrap) -> None:
     model, inputs, labels, loss, optimizer, _ = run
@@ -360,6 +389,19 @@ def test_wrapped_models(run, wrap) -> None:
         record = monitor.end_epoch()
     assert record.train.examples == 96
     assert record.patterns
+
+
+# torch.compile itself looks at .grad of tensors that are no leaves when a graph breaks; nothing of ours does.
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
+def test_a_model_compiled_after_the_monitor_was_made(run) -> None:
+    model, inputs, labels, loss, optimizer, _ = run
+    monitor = Monitor(model, loss=loss, optimizer=optimizer)
+    compiled = torch.compile(model, backend="eager")
+    for rows in torch.arange(96).split(32):
+        optimizer.zero_grad()
+        loss(compiled(inputs[rows]), labels[rows]).backward()
+        optimizer.step()
+    assert monitor.end_epoch().train.examples == 96
 
 
 def test_labels_from_the_models_own_keyword(run) -> None:

@@ -104,7 +104,7 @@ class ClassSums:
         later = slice(first + -(self.rows + first) % self.interval, None, self.interval)
         for chosen in (slice(0, first), later):
             if chosen.start < min(n, chosen.stop or n):
-                rows = work[chosen].to(self.dtype, copy=True)
+                rows = work[chosen].clone()
                 self._samples.append((rows, codes[chosen], valid[chosen], predicted[chosen]))
                 self._sample_rows += len(rows)
         if self._sample_rows >= SAMPLES:
@@ -129,16 +129,19 @@ class ClassSums:
     def _add_sampled(
         self, features: torch.Tensor, codes: torch.Tensor, valid: torch.Tensor, predicted: torch.Tensor
     ) -> None:
-        reference = self.reference
+        # In the features' own precision once a reference takes the large part away (the identity above holds whatever
+        # is subtracted, rounded or not); before, in double.
+        features = features.to(self.dtype) if self.reference is None else features
+        reference = None if self.reference is None else self.reference.to(features.dtype)
         if self.scatter is not None:
             inside = torch.where(valid, codes, 0)
             d = features if reference is None else features - reference[inside]
             d = d.masked_fill(~valid[:, None], 0.0)
-            self.scatter.addmm_(d.T, d)
-            self.sampled.index_add_(0, codes, torch.cat([d, valid[:, None].to(d.dtype)], dim=1))
+            self.scatter += d.T @ d
+            self.sampled.index_add_(0, codes, torch.cat([d, valid[:, None]], dim=1).to(self.dtype))
         if reference is not None:
             # argmin_k |h - r_k| = argmax_k h.r_k - |r_k|^2/2; a class never seen (offset -inf) is nobody's nearest.
-            nearest = torch.addmm(self._reference_offset, features, reference.T).argmax(dim=1)
+            nearest = torch.addmm(self._reference_offset.to(features.dtype), features, reference.T).argmax(dim=1)
             self.disagreeing[0] += ((nearest != predicted) & valid).sum()
             self.disagreeing[1] += valid.sum()
 
@@ -205,9 +208,9 @@ class ClassSums:
 
 
 def affordable_interval(width: int, classes: int, weights: int) -> int:
-    """Sampling a row costs p^2 + p K products in double precision (twice the time); training it, at least three times
-    the weights of the network. The interval that keeps the first to half a hundredth of the second."""
-    return max(1, math.ceil(200.0 * 2 * width * (width + classes) / max(3.0 * weights, 1.0)))
+    """Sampling a row costs p^2 + p K products; training it, at least three times
+    the weights of the network. The interval that keeps the first to a quarter of a hundredth of the second."""
+    return max(1, math.ceil(400.0 * width * (width + classes) / max(3.0 * weights, 1.0)))
 
 
 def _joined(parts: list[torch.Tensor]) -> torch.Tensor:

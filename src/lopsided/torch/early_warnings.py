@@ -71,7 +71,7 @@ class EarlyWarnings:
     def _merging(self, merging: FloatArray, forecast: RunForecast, counts: FloatArray | None) -> list[str]:
         lasting = self._pairs >= self._patience
         found = []
-        for members in _components(lasting):
+        for members in _components(lasting) if lasting.any() else []:
             pairs = np.ix_(members, members)
             if (self._said_pairs[pairs] | ~lasting[pairs]).all():
                 continue

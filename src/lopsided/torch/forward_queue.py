@@ -59,15 +59,17 @@ class ForwardQueue:
                 "call the model first, once per update; name the layer with head= if this one is not used, and make "
                 "the monitor before a compiled model's first forward",
             )
+        latest = self._waiting[-1]
+        if latest.outputs.shape[0] == rows:
+            self._waiting.clear()
+            return latest
         waiting = list(self._waiting)
         self._waiting.clear()
-        if len(waiting[-1].outputs) == rows:
-            return waiting[-1]
         for start in range(len(waiting) - 2, -1, -1):
             together = waiting[start:]
             if sum(len(seen.outputs) for seen in together) == rows:
                 return _joined(together)
-        return waiting[-1]  # whose rows do not fit; the sentence about it is `rows_of`'s
+        return latest  # whose rows do not fit; the sentence about it is `rows_of`'s
 
 
 def _joined(parts: list[Seen]) -> Seen:

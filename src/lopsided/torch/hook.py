@@ -17,12 +17,22 @@ class Hook:
     def __init__(self, method: Callable[..., None] | None = None) -> None:
         self._method = None if method is None else weakref.WeakMethod(method)
 
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def __call__(self, *arguments: Any) -> None:
         """Forward the call; the result is always None, so no forward pass is ever changed."""
+        if torch.compiler.is_compiling():
+            _untraced(self._forward, *arguments)
+        else:
+            self._forward(*arguments)
+
+    def _forward(self, *arguments: Any) -> None:
         method = None if self._method is None else self._method()
         if method is not None:
             method(*arguments)
 
     def __reduce__(self) -> tuple[type["Hook"], tuple[()]]:
         return Hook, ()
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _untraced(action: Callable[..., None], *arguments: Any) -> None:
+    action(*arguments)

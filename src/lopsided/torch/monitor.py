@@ -34,16 +34,17 @@ from lopsided.torch.batch_rows import class_codes, rows_of
 from lopsided.torch.class_sums import ClassSums, SumsSnapshot, affordable_interval
 from lopsided.torch.early_warnings import EarlyWarnings, ImbalanceWarning, merging_cosines
 from lopsided.torch.epoch_record import EpochRecord, PhaseRecord, classifier_record, phase_record
-from lopsided.torch.forward_queue import ForwardQueue, Seen, version
+from lopsided.torch.forward_queue import ForwardQueue
 from lopsided.torch.head import Head, check_output, find_head, named_module, unwrap, weight_count
 from lopsided.torch.hook import Hook
 from lopsided.torch.layer_change import LayerStarts
 from lopsided.torch.loggers import Logger
 from lopsided.torch.quiet import modes_kept, quiet
+from lopsided.torch.row_buffer import RowBuffer
 from lopsided.torch.run_forecast import Forecaster
 from lopsided.torch.run_settings import RunSettings, model_settings, optimizer_settings
 
-TOGETHER = 2048  # examples that are added together
+FULLY_OBSERVED = 8192  # examples at the start of an epoch that are all observed
 DIVERGED = "the classifier holds NaN or infinite weights: the training has diverged"
 Counts = str | Mapping[str, float] | Iterable[float]
 
@@ -69,8 +70,10 @@ class Monitor:
     layers: follow every layer (True), none (False), or the named ones.
     spectra_every: epochs between whole spectra of the layers' changes; 0 for none.
     patterns: examples kept to follow activation patterns; 0 for none.
+    observe_every: after the first 8192 examples of a training epoch, every so-manieth batch is observed; held-out
+        batches all are. 1 observes everything.
     scatter_every: after the first 512 examples of an epoch, one example in so many feeds the within-class
-        scatter and NC4; when not told, so few that it costs about half a percent of the network's own arithmetic.
+        scatter and NC4; when not told, so few that it costs a quarter of a percent of the network's arithmetic.
     ignore_index: label that carries no class.
     all_reduce: add the sums of all processes at the end of an epoch.
     """
@@ -95,6 +98,7 @@ class Monitor:
         layers: bool | Iterable[str] = True,
         spectra_every: int = 10,
         patterns: int = 64,
+        observe_every: int = 8,
         scatter_every: int | None = None,
         ignore_index: int = -100,
         all_reduce: bool = False,
@@ -118,6 +122,7 @@ class Monitor:
             if scatter_every is None
             else check_count(scatter_every, "scatter_every")
         )
+        self._observe_every = check_count(observe_every, "observe_every")
         self._spectra_every = check_count(spectra_every, "spectra_every", at_least=0)
         self._ignored, self._all_reduce = ignore_index, all_reduce
         self._warnings = EarlyWarnings(
@@ -130,7 +135,7 @@ class Monitor:
         self._layers = LayerStarts(model, layers)
         probe = check_count(patterns, "patterns", at_least=0)
         self._probe = ActivationProbe(model, self.head, probe) if probe else None
-        self._sums: dict[bool, ClassSums] = {}
+        self._buffers: dict[bool, RowBuffer] = {}  # by training mode
         devices = len(model.device_ids) if isinstance(model, nn.DataParallel) and model.device_ids else 1
         self._pending = ForwardQueue(self.head, max(2, devices))
         self._latest_features: torch.Tensor | None = None
@@ -138,9 +143,10 @@ class Monitor:
         self._label_now: Any = None
         self._check_output = head is None
         self._notes: list[str] = list(self._layers.notes)
+        self._observed_rows = self._passed_rows = self._epoch_batches = 0
+        self._passed = False
         self._steps = self._batches = self._rows_since_step = self._batch_size = 0
-        self._waiting: list[tuple[Seen, torch.Tensor, int | None, Any]] = []
-        self._waiting_rows = self._skipped = 0
+        self._skipped = 0
         self._diverged = False
         self._own_seconds, self._epoch_began = 0.0, time.perf_counter()
         self._handles = self._attach(features, loss)
@@ -175,16 +181,23 @@ class Monitor:
     def _saw_head(self, layer: nn.Module, arguments: tuple[Any, ...], output: torch.Tensor) -> None:
         if self._probe is not None and self._probe.running:
             return
+        if layer.training:
+            rows = output.shape[0]
+            if torch.is_grad_enabled():
+                self._rows_since_step += rows
+            if self._observed_rows >= FULLY_OBSERVED and self._epoch_batches % self._observe_every:
+                self._passed_rows += rows
+                self._passed = True
+                return
         features = self._latest_features if self._told_features else arguments[0].detach()
         if features is None:
             raise InputError("the features before the head", "none", "name a layer that runs before it with features=")
         outputs = output.detach()
         self._pending.add(features, outputs, training=layer.training)
-        if layer.training and torch.is_grad_enabled():
-            self._rows_since_step += outputs.shape[0]
 
-    def _before_model(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        if self._probe is not None and self._probe.running:
+    def _before_model(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> None:
+        # A compiled model remembers hooks that were taken off, and calls them without keywords.
+        if keywords is None or (self._probe is not None and self._probe.running):
             return
         if self._label_keyword is not None:
             self._label_now = keywords.get(self._label_keyword)
@@ -208,7 +221,8 @@ class Monitor:
 
     def _saw_loss(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], __: Any) -> None:
         target = arguments[1] if len(arguments) > 1 else keywords.get("target", keywords.get("labels"))
-        if target is not None and self._pending:  # without a forward before it, the loss is of something else
+        # Without a forward before it, the loss is of something else.
+        if target is not None and (self._passed or len(self._pending)):
             self.update(target)
 
     def _stepped(self, *_: Any) -> None:
@@ -220,47 +234,36 @@ class Monitor:
 
     def update(self, labels: Any, groups: Any = None) -> None:
         """Say the labels (and groups) of the latest forward: whole numbers 0, 1, 2, ...; -100 is ignored."""
+        if self._passed and not len(self._pending):
+            self._passed = False
+            self._epoch_batches += 1
+            self._batches += 1
+            return
         began = time.perf_counter()
-        given = labels.detach() if isinstance(labels, torch.Tensor) else class_codes(labels, self.head).clone()
-        if given.ndim == 0:
-            raise InputError("one label per example", "a single number", "give the labels of the whole batch")
-        seen = self._pending.take(len(given))
-        self._waiting.append((seen, given, version(given), groups))
-        self._waiting_rows += len(given)
+        codes = class_codes(labels, self.head)
+        seen = self._pending.take(len(codes))
+        if not seen.unchanged:
+            self._skipped += 1
+            return
+        features, logits, codes = rows_of(seen, codes, self.head, told_features=self._told_features)
+        places = None if groups is None else self._group_codes(groups, codes)
+        if seen.training not in self._buffers:
+            self._buffers[seen.training] = RowBuffer(self._new_sums(features, self._scatter_every))
+        self._buffers[seen.training].add(features, logits, codes, places)
         if seen.training:
             self._batches += 1
+            self._epoch_batches += 1
+            self._observed_rows += len(codes)
             if self._optimizer is None:
-                self._batch_size = max(self._batch_size, len(given))
-        if self._waiting_rows >= TOGETHER or seen.outputs.ndim > 2 or len(self._waiting) == 1 == self._batches:
-            self._flush()
+                self._batch_size = max(self._batch_size, len(codes))
         self._own_seconds += time.perf_counter() - began
-
-    def _flush(self) -> None:
-        """Add the batches that wait. Some together cost less than one by one; the very first shows mistakes at once."""
-        waiting, self._waiting, self._waiting_rows = self._waiting, [], 0
-        sound = [entry for entry in waiting if entry[0].unchanged and version(entry[1]) == entry[2]]
-        self._skipped += len(waiting) - len(sound)
-        for training in (True, False):
-            own = [entry for entry in sound if entry[0].training is training]
-            for grouped in (False, True):
-                parts = []
-                for seen, labels, _, groups in own:
-                    if (groups is not None) is grouped:
-                        codes = class_codes(labels, self.head)
-                        rows = rows_of(seen, codes, self.head, told_features=self._told_features)
-                        parts.append((*rows, self._group_codes(groups, rows[2])) if grouped else rows)
-                if parts:
-                    with quiet(parts[0][0].device):
-                        joined = [
-                            column[0] if len(column) == 1 else torch.cat(column) for column in zip(*parts, strict=True)
-                        ]
-                        self._sums_of(training, joined[0]).add(*joined)
 
     def end_epoch(self, step: int | None = None) -> EpochRecord:
         """Close the epoch: measure, forecast, warn, log; the sums start anew. `step` is for the loggers."""
         began = time.perf_counter()
-        self._flush()
-        if not self._all_reduce and not any(sums.batches for sums in self._sums.values()):
+        for buffer in self._buffers.values():
+            buffer.flush()
+        if not self._all_reduce and not any(buffer.sums.batches for buffer in self._buffers.values()):
             raise InputError(
                 "labelled forwards since the last epoch",
                 "none",
@@ -274,7 +277,9 @@ class Monitor:
             layers = self._layers.compare(epoch, spectra=spectra)
             patterns = () if self._probe is None else self._probe.compare()
         train = snapshots.get(True)
-        shown = self._counts if self._counts is not None or train is None else train.counts.astype(np.float64)
+        observed = self._observed_rows / max(self._observed_rows + self._passed_rows, 1)
+        # Of what was passed over, the classes are taken to be spread as in what was observed.
+        shown = self._counts if self._counts is not None or train is None else np.round(train.counts / (observed or 1))
         counts = np.zeros(self.head.classes) if shown is None else shown
         minority = minority_of(counts) if self._minority is None else self._minority
         finite = bool(np.isfinite(weight).all())
@@ -293,7 +298,8 @@ class Monitor:
         if finite:
             merging = merging_cosines(weight)
             classifier = classifier_record(weight, minority, merging)
-            absent = phases[True].absent if phases.get(True) is not None else ()  # type: ignore[union-attr]
+            found = phases.get(True)
+            absent = () if found is None or self._passed_rows else found.absent
             said += self._warnings.look(merging, np.asarray(classifier.norms), forecast, shown, absent)
         now = time.perf_counter()
         record = EpochRecord(
@@ -312,6 +318,7 @@ class Monitor:
         )
         self.records.append(record)
         self._own_seconds, self._epoch_began, self._skipped = 0.0, now, 0
+        self._observed_rows = self._passed_rows = self._epoch_batches = 0
         numbers = {f"lopsided/{name}": value for name, value in record.scalars().items()}
         for logger in self._loggers:
             logger.log(numbers, record.step)
@@ -368,7 +375,6 @@ class Monitor:
             handle.remove()
         self._handles.clear()
         self._pending.clear()
-        self._waiting, self._waiting_rows = [], 0
 
     def __enter__(self) -> Self:
         return self
@@ -378,28 +384,24 @@ class Monitor:
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
-    def _sums_of(self, training: bool, features: torch.Tensor) -> ClassSums:
-        if training not in self._sums:
-            self._sums[training] = self._new_sums(features, self._scatter_every)
-        return self._sums[training]
-
     def _new_sums(self, features: torch.Tensor, interval: int) -> ClassSums:
-        return ClassSums(
-            self.head.classes, features.shape[1], features.device, interval=interval, ignored=self._ignored
-        )
+        with quiet(features.device):
+            return ClassSums(
+                self.head.classes, features.shape[1], features.device, interval=interval, ignored=self._ignored
+            )
 
     def _phases(self) -> dict[bool, ClassSums]:
         """The sums of both phases, in one order; a phase that another process saw gets empty ones here, to be added."""
         if self._all_reduce:
             device = self.head.layer.weight.device
-            seen = torch.tensor([float(phase in self._sums) for phase in (True, False)], device=device)
+            seen = torch.tensor([float(phase in self._buffers) for phase in (True, False)], device=device)
             torch.distributed.all_reduce(seen, op=torch.distributed.ReduceOp.MAX)
-            known = next(iter(self._sums.values()), None)
-            width = self.head.width if known is None else known.width
+            known = next(iter(self._buffers.values()), None)
+            example = torch.empty(0, self.head.width if known is None else known.sums.width, device=device)
             for phase, anywhere in zip((True, False), seen.tolist(), strict=True):
-                if anywhere and phase not in self._sums:
-                    self._sums[phase] = self._new_sums(torch.empty(0, width, device=device), self._scatter_every)
-        return {phase: self._sums[phase] for phase in (True, False) if phase in self._sums}
+                if anywhere and phase not in self._buffers:
+                    self._buffers[phase] = RowBuffer(self._new_sums(example, self._scatter_every))
+        return {phase: self._buffers[phase].sums for phase in (True, False) if phase in self._buffers}
 
     def _close(self, sums: ClassSums) -> SumsSnapshot:
         if self._all_reduce:
@@ -441,8 +443,11 @@ class Monitor:
         strays = sum(sums.unclassed for sums in snapshots.values())
         if strays:
             notes.append(f"{strays} labels are not among the head's {self.head.classes} classes and were left out")
+        if self._passed_rows:
+            share = self._observed_rows / (self._observed_rows + self._passed_rows)
+            notes.append(f"{share:.0%} of the training examples were observed; observe_every=1 observes all")
         if self._skipped:
-            notes.append(f"{self._skipped} batches were left out: features, logits or labels were overwritten in place")
+            notes.append(f"{self._skipped} batches were left out: features or logits were overwritten in place")
         if any(not np.isfinite(sums.means[sums.counts > 0]).all() for sums in snapshots.values()):
             notes.append("some features were NaN or infinite, so class means could not be measured")
         if _distributed() and not self._all_reduce:
