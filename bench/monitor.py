@@ -50,8 +50,9 @@ def run(quick: bool) -> list[dict[str, Any]]:
 
 def _row(what: str, model: Any, shape: tuple[int, ...], classes: int, examples: int) -> dict[str, Any]:
     import torch
-    from lopsided.torch import Monitor
     from torch import nn
+
+    from lopsided.torch import Monitor
 
     torch.manual_seed(0)
     inputs = torch.randn(examples, *shape)

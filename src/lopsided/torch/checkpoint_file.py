@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
 from lopsided.core.errors import InputError, MissingPackage
 
 _INSIDE = ("state_dict", "model_state_dict", "model", "module", "net", "weights")

@@ -15,8 +15,8 @@ precision where the device has it.
 from dataclasses import dataclass
 
 import numpy as np
-
 import torch
+
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray
 

@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-
 import torch
+from torch import nn
+
 from lopsided.core.counts import class_counts
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray, check_count, check_in_range
@@ -42,7 +43,6 @@ from lopsided.torch.layer_change import LayerStarts
 from lopsided.torch.loggers import Logger
 from lopsided.torch.run_forecast import Forecaster
 from lopsided.torch.run_settings import RunSettings, model_settings, optimizer_settings
-from torch import nn
 
 TOGETHER = 1024  # examples that are added together
 Counts = str | Mapping[str, float] | Iterable[float]
