@@ -26,11 +26,11 @@ def measure(settings: Settings, seed: int) -> Numbers:
     starts = [lab.start_near(problem, seed, index) for index in range(settings["starts"])]
     reach = 0.1 * float(np.linalg.norm(problem.weights))
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    path = grid.path_of_counts(problem, settings["n"], seed)
+    path, tests = grid.path_of_counts(problem, settings["n"], seed), lab.drawn_tests(problem, seed)
     for place in path:
         found = place.point.found
         distance, relative = lab.matched_error(place.point.weights, problem)
-        excess = lab.population_risks(problem, place.point.weights, seed)["average_excess"] if found else 0.0
+        excess = lab.population_risks(problem, place.point.weights, seed, tests)["average_excess"] if found else 0.0
         spread = grid.linear_spread(place, starts, STEP, STEPS)
         steady = found and spread.stable
         columns["found"].append(found)
