@@ -248,3 +248,34 @@ def test_first_load_is_small(page, laboratory) -> None:
     page.wait_for_selector(".js-plotly-plot")
     page.wait_for_load_state("networkidle")
     assert 100_000 < sum(sizes) < 2_000_000
+
+
+def test_audit_of_a_file_with_its_report(page, laboratory, tmp_path) -> None:
+    random = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], [300, 80, 6])
+    data = tmp_path / "shop<b>.csv"
+    rows = [
+        "a,b,region,y",
+        *(
+            f"{x:.4f},{y:.4f},{'north' if x > 0 else 'south'},{k}"
+            for (x, y), k in zip(random.normal(size=(386, 2)) + labels[:, None], labels, strict=True)
+        ),
+    ]
+    data.write_text("\n".join(rows))
+    open_room(page, laboratory, "audit")
+    page.locator("input[type=file]").set_input_files(data)
+    page.locator(".field:has-text('Labels') select").select_option("y")
+    page.get_by_role("button", name="Audit", exact=True).click()
+    page.wait_for_selector(".verdict.bad, .verdict.warn")
+    assert page.locator("td:has-text('class 2')").count() > 0
+    assert "shop<b>.csv" in page.locator(".recipe pre").nth(1).text_content()
+    frame = page.frame_locator("iframe.report")
+    assert "shop<b>.csv" in frame.locator("h1").inner_text()
+    frame.locator(".js-plotly-plot").first.wait_for()
+    # The frame has no origin, so it can reach neither this page nor the server.
+    assert page.frames[-1].evaluate("origin") == "null"
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download the report").click()
+    assert b"shop&lt;b&gt;.csv" in download.value.path().read_bytes()
+    page.reload()
+    page.wait_for_selector("iframe.report")

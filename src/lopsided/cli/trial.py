@@ -26,7 +26,7 @@ def command(
     ] = None,
     weight_decay: Annotated[float | None, number("Weight decay of the network that is trained.")] = None,
     learner: Annotated[
-        str, typer.Option(help="logistic, boosting, network, or a classifier as package.module:Class.")
+        str, typer.Option(help="logistic, boosting, network, deep (PyTorch), or a classifier as package.module:Class.")
     ] = "logistic",
     metric: Annotated[
         str | None, typer.Option(help="balanced, worst-class, worst-group or overall: what decides the winner.")

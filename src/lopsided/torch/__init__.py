@@ -94,7 +94,7 @@ def __getattr__(name: str) -> Any:
     try:
         return getattr(import_module(home), name)
     except ModuleNotFoundError as error:
-        if error.name != "torch":
+        if (error.name or "").partition(".")[0] != "torch":
             raise
         raise MissingPackage("torch", f"lopsided.torch.{name}", "torch") from None
 

@@ -107,11 +107,11 @@ def plot(rows: Sequence[Row]) -> Figure:
     panels = []
     finite = [row.settings["ratio"] for row in rows if row.settings["ratio"] is not None]
     far = 10 * max(finite)
-    for title, key in (
-        ("Training", "train_accuracy"),
-        ("Test, classes alike", "test_balanced"),
-        ("Test, natural mix", "test_natural"),
-        ("Test, minority classes", "test_minority"),
+    for title, key, low_high in (
+        ("Training", "train_accuracy", (0.9, 1.005)),
+        ("Test, classes alike", "test_balanced", (0.0, 1.02)),
+        ("Test, natural mix", "test_natural", (0.0, 1.02)),
+        ("Test, minority classes", "test_minority", (0.0, 1.02)),
     ):
         series: list[Line] = []
         for k, own in _splits(rows).items():
@@ -128,7 +128,16 @@ def plot(rows: Sequence[Row]) -> Figure:
                     markers=True,
                 )
             )
-        panels.append(Panel(title, f"imbalance ratio R ({far:g} stands for infinity)", "accuracy", series, x_log=True))
+        panels.append(
+            Panel(
+                title,
+                f"imbalance ratio R ({far:g} stands for infinity)",
+                "accuracy",
+                series,
+                x_log=True,
+                y_range=low_high,
+            )
+        )
     return Figure("Accuracies over the imbalance ratio", panels, "Bands: 95 % intervals over seeds.")
 
 

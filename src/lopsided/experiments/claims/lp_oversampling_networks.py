@@ -73,7 +73,10 @@ def judge(rows: Sequence[Row]) -> Verdict:
             _arm(row): level([o for o in own if _arm(o) == _arm(row)], "test_natural") for row in own
         }
         numbers[f"{name}: change of cosine"] = opening
-        words.append(f"{name}: cosine {opening.text(2)} from rate 1 to {rates[-1]}; accuracy " + _listed(own))
+        words.append(
+            f"{name}: from rate 1 to {rates[-1]} the minority cosine changes by {opening.text(2)}; accuracy "
+            + _listed(own)
+        )
     return weigh(parts, "; ".join(words), numbers)
 
 

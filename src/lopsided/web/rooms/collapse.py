@@ -124,7 +124,7 @@ def _recipe(problem: CollapseProblem, *, plan: bool = False) -> Recipe:
 
 def warm_up() -> None:
     """One forecast, thrown away."""
-    _forecast(class_counts("20,5,2"), CollapseProblem(tau=5.0), Watch(60.0))
+    _forecast(class_counts("20,5,2"), CollapseProblem(counts="20,5,2", tau=5.0), Watch(60.0))
 
 
 @router.post("/forecast")
