@@ -30,7 +30,7 @@ train, test = np.arange(len(labels)) % 4 != 0, np.arange(len(labels)) % 4 == 0
 # ``start`` and ``end`` are all that the measurements need: take them from any network, one row per hidden unit.
 
 
-def checkpoints(width: int, rate_times_width: float, steps: int = 800) -> tuple[np.ndarray, np.ndarray, float]:
+def checkpoints(width: int, rate_times_width: float, steps: int = 500) -> tuple[np.ndarray, np.ndarray, float]:
     """Hidden weights before and after training, and the test accuracy."""
     random = np.random.default_rng(0)
     network = random_network(width, images.shape[1], 10, random)
@@ -60,7 +60,7 @@ print(f"entropy rank of the change {update.entropy_rank:.1f}, of the weights {fi
 
 from lopsided.core.figure import Figure, Line, Mark, Panel
 
-widths = [50, 150, 500, 1500, 3000]
+widths = [50, 150, 500, 1500]
 found = []
 for width in widths:
     start, end, reached = checkpoints(width, 10.0)
@@ -76,7 +76,7 @@ lines = [
     Line(widths, distances, "relative distance", markers=True),
     Line(widths, [1 - a for a in accuracies], "test error", markers=True),
 ]
-panel = Panel("Digits, 800 steps", "hidden units", "share", lines, [Mark(0.1, "0.1", "y")], x_log=True, y_log=True)
+panel = Panel("Digits, 500 steps", "hidden units", "share", lines, [Mark(0.1, "0.1", "y")], x_log=True, y_log=True)
 Figure("Wider networks stay nearer to where they began", [panel])
 
 # %%
