@@ -1,4 +1,4 @@
-"""The benchmark page, from the JSON that `lopsided bench --json` printed: every figure on it was measured in that run."""
+"""The benchmark page, from the JSON that `lopsided bench --json` printed: each figure was measured in that run."""
 
 import json
 from pathlib import Path

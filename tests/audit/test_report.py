@@ -57,7 +57,7 @@ def test_page_is_whole_and_escaped(found) -> None:
     assert page.count('role="img" aria-label="') == page.count("data-plot=") > 0
     for finding in found.findings:
         assert finding.remedy.split(";")[0][:20] in page or finding.level.value == "healthy"
-    assert "Needs probabilities" in page  # the skipped check, with its reason
+    assert "No probabilities given" in page  # the skipped check, with its reason
     assert "Provenance" in page
 
 

@@ -70,7 +70,9 @@ def test_every_command_is_documented(site: Path, name: str) -> None:
             assert parameter.opts[0] in page
     assert COMMANDS[name].help, "no docstring"
     words = re.compile(rf"lopsided {name}\b")
-    assert any(words.search(page.read_text(encoding="utf-8")) for page in pages()), "no page tells a reader when to use it"
+    assert any(words.search(page.read_text(encoding="utf-8")) for page in pages()), (
+        "no page tells a reader when to use it"
+    )
 
 
 @pytest.mark.parametrize("claim_id", list(register()))

@@ -150,7 +150,7 @@ def run_checks(
         missing = sorted(check.needs - evidence.has)
         if missing:
             provide = " and ".join(_PROVIDE[name] for name in missing)
-            skipped.append(Skipped(check.id, f"needs {' and '.join(missing)}, which were not given: provide {provide}"))
+            skipped.append(Skipped(check.id, f"no {' and no '.join(missing)} given; provide {provide}"))
             continue
         try:
             result = check.run(evidence, generator(seed, "audit", check.id))

@@ -11,10 +11,15 @@ _APART = 0.16  # between points of one arm
 
 
 def gains_figure(trial: "Trial") -> Figure:
+    """The gains, with who won as the caption."""
+    return Figure("Remedies and their forecasts", [gains_panel(trial)], trial.sentence())
+
+
+def gains_panel(trial: "Trial") -> Panel:
     """One place per arm: the measured gain in the arm's metric, and the forecast beside it."""
     shown = [arm for arm in trial.arms if arm.kind != "plain" and arm.skipped is None]
     gains = [arm.metrics[arm.read_in].gain for arm in shown]
-    names = [arm.name if arm.read_in == trial.metric else f"{arm.name} ({arm.read_in})" for arm in shown]
+    names = [arm.title(trial.metric) for arm in shown]
     measured = Points(
         [float(place) for place in range(len(shown))],
         [gain.value if gain else None for gain in gains],
@@ -34,7 +39,7 @@ def gains_figure(trial: "Trial") -> Figure:
         [entry.high for _, entry, _ in told],
         [name for _, _, name in told],
     )
-    panel = Panel(
+    return Panel(
         f"Gain in {trial.metric}",
         "",
         "gain over plain training",
@@ -42,7 +47,6 @@ def gains_figure(trial: "Trial") -> Figure:
         [Mark(0.0, "no gain", "y")],
         x_names=names,
     )
-    return Figure("Remedies and their forecasts", [panel], trial.sentence())
 
 
 def metrics_figure(trial: "Trial") -> Figure:

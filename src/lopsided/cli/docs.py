@@ -11,7 +11,7 @@ def command(
     gallery: Annotated[
         str,
         typer.Option(
-            help="Figures of claims: stored (what reproduce has kept), few (and some cheap ones) or full (all; minutes)."
+            help="Figures of claims: stored (what reproduce kept), few (and some cheap ones) or full (all; minutes)."
         ),
     ] = "few",
     store: Annotated[

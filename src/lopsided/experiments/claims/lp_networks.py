@@ -95,10 +95,11 @@ def plot(rows: Sequence[Row]) -> Figure:
                 series,
                 [Mark(COLLAPSED, "collapsed", axis="y")],
                 x_log=True,
+                y_range=(-0.25, 1.05),
             )
         )
     return Figure(
-        "Minority collapse in trained networks, and five forecasts of it",
+        "Minority collapse, measured and forecast",
         panels,
         "Solid: trained networks, 95 % intervals over seeds (paired over R). Dashed: forecasts; measured energies is "
         "the paper's recipe.",
