@@ -48,6 +48,7 @@ export function mount(place, { values }) {
       verdict.textContent = found.verdict;
       verdict.className = `verdict ${found.facts.collapsed.length ? "bad" : "good"}`;
       const collapsed = found.classes.map(row => row.collapsed);
+      if (!collapsed.includes(true)) histogram.cure(null);
       histogram.judge(collapsed, found.facts.count_needed);
       vectors.show(found.classes[0]?.vector ? found.classes.map(row => row.vector) : [], collapsed);
       found.angles ? angles.show(found.angles) : angles.show(null);
