@@ -29,6 +29,7 @@ extensions = [
 exclude_patterns = ["extensions", "_cache", "measured", "tutorials", "images", "CHANGELOG.md", "CONTRIBUTING.md"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 smartquotes = False  # options such as --json keep their dashes
+suppress_warnings = ["ref.python"]  # Plan and Recipe name a class in several rooms; pages link to one of them
 
 html_theme = "furo"
 html_title = "lopsided"

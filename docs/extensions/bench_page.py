@@ -29,7 +29,7 @@ def bench_page(runs: list[dict[str, Any]]) -> str:
         machine = run["machine"]
         parts.append(
             f"Measured on {machine['processor']}, {machine['cores']} cores, {machine['system']}, Python"
-            f" {machine['python']}{', small sizes (``--quick``)' if run['quick'] else ''}; {run['note']}\n"
+            f" {machine['python']}{', small sizes (``--quick``)' if run['quick'] else ''}. {plain(run.get('note', ''))}\n"
         )
         for name, rows in run["benchmarks"].items():
             parts.append(heading(name, "-"))
