@@ -41,7 +41,7 @@ def run(quick: bool) -> list[dict[str, Any]]:
         )
         return [
             _row("MLP 784-512-256, K = 10, batch 128", mlp, (784,), 10, 10_000 if quick else 60_000),
-            _row("CNN of 3 convolutions, K = 10, batch 128", cnn, (3, 32, 32), 10, 1_280 if quick else 6_400),
+            _row("CNN of 3 convolutions, K = 10, batch 128", cnn, (3, 32, 32), 10, 1_280 if quick else 3_200),
             _row("MLP 784-512, K = 1000, batch 128", many, (784,), 1000, 10_000 if quick else 60_000),
         ]
     finally:

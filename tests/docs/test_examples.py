@@ -12,11 +12,12 @@ from lopsided.cli.main import main
 from tests.docs.pages import ROOT, Block, blocks, command_lines, pages
 
 COMMANDS = typer.main.get_command(application).commands  # type: ignore[attr-defined]
-# tests/remedies runs the page on remedies, and compares what it prints.
+# tests/remedies and tests/monitor run these pages in ways of their own, and compare what they print.
+ELSEWHERE = ("remedies.md", "monitor.md")
 RUN = [
     page
     for page in pages()
-    if page.name != "remedies.md" and any(block.kind in ("python", "sh") for block in blocks(page))
+    if page.name not in ELSEWHERE and any(block.kind in ("python", "sh") for block in blocks(page))
 ]
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 import time
+from itertools import pairwise
 
 import pytest
 from fastapi.testclient import TestClient
@@ -90,11 +91,9 @@ def test_events_over_http_and_old_jobs_are_forgotten() -> None:
     with TestClient(create_app(settings), base_url="http://localhost") as local:
         job = local.post("/api/width/run", json=SHORT).json()
         lines = local.get(f"/api/jobs/{job['id']}/events").text.splitlines()
-        records = [
-            json.loads(line[6:]) for before, line in zip(lines, lines[1:], strict=False) if before == "event: data"
-        ]
+        records = [json.loads(line[6:]) for before, line in pairwise(lines) if before == "event: data"]
         assert [record["steps"] for record in records] == [0, 8, 16]
-        last = [line for before, line in zip(lines, lines[1:], strict=False) if before == "event: status"][-1]
+        last = [line for before, line in pairwise(lines) if before == "event: status"][-1]
         assert json.loads(last[6:])["state"] == "done"
         again = local.get(f"/api/jobs/{job['id']}/events", headers={"Last-Event-ID": "1"}).text
         assert again.count("event: data") == 1

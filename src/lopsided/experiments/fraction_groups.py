@@ -40,8 +40,10 @@ def fraction_parts(rows: Sequence[Row]) -> tuple[list[Part], dict[str, Any], lis
             Part(f"{images}: {label}", found[value].opposite, found[value].alike) for value, label in JUDGED.items()
         ]
         covariance = [level(world, "minority_covariance").mean for world in worlds]
+        forecast = trends(worlds[0], worlds[1], "share", lambda row: row.numbers.get("forecast_minority"))
         numbers[images] = {
             "minorities": pair,
+            "forecast_change_of_the_minority_excess": [forecast.first, forecast.second],
             "changes": {value: [trend.first, trend.second] for value, trend in found.items()},
             "feature_covariance_of_the_minority": covariance,
         }

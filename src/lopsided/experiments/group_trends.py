@@ -12,7 +12,7 @@ import numpy as np
 
 from lopsided.core.figure import Line, Panel
 from lopsided.experiments.claim import Row
-from lopsided.experiments.network_summary import chosen, curve, paired, per_seed
+from lopsided.experiments.network_summary import Value, chosen, curve, paired, per_seed
 from lopsided.experiments.structured_summary import Spread
 
 CONFIDENCE = 0.95
@@ -84,7 +84,7 @@ class Trends:
         return (self.first.low > 0 and self.second.low > 0) or (self.first.high < 0 and self.second.high < 0)
 
 
-def trends(first: Sequence[Row], second: Sequence[Row], level: str, value: str) -> Trends:
+def trends(first: Sequence[Row], second: Sequence[Row], level: str, value: Value) -> Trends:
     """Paired over seeds within each world."""
 
     def change(rows: Sequence[Row]) -> Spread:

@@ -37,7 +37,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        jobs.prepare()
+        jobs.open()
         compute.prepare(collapse.warm_up)
         try:
             yield

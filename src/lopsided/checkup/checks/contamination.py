@@ -3,7 +3,7 @@
 The minimum covariance determinant (Rousseeuw 1984) finds centre and covariance of the majority of a class, whatever a
 minority of its examples does. An example is *misplaced* when it lies outside its own class (robust distance beyond the
 0.001 point of chi-square) and in the core of another (within its 3/4 point), and most of its nearest neighbours are of
-other classes. Three quarters of the examples that were mislabelled out of a class lie in its core, so the share of
+that class. Three quarters of the examples that were mislabelled out of a class lie in its core, so the share of
 misplaced examples over 3/4 estimates the share of mislabelled ones. Where two classes overlap, nothing of the kind can
 be said, and strays between them are not counted. An example is *far* when its squared distance is more than `FAR` times
 the 0.001 point: an error of recording, or a subgroup. Real classes are not Gaussian and have many mild outliers; those
@@ -85,7 +85,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     elsewhere, nearest = order[apart.argmin(axis=1)], apart.min(axis=1)
     judged = np.isin(codes, order)
     misplaced = judged & (own > outside) & (nearest < core)
-    misplaced[misplaced] = _among_others(points, codes, np.flatnonzero(misplaced))
+    misplaced[misplaced] = _among(points, codes, np.flatnonzero(misplaced), elsewhere[misplaced])
     far = judged & (own > FAR * outside) & ~misplaced
     findings = _findings(evidence, order, codes, misplaced, elsewhere, own, "misplaced")
     findings += _findings(evidence, order, codes, far, elsewhere, own, "far")
@@ -141,14 +141,14 @@ def _points(evidence: Evidence) -> tuple[FloatArray, str]:
     return points[:, points.std(axis=0) > 0], words
 
 
-def _among_others(points: FloatArray, codes: IntArray, rows: IntArray) -> BoolArray:
-    """Which of the rows have mostly examples of other classes for neighbours; classes need not be ellipsoids."""
+def _among(points: FloatArray, codes: IntArray, rows: IntArray, hosts: IntArray) -> BoolArray:
+    """Which of the rows have mostly examples of their host for neighbours; classes need not be ellipsoids."""
     from scipy.spatial import cKDTree
 
     if not rows.size:
         return np.zeros(0, dtype=bool)
     _, near = cKDTree(points).query(points[rows], k=min(NEIGHBOURS + 1, len(points)))
-    return np.asarray((codes[near[:, 1:]] != codes[rows][:, None]).mean(axis=1) > 0.5)
+    return np.asarray((codes[near[:, 1:]] == hosts[:, None]).mean(axis=1) > 0.5)
 
 
 def _robust(points: FloatArray, random: np.random.Generator) -> _Robust | None:

@@ -20,6 +20,7 @@ from lopsided.experiments.network_summary import chosen, curve, level, paired, p
 from lopsided.experiments.structured_summary import Part, weigh
 
 KINDS = ("high", "low", "random")
+WORDS = {"high": "high scores removed", "low": "low scores removed", "random": "random examples removed"}
 
 
 def measure(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
@@ -98,7 +99,7 @@ def plot(rows: Sequence[Row]) -> Figure:
         lines: list[Line] = []
         for kind in KINDS:
             same = [Row({**row.settings, "which": kind}, row.seed, row.numbers) for row in none]
-            lines.append(curve([*same, *chosen(own, which=kind)], "removed", "accuracy", f"{kind} scores removed"))
+            lines.append(curve([*same, *chosen(own, which=kind)], "removed", "accuracy", WORDS[kind]))
         panels.append(Panel(name, "share of every class removed", "test accuracy", lines))
     return Figure("Removing examples by influence score", panels, "Bands: 95 % intervals over paired seeds.")
 

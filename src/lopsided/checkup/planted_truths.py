@@ -9,6 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from lopsided.core.errors import InputError
+from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray
+
 KINDS = ("clean", "collapsed pair", "mislabelled cluster", "shifted group")
 
 
@@ -24,7 +28,9 @@ class Plant:
 
 def plant(kind: str, seed: int, *, classes: int = 5, per_class: int = 200, dimension: int = 8) -> Plant:
     """One random set: means, scales, groups, who is hit and how hard are all drawn."""
-    random = np.random.default_rng([seed, KINDS.index(kind)])
+    if kind not in KINDS:
+        raise InputError(f"a plant among {', '.join(KINDS)}", repr(kind), "name one of those")
+    random = generator(seed, "plant", kind)
     means = _means(random, classes, dimension)
     labels = np.repeat(np.arange(classes), per_class)
     features = means[labels] + random.standard_normal((len(labels), dimension)) * random.uniform(0.7, 1.0)
@@ -58,7 +64,6 @@ def plant(kind: str, seed: int, *, classes: int = 5, per_class: int = 200, dimen
         hit = random.choice(["north", "south", "west"])
         features[site == hit] += random.uniform(1.6, 2.6) * direction
         expected = {("group_shift", f"site: {hit}")}
-        # With three groups the other two are then as far from the rest as the shifted one makes it; see `group_shift`.
     logits = (features - means.mean(axis=0)) @ weights.T - 0.5 * np.square(weights).sum(axis=1)
     given = {
         "data": features,
@@ -71,7 +76,7 @@ def plant(kind: str, seed: int, *, classes: int = 5, per_class: int = 200, dimen
     return Plant(kind, given, frozenset(expected), frozenset(allowed))
 
 
-def _means(random: np.random.Generator, classes: int, dimension: int) -> np.ndarray:
+def _means(random: np.random.Generator, classes: int, dimension: int) -> FloatArray:
     """Class means at mutual distances of 4.5 and more, in all but one dimension."""
     while True:
         means = np.zeros((classes, dimension))
@@ -81,12 +86,12 @@ def _means(random: np.random.Generator, classes: int, dimension: int) -> np.ndar
             return means
 
 
-def _orthogonal(random: np.random.Generator, means: np.ndarray) -> np.ndarray:
+def _orthogonal(random: np.random.Generator, means: FloatArray) -> FloatArray:
     """A unit vector across all differences of class means, so that the shift is no class difference."""
-    vector = random.standard_normal(means.shape[1])
+    vector: FloatArray = random.standard_normal(means.shape[1])
     turn = np.linalg.qr((means - means.mean(axis=0)).T)[0][:, : len(means) - 1]
     vector -= turn @ (turn.T @ vector)
-    return vector / np.linalg.norm(vector)
+    return np.asarray(vector / np.linalg.norm(vector))
 
 
 def judge(found: Any, planted: Plant) -> tuple[bool, list[tuple[str, str, str]]]:
