@@ -94,9 +94,7 @@ for name, choice in choices.items():
     network = MLPClassifier((64,), alpha=0.03 * len(of_them), solver="lbfgs", max_iter=2000, tol=1e-3, random_state=0)
     predicted = network.fit(more, of_them).predict(images[held_out] / 16.0)
     recall = np.array([np.mean(predicted[labels[held_out] == k] == k) for k in range(10)])
-    print(
-        f"{name}: {len(of_them)} examples an epoch, balanced accuracy {recall.mean():.3f}, worst class {recall.min():.2f}"
-    )
+    print(f"{name}: {len(of_them)} examples an epoch, balanced {recall.mean():.3f}, worst class {recall.min():.2f}")
 
 # %%
 # ``Oversampler`` has the interface of imbalanced-learn; ``sample_indices_`` says which rows it took, for any training

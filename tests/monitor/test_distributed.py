@@ -33,6 +33,12 @@ for together in (False, True):
             # Rank 0 has classes 0 and 2 and as many groups; rank 1 knows one group only.
             monitor.update(labels[rows], groups=labels[rows] * (1 - rank))
         record = monitor.end_epoch()
+    if together:  # an epoch whose held-out examples only one process sees
+        model.module(inputs[rows]), monitor.update(labels[rows])
+        if rank == 0:
+            model.module.eval()(inputs), monitor.update(labels)
+        held_out = monitor.end_epoch().held_out.examples
+        found.append(held_out)
     monitor.close()
     found.append(record.to_dict())
 json.dump(found, open(f"{folder}/{rank}.json", "w"))
@@ -66,7 +72,8 @@ def test_two_gloo_processes(data, tmp_path) -> None:
     torch.manual_seed(0)
     whole = epochs(small_network(), *data, 2, size=10, scatter_every=1).records[1].train
     for rank in range(2):
-        alone, together = json.loads((tmp_path / f"{rank}.json").read_text())
+        alone, held_out, together = json.loads((tmp_path / f"{rank}.json").read_text())
+        assert held_out == 80
         assert alone["train"]["examples"] == 40
         assert any(f"process {rank} of 2 saw its own shard only" in note for note in alone["notes"])
         assert together["train"]["examples"] == 80

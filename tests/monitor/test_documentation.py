@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import lopsided.torch
+from lopsided.core.errors import MissingPackage
 from lopsided.torch import ImbalanceWarning
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -60,19 +61,32 @@ def test_names_resolve_and_the_room_is_light() -> None:
     assert not {"torch", "numpy", "lightning", "transformers", "mlflow", "wandb", "tensorboard"} & set(loaded)
 
 
+def without_torch(code):
+    """What is printed where torch cannot be imported."""
+    lines = ["import sys", "sys.modules['torch'] = None", "from lopsided.core.errors import MissingPackage"]
+    lines += ["try:", f"    {code}", "except MissingPackage as error:", "    print(error)"]
+    return subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=True).stdout
+
+
+def test_without_torch_a_sentence_says_so() -> None:
+    assert "package torch for lopsided.torch.Monitor" in without_torch("import lopsided.torch; lopsided.torch.Monitor")
+    assert "package torch for lopsided.torch.compare" in without_torch("import lopsided; lopsided.compare")
+
+
 @pytest.mark.parametrize(
-    ("hidden", "code", "words"),
+    ("hidden", "name", "words"),
     [
-        ("torch", "import lopsided.torch; lopsided.torch.Monitor", "package torch for lopsided.torch.Monitor"),
-        ("torch", "import lopsided; lopsided.compare", "package torch for lopsided.torch.compare"),
-        ("lightning pytorch_lightning", "from lopsided.torch import LightningMonitor", "package lightning"),
-        ("transformers", "from lopsided.torch import TransformersMonitor", "package transformers"),
-        ("wandb", "from lopsided.torch import WandbLogger as L; L()", "package wandb"),
-        ("mlflow", "from lopsided.torch import MLflowLogger as L; L()", "package mlflow"),
+        (("lightning.pytorch", "pytorch_lightning"), "LightningMonitor", "package lightning"),
+        (("transformers",), "TransformersMonitor", "package transformers"),
+        (("wandb",), "WandbLogger", "package wandb"),
+        (("mlflow",), "MLflowLogger", "package mlflow"),
+        (("torch.utils.tensorboard",), "TensorBoardLogger", "package tensorboard"),
     ],
 )
-def test_absent_packages_are_named(hidden, code, words) -> None:
-    block = f"import sys\nfor name in {hidden.split()!r}: sys.modules[name] = None\n"
-    catch = "from lopsided.core.errors import MissingPackage\ntry:\n    {}\nexcept MissingPackage as error:\n    print(error)"
-    run = subprocess.run([sys.executable, "-c", block + catch.format(code)], capture_output=True, text=True)
-    assert words in run.stdout, run.stderr
+def test_absent_packages_are_named(monkeypatch, hidden, name, words) -> None:
+    for package in hidden:
+        monkeypatch.setitem(sys.modules, package, None)
+    for module in ("lightning_callback", "transformers_callback"):
+        monkeypatch.delitem(sys.modules, f"lopsided.torch.{module}", raising=False)
+    with pytest.raises(MissingPackage, match=words):
+        getattr(lopsided.torch, name)(*(["folder"] if name == "TensorBoardLogger" else []))

@@ -110,6 +110,9 @@ def test_divergence_is_said_and_stops_nothing() -> None:
         record = monitor.end_epoch()
     assert record.classifier is None
     assert record.train is not None
+    model(planted_inputs())
+    monitor.update(LABELS)
+    assert not monitor.end_epoch().warnings  # said once
     with torch.no_grad():
         model[1].weight[0, 0] = 1.0
     model(planted_inputs() * torch.nan)

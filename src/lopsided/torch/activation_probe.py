@@ -18,6 +18,7 @@ from torch import nn
 
 from lopsided.measure.coupling import pattern_change
 from lopsided.torch.head import Head, unwrap
+from lopsided.torch.quiet import modes_kept
 
 MOST_UNITS = 4096  # units kept per layer and example
 _RECTIFIERS = (nn.ReLU, nn.ReLU6, nn.LeakyReLU, nn.PReLU, nn.RReLU)
@@ -113,23 +114,20 @@ class ActivationProbe:
 @contextmanager
 def _undisturbed(model: nn.Module) -> Iterator[None]:
     """Evaluation mode, batch statistics, no gradients, no autocast; modes, buffers and random state are put back."""
-    modes = {module: module.training for module in model.modules()}
-    norms = [module for module in modes if isinstance(module, _BATCH_NORMS)]
+    norms = [module for module in model.modules() if isinstance(module, _BATCH_NORMS)]
     kept = [{name: buffer.clone() for name, buffer in norm.named_buffers()} for norm in norms]
     device = next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     devices = [device] if device.type == "cuda" else []
-    try:
+    with modes_kept(model) as modes, torch.no_grad():
         for module in modes:
             module.training = isinstance(module, _BATCH_NORMS)
-        with torch.no_grad(), torch.random.fork_rng(devices), torch.autocast(device.type, enabled=False):
-            yield
-    finally:
-        with torch.no_grad():
+        try:
+            with torch.random.fork_rng(devices), torch.autocast(device.type, enabled=False):
+                yield
+        finally:
             for norm, buffers in zip(norms, kept, strict=True):
                 for name, value in buffers.items():
                     norm.get_buffer(name).copy_(value)
-        for module, mode in modes.items():
-            module.training = mode
 
 
 def _pattern(active: torch.Tensor) -> torch.Tensor:

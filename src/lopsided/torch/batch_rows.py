@@ -37,6 +37,9 @@ def rows_of(
     seen: Seen, codes: torch.Tensor, head: Head, *, told_features: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(features, logits, codes), one row per labelled place; features from a told module are pooled to (batch, p)."""
+    plain = seen.features.ndim == seen.outputs.ndim == 2 and codes.ndim == 1 and head.outputs > 1
+    if plain and len(seen.features) == len(seen.outputs) == len(codes):  # the usual case, without detours
+        return seen.features, seen.outputs, codes.to(seen.features.device)
     axis = 1 if head.convolution else -1
     features, logits = seen.features, seen.outputs.movedim(axis, -1)
     if logits.ndim == 1:  # a single example without a batch axis

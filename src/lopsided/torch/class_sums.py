@@ -1,6 +1,6 @@
 """Sums per class over an epoch, on the model's device, batch by batch; no feature matrix is kept.
 
-Every batch adds one row per class it holds:  [ sum h, n, sum |h|^2, correct, sum of cross entropies ].
+Every batch adds to the classes it holds:  sum h, and n, sum |h|^2, correct, sum of cross entropies.
 Some rows ("sampled") also add to the within-class scatter. With a fixed reference r_k (the class means of the epoch
 before, at first 0), d_i = h_i - r_{y_i} and D_k its class mean,
 
@@ -8,10 +8,11 @@ before, at first 0), d_i = h_i - r_{y_i} and D_k its class mean,
 
 which is exact whatever r, and loses no digits when r is near the means. The reference also serves NC4: the share of
 examples on which the nearest r_k is not the predicted class. A last row collects what carries no class of ours
-(ignored labels, labels out of range), so nothing waits for the device to look at the labels. Everything is double
-precision where the device has it.
+(ignored labels, labels out of range), so nothing waits for the device to look at the labels. Sums over batches are in
+double precision where the device has it; within a batch, features are added in their own (at least single).
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray
 
-BLOCK, ACCELERATOR_BLOCK = 512, 4096  # rows that are added together: in the processor's cache, and per kernel launch
+SAMPLES = 512  # sampled rows that enter the scatter together
 FULLY_SAMPLED = 512  # rows at the start of an epoch that are all sampled
 WIDEST_SCATTER = 2048  # p x p doubles: 34 MB
 MOST_BYTES = 2_000_000_000
@@ -61,9 +62,6 @@ class ClassSums:
         self.reference: torch.Tensor | None = None  # K x p, 0 for classes never seen
         self._reference_offset = torch.full((classes,), -torch.inf, dtype=self.dtype, device=device)
         self.groups_seen = 0
-        self._block = BLOCK if device.type == "cpu" else ACCELERATOR_BLOCK
-        self._rows = torch.empty(self._block, width + 4, dtype=self.dtype, device=device)
-        self._squares = torch.empty(self._block, width, dtype=self.dtype, device=device)
         self.clear()
 
     def clear(self) -> None:
@@ -72,7 +70,8 @@ class ClassSums:
         self._samples: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]] = []
         self._sample_rows = 0
         self.batches = self.rows = 0
-        self.sums = torch.zeros(k + 1, p + 4, **options)
+        self.sums = torch.zeros(k + 1, p, **options)
+        self.scores = torch.zeros(k + 1, 4, **options)  # examples, sum |h|^2, correct, sum of losses
         self.strays = torch.zeros((), **options)
         self.scatter = torch.zeros(p, p, **options) if p <= WIDEST_SCATTER else None
         self.sampled = torch.zeros(k + 1, p + 1, **options)
@@ -83,39 +82,33 @@ class ClassSums:
         self, features: torch.Tensor, logits: torch.Tensor, codes: torch.Tensor, groups: torch.Tensor | None = None
     ) -> None:
         """Add examples: features (n, p), logits (n, K), class codes (n,), group codes (n,). Classes may be lacking."""
+        k, n = self.classes, len(codes)
         self.batches += 1
-        for start in range(0, len(codes), self._block):
-            part = slice(start, start + self._block)
-            self._add_block(features[part], logits[part], codes[part], None if groups is None else groups[part])
-
-    def _add_block(
-        self, features: torch.Tensor, logits: torch.Tensor, codes: torch.Tensor, groups: torch.Tensor | None
-    ) -> None:
-        k, p, n = self.classes, self.width, len(codes)
         valid = (codes >= 0) & (codes < k)
         self.strays += (~valid & (codes != self.ignored)).sum()
         codes = torch.where(valid, codes, k)
         predicted = logits.argmax(dim=1)
-        # Fresh arrays of a megabyte cost more in page faults than the sums themselves; so one is kept.
-        rows = self._rows[:n]
-        rows[:, :p] = features
-        rows[:, p] = 1
-        torch.sum(torch.square(rows[:, :p], out=self._squares[:n]), dim=1, out=rows[:, p + 1])
-        rows[:, p + 2] = predicted == codes
-        chances = torch.log_softmax(logits.float(), dim=1)
-        rows[:, p + 3] = -chances.gather(1, codes.clamp(max=k - 1)[:, None])[:, 0]
-        self.sums.index_add_(0, codes, rows)
+        # Up to some thousand rows are summed in the features' own precision, then in double: half the traffic.
+        work = features if features.dtype == torch.float64 else features.float()
+        block = torch.zeros(k + 1, self.width, dtype=work.dtype, device=self.device)
+        self.sums += block.index_add_(0, codes, work)
+        chances = torch.log_softmax(logits.float(), dim=1).gather(1, codes.clamp(max=k - 1)[:, None])[:, 0]
+        lengths = torch.linalg.vector_norm(work, dim=1).to(self.dtype).square_()
+        right = (predicted == codes).to(self.dtype)
+        scores = torch.stack([valid.to(self.dtype), lengths, right, -chances.to(self.dtype)], dim=1)
+        self.scores.index_add_(0, codes, scores)
         if groups is not None:
-            self._add_groups(groups, rows, valid)
+            self._add_groups(groups, scores, valid)
         # The first rows of an epoch are all sampled, so that short epochs have a scatter too; then every so-manieth.
-        first = 0 if self.rows < FULLY_SAMPLED else -self.rows % self.interval
-        step = 1 if self.rows < FULLY_SAMPLED else self.interval
-        if first < n:
-            chosen = slice(first, None, step)
-            self._samples.append((rows[chosen, :p].clone(), codes[chosen], valid[chosen], predicted[chosen]))
-            self._sample_rows += len(self._samples[-1][1])
-            if self._sample_rows >= self._block:
-                self._flush_samples()
+        first = max(FULLY_SAMPLED - self.rows, 0)
+        later = slice(first + -(self.rows + first) % self.interval, None, self.interval)
+        for chosen in (slice(0, first), later):
+            if chosen.start < min(n, chosen.stop or n):
+                rows = work[chosen].to(self.dtype, copy=True)
+                self._samples.append((rows, codes[chosen], valid[chosen], predicted[chosen]))
+                self._sample_rows += len(rows)
+        if self._sample_rows >= SAMPLES:
+            self._flush_samples()
         self.rows += n
 
     def _flush_samples(self) -> None:
@@ -124,14 +117,14 @@ class ClassSums:
             self._samples, self._sample_rows = [], 0
             self._add_sampled(features, codes, valid, predicted)
 
-    def _add_groups(self, groups: torch.Tensor, rows: torch.Tensor, valid: torch.Tensor) -> None:
+    def _add_groups(self, groups: torch.Tensor, scores: torch.Tensor, valid: torch.Tensor) -> None:
         if groups.numel() and (needed := int(groups.max()) + 1) > self.groups_seen:
             larger = torch.zeros(needed + 1, 3, dtype=self.dtype, device=self.device)
             larger[: self.groups_seen] = self.groups[:-1]
             larger[-1] = self.groups[-1]
             self.groups, self.groups_seen = larger, needed
         places = torch.where(valid & (groups >= 0), groups, self.groups_seen)
-        self.groups.index_add_(0, places, rows[:, [self.width, self.width + 2, self.width + 3]])
+        self.groups.index_add_(0, places, scores[:, [0, 2, 3]])
 
     def _add_sampled(
         self, features: torch.Tensor, codes: torch.Tensor, valid: torch.Tensor, predicted: torch.Tensor
@@ -161,26 +154,26 @@ class ClassSums:
             larger = torch.zeros(int(groups) + 1, 3, dtype=self.dtype, device=self.device)
             larger[: self.groups_seen], larger[-1] = self.groups[:-1], self.groups[-1]
             self.groups, self.groups_seen = larger, int(groups)
-        for tensor in (self.sums, self.strays, self.scatter, self.sampled, self.disagreeing, self.groups):
+        for tensor in (self.sums, self.scores, self.strays, self.scatter, self.sampled, self.disagreeing, self.groups):
             if tensor is not None:
                 dist.all_reduce(tensor)
 
     def snapshot(self) -> SumsSnapshot:
         """The epoch so far, as arrays in double precision."""
         self._flush_samples()
-        k, p = self.classes, self.width
-        sums = _array(self.sums)[:k]
-        counts = sums[:, p].round().astype(np.int64)
+        k = self.classes
+        sums, scores = _array(self.sums)[:k], _array(self.scores)[:k]
+        counts = scores[:, 0].round().astype(np.int64)
         with np.errstate(invalid="ignore"):
-            means = sums[:, :p] / np.where(counts > 0, counts, np.nan)[:, None]
+            means = sums / np.where(counts > 0, counts, np.nan)[:, None]
         differing, compared = _array(self.disagreeing)
         within, examples = self._within()
         return SumsSnapshot(
             counts=counts,
             means=means,
-            squared_lengths=sums[:, p + 1],
-            correct=sums[:, p + 2],
-            losses=sums[:, p + 3],
+            squared_lengths=scores[:, 1],
+            correct=scores[:, 2],
+            losses=scores[:, 3],
             within=within,
             within_examples=examples,
             nc4=float(differing / compared) if compared else None,
@@ -201,14 +194,20 @@ class ClassSums:
     def keep_reference(self) -> None:
         """Let this epoch's class means be the reference of the next; classes without examples keep their old one."""
         self._flush_samples()
-        k, p = self.classes, self.width
-        counts = self.sums[:k, p]
-        means = self.sums[:k, :p] / counts[:, None]
+        k = self.classes
+        counts = self.scores[:k, 0]
+        means = self.sums[:k] / counts[:, None]
         usable = (counts > 0) & means.isfinite().all(dim=1)
         before = torch.zeros_like(means) if self.reference is None else self.reference
         self.reference = torch.where(usable[:, None], means, before)
         offset = -0.5 * self.reference.square().sum(dim=1)
         self._reference_offset = torch.where(usable, offset, self._reference_offset)
+
+
+def affordable_interval(width: int, classes: int, weights: int) -> int:
+    """Sampling a row costs p^2 + p K products in double precision (twice the time); training it, at least three times
+    the weights of the network. The interval that keeps the first to half a hundredth of the second."""
+    return max(1, math.ceil(200.0 * 2 * width * (width + classes) / max(3.0 * weights, 1.0)))
 
 
 def _joined(parts: list[torch.Tensor]) -> torch.Tensor:

@@ -5,7 +5,7 @@ one is taken; the replicas of DataParallel make one batch out of several, in the
 """
 
 from collections import deque
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
@@ -13,8 +13,7 @@ from lopsided.core.errors import InputError
 from lopsided.torch.head import Head
 
 
-@dataclass(frozen=True)
-class Seen:
+class Seen(NamedTuple):
     """What one forward of the head showed: detached, so the graph is free to go."""
 
     features: torch.Tensor

@@ -72,6 +72,11 @@ def linear_layers(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
             yield name, layer
 
 
+def weight_count(model: nn.Module) -> int:
+    """Weights of all linear layers and convolutions."""
+    return sum(int(layer.weight.numel()) for _, layer in linear_layers(unwrap(model)))
+
+
 def find_head(model: nn.Module, told: str | nn.Module | None = None, classes: int | None = None) -> Head:
     """The head that was told, or the last linear layer; with `classes`, the last one with so many outputs."""
     inner = unwrap(model)

@@ -74,7 +74,7 @@ def layer_change(name: str, start: FloatArray, now: FloatArray, epoch: int, *, s
     whole = spectrum(change) if spectra and min(change.shape) <= WIDEST_SPECTRUM else None
     if whole is not None:
         return LayerChange(name, start.shape, distance, whole.stable_rank, 0.0, whole)
-    largest = leading_values(change, 1, generator(0, "monitor", name, epoch))
+    largest = leading_values(change, 1, generator(0, "monitor", name, epoch), powers=2, spare=4)
     value, error = float(largest.values[0]), float(largest.errors[0])
     rank = (length / value) ** 2
     # The largest singular value is between `value` and, up to the chance of having missed it, `value + error`.

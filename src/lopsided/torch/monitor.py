@@ -14,12 +14,10 @@ In a distributed run each process sees its own shard; with `all_reduce=True`, `e
 processes (every rank must call it). Sharded parameters (FSDP) are not supported.
 """
 
-import math
 import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, Self
 
@@ -33,18 +31,20 @@ from lopsided.core.validation import BoolArray, FloatArray, check_count, check_i
 from lopsided.theory.layer_peeled.models import minority_of
 from lopsided.torch.activation_probe import ActivationProbe
 from lopsided.torch.batch_rows import class_codes, rows_of
-from lopsided.torch.class_sums import ClassSums, SumsSnapshot
+from lopsided.torch.class_sums import ClassSums, SumsSnapshot, affordable_interval
 from lopsided.torch.early_warnings import EarlyWarnings, ImbalanceWarning, merging_cosines
 from lopsided.torch.epoch_record import EpochRecord, PhaseRecord, classifier_record, phase_record
 from lopsided.torch.forward_queue import ForwardQueue, Seen, version
-from lopsided.torch.head import Head, check_output, find_head, linear_layers, named_module, unwrap
+from lopsided.torch.head import Head, check_output, find_head, named_module, unwrap, weight_count
 from lopsided.torch.hook import Hook
 from lopsided.torch.layer_change import LayerStarts
 from lopsided.torch.loggers import Logger
+from lopsided.torch.quiet import modes_kept, quiet
 from lopsided.torch.run_forecast import Forecaster
 from lopsided.torch.run_settings import RunSettings, model_settings, optimizer_settings
 
-TOGETHER = 1024  # examples that are added together
+TOGETHER = 2048  # examples that are added together
+DIVERGED = "the classifier holds NaN or infinite weights: the training has diverged"
 Counts = str | Mapping[str, float] | Iterable[float]
 
 
@@ -114,7 +114,7 @@ class Monitor:
         self._group_names = tuple(str(name) for name in groups)
         self._loggers: tuple[Logger, ...] = tuple(loggers) if isinstance(loggers, Sequence) else (loggers,)
         self._scatter_every = (
-            _affordable_interval(model, self.head)
+            affordable_interval(self.head.width, self.head.classes, weight_count(model))
             if scatter_every is None
             else check_count(scatter_every, "scatter_every")
         )
@@ -141,27 +141,28 @@ class Monitor:
         self._steps = self._batches = self._rows_since_step = self._batch_size = 0
         self._waiting: list[tuple[Seen, torch.Tensor, int | None, Any]] = []
         self._waiting_rows = self._skipped = 0
+        self._diverged = False
         self._own_seconds, self._epoch_began = 0.0, time.perf_counter()
         self._handles = self._attach(features, loss)
 
     # -- hooks ---------------------------------------------------------------------------------------------------------
 
     def _attach(self, features: str | nn.Module | None, loss: nn.Module | None) -> list[Any]:
+        if loss is not None and not isinstance(loss, nn.Module):
+            raise InputError(
+                "a loss module such as nn.CrossEntropyLoss()",
+                type(loss).__name__,
+                "call monitor.update(labels) after each forward instead",
+            )
+        told = None if features is None else named_module(self._model, features)
         self._outer = [
             self._model.register_forward_pre_hook(Hook(self._before_model), with_kwargs=True),
             self._model.register_forward_hook(Hook(self._after_model)),
         ]
         handles = [self.head.layer.register_forward_hook(Hook(self._saw_head)), *self._outer]
-        if features is not None:
-            module = named_module(self._model, features)
-            handles.append(module.register_forward_hook(Hook(self._saw_features)))
+        if told is not None:
+            handles.append(told.register_forward_hook(Hook(self._saw_features)))
         if loss is not None:
-            if not isinstance(loss, nn.Module):
-                raise InputError(
-                    "a loss module such as nn.CrossEntropyLoss()",
-                    type(loss).__name__,
-                    "call monitor.update(labels) after each forward instead",
-                )
             handles.append(loss.register_forward_hook(Hook(self._saw_loss), with_kwargs=True))
         raw = getattr(self._optimizer, "optimizer", self._optimizer)
         if raw is not None and hasattr(raw, "register_step_post_hook"):
@@ -220,7 +221,7 @@ class Monitor:
     def update(self, labels: Any, groups: Any = None) -> None:
         """Say the labels (and groups) of the latest forward: whole numbers 0, 1, 2, ...; -100 is ignored."""
         began = time.perf_counter()
-        given = labels.detach() if isinstance(labels, torch.Tensor) else class_codes(labels, self.head)
+        given = labels.detach() if isinstance(labels, torch.Tensor) else class_codes(labels, self.head).clone()
         if given.ndim == 0:
             raise InputError("one label per example", "a single number", "give the labels of the whole batch")
         seen = self._pending.take(len(given))
@@ -249,7 +250,7 @@ class Monitor:
                         rows = rows_of(seen, codes, self.head, told_features=self._told_features)
                         parts.append((*rows, self._group_codes(groups, rows[2])) if grouped else rows)
                 if parts:
-                    with self._quiet(parts[0][0].device):
+                    with quiet(parts[0][0].device):
                         joined = [
                             column[0] if len(column) == 1 else torch.cat(column) for column in zip(*parts, strict=True)
                         ]
@@ -259,15 +260,15 @@ class Monitor:
         """Close the epoch: measure, forecast, warn, log; the sums start anew. `step` is for the loggers."""
         began = time.perf_counter()
         self._flush()
-        if not any(sums.batches for sums in self._sums.values()):
+        if not self._all_reduce and not any(sums.batches for sums in self._sums.values()):
             raise InputError(
                 "labelled forwards since the last epoch",
                 "none",
                 "give loss=, labels=, or call monitor.update(labels) after each forward",
             )
         epoch = len(self.records)
-        with self._quiet(next(iter(self._sums.values())).device):
-            snapshots = {training: self._close(sums) for training, sums in self._sums.items()}
+        with quiet(self.head.layer.weight.device):
+            snapshots = {training: self._close(sums) for training, sums in self._phases().items()}
             weight = self.head.weight()
             spectra = bool(self._spectra_every) and epoch % self._spectra_every == 0
             layers = self._layers.compare(epoch, spectra=spectra)
@@ -286,7 +287,8 @@ class Monitor:
             None if train is None or own is None else train.means,
             "relu" if train is not None and bool((np.nan_to_num(train.means) >= 0).all()) else "free",
         )
-        said = [] if finite else ["the classifier holds NaN or infinite weights: the training has diverged"]
+        said = [] if finite or self._diverged else [DIVERGED]
+        self._diverged = not finite
         classifier = None
         if finite:
             merging = merging_cosines(weight)
@@ -310,11 +312,11 @@ class Monitor:
         )
         self.records.append(record)
         self._own_seconds, self._epoch_began, self._skipped = 0.0, now, 0
-        for words in said:
-            warnings.warn(f"epoch {epoch}: {words}", ImbalanceWarning, stacklevel=2)
         numbers = {f"lopsided/{name}": value for name, value in record.scalars().items()}
         for logger in self._loggers:
             logger.log(numbers, record.step)
+        for words in said:
+            warnings.warn(f"epoch {epoch}: {words}", ImbalanceWarning, stacklevel=2)
         return record
 
     def measure(self, batches: Callable[[], Iterable[Any]] | Iterable[Any]) -> PhaseRecord:
@@ -323,18 +325,13 @@ class Monitor:
         Unlike the running sums, the features do not move, every example enters the scatter, and NC4 compares with the
         means of these very examples. `batches` is a DataLoader, a list, or a function that starts a new pass.
         """
-        modes = {module: module.training for module in self._model.modules()}
-        try:
+        with modes_kept(self._model), torch.no_grad():
             self._model.eval()
-            with torch.no_grad():
-                sums = self._one_pass(batches, None)
-                first = sums.rows
-                sums.keep_reference()
-                sums.clear()
-                self._one_pass(batches, sums)
-        finally:
-            for module, mode in modes.items():
-                module.training = mode
+            sums = self._one_pass(batches, None)
+            first = sums.rows
+            sums.keep_reference()
+            sums.clear()
+            self._one_pass(batches, sums)
         if sums.rows != first:
             got = f"{first} and {sums.rows} examples"
             raise InputError("the same batches in both passes", got, "give a list, a DataLoader or a function")
@@ -391,6 +388,19 @@ class Monitor:
             self.head.classes, features.shape[1], features.device, interval=interval, ignored=self._ignored
         )
 
+    def _phases(self) -> dict[bool, ClassSums]:
+        """The sums of both phases, in one order; a phase that another process saw gets empty ones here, to be added."""
+        if self._all_reduce:
+            device = self.head.layer.weight.device
+            seen = torch.tensor([float(phase in self._sums) for phase in (True, False)], device=device)
+            torch.distributed.all_reduce(seen, op=torch.distributed.ReduceOp.MAX)
+            known = next(iter(self._sums.values()), None)
+            width = self.head.width if known is None else known.width
+            for phase, anywhere in zip((True, False), seen.tolist(), strict=True):
+                if anywhere and phase not in self._sums:
+                    self._sums[phase] = self._new_sums(torch.empty(0, width, device=device), self._scatter_every)
+        return {phase: self._sums[phase] for phase in (True, False) if phase in self._sums}
+
     def _close(self, sums: ClassSums) -> SumsSnapshot:
         if self._all_reduce:
             sums.all_reduce()
@@ -439,24 +449,6 @@ class Monitor:
             rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
             notes.append(f"process {rank} of {size} saw its own shard only; all_reduce=True adds them up")
         return tuple(notes)
-
-    @staticmethod
-    def _quiet(device: torch.device) -> AbstractContextManager[Any]:
-        """No graph, normal tensors even inside inference mode, full precision even inside autocast."""
-        stack = ExitStack()
-        stack.enter_context(torch.inference_mode(False))
-        stack.enter_context(torch.no_grad())
-        if torch.is_autocast_enabled(device.type):
-            stack.enter_context(torch.autocast(device.type, enabled=False))
-        return stack
-
-
-def _affordable_interval(model: nn.Module, head: Head) -> int:
-    """Sampling a row costs p^2 + p K products in double precision (twice the time); training it, at least three times
-    the weights of the linear layers. The interval that keeps the first to half a hundredth of the second."""
-    sampling = 2 * head.width * (head.width + head.classes)
-    training = 3 * sum(layer.weight.numel() for _, layer in linear_layers(unwrap(model)))
-    return max(1, math.ceil(200.0 * float(sampling) / max(float(training), 1.0)))
 
 
 def _distributed() -> bool:
