@@ -67,9 +67,8 @@ def _measured(what: str, path: Path, given: str, note: str) -> Row:
     environment = {**os.environ, "PYTHONPATH": str(SOURCE)}
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
     facts = json.loads(done.stdout)
-    words = (
-        f"{facts['gigabytes']:.2f} GB at the peak, report {facts['report']:.2f} MB in {facts['drawn']:.2f} s; {note}"
-    )
+    used = f"{facts['processor']:.0f} s of processor, {facts['gigabytes']:.2f} GB at the peak"
+    words = f"{used}, report {facts['report']:.2f} MB in {facts['drawn']:.2f} s; {note}"
     return {"what": what, "seconds": facts["seconds"], "peer": None, "peer_seconds": None, "note": words}
 
 

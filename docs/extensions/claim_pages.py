@@ -7,7 +7,7 @@ that cost a second or two, "full" all of them at quick scale. A claim without nu
 from dataclasses import dataclass
 from pathlib import Path
 
-from generated import heading, indented, write_page
+from generated import heading, indented, keep_only, write_page
 from plain_docstrings import plain
 from sphinx.application import Sphinx
 
@@ -157,6 +157,7 @@ def _write(app: Sphinx) -> None:
     claims = collect(gallery, Path(app.config.lopsided_store), folder / "pictures")
     for claim_id, shown in claims.items():
         write_page(folder / f"{claim_id}.rst", claim_page(shown))
+    keep_only(folder, ["index", "gallery", *claims])
     write_page(folder / "index.rst", index_page(claims))
     write_page(folder / "gallery.rst", gallery_page(claims, gallery))
 

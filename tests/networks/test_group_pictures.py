@@ -9,7 +9,7 @@ import pytest
 from lopsided.data.resized_crops import resized_crops
 from lopsided.experiments.claim import Outcome, Row
 from lopsided.experiments.fraction_groups import both_ways, fraction_judge
-from lopsided.experiments.group_pictures import TINY_DIGITS, AlsoFaces, augmented, group_sample
+from lopsided.experiments.group_pictures import FACES, TINY_DIGITS, AlsoFaces, augmented, group_numbers, group_sample
 from lopsided.experiments.group_trends import hill, trends
 
 STREAM = np.random.default_rng(0)
@@ -144,3 +144,26 @@ def test_either_group_can_be_the_minority():
     assert len(made) == 4
     assert len({setting["minority"] for setting in made}) == 2
     assert not any("minority_size" in setting for setting in made)
+
+
+@pytest.mark.parametrize("classes", [2, 4])
+def test_faces_train_where_a_user_has_them(tmp_path, monkeypatch, classes):
+    pytest.importorskip("torch")
+    image = pytest.importorskip("PIL.Image")
+    place = tmp_path / "celeba"
+    (place / "img_align_celeba").mkdir(parents=True)
+    lines, parts = ["48", "Blond_Hair Male Pale_Skin"], []
+    for number in range(48):
+        name, blond, male, pale = f"{number:06}.jpg", number % 2, number // 2 % 2, number // 4 % 2
+        image.new("RGB", (20, 20), (200 * blond, 90 * male, 90 * pale)).save(place / "img_align_celeba" / name)
+        lines.append(f"{name} " + " ".join("1" if value else "-1" for value in (blond, male, pale)))
+        parts.append(f"{name} {0 if number < 32 else 2}")
+    (place / "list_attr_celeba.txt").write_text("\n".join(lines) + "\n")
+    (place / "list_eval_partition.txt").write_text("\n".join(parts) + "\n")
+    monkeypatch.setenv("LOPSIDED_DATA", str(tmp_path))
+    sizes = {"majority_size": 16, "minority_size": 8, "test_per_group": 6, "copies": 4, "noise": 0.1}
+    small = {"network": "mlp", "widths": [8], "batch": 8, "steps": 60, "classes": classes}
+    without = {key: value for key, value in FACES.items() if key != "width"}
+    numbers = group_numbers({**without, **sizes, **small}, 0)
+    assert numbers["minority_share"] == pytest.approx(8 / 24)
+    assert numbers["balanced"] > 0.9  # the colour is the label

@@ -89,7 +89,7 @@ def test_cure_paste_and_bad_counts(page, laboratory) -> None:
     page.locator("textarea").fill("5000, many")
     page.wait_for_selector(".status .error:has-text('Expected counts')")
     page.locator("textarea").fill("500*4")
-    page.wait_for_selector(".verdict.good")
+    page.wait_for_selector(".remedy:has-text('No cure is needed')")
     assert page.locator(".histogram .ghost[visibility=visible]").count() == 0
 
 

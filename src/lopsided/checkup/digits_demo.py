@@ -161,4 +161,5 @@ def demo_figure(demo: DigitsDemo) -> Figure:
         names=shown,
     )
     title = f"Ten digits, {demo.counts.max()} down to {demo.counts.min()} examples"
-    return Figure(title, [recall, replace(gains, series=[*gains.series, truth])])
+    caption = "* in the digit's own recall. Bars are 95% intervals of the trial and of the forecast."
+    return Figure(title, [recall, replace(gains, series=[*gains.series, truth])], caption)

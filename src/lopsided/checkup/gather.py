@@ -84,6 +84,9 @@ def gather(
     known = None if label_values is None else _classes(label_values, rows, labels, source, classes)
     chosen, notes = _groups(source, groups, rows, labels)
     notes += _ignored(source, beside)
+    if known is None and source.names():
+        usual = ", ".join(LABEL_NAMES[:4])
+        notes.append(f"No labels were found under a usual name ({usual}); say which of {source.listed(8)} holds them.")
     weight, inner_bias = _head(_part(source, classifier, CLASSIFIER_NAMES, "classifier"))
     bias_values = _part(source, bias, BIAS_NAMES, "bias")
     table = source.table if source.table is not None and source.table.width else None

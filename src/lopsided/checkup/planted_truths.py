@@ -88,7 +88,7 @@ def _means(random: np.random.Generator, classes: int, dimension: int) -> FloatAr
 
 def _orthogonal(random: np.random.Generator, means: FloatArray) -> FloatArray:
     """A unit vector across all differences of class means, so that the shift is no class difference."""
-    vector: FloatArray = random.standard_normal(means.shape[1])
+    vector: FloatArray = random.standard_normal((1, means.shape[1]))[0]
     turn = np.linalg.qr((means - means.mean(axis=0)).T)[0][:, : len(means) - 1]
     vector -= turn @ (turn.T @ vector)
     return np.asarray(vector / np.linalg.norm(vector))

@@ -129,7 +129,9 @@ class Trial:
 
     def facts(self) -> list[tuple[str, str]]:
         """What a report shows above the table."""
-        how = f"{self.folds} folds, {self.repeats} times, the same for all arms"
+        from lopsided.checkup.trial_figures import times
+
+        how = f"{self.folds} folds, {times(self.repeats)}, the same for all arms"
         return [
             ("outcome", self.sentence()),
             ("gains", f"in {self.metric}, against plain training; other metrics are named beside the arm"),

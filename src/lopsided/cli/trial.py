@@ -100,11 +100,12 @@ def command(
 
 def print_trial(outcome: "Trial") -> None:
     """Accuracies of the arms, gains beside forecasts, then who won and what to know."""
+    from lopsided.checkup.trial_figures import times
     from lopsided.cli.console import print_table
 
     run = [arm for arm in outcome.arms if arm.skipped is None]
     main = outcome.main_metrics()
-    title = f"{outcome.source}: {outcome.learner}, {outcome.folds} folds, {outcome.repeats} times"
+    title = f"{outcome.source}: {outcome.learner}, {outcome.folds} folds, {times(outcome.repeats)}"
     rows = [
         [arm.name, *[f"{arm.metrics[name].estimate.value:.3f}" for name in main]]
         for arm in run

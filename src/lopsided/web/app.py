@@ -56,6 +56,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         lifespan=lifespan,
     )
     app.state.settings, app.state.jobs, app.state.compute, app.state.uploads = chosen, jobs, compute, kept
+    app.state.drafts = collapse.Drafts()
     problems.install(app)
     for part in (pages, jobs_api, uploads, collapse, groups, memorisation, width, audit, claims, files):
         app.include_router(part.router)

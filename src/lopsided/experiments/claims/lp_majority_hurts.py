@@ -104,6 +104,7 @@ CLAIM = Claim(
     measure=network_numbers,
     judge=judge,
     plot=plot,
+    revised="the quick scale had three seeds at first; the verdict was the same.",
     paper_says="The test performance on the minority classes deteriorates when R = 1000, although the minority data "
     "are the same.",
     readings=READINGS,
