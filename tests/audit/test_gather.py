@@ -162,7 +162,7 @@ def test_intersections_join_small_cells() -> None:
         ({"labels": np.ma.array(np.arange(N), mask=np.arange(N) == 3)}, "1 masked entries"),
         ({"labels": np.array([None, *["a"] * (N - 1)], dtype=object)}, "missing values"),
         ({"labels": np.arange(N) / 7}, "fractions"),
-        ({"labels": np.arange(N - 1)}, f"{N} labels"),
+        ({"labels": np.arange(N - 1)}, f"{N} entries in labels"),
         ({"split": np.zeros(N)}, "training and test rows"),
         ({"split": np.array(["a", "b"] * (N // 2))}, "True for test rows"),
         ({"predictions": np.array(["x", "y"] * (N // 2))}, "use the same names"),

@@ -117,7 +117,7 @@ def test_plain_features_and_declined_classes(tmp_path, capsys, monkeypatch) -> N
         (["one.csv", "--noise-matrix"], "2 classes"),
         (["nan.csv"], "1 missing"),
         (["inf.csv"], "infinite"),
-        (["d.csv", "--labels", "short.txt"], "labels and features belong together"),
+        (["d.csv", "--labels", "short.txt"], "belong to these examples"),
         (["d.csv", "--labels", "binary.txt"], "one label per line"),
     ],
 )

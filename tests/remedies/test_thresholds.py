@@ -140,7 +140,7 @@ def test_a_permutation_of_the_classes_permutes_the_biases() -> None:
         ([[2.0, -1.0]] * 2, [0, 1], "softmax"),
         ([[0.5, 0.5]] * 2, [0, 0], "one per column"),
         ([[0.5, np.nan]] * 2, [0, 1], "finite"),
-        ([[0.5, 0.5]] * 3, [0, 1], "3 labels"),
+        ([[0.5, 0.5]] * 3, [0, 1], "3 entries in labels"),
     ],
 )
 def test_mistakes_get_a_sentence(probabilities, labels, words) -> None:

@@ -177,6 +177,9 @@ def _wanted(names: Sequence[str] | None) -> tuple[Check, ...]:
     if names is None:
         return everything
     known = {check.id: check for check in everything}
+    names = [names] if isinstance(names, str) else list(names)
+    if not names:
+        raise InputError(f"a check among {', '.join(known)}", "none", "name some, or leave it out for all")
     for name in names:
         if name not in known:
             raise InputError(f"a check among {', '.join(known)}", repr(name), "name one of those")

@@ -4,6 +4,7 @@ Nothing is guessed twice: a part that was asked for by name and is not there end
 rows of a classifier and the columns of probabilities follow the sorted class names, or `classes` where given.
 """
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -29,15 +30,13 @@ from lopsided.core.validation import (
 )
 from lopsided.data.frames import is_frame
 from lopsided.data.label_file import read_label_file
-from lopsided.data.tables import LABEL_NAMES, Table
+from lopsided.data.tables import GROUP_NAMES, LABEL_NAMES, PREDICTION_NAMES, ROW_NAMES, SPLIT_NAMES, Table
+from lopsided.measure.class_moments import LARGEST_FEATURE
 
-GROUP_NAMES = ("group", "groups", "subgroup", "domain", "environment")
 CLASSIFIER_NAMES = ("classifier", "classifier_weight", "classifier_weights", "w", "fc.weight", "head.weight", "coef")
 BIAS_NAMES = ("bias", "classifier_bias", "b", "fc.bias", "head.bias", "intercept")
 PROBABILITY_NAMES = ("probabilities", "probability", "probs", "proba", "y_prob", "y_proba")
 LOGIT_NAMES = ("logits",)
-PREDICTION_NAMES = ("predictions", "prediction", "y_pred", "predicted", "pred")
-SPLIT_NAMES = ("split", "is_test", "subset")
 DECAY_NAMES = ("weight_decay", "wd")
 _TEST_WORDS = frozenset({"test", "testing", "val", "valid", "validation", "dev", "holdout", "held-out", "eval"})
 _TRAIN_WORDS = frozenset({"train", "training", "fit"})
@@ -87,7 +86,10 @@ def gather(
     if known is None and source.names():
         usual = ", ".join(LABEL_NAMES[:4])
         notes.append(f"No labels were found under a usual name ({usual}); say which of {source.listed(8)} holds them.")
-    weight, inner_bias = _head(_part(source, classifier, CLASSIFIER_NAMES, "classifier"))
+    head = _part(source, classifier, CLASSIFIER_NAMES, "classifier")
+    if classifier is None and head is not None and (head.ndim != 2 or head.dtype.kind not in "fiu"):
+        head = None  # a column that happens to be called so, such as sample weights
+    weight, inner_bias = _head(head)
     bias_values = _part(source, bias, BIAS_NAMES, "bias")
     table = source.table if source.table is not None and source.table.width else None
     if table is not None:
@@ -191,12 +193,13 @@ def _groups(source: Source, given: Any, rows: int, labels: Any) -> tuple[dict[st
             columns = {f"group {place + 1}": array[:, place] for place in range(array.shape[1])}
         else:
             columns = {"group": array}
-    if isinstance(labels, str) and labels in columns:
-        raise InputError("groups that are not the labels", repr(labels), "name another column")
+    usual = {name for name in columns if labels is None and name.lower() in LABEL_NAMES}
+    for name in [labels] if isinstance(labels, str) and labels in columns else sorted(usual):
+        raise InputError("groups that are not the labels", repr(name), "name another column")
     return group_partitions(columns, rows)
 
 
-_OUTCOMES = {*LABEL_NAMES, *PREDICTION_NAMES, *SPLIT_NAMES, *PROBABILITY_NAMES, *LOGIT_NAMES, "id", "index", "file"}
+_OUTCOMES = {*LABEL_NAMES, *PREDICTION_NAMES, *SPLIT_NAMES, *PROBABILITY_NAMES, *LOGIT_NAMES, *ROW_NAMES, "file"}
 
 
 def _describing(source: Source, outcomes: Sequence[Any]) -> list[str]:
@@ -256,7 +259,10 @@ def _with_classifier(evidence: Evidence, weight: Any, bias: Any) -> Evidence:
         )
     offset = None
     if bias is not None:
-        offset = np.asarray(bias, dtype=np.float64).ravel()
+        try:
+            offset = np.asarray(bias, dtype=np.float64).ravel()
+        except (TypeError, ValueError):
+            raise InputError("numbers as the bias", "other values", "give one number per class") from None
         if offset.shape != (classes,):
             raise InputError(f"{classes} biases, one per class", offset.shape[0], "give one number per class")
         check_finite(offset, "the bias")
@@ -345,7 +351,17 @@ def _check_finite_blocks(table: Table) -> None:
     """Every feature is a finite number; asked once, so that no check has to."""
     start = 0
     for block in table.blocks():
-        if block.dtype.kind == "f" and not np.isfinite(block.sum(dtype=np.float64)):
+        if block.dtype.kind != "f" or not block.size:
+            start += len(block)
+            continue
+        largest = float(np.abs(block).max())  # NaN where any entry is
+        if math.isfinite(largest) and largest > LARGEST_FEATURE:
+            raise InputError(
+                f"features of at most {LARGEST_FEATURE:.0e} in size in {table.source}",
+                f"{largest:.2g}",
+                "rescale them: their squares leave the doubles",
+            )
+        if not math.isfinite(largest):
             bad = ~np.isfinite(block)
             if bad.any():
                 row, column = (int(at) for at in np.argwhere(bad)[0])

@@ -167,6 +167,18 @@ class Plan:
                 return remedy
         raise InputError("the name of a planned remedy", repr(name), ", ".join(remedy.name for remedy in self.remedies))
 
+    def __str__(self) -> str:
+        lines = []
+        for remedy in self.remedies:
+            forecast = remedy.forecast
+            gain = (
+                "no forecast"
+                if forecast is None
+                else f"{forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
+            )
+            lines.append(f"{remedy.name}: {gain}; {remedy.why}")
+        return "\n".join([*lines, *self.notes])
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         remedies = [remedy.to_dict() for remedy in self.remedies]

@@ -97,6 +97,15 @@ class Trial:
     def __getitem__(self, name: str) -> Arm:
         return next(arm for arm in self.arms if arm.name == name)
 
+    def __str__(self) -> str:
+        lines = [self.sentence()]
+        for arm in self.arms:
+            own = arm.metrics.get(self.metric)
+            lines.append(
+                f"{arm.name}: {arm.skipped}" if own is None else f"{arm.name}: {self.metric} {own.estimate.value:.3f}"
+            )
+        return "\n".join(lines)
+
     def sentence(self) -> str:
         """Who won, in plain words."""
         if self.winner is None:

@@ -78,7 +78,14 @@ def command(
 
 
 def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+    if text is None:
+        return None
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        from lopsided.core.errors import InputError
+
+        raise InputError("names separated by commas", repr(text), "leave the option out, or name some")
+    return names
 
 
 def _one_or_several(text: str | None) -> str | list[str] | None:

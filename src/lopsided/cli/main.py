@@ -16,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         result = INTERRUPTED
     if result == INTERRUPTED:
-        print("lopsided: interrupted; what was finished is kept.", file=sys.stderr)
+        print("lopsided: interrupted; results that a store holds are kept.", file=sys.stderr)
     return result
 
 

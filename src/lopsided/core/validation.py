@@ -90,7 +90,9 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
     if array.ndim != 1 or array.size == 0:
         raise InputError(f"one label per example in {name}", f"shape {array.shape}", "give a one-dimensional array")
     if length is not None and array.shape[0] != length:
-        raise InputError(f"{length} {name}", array.shape[0], "check that labels and features belong together")
+        raise InputError(
+            f"{length} entries in {name}, one per example", array.shape[0], "check that they belong to these examples"
+        )
     if array.dtype.kind == "f":
         check_finite(array.astype(np.float64), name)
         if np.any(array != np.floor(array)):
@@ -99,7 +101,9 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
     if array.dtype.kind == "O":
         if any(entry is None or entry != entry for entry in array):
             raise InputError(f"a label for every example in {name}", "missing values", "remove or fill them first")
-        array = np.array([str(entry) for entry in array])
+        # whole numbers stay numbers, so that 2 comes before 10
+        whole = all(isinstance(entry, (int, np.integer)) and not isinstance(entry, bool) for entry in array)
+        array = np.array(list(array) if whole else [str(entry) for entry in array])
     if array.dtype.kind not in "biuUS":
         raise InputError(f"class labels in {name}", f"values of type {array.dtype}", "give whole numbers or strings")
     names, codes = _distinct(array)

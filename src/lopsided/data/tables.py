@@ -25,7 +25,12 @@ from lopsided.core.errors import InputError
 
 LABEL_NAMES = ("label", "labels", "y", "target", "targets", "class")
 FEATURE_NAMES = ("features", "x", "images", "embeddings", "embedding", "data")
-BESIDE_NAMES = (*LABEL_NAMES, "group", "groups", "prediction", "predictions", "y_pred", "split", "id", "index")
+GROUP_NAMES = ("group", "groups", "subgroup", "domain", "environment")
+PREDICTION_NAMES = ("predictions", "prediction", "y_pred", "predicted", "pred")
+SPLIT_NAMES = ("split", "is_test", "subset")
+# a row's own name; the last three are how pandas writes its index to csv and parquet
+ROW_NAMES = ("id", "index", "", "unnamed: 0", "__index_level_0__")
+BESIDE_NAMES = (*LABEL_NAMES, *GROUP_NAMES, *PREDICTION_NAMES, *SPLIT_NAMES, *ROW_NAMES)
 _BLOCK_NUMBERS = 4_000_000  # numbers in a block: 32 MB as float64
 
 

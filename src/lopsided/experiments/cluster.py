@@ -141,14 +141,21 @@ def _run(
 def _outcome(future: Any) -> Result | Failure:
     from distributed import KilledWorker
 
+    lost = ClusterError("Expected the Dask scheduler to stay, but the connection was lost; run the same again.")
     if future.cancelled():
-        raise ClusterError("Expected the Dask scheduler to stay, but the connection was lost; run the same again.")
-    error = future.exception()
+        raise lost
+    try:
+        error = future.exception()
+    except OSError:  # the connection broke while the answer was fetched
+        raise lost from None
     if isinstance(error, KilledWorker):
         return Failure("It lost its Dask workers again and again (out of memory?); see their logs.", str(error))
     if error is not None:
         return Failure(f"{type(error).__name__} on a Dask worker: {' '.join(str(error).split())}", repr(error))
-    _, outcome = future.result()
+    try:
+        _, outcome = future.result()
+    except OSError:
+        raise lost from None
     if outcome is None:
         raise ClusterError(
             "Expected numbers from the Dask worker, but none came; install the same lopsided everywhere."

@@ -157,7 +157,7 @@ def summarise(moments: ClassMoments, classifier: FloatArray | None, nc4: float |
         lengths = np.linalg.norm(classifier), np.linalg.norm(centred)
         nc3 = float(np.linalg.norm(classifier / lengths[0] - centred / lengths[1])) if min(lengths) > 0 else None
     return NeuralCollapse(
-        nc1=_variability(moments.within_covariance, centred),
+        nc1=_variability(moments.within_covariance, centred, float(np.linalg.norm(moments.means))),
         nc2_norm_variation=norm_variation(centred),
         nc2_angle_deviation=float(np.abs(angles.values + 1 / (classes - 1)).mean()) if angles.values.size else None,
         nc3=nc3,
@@ -172,12 +172,13 @@ def summarise(moments: ClassMoments, classifier: FloatArray | None, nc4: float |
     )
 
 
-def _variability(within: FloatArray, centred: FloatArray) -> float | None:
+def _variability(within: FloatArray, centred: FloatArray, length_of_means: float) -> float | None:
     """tr(S_W S_B^+)/K from the thin decomposition of the centred means; None where the means coincide."""
     classes = centred.shape[0]
     _, values, right = np.linalg.svd(centred, full_matrices=False)
-    # The centred means have rank K-1 at most; smaller singular values than this are rounding.
-    keep = values > max(centred.shape) * np.finfo(np.float64).eps * max(float(values[0]), 1e-300)
+    # Centring rounds at the size of the means before it, and leaves rank K-1 at most; what is smaller is rounding.
+    keep = values > max(centred.shape) * np.finfo(np.float64).eps * max(float(values[0]), length_of_means, 1e-300)
+    keep[classes - 1 :] = False
     if not keep.any() or values[0] == 0:
         return None
     directions = right[keep]

@@ -43,6 +43,10 @@ class Audit(AuditFacts):
         page = audit_page(self, plan=plan, trial=trial, title=title)
         return page if path is None else write_atomically(check_report_path(path), page)
 
+    def __str__(self) -> str:
+        alarms = [finding for finding in self.findings if finding.level is not Level.HEALTHY]
+        return "\n".join([verdict(self), *(f"{entry.level.value}: {entry.message}" for entry in alarms)])
+
     def _repr_html_(self) -> str:
         """A table for notebooks: every finding, the worst first."""
         rows = "".join(

@@ -111,7 +111,8 @@ def compare_checkpoints(
             got = f"{name!r} of shape {tuple(first[name].shape)} and {tuple(second[name].shape)}"
             raise InputError("two checkpoints of one network", got, "compare checkpoints of one run")
     layers = tuple(_layer(name, first[name], second[name]) for name in common)
-    classifier = _classifier(head, common, first, second)
+    in_order = not any(str(path).lower().endswith(".safetensors") for path in (before, after))
+    classifier = _classifier(head, common, first, second, in_order=in_order)
     return CheckpointComparison(
         os.fspath(before), os.fspath(after), layers, classifier, only_first, only_second, time.perf_counter() - began
     )
@@ -129,9 +130,21 @@ def _layer(name: str, first: torch.Tensor, second: torch.Tensor) -> LayerCompari
     return LayerComparison(name, shape, distance, spectrum(end - start), spectrum(end))
 
 
+_HEAD_NAMES = {"fc", "head", "classifier", "linear", "output", "out", "logits", "lm_head", "heads"}
+
+
 def _classifier(
-    told: str | None, common: list[str], first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]
+    told: str | None,
+    common: list[str],
+    first: dict[str, torch.Tensor],
+    second: dict[str, torch.Tensor],
+    *,
+    in_order: bool,
 ) -> ClassifierComparison | None:
+    """The last matrix of a checkpoint that keeps the model's order; else the only one with a usual name for a head.
+
+    safetensors keeps names in alphabetical order, in which the last need not be the head; None where it is not clear.
+    """
     matrices = [name for name in common if first[name].ndim >= 2 and first[name].shape[0] > 1]
     if told is not None:
         matrices = [name for name in matrices if name in (told, f"{told}.weight")]
@@ -140,6 +153,15 @@ def _classifier(
     if not matrices:
         return None
     name = matrices[-1]
+    if told is None and not in_order and len(matrices) > 1:
+        numbered = all(entry.split(".")[0].isdecimal() for entry in matrices)
+        heads = [entry for entry in matrices if _HEAD_NAMES & set(entry.lower().split("."))]
+        if numbered:  # nn.Sequential
+            name = max(matrices, key=lambda entry: int(entry.split(".")[0]))
+        elif len(heads) == 1:
+            name = heads[0]
+        else:
+            return None
     old, new = _matrix(name, first[name]), _matrix(name, second[name])
     if len(new) > 20_000:  # a vocabulary, not classes; its square would not fit
         return None

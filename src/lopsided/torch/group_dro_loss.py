@@ -61,12 +61,13 @@ class GroupDROLoss(nn.Module):  # type: ignore[misc]
             distributed.all_reduce(totals)
         seen = totals[1].clamp(min=1)
         if self.training:
-            self._move(totals[0] / seen, totals[1] > 0)
+            # a batch that overflowed moves nothing: mixed precision skips its step too
+            self._move(totals[0] / seen, (totals[1] > 0) & totals[0].isfinite())
         return (processes * (self.weights * sums / seen).sum()).to(losses.dtype)
 
     def _move(self, means: Tensor, present: Tensor) -> None:
         """The update of q; `means` are detached, so no gradient flows into it."""
-        exponents = torch.where(present, self.step * (means + self.offsets), torch.zeros_like(means))
+        exponents = torch.where(present, self.step * (means.nan_to_num() + self.offsets), torch.zeros_like(means))
         raised = self.weights * torch.exp(exponents - exponents.max())
         # a new tensor, because the graph of an earlier batch may still need the old one
         self.weights = raised / raised.sum()

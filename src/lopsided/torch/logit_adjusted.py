@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from lopsided.remedies.logit_adjustment import logit_offsets
 from lopsided.remedies.rates import Rates
 
+IGNORED = -100  # as in torch.nn.functional.cross_entropy, whose loss of such a row is 0
+
 
 class LogitAdjustedLoss(nn.Module):  # type: ignore[misc]
     """Cross entropy of logits with the offsets tau log pi added. Adjust in the loss or after training, not both."""
@@ -29,7 +31,10 @@ class LogitAdjustedLoss(nn.Module):  # type: ignore[misc]
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The adjusted mean cross entropy of a batch."""
         losses = nn.functional.cross_entropy(logits + self.offsets, labels, reduction="none")
-        return losses.mean() if self.weights is None else (self.weights[labels] * losses).mean()
+        counted = labels != IGNORED
+        if self.weights is not None:
+            losses = self.weights[labels.where(counted, 0)] * losses
+        return losses.sum() / counted.sum().clamp(min=1)
 
 
 class PostHocAdjustment(nn.Module):  # type: ignore[misc]

@@ -431,9 +431,8 @@ class Monitor:
             self._most_step = read["learning_rate"] = max(self._most_step, read["learning_rate"])
         world = torch.distributed.get_world_size() if _distributed() else 1
         read["batch_size"] = self._batch_size * world or None
-        told = (
-            {} if self._settings is None else {k: v for k, v in vars(self._settings).items() if v not in (None, False)}
-        )
+        given = {} if self._settings is None else vars(self._settings)
+        told = {name: value for name, value in given.items() if value is not None and value is not False}
         return RunSettings(**(read | told))
 
     def _epoch_notes(self, snapshots: dict[bool, SumsSnapshot]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from lopsided.core.errors import InputError
 from lopsided.remedies.weights import Weights
+from lopsided.torch.logit_adjusted import IGNORED
 
 
 class WeightedCrossEntropy(nn.Module):  # type: ignore[misc]
@@ -23,7 +24,8 @@ class WeightedCrossEntropy(nn.Module):  # type: ignore[misc]
     def __init__(self, weights: Weights | Sequence[float] | Tensor) -> None:
         super().__init__()
         table = _table(weights) if isinstance(weights, Weights) else torch.as_tensor(weights, dtype=torch.float32)
-        if table.ndim == 0 or not bool((table[~table.isnan()] > 0).all()):
+        known = table if not isinstance(weights, Weights) else table[~table.isnan()]  # NaN: a cell without examples
+        if table.ndim not in (1, 2) or not table.numel() or not bool((known.isfinite() & (known > 0)).all()):
             raise InputError("a positive weight for every class", table.tolist(), "use remedies.class_weights")
         self.weights: Tensor
         self.register_buffer("weights", table)
@@ -33,12 +35,19 @@ class WeightedCrossEntropy(nn.Module):  # type: ignore[misc]
         if (groups is None) != (self.weights.ndim == 1):
             wanted = "groups with weights by class and group" if groups is None else "no groups with weights by class"
             raise InputError(wanted, "none" if groups is None else "groups", "match the call to the weights")
-        chosen = self.weights[labels] if groups is None else self.weights[labels, groups]
-        if bool(chosen.isnan().any()):
+        counted = labels != IGNORED
+        rows = labels.where(counted, 0)
+        if rows.numel() and not 0 <= int(rows.min()) <= int(rows.max()) < len(self.weights):
+            raise InputError(
+                f"labels from 0 to {len(self.weights) - 1}", int(rows.max()), "give a weight for every class"
+            )
+        chosen = self.weights[rows] if groups is None else self.weights[rows, groups]
+        if bool(chosen[counted].isnan().any()):
             raise InputError(
                 "cells of class and group that had examples", "an empty one", "make the weights from all the data"
             )
-        return (chosen * nn.functional.cross_entropy(logits, labels, reduction="none")).mean()
+        losses = chosen.where(counted, 0.0) * nn.functional.cross_entropy(logits, labels, reduction="none")
+        return losses.sum() / counted.sum().clamp(min=1)
 
 
 def _table(weights: Weights) -> Tensor:

@@ -41,6 +41,22 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     low, high = _balanced_interval(right[seen], totals[seen], random)
     whole = rate_intervals(right.sum(keepdims=True), totals.sum(keepdims=True))
     worst = int(np.argmin(np.where(seen, accuracy.value, 2.0)))
+    chance = 1.0 / int(seen.sum())
+    if low <= chance and seen.sum() > 1:
+        findings = [
+            *findings,
+            Finding(
+                "class_accuracy",
+                Level.FAILING,
+                "the model",
+                balanced,
+                (low, high),
+                f"Balanced accuracy {balanced:.1%} {judged_words(evidence)} is not shown to be better than guessing "
+                f"({chance:.1%}).",
+                "Check that predictions and labels belong to the same rows and name the same classes; then the model.",
+                _GROUND,
+            ),
+        ]
     if not findings:
         findings = [
             Finding(

@@ -64,7 +64,9 @@ def _findings(id: str, part: Partition, counts: IntArray, unit: str) -> list[Fin
             level = Level.AT_RISK
         if level is Level.HEALTHY:
             break
-        what = f"{count:,} of {total:,} training examples" + (f", {ratio:,.0f} times fewer than the largest")
+        what = f"{count:,} of {total:,} training examples" + (
+            f", {ratio:,.0f} times fewer than the largest" if ratio >= 1.5 else ""
+        )
         found.append(
             Finding(
                 id,

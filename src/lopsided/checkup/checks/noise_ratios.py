@@ -2,8 +2,10 @@
 
     Gamma_kj = n_k tr(S_k^2) / (n_j tr(S_k S_j)),    signal_kj = n_k^2 |u_k|^4 / (n_j tr(S_k S_j))
 
-(Xu and Chen 2025, Theorem 1), with S_k the covariance of class k and u_k its mean less the mean of the class means,
-|u_k|^2 corrected for the noise of a mean of n_k examples. The theorem's constants are not given; those used here were
+(Xu and Chen 2025, Theorem 1), with S_k the covariance of class k. Their two classes have means u and -u; for K classes
+|u_k|^2 is (K-1)/(2K) times the squared distance to the nearest other mean (equal to theirs for K = 2, and to the
+length of the centred mean for a simplex), less the noise of means of n_k examples. A class that lies in the middle of
+others is thus not taken for a weak one. The theorem's constants are not given; those used here were
 fitted on the paper's own synthetic problem (claim bo-phase, quick scale), so a region is a reading, never "failing".
 """
 
@@ -76,9 +78,14 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
 
 def _terms(noise: NoiseMatrix, moments: ClassMoments) -> Terms:
     counts = moments.counts.astype(np.float64)
-    centred = moments.means - moments.means.mean(axis=0)
     trace = np.einsum("kii->k", moments.scatters) / (counts - 1)
-    squared = np.maximum(np.square(centred).sum(axis=1) - trace / counts, 0.0)
+    lengths = np.square(moments.means).sum(axis=1)
+    distances = lengths[:, None] + lengths[None, :] - 2 * moments.means @ moments.means.T
+    noise_of_means = trace / counts
+    distances -= noise_of_means[:, None] + noise_of_means[None, :]
+    np.fill_diagonal(distances, np.inf)
+    classes = len(counts)
+    squared = np.maximum(distances.min(axis=1), 0.0) * (classes - 1) / (2 * classes)
     with np.errstate(divide="ignore", invalid="ignore"):
         signal = (counts**2 * squared**2)[:, None] / (counts[None, :] * noise.products)
     return Terms(np.nan_to_num(signal, nan=0.0), noise.ratios)
