@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import bench, claims, collapse, demo, mixture, reproduce, results, score
+from lopsided.cli import bench, claims, collapse, demo, mixture, reproduce, results, score, skill
 
 application = typer.Typer(
     name="lopsided",
@@ -41,4 +41,5 @@ application.command("score")(score.command)
 application.command("reproduce")(reproduce.command)
 application.command("claims")(claims.command)
 application.command("results")(results.command)
+application.command("skill")(skill.command)
 application.command("bench")(bench.command)

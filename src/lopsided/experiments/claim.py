@@ -62,6 +62,15 @@ class Plan:
 
 
 @dataclass(frozen=True)
+class Measurement:
+    """The part of a claim that workers run; work that no paper claims (a trial on a user's data) has only this."""
+
+    id: str
+    version: int
+    measure: Callable[[Settings, int], Numbers]
+
+
+@dataclass(frozen=True)
 class Claim:
     """An executable claim.
 

@@ -15,7 +15,7 @@ from types import ModuleType
 
 from lopsided.core.errors import InputError, LopsidedError, MissingPackage
 from lopsided.experiments.catalogue import Entry, catalogue, paper_of
-from lopsided.experiments.claim import Claim
+from lopsided.experiments.claim import Claim, Measurement
 
 _PACKAGE = "lopsided.experiments.claims"
 
@@ -60,6 +60,15 @@ def register(own: Path | None = None) -> dict[str, Registered]:
 def load_claim(home: str) -> Claim:
     """The claim of a module (`lopsided.experiments.claims.lp_etf`) or of a file (`.../my_claim.py`)."""
     return _load(home, Path(home).stat().st_mtime_ns if home.endswith(".py") else None)
+
+
+def load_measurement(home: str) -> Claim | Measurement:
+    """What a module measures: its `MEASUREMENT`, else its claim."""
+    if not home.endswith(".py"):
+        found = getattr(importlib.import_module(home), "MEASUREMENT", None)
+        if isinstance(found, Measurement):
+            return found
+    return load_claim(home)
 
 
 def select(known: dict[str, Registered], ids: list[str], papers: list[str], everything: bool) -> list[str]:

@@ -23,13 +23,17 @@ class PlanError(LopsidedError):
 
 @dataclass(frozen=True)
 class Task:
-    """One measurement to make: `measure(settings, seed)` of the claim that lives in `home`."""
+    """One measurement to make: `measure(settings, seed)` of the claim that lives in `home`.
+
+    `place` says where inputs lie that settings only name by their content; it is no part of the result's name.
+    """
 
     claim: str
     home: str
     version: int
     settings_text: str
     seed: int
+    place: str = ""
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -19,9 +19,9 @@ from lopsided.core.errors import LopsidedError, MissingPackage
 from lopsided.core.files import WriteError
 from lopsided.core.jsonable import jsonable
 from lopsided.core.provenance import provenance
-from lopsided.experiments.claim import Claim
+from lopsided.experiments.claim import Claim, Measurement
 from lopsided.experiments.needs import DATA_VARIABLE
-from lopsided.experiments.register import load_claim
+from lopsided.experiments.register import load_measurement
 from lopsided.experiments.store import Result, Store
 from lopsided.experiments.tasks import Task
 from lopsided.experiments.threads import one_thread
@@ -83,7 +83,7 @@ def attempt(task: Task) -> Result | Failure:
     """Measure; whatever a claim raises becomes a sentence."""
     wall, processor = time.perf_counter(), time.process_time()
     try:
-        claim = load_claim(task.home)
+        claim = load_measurement(task.home)
         if claim.version != task.version:
             raise LopsidedError(
                 f"Expected version {task.version} of {task.claim} on the worker, but it has {claim.version}; "
@@ -111,8 +111,9 @@ def attempt(task: Task) -> Result | Failure:
     )
 
 
-def _numbers(claim: Claim, task: Task) -> dict[str, Any]:
-    numbers = jsonable(claim.measure(task.settings, task.seed))
+def _numbers(claim: Claim | Measurement, task: Task) -> dict[str, Any]:
+    settings = task.settings | ({"place": task.place} if task.place else {})
+    numbers = jsonable(claim.measure(settings, task.seed))
     if not isinstance(numbers, dict):
         raise LopsidedError(
             f"Expected named numbers from {claim.id}, but got a {type(numbers).__name__}; return a dict."
