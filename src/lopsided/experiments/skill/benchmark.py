@@ -20,7 +20,16 @@ from lopsided.core.errors import InputError
 from lopsided.experiments.claim import Row
 from lopsided.experiments.needs import data_folder, why_absent
 from lopsided.experiments.runner import run_here
-from lopsided.experiments.skill.family import SPLITS, Family, Question, Split, split_of
+from lopsided.experiments.skill.family import (
+    SPLITS,
+    ChoiceForecaster,
+    ChoiceQuestion,
+    Family,
+    NumberForecaster,
+    NumberQuestion,
+    Split,
+    split_of,
+)
 from lopsided.experiments.skill.scoring import HitRate, NumberScore, hit_rate, number_score
 from lopsided.experiments.store import Store
 from lopsided.experiments.tasks import Task, canonical, jsonable_exactly
@@ -89,8 +98,8 @@ def skill(
 ) -> Skill:
     """The published score; with `run`, measure what the store lacks and score all of it.
 
-    only: families by id (without the leading "skill-" will do). split: measure and score one half. most_tasks: the first
-    so many of each family and split, for a trial run.
+    only: families by id (without the leading "skill-" will do). split: measure and score one half. most_tasks: the
+    first so many of each family and split, for a trial run.
     """
     if not run:
         return published()
@@ -152,17 +161,22 @@ def _plan(family: Family, split: Split | None, most: int | None) -> list[tuple[S
 
 
 def score_family(family: Family, split: Split, rows: Sequence[Row]) -> FamilyScore:
-    """Score every question of the family; the first gives the rate."""
-    first, *others = family.questions
+    """Hit rate of the family's question, its best baseline, and the misses of its numbers."""
+    first = family.question
     hits = _hits(first, rows, first.recipes[first.default])
     rates = {name: _hits(first, rows, baseline).rate for name, baseline in first.baselines.items()}
-    best = max(rates, key=lambda name: rates[name] if rates[name] is not None else -1.0)
+    best = max(rates, key=lambda name: -1.0 if (rate := rates[name]) is None else rate)
     numbers: dict[str, Any] = {
         "recipes": {name: _hits(first, rows, recipe).rate for name, recipe in first.recipes.items()},
         "baselines": rates,
     }
-    for question in others:
-        numbers[question.name] = _other(question, rows)
+    for question in family.numbers:
+        numbers[question.name] = {
+            "recipe": question.default,
+            "miss": question.miss,
+            "recipes": {name: asdict(_misses(question, rows, recipe)) for name, recipe in question.recipes.items()},
+            "baselines": {name: asdict(_misses(question, rows, rule)) for name, rule in question.baselines.items()},
+        }
     return FamilyScore(
         family=family.id,
         title=family.title,
@@ -182,30 +196,18 @@ def score_family(family: Family, split: Split, rows: Sequence[Row]) -> FamilySco
     )
 
 
-def _hits(question: Question, rows: Sequence[Row], recipe: Any) -> HitRate:
-    return hit_rate(
-        [
-            (question.truth(row.settings, row.numbers["truth"]), recipe(row.settings, row.numbers["seen"]))
-            for row in rows
-        ]
-    )
+def _hits(question: ChoiceQuestion, rows: Sequence[Row], recipe: ChoiceForecaster) -> HitRate:
+    pairs = [
+        (question.truth(row.settings, row.numbers["truth"]), recipe(row.settings, row.numbers["seen"])) for row in rows
+    ]
+    return hit_rate(pairs)
 
 
-def _numbers(question: Question, rows: Sequence[Row], recipe: Any) -> NumberScore:
+def _misses(question: NumberQuestion, rows: Sequence[Row], recipe: NumberForecaster) -> NumberScore:
     pairs = [
         (question.truth(row.settings, row.numbers["truth"]), recipe(row.settings, row.numbers["seen"])) for row in rows
     ]
     return number_score(pairs, question.miss)
-
-
-def _other(question: Question, rows: Sequence[Row]) -> dict[str, Any]:
-    judge = _hits if question.kind == "choice" else _numbers
-    return {
-        "recipe": question.default,
-        "miss": question.miss if question.kind == "number" else None,
-        "recipes": {name: asdict(judge(question, rows, recipe)) for name, recipe in question.recipes.items()},
-        "baselines": {name: asdict(judge(question, rows, rule)) for name, rule in question.baselines.items()},
-    }
 
 
 def published() -> Skill:

@@ -36,36 +36,47 @@ class Estimate:
     high: float | None = None
 
 
-Answers = Sequence[Choice] | Sequence[Estimate]
-Forecaster = Callable[[Settings, Mapping[str, Any]], Answers]  # settings and "seen" -> answers
+Seen = Mapping[str, Any]
+ChoiceForecaster = Callable[[Settings, Seen], Sequence[Choice]]
+NumberForecaster = Callable[[Settings, Seen], Sequence[Estimate]]
 
 
 @dataclass(frozen=True)
-class Question:
+class ChoiceQuestion:
     """What is asked of every task, one or more times (every group, every ratio), and who answers.
 
-    `truth` reads the answers off the measurement. For numbers, `measure` says how a miss is counted: "ratio" of forecast
-    and truth, or "difference".
+    `truth` reads the answers off the measurement; recipes and baselines give as many.
     """
 
     name: str
-    kind: Literal["choice", "number"]
-    truth: Callable[[Settings, Mapping[str, Any]], Answers]
-    recipes: Mapping[str, Forecaster]
+    truth: Callable[[Settings, Mapping[str, Any]], Sequence[Choice]]
+    recipes: Mapping[str, ChoiceForecaster]
     default: str
-    baselines: Mapping[str, Forecaster]
+    baselines: Mapping[str, ChoiceForecaster]
+
+
+@dataclass(frozen=True)
+class NumberQuestion:
+    """As `ChoiceQuestion`, for numbers; a miss is the ratio or the difference of forecast and truth."""
+
+    name: str
+    truth: Callable[[Settings, Mapping[str, Any]], Sequence[Estimate]]
+    recipes: Mapping[str, NumberForecaster]
+    default: str
+    baselines: Mapping[str, NumberForecaster]
     miss: Literal["ratio", "difference"] = "difference"
 
 
 @dataclass(frozen=True)
 class Family:
-    """Tasks of one kind. The first question gives the family's hit rate; raise `version` when numbers change."""
+    """Tasks of one kind. `question` gives the family's hit rate; raise `version` when numbers change."""
 
     id: str
     title: str
     tasks: Callable[[], Sequence[Settings]]
     measure: Callable[[Settings, int], Numbers]
-    questions: Sequence[Question]
+    question: ChoiceQuestion
+    numbers: Sequence[NumberQuestion] = ()
     needs: Sequence[str] = ()
     version: int = 1
 

@@ -20,7 +20,7 @@ NOMINAL_COVERAGE = 0.9
 
 @dataclass(frozen=True)
 class HitRate:
-    """`asked` answers were measured clearly; of these `decided` were forecast, the rest abstained; `right` came true."""
+    """`asked` answers were measured clearly; `decided` of them were forecast, the others not; `right` came true."""
 
     asked: int
     decided: int

@@ -12,7 +12,15 @@ from typing import Any
 import numpy as np
 
 from lopsided.experiments.claim import Measurement, Numbers, Settings
-from lopsided.experiments.skill.family import Choice, Estimate, Family, Forecaster, Question
+from lopsided.experiments.skill.family import (
+    Choice,
+    ChoiceForecaster,
+    ChoiceQuestion,
+    Estimate,
+    Family,
+    NumberForecaster,
+    NumberQuestion,
+)
 
 TASKS = 80
 REPEATS = 200
@@ -36,7 +44,7 @@ def tasks() -> Sequence[Settings]:
                 "groups": groups,
                 "dimension": int(random.integers(2, 6)),
                 "neurons": int(random.integers(1, 3)),
-                "samples": int(round(float(np.exp(random.uniform(np.log(400), np.log(6000)))))),
+                "samples": round(float(np.exp(random.uniform(np.log(400), np.log(6000))))),
                 "group": int(random.integers(groups)),
                 "factor": float(round(random.uniform(1.5, 3.0), 2)),
             }
@@ -61,7 +69,7 @@ def _world(settings: Settings) -> Any:
         covariances[chosen] = covariances[chosen] * random.uniform(3.0, 30.0)
     if settings["kind"] == "far":
         means[chosen] = means[chosen] * random.uniform(2.0, 5.0)
-    changed = mixture_of(mixture.fractions, means, covariances, size)
+    changed = mixture_of(mixture.fractions, list(means), list(covariances), size)
     return problem_of(changed, random.standard_normal((size, settings["neurons"])))
 
 
@@ -147,7 +155,9 @@ def _laws(text: str) -> Any:
     from lopsided.theory.fisher_law import FisherLaw
 
     given = json.loads(text)
-    mixture = mixture_of(given["fractions"], given["means"], np.array(given["covariances"]), len(given["means"][0]))
+    mixture = mixture_of(
+        given["fractions"], given["means"], list(np.array(given["covariances"])), len(given["means"][0])
+    )
     return FisherLaw(problem_of(mixture, given["weights"]))
 
 
@@ -180,7 +190,7 @@ def _true_text(settings: Settings, seen: Mapping[str, Any]) -> str:
     )
 
 
-def _signs(source: Any, least: float) -> Forecaster:
+def _signs(source: Any, least: float) -> ChoiceForecaster:
     """Signs by the large-n law; changes smaller than `least` of the excess are left undecided."""
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
@@ -202,7 +212,7 @@ def _signs(source: Any, least: float) -> Forecaster:
     return answer
 
 
-def _always(own: str, others: str, worst: str) -> Forecaster:
+def _always(own: str, others: str, worst: str) -> ChoiceForecaster:
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
         return [Choice(own), *[Choice(others)] * (settings["groups"] - 1), Choice(worst)]
 
@@ -215,7 +225,7 @@ def _true_excess(settings: Settings, truth: Mapping[str, Any]) -> list[Estimate]
     return [Estimate(value) for value in truth["now"]]
 
 
-def _excess(source: Any, low: float, high: float) -> Forecaster:
+def _excess(source: Any, low: float, high: float) -> NumberForecaster:
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
         from lopsided.core.errors import InputError
 
@@ -242,21 +252,19 @@ FAMILY = Family(
     title="A larger fraction of a group: random mixtures",
     tasks=tasks,
     measure=measure,
-    questions=(
-        Question(
-            "does it help the group, the others, the worst group",
-            "choice",
-            _true_signs,
-            {"law, fitted": _signs(_seen_text, 0.0), "law, true mixture": _signs(_true_text, 0.0)},
-            "law, fitted",
-            {
-                "more data helps": _always("helps", "hurts", "helps"),
-                "more data helps everyone": _always("helps", "helps", "helps"),
-            },
-        ),
-        Question(
+    question=ChoiceQuestion(
+        "does it help the group, the others, the worst group",
+        _true_signs,
+        {"law, fitted": _signs(_seen_text, 0.0), "law, true mixture": _signs(_true_text, 0.0)},
+        "law, fitted",
+        {
+            "more data helps": _always("helps", "hurts", "helps"),
+            "more data helps everyone": _always("helps", "helps", "helps"),
+        },
+    ),
+    numbers=(
+        NumberQuestion(
             "excess risk of each group",
-            "number",
             _true_excess,
             {"law, fitted": _excess(_seen_text, 0.6, 1.8), "law, true mixture": _excess(_true_text, 0.8, 1.4)},
             "law, fitted",

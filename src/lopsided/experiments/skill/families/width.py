@@ -10,7 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lopsided.experiments.claim import Measurement, Numbers, Settings
-from lopsided.experiments.skill.family import Choice, Estimate, Family, Forecaster, Question
+from lopsided.experiments.skill.family import (
+    Choice,
+    ChoiceForecaster,
+    ChoiceQuestion,
+    Estimate,
+    Family,
+    NumberQuestion,
+)
 
 TASKS = 40
 NEAR = 0.1
@@ -77,7 +84,7 @@ def _by_pilot(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
     return [_side(_scaled(settings, seen), 0.0)]
 
 
-def _constant(answer: str) -> Forecaster:
+def _constant(answer: str) -> ChoiceForecaster:
     return lambda settings, seen: [Choice(answer)]
 
 
@@ -105,18 +112,16 @@ FAMILY = Family(
     title="Near or far from initialisation: wide networks",
     tasks=tasks,
     measure=measure,
-    questions=(
-        Question(
-            "does it stay near its initialisation",
-            "choice",
-            _true_side,
-            {"pilot, scaled by 1/sqrt(width)": _by_pilot, "Theorem 4.1's width": _by_theory},
-            "pilot, scaled by 1/sqrt(width)",
-            {"always near": _constant("near"), "always far": _constant("far")},
-        ),
-        Question(
+    question=ChoiceQuestion(
+        "does it stay near its initialisation",
+        _true_side,
+        {"pilot, scaled by 1/sqrt(width)": _by_pilot, "Theorem 4.1's width": _by_theory},
+        "pilot, scaled by 1/sqrt(width)",
+        {"always near": _constant("near"), "always far": _constant("far")},
+    ),
+    numbers=(
+        NumberQuestion(
             "relative distance",
-            "number",
             _true_distance,
             {"pilot, scaled by 1/sqrt(width)": _distance},
             "pilot, scaled by 1/sqrt(width)",
