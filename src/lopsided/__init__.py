@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lopsided.remedies.thresholds import ThresholdMover
     from lopsided.theory.collapse import CollapseForecast, collapse
     from lopsided.theory.mixture_forecast import mixture
+    from lopsided.web.serve import serve
 
 __version__ = "0.1.0.dev0"
 
@@ -40,6 +41,7 @@ _HOME = {
     "results": "lopsided.experiments.query",
     "score": "lopsided.checkup.score",
     "skill": "lopsided.experiments.skill.benchmark",
+    "serve": "lopsided.web.serve",
 }
 
 __all__ = [
@@ -59,6 +61,7 @@ __all__ = [
     "results",
     "score",
     "skill",
+    "serve",
 ]
 
 

@@ -47,11 +47,15 @@ def claim(name):
     return import_module(f"lopsided.experiments.claims.{name.replace('-', '_')}").CLAIM
 
 
+def fewer(count):
+    return [fewer(each) for each in count] if isinstance(count, list) else count // 4 + 500
+
+
 def smaller(settings):
     few = dict(settings)
     for key, value in SMALLER.items():
         if key in few:
-            few[key] = min(few[key], value) if key != "n" else few[key] // 4 + 500
+            few[key] = min(few[key], value) if key != "n" else fewer(few[key])
     return few
 
 

@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lopsided.core.errors import InputError
-from lopsided.data.images import has_images, load_images, read_idx
+from lopsided.data.idx_files import read_idx
+from lopsided.data.images import has_images, load_images
 from lopsided.data.npz_tables import npz_shapes, read_npz_array
 from lopsided.data.tables import array_table, open_table
 
@@ -220,7 +221,7 @@ def test_idx_files(tmp_path, monkeypatch) -> None:
         load_images("mnist")
     assert "\n" not in str(caught.value)
     assert not has_images("mnist")
-    with pytest.raises(InputError, match="mnist, fashion-mnist, digits"):
+    with pytest.raises(InputError, match="mnist, fashion-mnist, cifar-10"):
         load_images("imagenet")
 
 

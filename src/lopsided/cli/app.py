@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import bench, claims, collapse, demo, mixture, reproduce, results, score, skill
+from lopsided.cli import bench, claims, collapse, demo, mixture, reproduce, results, score, serve, skill
 
 application = typer.Typer(
     name="lopsided",
@@ -42,4 +42,5 @@ application.command("reproduce")(reproduce.command)
 application.command("claims")(claims.command)
 application.command("results")(results.command)
 application.command("skill")(skill.command)
+application.command("serve")(serve.command)
 application.command("bench")(bench.command)

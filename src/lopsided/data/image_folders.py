@@ -1,16 +1,16 @@
-"""Tables over folders of pictures: MNIST's idx files, or one subfolder per class with png, jpg, bmp or gif files."""
+"""Folders of pictures: MNIST's idx files, or one subfolder per class; as a table or as an image set."""
 
+import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
-from lopsided.data.images import read_idx
+from lopsided.data.idx_files import has_idx, read_idx
+from lopsided.data.image_set import Images
+from lopsided.data.picture_files import alike, check_some, files_by_class, read_picture
 from lopsided.data.tables import Table, array_table
 
-_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".ppm")
 _SPLITS = ("train", "training", "test", "val", "valid", "validation")
 
 
@@ -20,21 +20,15 @@ def open_image_folder(folder: Path, *, with_test: bool = False) -> Table:
     with_test: also the test pictures of an idx folder, or those of folders train/class and test/class (or val/class),
     with a column `split`.
     """
-    stem = folder / "train-images-idx3-ubyte"
-    if stem.exists() or stem.with_name(stem.name + ".gz").exists():
+    if has_idx(folder / "train-images-idx3-ubyte"):
         return _idx_table(folder, with_test)
     parts = [inner for inner in sorted(folder.iterdir()) if inner.is_dir()]
     if with_test and parts and {part.name.lower() for part in parts} <= set(_SPLITS) and len(parts) > 1:
-        found = [(part.name.lower(), name, path) for part in parts for name, path in _class_pictures(part)]
+        found = [(part.name.lower(), name, path) for part in parts for name, path in files_by_class(part)]
     else:
-        found = [("", name, path) for name, path in _class_pictures(folder)]
-    if not found:
-        raise InputError(
-            "a folder with idx files, or with one subfolder of pictures per class",
-            f"neither in {folder}",
-            "arrange it as folder/class/picture.png",
-        )
-    pictures = np.stack(_alike([(path, _read(path)) for _, _, path in found]))
+        found = [("", name, path) for name, path in files_by_class(folder)]
+    check_some(found, folder)
+    pictures = alike([(path, read_picture(path)) for _, _, path in found])
     columns = {
         "label": np.array([name for _, name, _ in found]),
         "file": np.array([str(path.relative_to(folder)) for _, _, path in found]),
@@ -45,7 +39,7 @@ def open_image_folder(folder: Path, *, with_test: bool = False) -> Table:
 
 
 def _idx_table(folder: Path, with_test: bool) -> Table:
-    has_test = (folder / "t10k-images-idx3-ubyte").exists() or (folder / "t10k-images-idx3-ubyte.gz").exists()
+    has_test = has_idx(folder / "t10k-images-idx3-ubyte")
     prefixes = ("train", "t10k") if with_test and has_test else ("train",)
     pictures = [read_idx(folder / f"{prefix}-images-idx3-ubyte") for prefix in prefixes]
     labels = [read_idx(folder / f"{prefix}-labels-idx1-ubyte").astype(np.int64) for prefix in prefixes]
@@ -55,37 +49,23 @@ def _idx_table(folder: Path, with_test: bool) -> Table:
     return array_table(np.concatenate(pictures), columns, str(folder))
 
 
-def _class_pictures(folder: Path) -> list[tuple[str, Path]]:
-    return [
-        (inner.name, path)
-        for inner in sorted(folder.iterdir())
-        if inner.is_dir()
-        for path in sorted(inner.iterdir())
-        if path.suffix.lower() in _ENDINGS
-    ]
+def load_image_folder(
+    folder: str | os.PathLike[str], *, size: tuple[int, int] | None = None, at_most: int | None = None
+) -> Images:
+    """Class folders (folder/class/picture.png) as an image set, classes in the order of their names.
 
-
-def _read(path: Path) -> NDArray[Any]:
-    from PIL import Image, UnidentifiedImageError
-
-    try:
-        with Image.open(path) as picture:
-            return np.asarray(picture.convert("L" if picture.mode in ("1", "L", "I;16", "I") else "RGB"))
-    except (UnidentifiedImageError, OSError, SyntaxError):
-        raise InputError("a whole picture", f"a damaged one: {path}", "replace or remove it") from None
-
-
-def _alike(pictures: list[tuple[Path, NDArray[Any]]]) -> list[NDArray[Any]]:
-    """All pictures with one shape; grey ones are repeated over three channels where others are in colour."""
-    colour = any(picture.ndim == 3 for _, picture in pictures)
-    result: list[NDArray[Any]] = []
-    for path, picture in pictures:
-        shaped = np.repeat(picture[:, :, None], 3, axis=2) if colour and picture.ndim == 2 else picture
-        if result and shaped.shape != result[0].shape:
-            raise InputError(
-                f"pictures of one size, {result[0].shape[1]} x {result[0].shape[0]}",
-                f"{shaped.shape[1]} x {shaped.shape[0]} in {path}",
-                "resize them first",
-            )
-        result.append(shaped)
-    return result
+    size: (height, width) to which pictures are resized; needed where they differ. at_most: of every class the same
+    number is taken, so that at most that many are read.
+    """
+    place = Path(folder)
+    if not place.is_dir():
+        raise InputError("a folder of pictures", f"no such folder: {place}", "arrange it as folder/class/picture.png")
+    paths = files_by_class(place)
+    check_some(paths, place)
+    names = tuple(dict.fromkeys(name for name, _ in paths))
+    if at_most is not None:
+        each = max(1, at_most // len(names))
+        paths = [entry for name in names for entry in [pair for pair in paths if pair[0] == name][:each]]
+    labels = np.array([names.index(name) for name, _ in paths], dtype=np.int64)
+    pixels = alike([(path, read_picture(path, size)) for _, path in paths])
+    return Images(place.name, "all", pixels.astype(np.uint8), labels, names)

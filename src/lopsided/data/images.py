@@ -1,75 +1,106 @@
-"""Image sets: MNIST and Fashion-MNIST from their idx files, scikit-learn's digits from the package itself.
+"""Image sets by name: MNIST, Fashion-MNIST, CIFAR-10, CIFAR-100, its long tail, scikit-learn's digits.
 
-The idx files (plain or .gz) are looked for in `folder`, else in the folder that the environment variable LOPSIDED_DATA
-names; there in the set's own subfolder (mnist, MNIST, MNIST/raw, ...) or directly. Nothing is downloaded.
+Files are looked for in `folder`, else in the folder that the environment variable LOPSIDED_DATA names; there in the
+set's own subfolder (mnist, MNIST, MNIST/raw, ...) or directly; Fashion-MNIST last where Debian's package
+dataset-fashion-mnist puts it. Nothing is downloaded. Arrays are read-only and kept for the next caller.
+CelebA and folders of pictures have functions of their own (`celeba`, `image_folders`).
 """
 
-import gzip
 import os
-import zlib
-from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import FloatArray, IntArray
+from lopsided.core.validation import check_count
+from lopsided.data import cifar
+from lopsided.data.idx_files import has_idx, read_idx
+from lopsided.data.image_set import Images
 
 Split = Literal["train", "test"]
 VARIABLE = "LOPSIDED_DATA"
-_FOLDERS = {
+_IDX_FOLDERS = {
     "mnist": ("mnist", "MNIST", "MNIST/raw", "."),
     "fashion-mnist": ("fashion-mnist", "fashion_mnist", "FashionMNIST", "FashionMNIST/raw", "."),
 }
+DEBIAN = {"fashion-mnist": Path("/usr/share/datasets/fashion-mnist")}
 _PREFIX = {"train": "train", "test": "t10k"}
 _GARMENTS = ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
 _DIGITS = tuple(str(digit) for digit in range(10))
-NAMES = ("mnist", "fashion-mnist", "digits")
+NAMES = ("mnist", "fashion-mnist", "cifar-10", "cifar-100", "cifar-100-lt", "digits")
+_HOW = {
+    "mnist": "put the four idx files (train-images-idx3-ubyte.gz, ...) there",
+    "fashion-mnist": "put the four idx files there, or install Debian's package dataset-fashion-mnist",
+    "cifar-10": "unpack cifar-10-python.tar.gz there",
+    "cifar-100": "unpack cifar-100-python.tar.gz there",
+    "cifar-100-lt": "put cifar100_lt100.npz there, or make a long tail of cifar-100 with data.subsampling",
+}
 # digits has no split of its own: every fourth example of its order is the test set.
 _DIGITS_TEST_STEP = 4
 
 
-@dataclass(frozen=True)
-class Images:
-    """Pixels (n x height x width, uint8), labels 0..K-1 and the name of every class."""
-
-    name: str
-    split: str
-    pixels: NDArray[np.uint8]
-    labels: IntArray
-    class_names: tuple[str, ...]
-
-    @property
-    def size(self) -> int:
-        """The number of images."""
-        return int(self.labels.shape[0])
-
-    def rows(self) -> FloatArray:
-        """Images flattened to n x (height width), scaled to 0..1."""
-        scaled: FloatArray = self.pixels.reshape(self.size, -1).astype(np.float64) / (
-            16.0 if self.name == "digits" else 255.0
-        )
-        return scaled
-
-    def first(self, per_class: int) -> "Images":
-        """The first `per_class` images of every class, in their order."""
-        keep = np.zeros(self.size, dtype=bool)
-        for k in range(len(self.class_names)):
-            keep[np.flatnonzero(self.labels == k)[:per_class]] = True
-        return Images(self.name, self.split, self.pixels[keep], self.labels[keep], self.class_names)
-
-
-def load_images(name: str, *, split: Split = "train", folder: str | os.PathLike[str] | None = None) -> Images:
-    """The image set `name` (mnist, fashion-mnist or digits)."""
-    if name not in NAMES:
-        raise InputError(f"an image set among {', '.join(NAMES)}", repr(name), "name one of those")
+def load_images(
+    name: str,
+    *,
+    split: Split = "train",
+    folder: str | os.PathLike[str] | None = None,
+    at_most: int | None = None,
+) -> Images:
+    """The image set `name`, or its first `at_most` images (of CIFAR then only the files needed are decoded)."""
+    _check_name(name)
     if split not in _PREFIX:
         raise InputError("the split train or test", repr(split), "name one of the two")
+    if at_most is not None:
+        check_count(at_most, "the number of images")
     if name == "digits":
-        return _digits(split)
-    place = _find(name, folder, split)
+        return _cut(_digits(split), at_most)
+    place = _find(name, folder)
+    if name in _IDX_FOLDERS:
+        return _cut(_load_idx(name, place, split), at_most)
+    return _load_cifar(name, place, split, at_most)
+
+
+def has_images(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
+    """Are the files of the set where they are looked for?"""
+    try:
+        _check_name(name)
+        return name == "digits" or bool(_find(name, folder))
+    except InputError:
+        return False
+
+
+def _check_name(name: str) -> None:
+    if name not in NAMES:
+        raise InputError(f"an image set among {', '.join(NAMES)}", repr(name), "name one of those")
+
+
+def _find(name: str, folder: str | os.PathLike[str] | None) -> Path:
+    """The folder that holds the files of the set."""
+    given = folder if folder is not None else os.environ.get(VARIABLE)
+    if given:
+        if name in _IDX_FOLDERS:
+            places = [Path(given) / inner for inner in _IDX_FOLDERS[name] if _holds_idx(Path(given) / inner)]
+        else:
+            inner_places = (cifar.find_cifar(name, Path(given) / inner) for inner in cifar.FOLDERS[name])
+            places = [place for place in inner_places if place is not None]
+        if places:
+            return places[0]
+    if folder is None and name in DEBIAN and _holds_idx(DEBIAN[name]):
+        return DEBIAN[name]
+    if not given:
+        remedy = f"give a folder or set the environment variable {VARIABLE}, and {_HOW[name]}"
+        raise InputError(f"the folder with the files of {name}", "none", remedy)
+    raise InputError(f"the files of {name} in {given} or its subfolder {name}", "none of them", _HOW[name])
+
+
+def _holds_idx(place: Path) -> bool:
+    return has_idx(place / "train-images-idx3-ubyte")
+
+
+@lru_cache(maxsize=4)
+def _load_idx(name: str, place: Path, split: Split) -> Images:
     images = read_idx(place / f"{_PREFIX[split]}-images-idx3-ubyte")
     labels = read_idx(place / f"{_PREFIX[split]}-labels-idx1-ubyte")
     if images.ndim != 3 or labels.ndim != 1 or images.shape[0] != labels.shape[0]:
@@ -78,59 +109,24 @@ def load_images(name: str, *, split: Split = "train", folder: str | os.PathLike[
             f"shapes {images.shape} and {labels.shape}",
             "fetch the files again",
         )
-    return Images(name, split, images, labels.astype(np.int64), _GARMENTS if name == "fashion-mnist" else _DIGITS)
+    names = _GARMENTS if name == "fashion-mnist" else _DIGITS
+    return _read_only(Images(name, split, images, labels.astype(np.int64), names))
 
 
-def has_images(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
-    """Are the files of the set where they are looked for?"""
-    try:
-        return name == "digits" or bool(_find(name, folder, "train"))
-    except InputError:
-        return False
+@lru_cache(maxsize=2)
+def _load_cifar(name: str, place: Path, split: Split, at_most: int | None) -> Images:
+    return _read_only(cifar.load_cifar(name, place, split, at_most))
 
 
-def read_idx(path: Path) -> NDArray[np.uint8]:
-    """An idx file of bytes: two zeros, type 8, the number of axes, their lengths (big endian), the bytes."""
-    packed = path.with_name(path.name + ".gz")
-    source = path if path.exists() else packed
-    try:
-        content = gzip.decompress(source.read_bytes()) if source == packed else source.read_bytes()
-    except FileNotFoundError:
-        raise InputError(
-            f"the file {path.name} or {packed.name}", f"neither in {path.parent}", "check the folder"
-        ) from None
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise InputError("a whole gzip file", f"a damaged one: {source}", "fetch it again") from None
-    axes = content[3] if len(content) > 3 else 0
-    header = 4 + 4 * axes
-    if content[:3] != b"\x00\x00\x08" or axes == 0 or len(content) < header:
-        raise InputError("an idx file of bytes", f"something else: {source}", "fetch it again")
-    shape = tuple(int(length) for length in np.frombuffer(content[4:header], dtype=">u4"))
-    if len(content) - header != int(np.prod(shape, dtype=np.int64)):
-        raise InputError(
-            f"{np.prod(shape, dtype=np.int64)} bytes of pixels or labels",
-            f"{len(content) - header} in {source}",
-            "fetch it again",
-        )
-    return np.frombuffer(content, dtype=np.uint8, offset=header).reshape(shape)
+def _read_only(images: Images) -> Images:
+    for array in (images.pixels, images.labels, images.groups):
+        if array is not None:
+            array.setflags(write=False)
+    return images
 
 
-def _find(name: str, folder: str | os.PathLike[str] | None, split: Split) -> Path:
-    given = folder if folder is not None else os.environ.get(VARIABLE)
-    if not given:
-        raise InputError(
-            f"the folder with the files of {name}", "none", f"give a folder or set the environment variable {VARIABLE}"
-        )
-    for inner in _FOLDERS[name]:
-        place = Path(given) / inner
-        stem = place / f"{_PREFIX[split]}-images-idx3-ubyte"
-        if stem.exists() or stem.with_name(stem.name + ".gz").exists():
-            return place
-    raise InputError(
-        f"{_PREFIX[split]}-images-idx3-ubyte (or .gz) of {name} in {given} or its subfolder {_FOLDERS[name][0]}",
-        "no such file",
-        f"put the four idx files there, or let {VARIABLE} name the folder that has them",
-    )
+def _cut(images: Images, at_most: int | None) -> Images:
+    return images if at_most is None else images.take(np.arange(min(at_most, images.size)))
 
 
 def _digits(split: Split) -> Images:
@@ -139,6 +135,5 @@ def _digits(split: Split) -> Images:
     found = load_digits()
     test = np.arange(found.target.shape[0]) % _DIGITS_TEST_STEP == 0
     chosen = test if split == "test" else ~test
-    return Images(
-        "digits", split, found.images[chosen].astype(np.uint8), found.target[chosen].astype(np.int64), _DIGITS
-    )
+    pixels, labels = found.images[chosen].astype(np.uint8), found.target[chosen].astype(np.int64)
+    return Images("digits", split, pixels, labels, _DIGITS, white=16)

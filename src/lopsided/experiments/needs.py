@@ -1,24 +1,35 @@
-"""Data sets that a claim needs: folders inside the one that LOPSIDED_DATA (or --data-dir) names."""
+"""What a claim needs beyond the package: data sets in the folder that LOPSIDED_DATA (or --data-dir) names, packages."""
 
 import contextlib
+import importlib.util
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from lopsided.core.errors import InputError
+from lopsided.core.errors import InputError, MissingPackage
 
 DATA_VARIABLE = "LOPSIDED_DATA"
 
 
-def why_absent(needs: Sequence[str]) -> str | None:
-    """The sentence that says which data sets are missing and how to give them; None if all are there."""
-    if not needs:
-        return None
+def why_absent(needs: Sequence[str], packages: Sequence[str] = ()) -> str | None:
+    """The sentence that says what is missing, data sets or packages, and how to get it; None if all is there."""
+    for package in packages:
+        if importlib.util.find_spec(package) is None:
+            return str(MissingPackage(package, "this claim", package))
     folder = os.environ.get(DATA_VARIABLE)
+    missing = [name for name in needs if not _present(name, folder)]
+    if not missing:
+        return None
     if not folder:
-        return f"Needs {', '.join(needs)}: name the folder with the data sets in {DATA_VARIABLE} or with --data-dir."
-    missing = [name for name in needs if not (Path(folder) / name).exists()]
-    return f"Needs {', '.join(missing)}, not found in {folder}." if missing else None
+        return f"Needs {', '.join(missing)}: name the folder with the data sets in {DATA_VARIABLE} or with --data-dir."
+    return f"Needs {', '.join(missing)}, not found in {folder}."
+
+
+def _present(name: str, folder: str | None) -> bool:
+    """Image sets wherever their loader finds them; other sets as a folder of that name."""
+    from lopsided.data.images import NAMES, has_images
+
+    return has_images(name) if name in NAMES else bool(folder) and (Path(str(folder)) / name).exists()
 
 
 @contextlib.contextmanager

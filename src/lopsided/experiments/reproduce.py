@@ -133,7 +133,7 @@ class _Planned:
         claim, home = registered.claim, registered.home
         if claim is None or home is None:
             return cls(registered, [], registered.problem, registered.broken)
-        absent = why_absent(claim.needs)
+        absent = why_absent(claim.needs, claim.packages)
         if absent is not None:
             return cls(registered, [], absent)
         try:

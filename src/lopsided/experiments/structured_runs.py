@@ -5,7 +5,7 @@ set, the test set, the network and the batches have streams of their own under a
 in one thing share the rest.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
@@ -161,13 +161,22 @@ def records(run: RunSettings, network: WideNetwork, states: WideDescent, probe: 
                 return
 
 
-def measure_run(settings: Settings, seed: int, *, spectra: bool = True) -> Numbers:
-    """The four panels of Fig 1 for one network: curves on the test set, and the spectra at the end."""
+def measure_run(
+    settings: Settings,
+    seed: int,
+    *,
+    spectra: bool = True,
+    watch: Callable[[Curves, WideNetwork, WideDescent], None] | None = None,
+) -> Numbers:
+    """The four panels of Fig 1 for one network: curves on the test set, and the spectra at the end; `watch` is called
+    at every record."""
     run = run_settings(settings)
     train, test = draw(run, seed)
     network = start(run, seed)
     states = descent(run, train, test, network, seed)
-    *_, curves = records(run, network, states, test)
+    for curves in records(run, network, states, test):
+        if watch is not None:
+            watch(curves, network, states)
     numbers: dict[str, Any] = {
         "steps": curves.steps,
         "accuracy": curves.accuracy,

@@ -51,4 +51,4 @@ def _status(entry: Registered, verdict: dict[str, Any] | None) -> ClaimStatus:
 def _why_not(entry: Registered) -> str:
     if entry.claim is None:
         return entry.problem or ""
-    return why_absent(entry.claim.needs) or f"Not run yet: lopsided reproduce {entry.id}"
+    return why_absent(entry.claim.needs, entry.claim.packages) or f"Not run yet: lopsided reproduce {entry.id}"

@@ -46,12 +46,21 @@ class CriticalPoint:
 
 
 def newton(
-    data: TrainingSet, start: ArrayLike, *, tolerance: float = 1e-11, steps: int = 100, limit: float = 1e4
+    data: TrainingSet,
+    start: ArrayLike,
+    *,
+    tolerance: float = 1e-11,
+    steps: int = 100,
+    limit: float = 1e4,
+    single: bool = False,
 ) -> CriticalPoint:
-    """Minimise f_n from `start` until the gradient's length is at most `tolerance`; `limit` bounds the weights."""
+    """Minimise f_n from `start` until the gradient's length is at most `tolerance`; `limit` bounds the weights.
+
+    `single` takes Hessians in float32 products: steps and reported curvatures are then good to 1e-7 of the largest.
+    """
     weights = check_weights(start, data)
     model = local_model(weights, data)
-    hessian = model.hessian()
+    hessian = model.hessian(single=single)
     damping = 0.0
     outcome, taken = NewtonOutcome.STEPS, 0
     for taken in range(steps + 1):
@@ -68,13 +77,13 @@ def newton(
             outcome = NewtonOutcome.STALLED
             break
         weights, model, damping = moved
-        hessian = model.hessian()
+        hessian = model.hessian(single=single)
     curvatures = np.linalg.eigvalsh(hessian)
     least, largest = float(curvatures[0]), float(curvatures[-1])
     length = float(np.linalg.norm(model.gradient))
     if outcome is NewtonOutcome.STALLED and length <= 1e3 * tolerance:
         outcome = NewtonOutcome.MINIMUM  # rounding in the loss hides the last digits of the gradient
-    if outcome is NewtonOutcome.MINIMUM and least <= 1e-12 * largest:
+    if outcome is NewtonOutcome.MINIMUM and least <= (1e-6 if single else 1e-12) * largest:
         outcome = NewtonOutcome.FLAT
     return CriticalPoint(weights, model.loss, length, least, largest, taken, outcome)
 

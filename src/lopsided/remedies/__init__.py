@@ -15,7 +15,7 @@ _HOME = {
     "Recipe": "recipe",
     "ResamplingPlan": "resampling",
     "ThresholdMover": "thresholds",
-    "UpdateVariance": "update_variance",
+    "UpdateVariance": "update_moments",
     "Weights": "weights",
     "add_noise": "noise_augmentation",
     "adjust_logits": "logit_adjustment",
@@ -28,12 +28,12 @@ _HOME = {
     "logit_offsets": "logit_adjustment",
     "matching_noise": "noise_augmentation",
     "oversampling_rates": "rates",
-    "random_crops": "random_crops",
+    "random_crops": "crops",
     "prior_of": "logit_adjustment",
     "rates_for": "rates",
     "resampling_plan": "resampling",
-    "update_variance": "update_variance",
-    "update_variance_of": "update_variance",
+    "update_variance": "update_moments",
+    "update_variance_of": "update_moments",
 }
 
 __all__ = sorted(_HOME)

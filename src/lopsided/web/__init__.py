@@ -1,1 +1,1 @@
-"""The laboratory in a browser: one page per room."""
+"""The web laboratory: the theories to touch and data to audit, in a browser, on the user's own machine and offline."""

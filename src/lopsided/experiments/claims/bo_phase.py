@@ -48,7 +48,8 @@ def _cell(row: Row) -> Cell:
     return Cell(terms, loss, int(row.numbers["tests_per_class"]))
 
 
-def _fit(rows: Sequence[Row]) -> tuple[TheoremConstants, FitQuality, list[Cell]]:
+def fit_halves(rows: Sequence[Row]) -> tuple[TheoremConstants, FitQuality, list[Cell]]:
+    """Constants from one half of the cells, how they did on the other half, and that half."""
     fit = [_cell(row) for row in rows if row.settings["half"] == 0]
     held = [_cell(row) for row in rows if row.settings["half"] == 1]
     constants = fit_constants(fit, benign=BENIGN, harmful=HARMFUL)
@@ -67,7 +68,7 @@ def _single_corner(rows: Sequence[Row]) -> float:
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """Constants fitted on one half keep their promises on the other, decide most classes, and use all three regions."""
-    constants, quality, held = _fit(rows)
+    constants, quality, held = fit_halves(rows)
     total = sum(quality.classes.values())
     decided = total - quality.classes[Region.UNDECIDED.value]
     share = quality.share_kept()
@@ -109,7 +110,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Cells in the plane of the two terms, by measured loss, with the fitted borders."""
-    constants, _, _ = _fit(rows)
+    constants, _, _ = fit_halves(rows)
     groups: dict[str, list[Row]] = {"loss ≤ 0.1": [], "between": [], "loss ≥ 0.4": []}
     for row in rows:
         loss = 1 - float(row.numbers["accuracy"])

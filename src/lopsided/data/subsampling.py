@@ -1,0 +1,57 @@
+"""Which examples to keep so that class sizes follow a profile: two sizes (K_A of n_A, K_B of n_A/R) or a long tail.
+
+    two sizes (Section 4.C of the Layer-Peeled paper): n_k = n_A for k < K_A, else round(n_A / R)
+    long tail (Cui et al. 2019): n_k = int(n_0 R^(-k/(K-1)))
+
+Chosen are the first n_k of a random order of each class that depends on the seed and the class alone. So under one seed
+a smaller sample is part of every larger one: runs at different R are paired.
+"""
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lopsided.core.errors import InputError
+from lopsided.core.seeds import generator
+from lopsided.core.validation import IntArray, check_count, check_positive
+
+
+def two_size_counts(majority_classes: int, minority_classes: int, majority_size: int, ratio: float) -> IntArray:
+    """Class sizes with the majority first; a ratio of infinity leaves the minority empty, else each keeps one."""
+    large = check_count(majority_classes, "the number of majority classes")
+    small = check_count(minority_classes, "the number of minority classes", at_least=0)
+    size = check_count(majority_size, "the size of a majority class")
+    if not math.isinf(ratio):
+        check_positive(ratio, "the imbalance ratio")
+    minority = 0 if math.isinf(ratio) else max(1, round(size / ratio))
+    return np.array([size] * large + [minority] * small, dtype=np.int64)
+
+
+def long_tail_counts(classes: int, largest: int, ratio: float) -> IntArray:
+    """Sizes that fall geometrically from `largest` to `largest` / `ratio`."""
+    count = check_count(classes, "the number of classes", at_least=2)
+    size = check_count(largest, "the size of the largest class")
+    check_positive(ratio, "the imbalance ratio")
+    # 500 * 0.01^(99/99) must give 5, not 4: rounding errors of the power are far below 1e-9.
+    return np.array([int(size * ratio ** (-k / (count - 1)) + 1e-9) for k in range(count)], dtype=np.int64)
+
+
+def subsample(labels: ArrayLike, counts: Sequence[int] | IntArray, seed: int, *, keep_order: bool = False) -> IntArray:
+    """Indices of `counts[k]` examples of each class k, class by class, or in their old order.
+
+    labels: codes 0..K-1, one per example.
+    """
+    codes = np.asarray(labels)
+    if codes.ndim != 1 or codes.dtype.kind not in "iu":
+        raise InputError("labels coded as 0..K-1", f"{codes.dtype} of shape {codes.shape}", "code them first")
+    chosen = []
+    for k, wanted in enumerate(counts):
+        members = np.flatnonzero(codes == k)
+        count = check_count(wanted, f"the size of class {k}", at_least=0)
+        if count > members.size:
+            raise InputError(f"{count} examples of class {k}", f"{members.size}", "ask for fewer")
+        chosen.append(generator(seed, "subsample", k).permutation(members)[:count])
+    indices = np.concatenate(chosen).astype(np.int64) if chosen else np.zeros(0, dtype=np.int64)
+    return np.sort(indices) if keep_order else indices

@@ -1,0 +1,154 @@
+"""The critical point of f_n for growing prefixes of one sample: every n of a sample-complexity figure in one go.
+
+With the sample cut into blocks, f_n over the first b blocks is a mean of block losses, so gradients and Hessians add
+up. From the largest prefix down, the minimiser of the next smaller one is near: its Hessian at the old point is the sum
+without the last blocks (known already), which gives one exact Newton step; chord steps with the same matrix follow,
+each at the price of a gradient. One new Hessian per prefix, at its minimiser, certifies it and serves the next.
+Where a chord stalls, the Hessian is renewed; where that fails too, damped Newton starts again from `start`.
+
+The price is the Hessians': K(K+1)/2 weighted products of 2 d^2 operations per example, once per prefix
+(`hessian_operations`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray
+from lopsided.learners.teacher_student import TrainingSet, check_weights, local_model, loss_and_gradient
+from lopsided.learners.teacher_student_newton import CriticalPoint, NewtonOutcome, newton
+
+CHORD_STEPS = 12  # chord steps with one matrix; each must shrink the gradient at least by SHRINK
+SHRINK = 0.5
+RENEWALS = 6
+LARGEST = 10.0  # entries so many times the start's largest mean that the data are separable by some neuron
+SINGULAR = 1e-6  # below this share of the largest a curvature is rounding of float32 products
+RESTART_STEPS = 25  # found minima took at most 15
+
+
+@dataclass(frozen=True)
+class PathPoint:
+    """The critical point over the first `count` examples, with the eigensystem of its Hessian (rows as in
+    `LocalModel`)."""
+
+    count: int
+    point: CriticalPoint
+    curvatures: FloatArray
+    directions: FloatArray
+
+
+def hessian_operations(dimension: int, neurons: int, count: int) -> float:
+    """Floating-point operations of one Hessian by matrix products."""
+    return neurons * (neurons + 1) * float(dimension) ** 2 * count
+
+
+def critical_path(
+    blocks: Sequence[TrainingSet], start: ArrayLike, lengths: Sequence[int], *, tolerance: float = 1e-8
+) -> list[PathPoint]:
+    """The minimiser near `start` over the first `b` blocks for every b in `lengths`, in the order given."""
+    if not blocks or not lengths or min(lengths) < 1 or max(lengths) > len(blocks):
+        raise InputError(f"prefixes of 1 to {len(blocks)} blocks", list(lengths), "count blocks")
+    origin = check_weights(start, blocks[0])
+    at_origin = _hessians(blocks[: max(lengths)], origin)
+    found: dict[int, PathPoint] = {}
+    weights, parts = origin, at_origin
+    for length in sorted(set(lengths), reverse=True):
+        prefix = blocks[:length]
+        reached = _chords(prefix, weights, parts[:length], tolerance) or _restart(prefix, origin, tolerance)
+        values, vectors = np.linalg.eigh(_mean(prefix, reached.parts))
+        outcome = reached.outcome
+        if outcome is NewtonOutcome.MINIMUM and values[0] <= SINGULAR * values[-1]:
+            outcome = NewtonOutcome.FLAT
+        point = CriticalPoint(
+            reached.weights, reached.loss, reached.slope, float(values[0]), float(values[-1]), reached.steps, outcome
+        )
+        found[length] = PathPoint(sum(block.count for block in prefix), point, values, vectors)
+        # A smaller prefix goes on from here, or from the start again where nothing was found.
+        weights, parts = (reached.weights, reached.parts) if point.found else (origin, at_origin)
+    return [found[length] for length in lengths]
+
+
+@dataclass(frozen=True)
+class _Reached:
+    """Where a search ended: weights, each block's Hessian there, loss, gradient norm."""
+
+    weights: FloatArray
+    parts: list[FloatArray]
+    loss: float
+    slope: float
+    steps: int
+    outcome: NewtonOutcome
+
+
+def _restart(prefix: Sequence[TrainingSet], origin: FloatArray, tolerance: float) -> _Reached:
+    """Damped Newton from the start; weights LARGEST times the start's are taken for running away."""
+    limit = LARGEST * float(np.max(np.abs(origin)))
+    point = newton(_joined(prefix), origin, tolerance=tolerance, steps=RESTART_STEPS, limit=limit, single=True)
+    parts = _hessians(prefix, point.weights)
+    return _Reached(point.weights, parts, point.loss, point.gradient_norm, point.steps, point.outcome)
+
+
+def _chords(
+    prefix: Sequence[TrainingSet], weights: FloatArray, parts: list[FloatArray], tolerance: float
+) -> _Reached | None:
+    """Newton and chord steps from `weights`, where the blocks' Hessians are about `parts`; None where they stall."""
+    from scipy.linalg import LinAlgError, cho_factor, cho_solve
+
+    steps = 0
+    loss, slope = _loss_and_gradient(prefix, weights)
+    size = float(np.linalg.norm(slope))
+    for _ in range(RENEWALS):
+        try:
+            factor = cho_factor(_mean(prefix, parts), check_finite=False)
+        except LinAlgError:
+            return None
+        before = steps
+        for _ in range(CHORD_STEPS):
+            if size <= tolerance:
+                break
+            move = -cho_solve(factor, slope.T.ravel(), check_finite=False).reshape(weights.shape[::-1]).T
+            candidate = weights + move
+            loss_after, slope_after = _loss_and_gradient(prefix, candidate)
+            size_after = float(np.linalg.norm(slope_after))
+            if not size_after <= SHRINK * size or not np.isfinite(loss_after):
+                break
+            weights, loss, slope, size = candidate, loss_after, slope_after, size_after
+            steps += 1
+        if size <= tolerance:
+            return _Reached(weights, _hessians(prefix, weights), loss, size, steps, NewtonOutcome.MINIMUM)
+        if steps == before:  # not even one step of this matrix helped, and it was taken where it is used or near it
+            return None
+        parts = _hessians(prefix, weights)
+    return None
+
+
+def _loss_and_gradient(prefix: Sequence[TrainingSet], weights: FloatArray) -> tuple[float, FloatArray]:
+    total = sum(block.count for block in prefix)
+    loss, slope = 0.0, np.zeros_like(weights)
+    for block in prefix:
+        value, gradient = loss_and_gradient(weights, block)
+        loss += value * (block.count / total)
+        slope += gradient * (block.count / total)
+    return loss, slope
+
+
+def _hessians(prefix: Sequence[TrainingSet], weights: FloatArray) -> list[FloatArray]:
+    return [local_model(weights, block).hessian(single=True) for block in prefix]
+
+
+def _mean(prefix: Sequence[TrainingSet], parts: Sequence[FloatArray]) -> FloatArray:
+    total = sum(block.count for block in prefix)
+    return np.asarray(sum(part * (block.count / total) for part, block in zip(parts, prefix, strict=True)))
+
+
+def _joined(prefix: Sequence[TrainingSet]) -> TrainingSet:
+    first = prefix[0]
+    return TrainingSet(
+        np.ascontiguousarray(np.concatenate([block.features for block in prefix], axis=1)),
+        np.concatenate([block.signs for block in prefix]),
+        first.code,
+        first.activation,
+    )

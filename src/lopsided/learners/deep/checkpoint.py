@@ -1,0 +1,73 @@
+"""A training run on disk, whole at any time: weights, buffers and velocity as safetensors, counters and history beside.
+
+No pickle is involved. A checkpoint carries a fingerprint of recipe, seed and data; a run with another one is refused.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save
+from torch import Tensor
+
+from lopsided.core.errors import InputError
+from lopsided.core.files import write_atomically
+
+_VELOCITY, _STATE = "velocity", "network."
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """`counters` are JSON values (step, epoch, history, ...); floats survive to the last digit."""
+
+    network: Mapping[str, Tensor]
+    velocity: Tensor
+    counters: Mapping[str, Any]
+
+
+def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint, fingerprint: str) -> None:
+    """Write the file, whole or not at all."""
+    tensors = {_STATE + name: tensor.detach().clone().contiguous() for name, tensor in checkpoint.network.items()}
+    tensors[_VELOCITY] = checkpoint.velocity.clone()
+    metadata = {"fingerprint": fingerprint, "counters": json.dumps(dict(checkpoint.counters))}
+    write_atomically(path, save(tensors, metadata=metadata))
+
+
+def read_checkpoint(path: str | os.PathLike[str], fingerprint: str) -> Checkpoint | None:
+    """The stored state; None where there is no file yet."""
+    source = Path(path)
+    if not source.exists():
+        return None
+    try:
+        with safe_open(source, framework="pt") as stored:
+            metadata = stored.metadata() or {}
+            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 - not a dict
+        counters = json.loads(metadata["counters"])
+        velocity = tensors.pop(_VELOCITY)
+    except (SafetensorError, OSError, KeyError, ValueError):
+        raise InputError(
+            "a checkpoint of a training run", f"something else: {source}", "remove it or name another"
+        ) from None
+    if metadata.get("fingerprint") != fingerprint:
+        raise InputError(
+            f"the checkpoint {source} to be of this run",
+            "one with another recipe, seed, network or data",
+            "remove it or name another",
+        )
+    return Checkpoint({name.removeprefix(_STATE): tensor for name, tensor in tensors.items()}, velocity, counters)
+
+
+def fingerprint_of(parts: Mapping[str, Any], tensors: Mapping[str, Tensor | None]) -> str:
+    """A hash of settings and arrays."""
+    digest = hashlib.blake2b(json.dumps(dict(parts), sort_keys=True).encode(), digest_size=20)
+    for name, tensor in tensors.items():
+        if tensor is not None:
+            digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+            digest.update(tensor.contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()

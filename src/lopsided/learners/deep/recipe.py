@@ -1,0 +1,57 @@
+"""How a network is trained, as data: SGD with momentum, weight decay, and a step that is cut at fixed times.
+
+The defaults are those of Section 4.C of the Layer-Peeled paper: batches of 128, step 0.1, momentum 0.9, weight decay
+5e-4 on every parameter, the step divided by 10 after one and after two thirds of the training.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import check_count, check_in_range, check_positive
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Length in `steps` or in `epochs` (exactly one of them), and the settings of SGD."""
+
+    steps: int | None = None
+    epochs: float | None = None
+    batch_size: int = 128
+    rate: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    anneal_at: Sequence[float] = (1 / 3, 2 / 3)
+    anneal_by: float = 0.1
+
+    def __post_init__(self) -> None:
+        if (self.steps is None) == (self.epochs is None):
+            raise InputError("the length of training in steps or in epochs", "both or none", "give one of them")
+        if self.steps is not None:
+            check_count(self.steps, "the number of steps")
+        if self.epochs is not None:
+            check_positive(self.epochs, "the number of epochs")
+        check_count(self.batch_size, "the batch size", at_least=2)
+        check_positive(self.rate, "the step")
+        check_in_range(self.momentum, "the momentum", 0.0, 0.9999)
+        check_in_range(self.weight_decay, "the weight decay", 0.0, 10.0)
+        check_positive(self.anneal_by, "the factor of annealing")
+        for share in self.anneal_at:
+            check_in_range(share, "the time of annealing, as a share of training", 0.0, 1.0)
+
+    def total_steps(self, epoch_length: int) -> int:
+        """Steps for an epoch of `epoch_length` examples; batches are full, or all examples where those are fewer."""
+        if self.steps is not None:
+            return self.steps
+        assert self.epochs is not None
+        return max(1, round(self.epochs * batches(epoch_length, self.batch_size)))
+
+    def rate_at(self, step: int, total: int) -> float:
+        """The step size of update number `step`, counted from 0."""
+        passed = sum(step >= share * total for share in self.anneal_at)
+        return float(self.rate * self.anneal_by**passed)
+
+
+def batches(examples: int, batch_size: int) -> int:
+    """Batches in an epoch: the remainder is left out, and as the order is drawn anew, of another epoch another one."""
+    return max(1, examples // batch_size)

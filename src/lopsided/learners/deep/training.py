@@ -1,0 +1,332 @@
+"""The training loop: cross entropy by SGD, with weights, an order of examples, logit adjustment or augmentation.
+
+    minimise (1/N) sum_i v_i CE(f(x_i) + adjustment, y_i) + (weight decay / 2) |all parameters|^2,   mean v_i = 1
+
+Made for one CPU: the data is one tensor from which batches are taken by index; there are no worker processes. One seed
+decides everything (order, augmentation, dropout), each step has its own stream, and so a run that was interrupted and
+resumed from its checkpoint gives the same bits as one that was not.
+"""
+
+import contextlib
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from lopsided.core.errors import InputError
+from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray, IntArray
+from lopsided.learners.deep.checkpoint import Checkpoint, fingerprint_of, read_checkpoint, write_checkpoint
+from lopsided.learners.deep.classifier import Classifier
+from lopsided.learners.deep.evaluation import FloatRows, as_tensor, features_of, logits_of
+from lopsided.learners.deep.flat_sgd import FlatSGD
+from lopsided.learners.deep.interruption import held_interruptions
+from lopsided.learners.deep.recipe import Recipe, batches
+
+Order = Callable[[int], ArrayLike]  # epoch to the indices of its examples, in order; repeats and gaps are allowed
+Transform = Callable[[Tensor, torch.Generator], Tensor]  # a batch of inputs to an augmented one
+_PROGRESS_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Record:
+    """One epoch: steps done by its end, the rate of its last step, mean loss and accuracy over its batches."""
+
+    step: int
+    rate: float
+    loss: float
+    accuracy: float
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a run stands; `seconds_left` extrapolates the steps of this session."""
+
+    step: int
+    total: int
+    loss: float
+    seconds_left: float
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A trained network (in eval mode), its history, and how it ended."""
+
+    network: Classifier
+    recipe: Recipe
+    history: tuple[Record, ...]
+    steps: int
+    diverged: bool
+    seconds: float
+
+    @property
+    def loss(self) -> float:
+        """Mean training loss over the last epoch."""
+        return self.history[-1].loss
+
+    @property
+    def classifier(self) -> FloatArray:
+        """W, K x p."""
+        return np.asarray(self.network.head.weight.detach().numpy(), dtype=np.float64)
+
+    @property
+    def bias(self) -> FloatArray:
+        """b, K; zeros where the last layer has none."""
+        bias = self.network.head.bias
+        found = np.zeros(self.network.head.out_features) if bias is None else bias.detach().numpy()
+        return np.asarray(found, dtype=np.float64)
+
+    def features(self, inputs: "NDArray[np.floating] | Tensor") -> FloatRows:
+        """Last-layer features, n x p."""
+        return features_of(self.network, inputs)
+
+    def logits(self, inputs: "NDArray[np.floating] | Tensor") -> FloatRows:
+        """n x K."""
+        return logits_of(self.network, inputs)
+
+    def predict(self, inputs: "NDArray[np.floating] | Tensor") -> IntArray:
+        """The class with the largest logit."""
+        return np.asarray(self.logits(inputs).argmax(axis=1), dtype=np.int64)
+
+
+def train(
+    network: Classifier,
+    inputs: "NDArray[np.floating] | Tensor",
+    labels: ArrayLike,
+    recipe: Recipe,
+    *,
+    seed: int = 0,
+    class_weights: Sequence[float] | FloatArray | None = None,
+    example_weights: FloatArray | None = None,
+    order: Order | None = None,
+    logit_adjustment: Sequence[float] | FloatArray | None = None,
+    transform: Transform | None = None,
+    after_epoch: Callable[[int, Classifier], None] | None = None,
+    progress: Callable[[Progress], None] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    checkpoint_seconds: float = 60.0,
+    threads: int | None = None,
+) -> Trained:
+    """Train `network` in place.
+
+    inputs: n x ..., float32; labels: codes 0..K-1. class_weights, example_weights: multiply the loss; together they are
+    scaled to mean 1 over the examples. order: epoch -> indices (a sampler); without it every epoch is a fresh random
+    order. logit_adjustment: K numbers added to the logits in the loss only. transform: (batch, torch.Generator) ->
+    batch. after_epoch: called with the number of finished epochs and the network. checkpoint: a file that is written
+    every `checkpoint_seconds`, at the end and on interruption, and resumed from where it exists. threads: of PyTorch,
+    for this run; digits are reproducible at an equal number.
+    """
+    data = _Data.make(network, inputs, labels, class_weights, example_weights, logit_adjustment)
+    draw = order if order is not None else _shuffling(seed, len(data.labels))
+    run = _Run(network, recipe, data, draw, seed, transform)
+    fingerprint = "" if checkpoint is None else run.fingerprint()
+    if checkpoint is not None:
+        stored = read_checkpoint(checkpoint, fingerprint)
+        if stored is not None:
+            run.restore(stored)
+    begin = shown = kept = time.perf_counter()
+    first = run.step
+    with _threads(threads), torch.random.fork_rng(devices=[]), held_interruptions() as interrupted:
+        network.train()
+        for ended_epoch in run.steps():
+            now = time.perf_counter()
+            if progress is not None and (now - shown > _PROGRESS_SECONDS or run.step == run.total):
+                left = (now - begin) / (run.step - first) * (run.total - run.step)
+                progress(Progress(run.step, run.total, run.last_loss, left))
+                shown = now
+            if ended_epoch and after_epoch is not None:
+                after_epoch(run.epoch, network)
+                network.train()
+            due = now - kept > checkpoint_seconds or run.finished
+            if checkpoint is not None and (due or interrupted()):
+                write_checkpoint(checkpoint, run.state(), fingerprint)
+                kept = now
+            if interrupted():
+                break  # the interruption is delivered as this block ends
+    network.eval()
+    return Trained(network, recipe, tuple(run.history), run.step, run.diverged, time.perf_counter() - begin)
+
+
+@dataclass(frozen=True)
+class _Data:
+    """Tensors that a run reads."""
+
+    inputs: Tensor
+    labels: Tensor
+    weights: Tensor | None
+    adjustment: Tensor | None
+
+    @classmethod
+    def make(
+        cls,
+        network: Classifier,
+        inputs: "NDArray[np.floating] | Tensor",
+        labels: ArrayLike,
+        class_weights: Sequence[float] | FloatArray | None,
+        example_weights: FloatArray | None,
+        adjustment: Sequence[float] | FloatArray | None,
+    ) -> "_Data":
+        classes = network.head.out_features
+        tensor, codes = as_tensor(inputs), np.asarray(labels)
+        if codes.shape != (len(tensor),) or codes.dtype.kind not in "iu" or codes.size == 0:
+            raise InputError(f"{len(tensor)} labels coded as 0..{classes - 1}", f"shape {codes.shape}", "check them")
+        if codes.min() < 0 or codes.max() >= classes:
+            raise InputError(f"labels from 0 to {classes - 1}", f"{codes.min()} to {codes.max()}", "code them first")
+        if codes.size < 2:
+            raise InputError("at least two examples", codes.size, "BatchNorm needs a batch")
+        weights = np.ones(codes.size)
+        for given, size, name in ((class_weights, classes, "class"), (example_weights, codes.size, "example")):
+            if given is not None:
+                values = _positive(given, size, f"a weight per {name}")
+                weights = weights * (values[codes] if name == "class" else values)
+        if not weights.sum() > 0:
+            raise InputError("weights of which one at least is positive", "zeros", "change them")
+        plain = class_weights is None and example_weights is None
+        shift = None if adjustment is None else _finite(adjustment, classes, "a logit adjustment per class")
+        return cls(
+            tensor,
+            torch.from_numpy(codes.astype(np.int64)),
+            None if plain else torch.from_numpy((weights / weights.mean()).astype(np.float32)),
+            None if shift is None else torch.from_numpy(shift.astype(np.float32)),
+        )
+
+
+def _finite(values: ArrayLike, size: int, name: str) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (size,) or not np.isfinite(array).all():
+        raise InputError(f"{name}, {size} finite numbers", f"shape {array.shape}", "check them")
+    return array
+
+
+def _positive(values: ArrayLike, size: int, name: str) -> FloatArray:
+    array = _finite(values, size, name)
+    if (array < 0).any():
+        raise InputError(f"{name}, none below 0", f"{array.min():g}", "change it")
+    return array
+
+
+def _shuffling(seed: int, examples: int) -> Order:
+    return lambda epoch: generator(seed, "order", epoch).permutation(examples)
+
+
+class _Run:
+    """The state of a run: everything that changes from step to step."""
+
+    def __init__(
+        self, network: Classifier, recipe: Recipe, data: _Data, order: Order, seed: int, transform: Transform | None
+    ) -> None:
+        self.network, self.recipe, self.data, self.order, self.seed = network, recipe, data, order, seed
+        self.transform = transform
+        self.sgd = FlatSGD(network, momentum=recipe.momentum, weight_decay=recipe.weight_decay)
+        self.epoch = self.position = self.step = 0
+        self.indices = self._epoch_indices()
+        self.total = recipe.total_steps(len(self.indices))
+        self.history: list[Record] = []
+        self.sums = [0.0, 0.0, 0.0]  # loss, right answers, examples of the epoch so far
+        self.last_loss = float("nan")
+        self.diverged = False
+        self.noise = int(generator(seed, "noise").integers(2**62))
+
+    @property
+    def finished(self) -> bool:
+        return self.step >= self.total or self.diverged
+
+    def steps(self) -> Iterator[bool]:
+        """Step by step; yields whether an epoch has ended with it."""
+        while not self.finished:
+            self._one_step()
+            ended = self.position >= batches(len(self.indices), self.recipe.batch_size)
+            if ended or self.step == self.total or self.diverged:
+                self._record()
+            if ended:
+                self.epoch, self.position = self.epoch + 1, 0
+                if not self.finished:
+                    self.indices = self._epoch_indices()
+            yield ended
+
+    def _one_step(self) -> None:
+        size = self.recipe.batch_size
+        chosen = self.indices[self.position * size : (self.position + 1) * size]
+        torch.manual_seed(self.noise + self.step)  # dropout and the like: one stream per step
+        batch, labels = self.data.inputs.index_select(0, chosen), self.data.labels.index_select(0, chosen)
+        if self.transform is not None:
+            batch = self.transform(batch, torch.Generator().manual_seed(self.noise + self.step))
+        self.sgd.clear()
+        logits = self.network(batch)
+        adjusted = logits if self.data.adjustment is None else logits + self.data.adjustment
+        if self.data.weights is None:
+            loss = cross_entropy(adjusted, labels)
+        else:
+            each = cross_entropy(adjusted, labels, reduction="none")
+            loss = (each * self.data.weights.index_select(0, chosen)).mean()
+        loss.backward()
+        self.sgd.step(self.recipe.rate_at(self.step, self.total))
+        self.last_loss = loss.item()
+        self.sums[0] += self.last_loss * len(chosen)
+        self.sums[1] += int((logits.detach().argmax(1) == labels).sum())
+        self.sums[2] += len(chosen)
+        self.step, self.position = self.step + 1, self.position + 1
+        self.diverged = not np.isfinite(self.last_loss)
+
+    def _record(self) -> None:
+        loss, right, examples = self.sums
+        rate = self.recipe.rate_at(self.step - 1, self.total)
+        self.history.append(Record(self.step, rate, loss / examples, right / examples))
+        self.sums = [0.0, 0.0, 0.0]
+
+    def _epoch_indices(self) -> Tensor:
+        drawn = np.asarray(self.order(self.epoch))
+        examples = len(self.data.labels)
+        if drawn.ndim != 1 or drawn.dtype.kind not in "iu" or drawn.size < 2:
+            raise InputError("indices of at least two examples per epoch", f"shape {drawn.shape}", "check the order")
+        if drawn.min() < 0 or drawn.max() >= examples:
+            raise InputError(f"indices from 0 to {examples - 1}", f"{drawn.min()} to {drawn.max()}", "check the order")
+        return torch.from_numpy(drawn.astype(np.int64))
+
+    def fingerprint(self) -> str:
+        recipe = asdict(replace(self.recipe, anneal_at=tuple(self.recipe.anneal_at)))
+        parts = {"recipe": recipe, "seed": self.seed, "network": str(self.network)}
+        data = self.data
+        return fingerprint_of(
+            parts,
+            {"inputs": data.inputs, "labels": data.labels, "weights": data.weights, "adjustment": data.adjustment},
+        )
+
+    def state(self) -> Checkpoint:
+        counters: dict[str, Any] = {
+            "step": self.step,
+            "epoch": self.epoch,
+            "position": self.position,
+            "sums": self.sums,
+            "last_loss": self.last_loss,
+            "diverged": self.diverged,
+            "history": [asdict(record) for record in self.history],
+        }
+        return Checkpoint(self.network.state_dict(), self.sgd.velocity, counters)
+
+    def restore(self, stored: Checkpoint) -> None:
+        self.network.load_state_dict(stored.network)
+        self.sgd.velocity.copy_(stored.velocity)
+        counters = stored.counters
+        self.step, self.epoch, self.position = counters["step"], counters["epoch"], counters["position"]
+        self.sums, self.last_loss, self.diverged = counters["sums"], counters["last_loss"], counters["diverged"]
+        self.history = [Record(**record) for record in counters["history"]]
+        self.indices = self._epoch_indices()
+
+
+@contextlib.contextmanager
+def _threads(count: int | None) -> Iterator[None]:
+    before = torch.get_num_threads()
+    if count is not None:
+        torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,79 @@
+"""Short computations of requests: in a few threads, within a time, and given up when the client has gone.
+
+A page that moves a slider drops its old request and sends a new one; what still waits is then never begun, and what
+runs stops at its next step if it reports any.
+"""
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from fastapi import Request
+
+from lopsided.web.limits import Limits
+from lopsided.web.problems import Refused
+
+Result = TypeVar("Result")
+
+
+class Watch:
+    """Handed to a computation: `check` raises once the client has gone or the time is over."""
+
+    def __init__(self, seconds: float) -> None:
+        self._gone = threading.Event()
+        self._seconds, self._end = seconds, time.monotonic() + seconds
+
+    def leave(self) -> None:
+        """The client no longer waits."""
+        self._gone.set()
+
+    def check(self, *about: object) -> None:
+        """Shaped like a progress function, so that solvers can call it as one."""
+        if self._gone.is_set():
+            raise Refused(503, "Stopped: nobody waits for the answer any more.")
+        if time.monotonic() > self._end:
+            raise Refused(503, f"Stopped after {self._seconds:.0f} seconds; make the problem smaller.")
+
+
+class Compute:
+    """The threads that answer requests."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._threads = ThreadPoolExecutor(limits.requests_at_once, thread_name_prefix="request")
+        self._heavy = ThreadPoolExecutor(limits.heavy_at_once, thread_name_prefix="heavy")
+
+    async def run(self, request: Request, work: Callable[[Watch], Result], *, heavy: bool = False) -> Result:
+        """The result of `work(watch)`; heavy work waits for other heavy work and does not hold up the rest."""
+        watch = Watch(self._limits.request_seconds)
+        loop = asyncio.get_running_loop()
+        answer: asyncio.Future[Any] = loop.run_in_executor(self._heavy if heavy else self._threads, _begin, work, watch)
+        gone: asyncio.Future[Any] = asyncio.ensure_future(_until_gone(request))
+        try:
+            await asyncio.wait({answer, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not answer.done():
+                watch.leave()
+                answer.cancel()
+                raise Refused(503, "Stopped: nobody waits for the answer any more.")
+            result: Result = answer.result()
+            return result
+        finally:
+            gone.cancel()
+
+    def close(self) -> None:
+        """No more work."""
+        for pool in (self._threads, self._heavy):
+            pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _begin(work: Callable[[Watch], Result], watch: Watch) -> Result:
+    watch.check()
+    return work(watch)
+
+
+async def _until_gone(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

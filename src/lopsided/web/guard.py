@@ -1,0 +1,174 @@
+"""The door: who may ask (Host, Origin, token), how much they may send, and which rights the page itself has.
+
+A page of another site can make a browser send requests here, and a name of another site can be pointed at this machine.
+So the Host must be a name or address of this machine, an Origin must be the page's own, and beyond loopback a token is
+asked for: once in the address (`/?token=...`), then kept in a cookie that scripts cannot read; or as
+`Authorization: Bearer ...` from programs.
+"""
+
+import hmac
+import ipaddress
+import socket
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from lopsided.web.limits import Limits
+from lopsided.web.problems import problem
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+COOKIE = "lopsided_token"
+UPLOADS = "/api/uploads"
+LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+# plotly.js puts its rules into an empty <style> element through the object model; this is the hash of the empty text.
+EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
+PAGE_POLICY = (
+    f"default-src 'none'; script-src 'self'; style-src 'self' {EMPTY_STYLE}; img-src 'self' data: blob:; "
+    "connect-src 'self'; frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "content-security-policy": PAGE_POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=(), payment=(), usb=()",
+    "cache-control": "no-store",
+}
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address bound there."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where the server listens and the token it asks for (None: loopback only, no token)."""
+
+    host: str = "127.0.0.1"
+    token: str | None = None
+    names: frozenset[str] = field(default_factory=lambda: frozenset({socket.gethostname().lower()}))
+
+    def knows(self, host: str) -> bool:
+        """Whether a Host header names this machine; a port may differ behind a tunnel."""
+        name = (urlsplit(f"//{host}").hostname or "").lower()
+        if name in LOOPBACK_NAMES or name == self.host.lower():
+            return True
+        if is_loopback(self.host):
+            return False
+        try:
+            ipaddress.ip_address(name)
+        except ValueError:
+            return name in self.names
+        return True  # an address cannot be pointed elsewhere, and the token is asked for
+
+
+class Guard:
+    """ASGI middleware around the whole application."""
+
+    def __init__(self, app: Application, access: Access, limits: Limits) -> None:
+        self.app, self.access, self.limits = app, access, limits
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Refuse, or pass on with a bounded body and the headers of the page."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        refusal = self._refusal(scope, headers)
+        if refusal is not None:
+            await problem(*refusal)(scope, receive, _with_headers(send))
+            return
+        if self.access.token is not None and not self._holds_token(headers):
+            await self._ask_for_token(scope, receive, send)
+            return
+        most = self.limits.upload_bytes if scope["path"] == UPLOADS else self.limits.body_bytes
+        length = headers.get("content-length", "0")
+        if not length.isdecimal() or int(length) > most:
+            await problem(413, f"Expected at most {most:,} bytes, but got more; send less.")(
+                scope, receive, _with_headers(send)
+            )
+            return
+        await self.app(scope, _bounded(receive, most), _with_headers(send))
+
+    def _refusal(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> tuple[int, str] | None:
+        host = headers.get("host", "")
+        try:
+            known = self.access.knows(host)
+            origin = headers.get("origin")
+            foreign = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
+        except ValueError:  # brackets that do not close
+            return 400, "Expected a readable Host and Origin, but got neither; open the page by its own address."
+        if not known:
+            return 403, "Expected a name of this machine in Host, but got another; open the page by its own address."
+        site = headers.get("sec-fetch-site", "none")
+        if foreign or (site not in ("same-origin", "none") and scope["path"] != "/"):
+            return 403, "Expected a request from this page, but it came from another; open the page by its own address."
+        return None
+
+    def _holds_token(self, headers: dict[str, str]) -> bool:
+        given = [headers.get("authorization", "").removeprefix("Bearer ")]
+        try:
+            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+            given.append(cookie.value if cookie is not None else "")
+        except CookieError:
+            pass
+        return any(self._is_token(word) for word in given)
+
+    def _is_token(self, word: str) -> bool:
+        return hmac.compare_digest(word.encode(), (self.access.token or "").encode())
+
+    async def _ask_for_token(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        from starlette.responses import RedirectResponse
+
+        words = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
+        if scope["path"] == "/" and any(self._is_token(word) for word in words):
+            answer = RedirectResponse("/", 303)
+            answer.set_cookie(COOKIE, self.access.token or "", httponly=True, samesite="strict")
+            await answer(scope, receive, _with_headers(send))
+            return
+        sentence = "Expected the token that lopsided serve printed, but got none or another; open the printed address."
+        await problem(403, sentence)(scope, receive, _with_headers(send))
+
+
+def _bounded(receive: Receive, most: int) -> Receive:
+    """Count the body as it comes: a client need not tell its length, nor the truth."""
+    from lopsided.web.problems import Refused
+
+    seen = 0
+
+    async def count() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > most:
+            raise Refused(413, f"Expected at most {most:,} bytes, but got more; send less.")
+        return message
+
+    return count
+
+
+def _with_headers(send: Send) -> Send:
+    async def add(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            present = {name.lower() for name, _ in message["headers"]}
+            message["headers"] = [*message["headers"], *_missing(present)]
+        await send(message)
+
+    return add
+
+
+def _missing(present: Iterable[bytes]) -> list[tuple[bytes, bytes]]:
+    return [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in present]

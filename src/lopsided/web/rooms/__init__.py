@@ -1,0 +1,1 @@
+"""One file per room: the request, the function of the package that answers it, the answer."""

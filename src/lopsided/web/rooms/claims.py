@@ -1,0 +1,205 @@
+"""Room 6, Claims: the register with verdicts, one claim with its rule and picture, and a rerun at quick scale."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Request
+from fastapi import Path as PathParameter
+from pydantic import BaseModel
+
+from lopsided.core.errors import LopsidedError
+from lopsided.experiments.catalogue import PAPERS
+from lopsided.experiments.claim import Row, Scale
+from lopsided.experiments.needs import data_folder
+from lopsided.experiments.register import Registered, register
+from lopsided.experiments.reproduce import own_claims
+from lopsided.experiments.store import Store
+from lopsided.experiments.tasks import expand
+from lopsided.experiments.verdicts import ClaimStatus
+from lopsided.report.words import sentence
+from lopsided.web.compute import Compute
+from lopsided.web.figures import Drawing, drawing
+from lopsided.web.jobs.job import JobStatus
+from lopsided.web.jobs.worker import Report
+from lopsided.web.problems import Refused, responses
+from lopsided.web.recipe import Recipe, command
+
+ClaimId = Annotated[str, PathParameter(pattern="^[a-z][a-z0-9-]{1,60}$", description="The id of a claim.")]
+router = APIRouter(prefix="/api/claims", tags=["claims"], responses=responses(503))
+
+
+class ClaimLine(BaseModel):
+    """One line of the register."""
+
+    id: str
+    paper: str
+    statement: str
+    place: str
+    verdict: str
+    found: str
+    scale: str | None
+    time: str | None
+
+
+class ClaimList(BaseModel):
+    """Every claim, and the papers by their letters."""
+
+    papers: dict[str, str]
+    claims: list[ClaimLine]
+
+
+class ClaimPage(BaseModel):
+    """One claim with all that is known of it."""
+
+    line: ClaimLine
+    paper: str
+    paper_says: str
+    rule: str
+    revised: str
+    readings: dict[str, str]
+    numbers: dict[str, Any]
+    seeds: list[int]
+    can_run: bool
+    budget_seconds: float | None
+    figure: Drawing | None
+    recipe: Recipe
+
+
+def _line(status: ClaimStatus) -> ClaimLine:
+    words = vars(status) | {"statement": sentence(status.statement), "found": sentence(status.found)}
+    return ClaimLine(**words)
+
+
+@router.get("")
+async def list_claims(request: Request) -> ClaimList:
+    """The register with the latest verdicts, as `lopsided claims` prints it."""
+    from lopsided.experiments.verdicts import claims
+
+    compute: Compute = request.app.state.compute
+    settings = request.app.state.settings
+    lines = await compute.run(request, lambda watch: claims(store=settings.store, data=settings.data))
+    papers = {
+        paper: PAPERS[paper].title if paper in PAPERS else paper for paper in dict.fromkeys(x.paper for x in lines)
+    }
+    return ClaimList(papers=papers, claims=[_line(line) for line in lines])
+
+
+@router.get("/{claim_id}", responses=responses(404))
+async def read_claim(request: Request, claim_id: ClaimId) -> ClaimPage:
+    """One claim: its rule, its verdict, the numbers behind it and the picture of the stored measurements."""
+    compute: Compute = request.app.state.compute
+    settings = request.app.state.settings
+    return await compute.run(request, lambda watch: _page(claim_id, settings.store, settings.data))
+
+
+def _page(claim_id: str, store: Path | None, data: Path | None) -> ClaimPage:
+    from lopsided.experiments.verdicts import claims
+
+    entry = _known(claim_id)
+    line = next(status for status in claims(store=store, data=data) if status.id == claim_id)
+    claim = entry.claim
+    verdict: dict[str, Any] = next(
+        (v for v in Store(store).verdicts() if v["id"] == claim_id and v["scale"] == line.scale), {"numbers": {}}
+    )
+    rows, _ = stored_rows(claim_id, store, data, line.scale or "quick")
+    return ClaimPage(
+        line=_line(line),
+        paper=PAPERS[line.paper].title if line.paper in PAPERS else line.paper,
+        paper_says=sentence(claim.paper_says) if claim else "",
+        rule=sentence(claim.rule) if claim else "",
+        revised=sentence(claim.revised) if claim and claim.revised else "",
+        readings=dict(claim.readings) if claim else {},
+        numbers=dict(verdict.get("numbers", {})),
+        seeds=list(verdict.get("seeds", [])),
+        can_run=claim is not None and "quick" in claim.plans,
+        budget_seconds=claim.quick_budget_seconds if claim else None,
+        figure=_figure(entry, rows),
+        recipe=_recipe(claim_id),
+    )
+
+
+def _known(claim_id: str) -> Registered:
+    entry = register(own_claims()).get(claim_id)
+    if entry is None:
+        raise Refused(404, "Expected the id of a claim, but there is none such; the list of claims has them all.")
+    return entry
+
+
+def _figure(entry: Registered, rows: list[Row]) -> Drawing | None:
+    if entry.claim is None or not rows:
+        return None
+    try:
+        return drawing(entry.claim.plot(rows))
+    except Exception:  # a plot that breaks must not take the claim's page with it
+        return None
+
+
+def stored_rows(claim_id: str, store: Path | None, data: Path | None, scale: str = "quick") -> tuple[list[Row], int]:
+    """The measurements of a claim if the store has all of them, else none, and how many there should be."""
+    entry = register(own_claims()).get(claim_id)
+    if entry is None or entry.claim is None or entry.home is None or scale not in entry.claim.plans:
+        return [], 0
+    wanted: Scale = "paper" if scale == "paper" else "quick"
+    keeper = Store(store)
+    try:
+        with data_folder(data):
+            tasks = expand(entry.claim, entry.home, wanted)
+    except LopsidedError:
+        return [], 0
+    rows = []
+    for task in tasks:
+        result = keeper.load(task)
+        if result is None:
+            return [], len(tasks)
+        rows.append(Row(result.settings, result.seed, result.numbers))
+    return rows, len(tasks)
+
+
+def _recipe(claim_id: str) -> Recipe:
+    python = f"import lopsided\n\nprint(lopsided.reproduce([{claim_id!r}], scale='quick').claims)"
+    return Recipe(python=python, command=command(["reproduce", claim_id], {"json": True}))
+
+
+@router.post("/{claim_id}/rerun", responses=responses(404, 409, 429))
+def start_rerun(request: Request, claim_id: ClaimId) -> JobStatus:
+    """Run the claim afresh at quick scale: a job; the verdict goes into the store."""
+    entry, settings = _known(claim_id), request.app.state.settings
+    if entry.claim is None or "quick" not in entry.claim.plans:
+        raise Refused(409, f"Expected a claim that can run, but {claim_id} cannot: {entry.problem or 'no quick plan'}")
+    parameters = {
+        "id": claim_id,
+        "fresh": True,
+        "store": None if settings.store is None else str(settings.store),
+        "data": None if settings.data is None else str(settings.data),
+    }
+    status: JobStatus = request.app.state.jobs.submit("claim", f"Rerun {claim_id}", parameters)
+    return status
+
+
+def rerun(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
+    """The job: `lopsided.reproduce` for one claim."""
+    from lopsided.experiments.reproduce import reproduce
+
+    def begin(total: int) -> Callable[[int], None]:
+        done = 0
+        report(done=0, total=total, words="measuring")
+
+        def ended(count: int) -> None:
+            nonlocal done
+            done += count
+            report(done=done, total=total, words=f"{done} of {total} measurements")
+
+        return ended
+
+    finished = reproduce(
+        [parameters["id"]],
+        scale="quick",
+        jobs=1,
+        store=parameters["store"],
+        data=parameters["data"],
+        fresh=parameters["fresh"],
+        progress=begin,
+    )
+    record = finished.claims[0]
+    return {"id": record.id, "verdict": record.verdict, "found": sentence(record.found), "broken": record.broken}

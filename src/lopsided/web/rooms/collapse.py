@@ -1,0 +1,205 @@
+"""Room 1, Collapse: class counts to angles, threshold, the collapsed tail and the oversampling cure."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from lopsided.core.counts import ClassCounts, class_counts
+from lopsided.core.errors import InputError
+from lopsided.core.figure import Figure, Heatmap, Panel
+from lopsided.core.jsonable import jsonable
+from lopsided.core.validation import FloatArray
+from lopsided.report.collapse import collapse_figure, summary, verdict
+from lopsided.theory.collapse import CollapseForecast, collapse
+from lopsided.theory.layer_peeled.energy import Restraint, restraint
+from lopsided.theory.layer_peeled.inverse import rates_of_smallest_total
+from lopsided.theory.layer_peeled.models import Model, PeeledSolution
+from lopsided.theory.layer_peeled.newton import Progress
+from lopsided.web.compute import Compute, Watch
+from lopsided.web.figures import Drawing, drawing
+from lopsided.web.problems import responses
+from lopsided.web.recipe import Recipe, call, command
+from lopsided.web.shadow import shadow
+
+MOST_IN_MATRIX = 40  # more classes than this have no legible matrix of angles
+QUICK_CLASSES = 100  # more distinct sizes are a long computation, and go where those wait for each other
+Positive = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
+router = APIRouter(prefix="/api/collapse", tags=["collapse"], responses=responses(503))
+
+
+class CollapseProblem(BaseModel):
+    """Class counts as written (`5000*5,50*5`) and what holds the network: energies, tau, multiplier or decay."""
+
+    model_config = ConfigDict(extra="forbid")
+    # Digits and signs only: a word could be taken for the name of a file.
+    counts: str = Field("5000*5,50*5", max_length=20_000, pattern=r"^[\d\s.,*eE+\-]*$")
+    feature_energy: Positive | None = None
+    weight_energy: Positive | None = None
+    tau: Positive | None = None
+    multiplier: Positive | None = None
+    weight_decay: Positive | None = None
+    feature_decay: Positive | None = None
+    features: Literal["free", "relu"] = "free"
+
+    def held(self) -> dict[str, Any]:
+        """What holds the network, as `collapse` takes it."""
+        return self.model_dump(exclude={"counts", "features"})
+
+
+class ClassRow(BaseModel):
+    """One class of the forecast."""
+
+    count: float
+    collapsed: bool
+    margin: float
+    loss: float
+    classifier_norm: float
+    vector: list[float] | None
+
+
+class Forecast(BaseModel):
+    """`facts` is the JSON object of `lopsided collapse`; the rest is for the eye."""
+
+    facts: dict[str, Any]
+    verdict: str
+    summary: list[tuple[str, str]]
+    classes: list[ClassRow]
+    angles: Drawing | None
+    recipe: Recipe
+
+
+class Cure(BaseModel):
+    """Oversampling rates of smallest total, as `--plan` gives them, and what the forecast says with them."""
+
+    possible: bool
+    why_not: str | None
+    rates: list[float]
+    level: float | None
+    added_total: float
+    verified: bool
+    collapsed_after: list[int]
+    minority_cosine_after: float | None
+    recipe: Recipe
+
+
+@dataclass(frozen=True)
+class _Watched(Model):
+    """The model with a watch that is asked at every solve and every iteration."""
+
+    watch: Watch = field(default_factory=lambda: Watch(0.0))
+
+    def solve(self, counts: FloatArray, held: Restraint, progress: Progress | None = None) -> PeeledSolution:
+        self.watch.check()
+        return super().solve(counts, held, self.watch.check)
+
+
+def _counts(text: str, most: int) -> ClassCounts:
+    named = sum(int(times[:12]) for times in re.findall(r"\*\s*(\d+)", text)) + text.count(",")
+    if named > 2 * most:
+        raise InputError(f"at most {most:,} classes here", "more", "use lopsided collapse on the command line")
+    counts = class_counts(text)
+    if counts.classes > most:
+        raise InputError(f"at most {most:,} classes here", counts.classes, "use lopsided collapse on the command line")
+    return counts
+
+
+def _prepared(request: Request, problem: CollapseProblem) -> tuple[ClassCounts, bool, Compute]:
+    counts = _counts(problem.counts, request.app.state.settings.limits.classes)
+    compute: Compute = request.app.state.compute
+    heavy = problem.features == "free" and len(set(counts.counts.tolist())) > QUICK_CLASSES
+    return counts, heavy, compute
+
+
+def _recipe(problem: CollapseProblem, *, plan: bool = False) -> Recipe:
+    held = problem.held()
+    options = held | {"features": None if problem.features == "free" else problem.features, "plan": plan or None}
+    python = f"import lopsided\n\nforecast = {call('lopsided.collapse', problem.counts, options)}\n"
+    python += "print(forecast.plan.oversampling.rates)" if plan else "print(forecast.to_dict())"
+    return Recipe(python=python, command=command(["collapse", "--counts", problem.counts], options | {"json": True}))
+
+
+@router.post("/forecast")
+async def forecast(request: Request, problem: CollapseProblem) -> Forecast:
+    """Which classes a network will fail to tell apart."""
+    counts, heavy, compute = _prepared(request, problem)
+    return await compute.run(request, lambda watch: _forecast(counts, problem, watch), heavy=heavy)
+
+
+def _forecast(counts: ClassCounts, problem: CollapseProblem, watch: Watch) -> Forecast:
+    found = collapse(counts, features=problem.features, progress=watch.check, **problem.held())
+    solution = found.solution
+    weights = solution.factors()[0] if found.classes <= QUICK_CLASSES else None
+    vectors = None if weights is None else shadow(weights).tolist()
+    collapsed = set(found.collapsed)
+    rows = zip(counts.counts, solution.margins, solution.class_losses, solution.classifier_norms, strict=True)
+    return Forecast(
+        facts=jsonable(found.to_dict()),
+        verdict=verdict(found),
+        summary=summary(found),
+        classes=[
+            ClassRow(
+                count=count,
+                collapsed=k in collapsed,
+                margin=margin,
+                loss=loss,
+                classifier_norm=norm,
+                vector=None if vectors is None else vectors[k],
+            )
+            for k, (count, margin, loss, norm) in enumerate(rows)
+        ],
+        angles=_angles(found, weights),
+        recipe=_recipe(problem),
+    )
+
+
+def _angles(found: CollapseForecast, weights: FloatArray | None) -> Drawing | None:
+    from lopsided.measure.angles import cosines
+
+    if weights is None or not weights.size or found.classes > MOST_IN_MATRIX:
+        return None
+    names = [found.counts.name(k) for k in range(found.classes)]
+    values = np.degrees(np.arccos(cosines(weights)))
+    heat = Heatmap(names, names, values.tolist(), "degrees", low=0.0, high=180.0)
+    panel = Panel("Angles between classifiers", "class", "class", [heat])
+    return drawing(Figure("Angles", [panel], "0 degrees off the diagonal: two classes share one classifier."))
+
+
+@router.post("/cure")
+async def cure(request: Request, problem: CollapseProblem) -> Cure:
+    """How often to repeat the examples of each class so that none collapses, at the smallest total."""
+    counts, _, compute = _prepared(request, problem)
+    return await compute.run(request, lambda watch: _cure(counts, problem, watch), heavy=True)
+
+
+def _cure(counts: ClassCounts, problem: CollapseProblem, watch: Watch) -> Cure:
+    model = _Watched(problem.features, watch=watch)
+    plan = rates_of_smallest_total(counts.counts, restraint(counts.classes, **problem.held()), model)
+    weights = plan.rates.tolist()
+    after = collapse(counts, features=problem.features, class_weights=weights, progress=watch.check, **problem.held())
+    return Cure(
+        possible=plan.possible,
+        why_not=plan.why_not,
+        rates=weights,
+        level=plan.level,
+        added_total=plan.added_total,
+        verified=plan.verified,
+        collapsed_after=after.collapsed,
+        minority_cosine_after=after.minority_cosine,
+        recipe=_recipe(problem, plan=True),
+    )
+
+
+@router.post("/curve")
+async def curve(request: Request, problem: CollapseProblem) -> Drawing:
+    """The picture of `lopsided collapse --plot`: cosines against the ratio for two sizes, else size against margin."""
+    counts, heavy, compute = _prepared(request, problem)
+
+    def draw(watch: Watch) -> Drawing:
+        found = collapse(counts, features=problem.features, progress=watch.check, **problem.held())
+        return drawing(collapse_figure(found))
+
+    return await compute.run(request, draw, heavy=heavy)

@@ -1,0 +1,82 @@
+"""Uploaded files as tables: what a job finds in one, and how rooms open them within the limits."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from fastapi import APIRouter, Request
+
+from lopsided.core.errors import InputError
+from lopsided.data.tables import Table, open_table
+from lopsided.web.jobs.job import JobStatus
+from lopsided.web.jobs.worker import Report
+from lopsided.web.problems import responses
+from lopsided.web.uploads import UploadId
+
+MOST_SHOWN = 200  # columns named to the page
+router = APIRouter(prefix="/api/uploads", tags=["uploads"], responses=responses(404, 429))
+
+
+@router.post("/{upload_id}/inspect")
+def start_inspection(request: Request, upload_id: UploadId) -> JobStatus:
+    """Look what is in an upload (columns, rows, whether examples are pictures): a job."""
+    status: JobStatus = request.app.state.jobs.submit(
+        "inspect", f"Look into {kept_name(request, upload_id)}", upload_parameters(request, upload_id)
+    )
+    return status
+
+
+def kept_name(request: Request, upload_id: str) -> str:
+    """What the client called the file."""
+    name: str = request.app.state.uploads.find(upload_id).facts.name
+    return name
+
+
+def upload_parameters(request: Request, upload_id: str) -> dict[str, Any]:
+    """What a job needs to open an upload."""
+    kept = request.app.state.uploads.find(upload_id)
+    return {
+        "path": str(kept.path),
+        "name": kept.facts.name,
+        "most_rows": request.app.state.settings.limits.upload_rows,
+    }
+
+
+def open_upload(parameters: dict[str, Any], *, beside: tuple[str, ...] = ()) -> Table:
+    """The table of an upload, with its shown name in every sentence and no more rows than allowed."""
+    try:
+        table = open_table(parameters["path"], beside=beside)
+    except InputError as error:
+        raise InputError(*(_shown(text, parameters) for text in (error.expected, error.got, error.remedy))) from None
+    if table.rows > parameters["most_rows"]:
+        raise InputError(f"at most {parameters['most_rows']:,} rows here", f"{table.rows:,}", "use the command line")
+    return table
+
+
+def _shown(text: str, parameters: dict[str, Any]) -> str:
+    return text.replace(parameters["path"], parameters["name"]).replace(
+        Path(parameters["path"]).name, parameters["name"]
+    )
+
+
+def inspect(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
+    """The job: rows, features, and the columns beside them with how many different values each has."""
+    report(words="reading")
+    table = open_upload(parameters)
+    columns = []
+    for name, column in list(table.columns.items())[:MOST_SHOWN]:
+        values = np.unique(column.astype(str))
+        columns.append({"name": name, "values": int(values.size), "first": [str(value)[:40] for value in values[:5]]})
+    try:
+        label = next(name for name, column in table.columns.items() if column is table.labels())
+    except InputError:
+        label = None
+    return {
+        "name": parameters["name"],
+        "rows": table.rows,
+        "features": table.width,
+        "feature_names": list(table.feature_names or ())[:MOST_SHOWN],
+        "columns": columns,
+        "label": label,
+        "pictures": list(table.image_shape) if table.image_shape else None,
+    }

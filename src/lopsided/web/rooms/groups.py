@@ -1,0 +1,208 @@
+"""Room 2, Groups: two or three Gaussian groups in the plane, what n samples teach about each, and simulation."""
+
+import json
+import math
+from typing import Annotated, Any
+
+import numpy as np
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from lopsided.core.figure import Figure, Line, Mark, Panel, Points
+from lopsided.core.jsonable import jsonable
+from lopsided.core.mixture_file import mixture_problem
+from lopsided.core.mixture_spec import MixtureProblem
+from lopsided.core.seeds import generator
+from lopsided.report import theme
+from lopsided.web.compute import Compute
+from lopsided.web.figures import Drawing, drawing
+from lopsided.web.jobs.job import JobStatus
+from lopsided.web.jobs.worker import Report
+from lopsided.web.problems import responses
+from lopsided.web.recipe import Recipe, command
+
+SWEPT = np.round(np.linspace(0.02, 0.98, 25), 4).tolist()
+SIMULATED = np.round(np.linspace(0.05, 0.95, 7), 4).tolist()
+REPEATS, MOST_SAMPLES, DRAWN_POINTS = 12, 20_000, 300
+Coordinate = Annotated[float, Field(ge=-20, le=20, allow_inf_nan=False)]
+router = APIRouter(prefix="/api/groups", tags=["groups"], responses=responses(503))
+
+
+class Group(BaseModel):
+    """One group: its share (shares are rescaled to sum to one), mean, deviations along x and y, their correlation."""
+
+    model_config = ConfigDict(extra="forbid")
+    share: float = Field(gt=0, le=1, allow_inf_nan=False)
+    mean: tuple[Coordinate, Coordinate] = (0.0, 0.0)
+    deviations: tuple[Annotated[float, Field(ge=0.1, le=10)], Annotated[float, Field(ge=0.1, le=10)]] = (1.0, 1.0)
+    correlation: float = Field(0.0, ge=-0.95, le=0.95)
+
+
+class GroupsProblem(BaseModel):
+    """Groups, a teacher of two neurons (columns are the neurons), the samples n, and the group whose share is swept."""
+
+    model_config = ConfigDict(extra="forbid")
+    groups: list[Group] = Field(min_length=2, max_length=3)
+    teacher: tuple[tuple[Coordinate, Coordinate], tuple[Coordinate, Coordinate]] = ((1.5, 0.0), (0.0, 1.5))
+    samples: int = Field(3000, ge=100, le=10_000_000)
+    swept: int = Field(1, ge=0, le=2)
+    seed: int = Field(0, ge=0, le=2**31)
+
+    def specification(self) -> dict[str, Any]:
+        """As `lopsided.mixture` takes it."""
+        total = sum(group.share for group in self.groups)
+        return {
+            "group": [
+                {
+                    "fraction": round(group.share / total, 12),
+                    "mean": list(group.mean),
+                    "covariance": _covariance(group),
+                }
+                for group in self.groups
+            ],
+            "teacher": {"weights": [list(row) for row in self.teacher]},
+        }
+
+
+class GroupsForecast(BaseModel):
+    """`facts` is the JSON object of `lopsided mixture`; the plane and the sweep are for the eye."""
+
+    facts: dict[str, Any]
+    plane: Drawing
+    sweep: Drawing
+    recipe: Recipe
+
+
+def _covariance(group: Group) -> list[list[float]]:
+    (a, b), r = group.deviations, group.correlation
+    return [[round(a * a, 12), round(r * a * b, 12)], [round(r * a * b, 12), round(b * b, 12)]]
+
+
+@router.post("/forecast")
+async def forecast(request: Request, problem: GroupsProblem) -> GroupsForecast:
+    """The large-n law for every group, at these shares and against the share of one group."""
+    compute: Compute = request.app.state.compute
+    return await compute.run(request, lambda watch: _forecast(problem))
+
+
+def _forecast(asked: GroupsProblem) -> GroupsForecast:
+    from lopsided.theory.mixture_forecast import mixture
+
+    found = mixture(asked.specification(), asked.samples)
+    return GroupsForecast(
+        facts=jsonable(found.facts()),
+        plane=_plane(found.problem, asked.seed),
+        sweep=_sweep(found.problem, asked),
+        recipe=_recipe(asked),
+    )
+
+
+def _swept(asked: GroupsProblem) -> int:
+    return min(asked.swept, len(asked.groups) - 1)
+
+
+def _sweep(problem: MixtureProblem, asked: GroupsProblem) -> Drawing:
+    from lopsided.experiments.mixture_fractions import fraction_law
+
+    group = _swept(asked)
+    law = fraction_law(problem, asked.samples, group, SWEPT)
+    marks = [Mark(float(problem.mixture.fractions[group]), "now")]
+
+    def lines(values: list[list[float]]) -> list[Line]:
+        return [Line(law.fractions, [row[g] for row in values], f"group {g}") for g in range(len(asked.groups))]
+
+    label = f"fraction of group {group}"
+    return drawing(
+        Figure(
+            f"What n = {asked.samples:,} samples teach",
+            [
+                Panel("Excess risk", label, "excess risk (nats)", lines(law.excess), marks, y_log=True),
+                Panel("Label entropy", label, "entropy (nats)", lines(law.entropy), marks),
+            ],
+            "Lines: large-n law of maximum likelihood. The test loss of a group is entropy plus excess risk.",
+        )
+    )
+
+
+def _plane(problem: MixtureProblem, seed: int) -> Drawing:
+    from lopsided.data.mixture import draw_sample
+
+    mixture = problem.mixture
+    sample = draw_sample(problem, DRAWN_POINTS, generator(seed, "drawn points"))
+    turn = np.linspace(0, 2 * math.pi, 73)
+    circle = np.stack([np.cos(turn), np.sin(turn)])
+    series: list[Line | Points] = []
+    colours: list[str] = []
+    for g in range(mixture.groups):
+        factor = np.linalg.cholesky(mixture.covariances[g])
+        for radius in (1, 2):
+            ring = mixture.means[g][:, None] + radius * factor @ circle
+            series.append(Line(ring[0].tolist(), ring[1].tolist(), f"group {g}, {radius} σ", dashed=radius == 2))
+            colours.append(theme.colour(g))
+        for label, word in ((1, "label 1"), (0, "label 0")):
+            own = sample.features[(sample.groups == g) & (sample.labels == label)]
+            series.append(Points(own[:, 0].tolist(), own[:, 1].tolist(), f"group {g}, {word}"))
+            colours.append(theme.colour(g))
+    panel = Panel("The groups", "x", "y", series)
+    found = drawing(Figure("Groups", [panel], "Filled: label 1; open: label 0, drawn by the teacher."))
+    for trace, colour in zip(found.panels[0].data, colours, strict=True):
+        if trace["mode"] == "markers":
+            trace["marker"] |= {"color": colour, "symbol": "circle" if "label 1" in trace["name"] else "circle-open"}
+        else:
+            trace["line"]["color"] = colour
+    found.panels[0].layout["yaxis"]["scaleanchor"] = "x"
+    return found
+
+
+def _recipe(asked: GroupsProblem) -> Recipe:
+    text = json.dumps(asked.specification(), indent=1)
+    python = (
+        f"import lopsided\n\nspecification = {text}\n"
+        f"print(lopsided.mixture(specification, samples={asked.samples}).facts())"
+    )
+    lines = ["cat > groups.toml <<'EOF'"]
+    for group in asked.specification()["group"]:
+        lines += ["[[group]]", *(f"{name} = {json.dumps(value)}" for name, value in group.items())]
+    lines += ["[teacher]", f"weights = {json.dumps(asked.specification()['teacher']['weights'])}", "EOF"]
+    lines.append(command(["mixture", "groups.toml"], {"samples": asked.samples, "json": True}))
+    return Recipe(python=python, command="\n".join(lines))
+
+
+@router.post("/simulate", responses=responses(429))
+def start_simulation(request: Request, problem: GroupsProblem) -> JobStatus:
+    """Train networks on fresh samples at several shares: a job."""
+    status: JobStatus = request.app.state.jobs.submit(
+        "groups", f"Simulate {len(problem.groups)} groups at n = {problem.samples:,}", problem.model_dump()
+    )
+    return status
+
+
+def simulate(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
+    """The job: mean excess of every group with its standard error, share by share."""
+    from lopsided.experiments.mixture_fractions import simulated_excess
+
+    asked = GroupsProblem(**parameters)
+    problem, group = mixture_problem(asked.specification()), _swept(asked)
+    samples = min(asked.samples, MOST_SAMPLES)
+    done = 0
+
+    def count() -> None:
+        nonlocal done
+        done += 1
+        report(done=done, total=REPEATS * len(SIMULATED), words="training networks on fresh samples")
+
+    report(done=0, total=REPEATS * len(SIMULATED), words="compiling (the first time takes longer)")
+    rows = []
+    for part in SIMULATED:
+        found = simulated_excess(problem, samples, group, part, repeats=REPEATS, seed=asked.seed, progress=count)
+        # Beyond this n the excess is rescaled by 1/n, as the law has it.
+        scale = samples / asked.samples
+        row = {
+            "fraction": part,
+            "mean": None if found.mean is None else [scale * value for value in found.mean],
+            "error": None if found.error is None else [scale * value for value in found.error],
+            "runs": found.runs,
+        }
+        rows.append(row)
+        report(data=row)
+    return {"rows": rows, "samples": samples, "swept": group}

@@ -1,0 +1,80 @@
+"""Room 4, Width: the wide ReLU network on clustered data, watched while it learns."""
+
+from typing import Any, Literal
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from lopsided.core.seeds import generator
+from lopsided.web.jobs.job import JobStatus
+from lopsided.web.jobs.worker import Report
+from lopsided.web.problems import responses
+from lopsided.web.recipe import Recipe, python_command
+
+LIVE_VALUES = 30  # singular values shown while it runs
+router = APIRouter(prefix="/api/width", tags=["width"])
+
+
+class WidthProblem(BaseModel):
+    """One run, named as in `experiments.structured_runs.RunSettings`."""
+
+    model_config = ConfigDict(extra="forbid")
+    width: int = Field(1000, ge=10, le=4000)
+    classes: int = Field(10, ge=2, le=20)
+    components: int = Field(2, ge=1, le=8)
+    dimension: int = Field(500, ge=2, le=1000)
+    spread: float = Field(1.0, ge=0, le=10, allow_inf_nan=False)
+    train: int = Field(500, ge=50, le=2000)
+    test: int = Field(500, ge=50, le=2000)
+    steps: int = Field(200, ge=8, le=2000)
+    batch: Literal[1, 2, 4, 8, 16, 32] = 16
+    rate_times_width: float = Field(10.0, gt=0, le=1000, allow_inf_nan=False)
+    record: int = Field(8, ge=1, le=100)
+    seed: int = Field(0, ge=0, le=2**31)
+
+    def settings(self) -> dict[str, Any]:
+        """As `measure_run` takes them."""
+        return self.model_dump(exclude={"seed"})
+
+
+@router.post("/recipe", responses=responses())
+def recipe(problem: WidthProblem) -> Recipe:
+    """The same run outside the page."""
+    code = (
+        "from lopsided.experiments.structured_runs import measure_run\n\n"
+        f"print(measure_run({problem.settings()!r}, seed={problem.seed}))"
+    )
+    return Recipe(python=code, command=python_command(code))
+
+
+@router.post("/run", responses=responses(429))
+def start_run(request: Request, problem: WidthProblem) -> JobStatus:
+    """Train the network: a job that sends every record as it is measured."""
+    status: JobStatus = request.app.state.jobs.submit("width", f"Width {problem.width:,}", problem.model_dump())
+    return status
+
+
+def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
+    """The job: the numbers of `measure_run`, each record sent when it is made."""
+    from lopsided.experiments.structured_runs import Curves, measure_run
+    from lopsided.learners.wide_descent import BLOCK_ROWS, WideDescent
+    from lopsided.learners.wide_relu import WideNetwork
+    from lopsided.measure.weight_change import leading_values
+
+    asked = WidthProblem(**parameters)
+    block = max(1, BLOCK_ROWS // asked.batch)
+    randomness = generator(asked.seed, "live spectrum")
+
+    def watch(curves: Curves, network: WideNetwork, states: WideDescent) -> None:
+        names = ("steps", "accuracy", "loss", "pattern_change", "distance")
+        news: dict[str, Any] = {name: getattr(curves, name)[-1] for name in names}
+        step = curves.steps[-1]
+        # The weights are asked for only where a block ends: there it changes no order of summation, so the numbers
+        # stay those of a run that nobody watches.
+        if step and step % block == 0:
+            update = states.weights() - network.hidden
+            news["update_values"] = leading_values(update, LIVE_VALUES, randomness).values
+        report(done=step, total=asked.steps, words=f"step {step} of {asked.steps}", data=news)
+
+    report(done=0, total=asked.steps, words="drawing data and network")
+    return dict(measure_run(asked.settings(), asked.seed, watch=watch))

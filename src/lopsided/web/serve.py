@@ -1,0 +1,102 @@
+"""`lopsided.serve`: bind a port, serve the laboratory there, and stop every job with it.
+
+Beyond loopback a token is asked for; where none is given one is made. FastAPI and uvicorn load here, not before.
+"""
+
+import errno
+import os
+import secrets
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lopsided.core.errors import InputError, MissingPackage
+from lopsided.core.validation import check_count
+
+_LARGEST_PORT = 65_535
+_STOP_SECONDS = 3  # for answers that are under way when the server is told to stop
+
+
+def serve(
+    *,
+    host: str = "127.0.0.1",
+    port: int = 8000,
+    token: str | None = None,
+    store: str | os.PathLike[str] | None = None,
+    data: str | os.PathLike[str] | None = None,
+    announce: Callable[[str], None] | None = None,
+) -> None:
+    """Serve until interrupted. `announce` is called with the address once the page can be opened.
+
+    Port 0 takes any free one. `store` and `data` are those of `lopsided.reproduce`.
+    """
+    try:
+        import uvicorn
+
+        from lopsided.web.app import Settings, create_app
+        from lopsided.web.guard import Access, is_loopback
+    except ImportError as error:
+        raise MissingPackage(error.name or "fastapi", "the web laboratory", "web") from None
+    if check_count(port, "the port", at_least=0) > _LARGEST_PORT:
+        raise InputError(f"a port up to {_LARGEST_PORT}", port, "give for example 8000")
+    folder = None if data is None else Path(data).absolute()
+    if folder is not None and not folder.is_dir():
+        raise InputError("a folder with the data sets", str(folder), "check --data-dir")
+    if token is None and not is_loopback(host):
+        token = secrets.token_urlsafe(24)
+    if token is not None and (
+        not token or not token.isascii() or not token.isprintable() or set(token) & set(' ;,"\\')
+    ):
+        raise InputError(
+            "a token of letters, digits and signs", "spaces, quotes or nothing", "leave it out: one is made"
+        )
+    bound = _bind(host, port)
+    where = Path(store).absolute() if store is not None else None
+    app = create_app(Settings(Access(host, token), store=where, data=folder))
+    address = _address(bound, host, token)
+
+    class Server(uvicorn.Server):  # type: ignore[misc]  # untyped package
+        async def startup(self, sockets: Any = None) -> None:
+            await super().startup(sockets)
+            if announce is not None:
+                announce(address)
+
+        def handle_exit(self, number: int, frame: Any) -> None:
+            app.state.jobs.closing = True  # streams of events end, so that nobody waits for them
+            for status in app.state.jobs.statuses():
+                app.state.jobs.job(status.id).wake()
+            super().handle_exit(number, frame)
+
+    config = uvicorn.Config(
+        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=_STOP_SECONDS
+    )
+    try:
+        Server(config).run(sockets=[bound])
+    except KeyboardInterrupt:
+        pass
+    finally:
+        bound.close()
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    try:
+        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        bound = socket.socket(family, kind, protocol)
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind(place)
+    except socket.gaierror:
+        raise InputError("a name or address of this machine", repr(host), "leave --host out for this machine") from None
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise InputError("a free port", f"port {port}, which is in use", "give another with --port") from None
+        if error.errno == errno.EACCES:
+            raise InputError("a port that you may use", port, "give one above 1023 with --port") from None
+        raise InputError("an address of this machine", repr(host), "leave --host out for this machine") from None
+    return bound
+
+
+def _address(bound: socket.socket, host: str, token: str | None) -> str:
+    shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
+    shown = f"[{shown}]" if ":" in shown else shown
+    return f"http://{shown}:{bound.getsockname()[1]}/" + (f"?token={token}" if token is not None else "")

@@ -1,0 +1,94 @@
+"""Files from the browser: kept under names of our own in a temporary folder that ends with the server.
+
+The client's file name is only shown; of it the ending chooses the reader, among the readers there are. Files are read
+in job processes, never here.
+"""
+
+import contextlib
+import secrets
+import shutil
+import tempfile
+import threading
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Annotated
+
+from fastapi import APIRouter, File, Request, UploadFile
+from pydantic import BaseModel, Field
+
+from lopsided.core.errors import InputError
+from lopsided.web.limits import Limits
+from lopsided.web.problems import Refused, responses
+
+ENDINGS = (".npz", ".npy", ".parquet", ".pq", ".csv", ".tsv")
+UploadId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", description="The name of an upload.")]
+router = APIRouter(prefix="/api/uploads", tags=["uploads"], responses=responses(404))
+
+
+class Upload(BaseModel):
+    """A file that was taken in; `name` is what the client called it."""
+
+    id: UploadId
+    name: str
+    bytes: int
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An upload on the disk."""
+
+    facts: Upload
+    path: Path
+
+
+class Uploads:
+    """The latest uploads; older ones are deleted."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._kept: dict[str, Kept] = {}
+        self._folder: Path | None = None
+
+    def keep(self, given: UploadFile) -> Upload:
+        """Copy the file to the folder under a new name."""
+        shown = PurePosixPath((given.filename or "file").replace("\\", "/")).name[:200]
+        ending = PurePosixPath(shown).suffix.lower()
+        if ending not in ENDINGS:
+            raise InputError(f"a file that ends in {', '.join(ENDINGS)}", repr(shown), "convert it first")
+        with self._lock:
+            if self._folder is None:
+                self._folder = Path(tempfile.mkdtemp(prefix="lopsided-uploads-"))
+            name = secrets.token_hex(16)
+            path = self._folder / f"{name}{ending}"
+            with path.open("wb") as target:
+                shutil.copyfileobj(given.file, target)
+            facts = Upload(id=name, name=shown, bytes=path.stat().st_size)
+            self._kept[name] = Kept(facts, path)
+            while len(self._kept) > self._limits.uploads_kept:
+                oldest = self._kept.pop(next(iter(self._kept)))
+                with contextlib.suppress(OSError):
+                    oldest.path.unlink()
+        return facts
+
+    def find(self, name: str) -> Kept:
+        """The upload of that name."""
+        with self._lock:
+            if name not in self._kept:
+                raise Refused(404, "Expected the name of an upload, but there is none such; send the file again.")
+            return self._kept[name]
+
+    def close(self) -> None:
+        """Delete everything."""
+        with self._lock:
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
+            self._kept.clear()
+            self._folder = None
+
+
+@router.post("")
+def take_upload(request: Request, file: Annotated[UploadFile, File(description="The data.")]) -> Upload:
+    """Take in a file of examples: npz, npy, parquet, csv or tsv."""
+    uploads: Uploads = request.app.state.uploads
+    return uploads.keep(file)

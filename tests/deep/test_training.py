@@ -1,0 +1,245 @@
+"""The training loop against torch.optim.SGD, its own interruption, and answers that need no training."""
+
+import os
+import signal
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.nn.functional import cross_entropy  # noqa: E402
+
+from lopsided.core.errors import InputError  # noqa: E402
+from lopsided.core.seeds import generator  # noqa: E402
+from lopsided.learners.deep.networks import NETWORKS, build, has_batch_norm, hidden_layers  # noqa: E402
+from lopsided.learners.deep.recipe import Recipe  # noqa: E402
+from lopsided.learners.deep.training import train  # noqa: E402
+
+RECIPE = Recipe(steps=23, batch_size=8, rate=0.05, weight_decay=1e-2)
+
+
+@pytest.fixture(scope="module")
+def data():
+    stream = generator(0, "blobs")
+    labels = np.repeat(np.arange(3), 20)
+    centres = 2 * stream.standard_normal((3, 6))
+    return (centres[labels] + stream.standard_normal((60, 6))).astype(np.float32), labels
+
+
+def network(seed=0, name="mlp"):
+    return build(name, (6,), 3, seed=seed, widths=(16, 8))
+
+
+def bits(trained):
+    return {name: tensor.numpy().tobytes() for name, tensor in trained.network.state_dict().items()}
+
+
+def test_the_same_bits_as_the_plain_loop(data) -> None:
+    """torch.optim.SGD and MultiStepLR over the same batches; the flat update must not differ in a single bit."""
+    inputs, labels = data
+    trained = train(network(), inputs, labels, RECIPE, seed=3, threads=1)
+    reference = network().train()
+    optimiser = torch.optim.SGD(reference.parameters(), lr=0.05, momentum=0.9, weight_decay=1e-2, foreach=False)
+    rates = torch.optim.lr_scheduler.MultiStepLR(optimiser, [8, 16], gamma=0.1)  # 23/3 and 46/3, rounded up
+    step = epoch = 0
+    while step < 23:
+        order = generator(3, "order", epoch).permutation(60)
+        for batch in np.split(order[:56], 7)[: 23 - step]:
+            optimiser.zero_grad()
+            chosen = torch.from_numpy(batch)
+            loss = cross_entropy(reference(torch.from_numpy(inputs)[chosen]), torch.from_numpy(labels)[chosen])
+            loss.backward()
+            optimiser.step()
+            rates.step()
+            step += 1
+        epoch += 1
+    for name, tensor in reference.state_dict().items():
+        assert torch.equal(tensor, trained.network.state_dict()[name]), name
+    assert trained.steps == 23
+    assert [record.step for record in trained.history] == [7, 14, 21, 23]
+
+
+def test_a_seed_decides_everything(data) -> None:
+    first, second, other = (train(network(), *data, RECIPE, seed=seed) for seed in (1, 1, 2))
+    assert bits(first) == bits(second)
+    assert first.history == second.history
+    assert bits(first) != bits(other)
+    assert bits(train(network(1), *data, RECIPE, seed=1)) != bits(first)
+
+
+class _Stop(Exception):
+    pass
+
+
+@pytest.mark.parametrize("stop_at", [1, 7, 12, 22])
+def test_an_interrupted_run_ends_in_the_same_bits(data, tmp_path, stop_at) -> None:
+    """Interrupted by Ctrl-C at a step in the middle or at the end of an epoch, resumed by a fresh network."""
+
+    def noisy(batch, stream):
+        return batch + 0.1 * torch.randn(batch.shape, generator=stream)
+
+    plain = train(network(), *data, RECIPE, seed=5, transform=noisy)
+    seen = []
+
+    def interrupt(batch, stream):
+        seen.append(1)
+        if len(seen) == stop_at:
+            os.kill(os.getpid(), signal.SIGINT)
+        return noisy(batch, stream)
+
+    file = tmp_path / "run.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        train(network(), *data, RECIPE, seed=5, transform=interrupt, checkpoint=file)
+    assert len(seen) == stop_at, "the interruption waits for the step at hand and for no other"
+    resumed = train(network(9), *data, RECIPE, seed=5, transform=noisy, checkpoint=file)
+    assert bits(resumed) == bits(plain)
+    assert resumed.history == plain.history
+    again = train(network(9), *data, RECIPE, seed=5, transform=noisy, checkpoint=file)  # finished: nothing left to do
+    assert bits(again) == bits(plain)
+    assert again.steps == 23
+
+
+def test_dropout_is_resumed_too(data, tmp_path) -> None:
+    def dropping():
+        made = network()
+        made.body.append(torch.nn.Dropout(0.5))
+        return made
+
+    plain = train(dropping(), *data, RECIPE, seed=5)
+    file = tmp_path / "run.safetensors"
+    with pytest.raises(_Stop):
+        train(dropping(), *data, RECIPE, seed=5, checkpoint=file, checkpoint_seconds=0, after_epoch=_stop_at(2))
+    resumed = train(dropping(), *data, RECIPE, seed=5, checkpoint=file)
+    assert bits(resumed) == bits(plain)
+    assert bits(plain) != bits(train(network(), *data, RECIPE, seed=5))
+
+
+def _stop_at(epoch):
+    def stop(done, net):
+        if done == epoch:
+            raise _Stop
+
+    return stop
+
+
+def test_a_checkpoint_of_another_run_is_refused(data, tmp_path) -> None:
+    file = tmp_path / "run.safetensors"
+    train(network(), *data, RECIPE, checkpoint=file)
+    with pytest.raises(InputError, match="another recipe"):
+        train(network(), *data, replace(RECIPE, rate=0.1), checkpoint=file)
+    with pytest.raises(InputError, match="another recipe"):
+        train(network(), data[0] + 1, data[1], RECIPE, checkpoint=file)
+    file.write_bytes(b"\x80\x04nonsense")
+    with pytest.raises(InputError, match="something else"):
+        train(network(), *data, RECIPE, checkpoint=file)
+
+
+def test_weights_equal_repetition(data) -> None:
+    """Full batches: an example of weight 3 is an example listed three times."""
+    inputs, labels = data
+    recipe = Recipe(steps=5, batch_size=1000, anneal_at=())
+    rates = np.where(labels == 0, 3.0, 1.0)
+    repeated = np.repeat(np.arange(60), rates.astype(int))
+    weighted = train(network(name="mlp-plain"), inputs, labels, recipe, example_weights=rates)
+    by_class = train(network(name="mlp-plain"), inputs, labels, recipe, class_weights=[6.0, 2.0, 2.0])
+    listed = train(network(name="mlp-plain"), inputs, labels, recipe, order=lambda epoch: repeated)
+    # float32 sums in another order, five steps of size 0.1
+    np.testing.assert_allclose(weighted.classifier, listed.classifier, atol=2e-6)
+    np.testing.assert_allclose(weighted.classifier, by_class.classifier, atol=2e-6)
+    assert np.abs(weighted.classifier - train(network(name="mlp-plain"), *data, recipe).classifier).max() > 1e-3
+
+
+def test_logit_adjustment_shifts_the_loss_only(data) -> None:
+    """With logits + c in the loss the bias alone can take up c: a network trained so says f(x) without it."""
+    inputs, labels = np.zeros((60, 6), dtype=np.float32), data[1]
+    recipe = Recipe(steps=400, batch_size=60, weight_decay=0.0, momentum=0.0, rate=1.0, anneal_at=())
+    shift = np.array([1.0, 0.0, -1.0])
+    trained = train(network(name="mlp-plain"), inputs, labels, recipe, logit_adjustment=shift)
+    logits = trained.logits(inputs[:1])[0].astype(np.float64)
+    # equal classes and no information: softmax(logits + shift) is uniform; descent contracts by 2/3 a step
+    np.testing.assert_allclose(logits - logits.mean(), -shift, atol=1e-5)
+
+
+def test_divergence_is_reported_and_stops(data) -> None:
+    recipe = Recipe(steps=500, batch_size=8, rate=1e20, anneal_at=())
+    trained = train(network(name="mlp-plain"), *data, recipe)
+    assert trained.diverged
+    assert trained.steps < 500
+
+
+def test_progress_counts_down(data) -> None:
+    seen = []
+    train(network(), *data, RECIPE, progress=seen.append)
+    assert (seen[-1].step, seen[-1].total, seen[-1].seconds_left) == (23, 23, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"labels": np.array([0, 1])}, "60 labels"),
+        ({"labels": np.full(60, 3)}, "labels from 0 to 2"),
+        ({"inputs": np.full((60, 6), np.nan)}, "finite inputs"),
+        ({"class_weights": [1.0, -1.0, 1.0]}, "none below 0"),
+        ({"example_weights": np.zeros(60)}, "positive"),
+        ({"order": lambda epoch: np.array([0, 60])}, "indices from 0 to 59"),
+        ({"logit_adjustment": [0.0]}, "a logit adjustment per class"),
+    ],
+)
+def test_mistakes_are_sentences(data, change, words) -> None:
+    given = {"inputs": data[0], "labels": data[1], **change}
+    with pytest.raises(InputError, match=words):
+        train(network(), given.pop("inputs"), given.pop("labels"), RECIPE, **given)
+
+
+def test_recipes_are_checked() -> None:
+    with pytest.raises(InputError, match="steps or in epochs"):
+        Recipe()
+    with pytest.raises(InputError, match="the weight decay"):
+        Recipe(steps=1, weight_decay=-1.0)
+    recipe = Recipe(epochs=350)
+    total = recipe.total_steps(50_000)
+    assert total == 350 * 390
+    assert [recipe.rate_at(step, total) for step in (0, total // 3 - 1, total // 2, total - 1)] == pytest.approx(
+        [0.1, 0.1, 0.01, 0.001]
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "shape", "parameters"),
+    [
+        # counted by hand: layers without bias where BatchNorm follows, two numbers per channel for BatchNorm
+        ("mlp", (1, 14, 14), 196 * 128 + 256 + 128 * 64 + 128 + 650),
+        ("mlp-plain", (196,), 196 * 128 + 128 + 128 * 64 + 64 + 650),
+        ("lenet-5", (1, 28, 28), 61_706),  # as published
+        ("lenet-5", (3, 32, 32), 62_006),
+        ("vgg-11", (3, 32, 32), 9_228_362),  # the usual count of this form with convolution biases, minus those 2,752
+        ("vgg-13", (3, 32, 32), 9_413_066),
+        ("resnet-18", (3, 32, 32), 11_173_962),  # as published for this form
+        ("resnet-9", (3, 32, 32), 6_573_130),
+        ("small-cnn", (1, 28, 28), 144 + 32 + 4608 + 64 + 32 * 49 * 64 + 128 + 650),
+    ],
+)
+def test_networks_have_their_size_and_shapes(name, shape, parameters) -> None:
+    made = build(name, shape, 10)
+    assert sum(parameter.numel() for parameter in made.parameters()) == parameters
+    made.eval()
+    inputs = torch.from_numpy(generator(0, "inputs").standard_normal((2, *shape)).astype(np.float32))
+    with torch.inference_mode():
+        features = made.features(inputs)
+        assert features.shape == (2, made.head.in_features)
+        assert torch.equal(made.head(features), made(inputs))
+    assert has_batch_norm(made) == (name not in ("mlp-plain", "lenet-5"))
+
+
+def test_depth_and_unknown_networks() -> None:
+    assert hidden_layers(build("mlp", (4,), 2)) == 2
+    assert hidden_layers(build("vgg-13", (3, 32, 32), 10, width=8)) == 10
+    assert set(NETWORKS) >= {"mlp", "lenet-5", "vgg-11", "vgg-13", "resnet-9", "resnet-18"}
+    with pytest.raises(InputError, match="a network among"):
+        build("alexnet", (4,), 2)
+    with pytest.raises(InputError, match="options that lenet-5 knows"):
+        build("lenet-5", (1, 28, 28), 10, depth=3)
+    with pytest.raises(InputError, match="use an mlp"):
+        build("vgg-11", (4,), 2)
