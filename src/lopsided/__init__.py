@@ -60,8 +60,8 @@ __all__ = [
     "reproduce",
     "results",
     "score",
-    "skill",
     "serve",
+    "skill",
 ]
 
 

@@ -110,7 +110,7 @@ def skill(
     with data_folder(data):
         plans: dict[str, list[tuple[Split, Task]]] = {}
         for name in wanted:
-            absent = why_absent(known[name].needs)
+            absent = why_absent(known[name].needs, known[name].packages)
             if absent is not None:
                 not_run[name] = absent
             else:

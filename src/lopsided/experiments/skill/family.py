@@ -78,6 +78,7 @@ class Family:
     question: ChoiceQuestion
     numbers: Sequence[NumberQuestion] = ()
     needs: Sequence[str] = ()
+    packages: Sequence[str] = ()
     version: int = 1
 
 
