@@ -7,6 +7,7 @@ interpolation in log R.
 """
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,20 +38,30 @@ def tasks() -> Sequence[Settings]:
     from lopsided.experiments.skill.small_networks import ARCHITECTURES
 
     random = generator(70119, "skill", "collapse ratio")
-    return [
-        {
-            "index": index,
-            "data": str(random.choice(["mnist", "fashion-mnist", "digits", "cifar-10"], p=[0.35, 0.35, 0.15, 0.15])),
-            "network": str(random.choice(list(ARCHITECTURES), p=[0.2, 0.3, 0.15, 0.2, 0.15])),
-            "weight_decay": float(f"{np.exp(random.uniform(np.log(3e-3), np.log(3e-2))):.2g}"),
-            "rate": float(random.choice([0.03, 0.1, 0.2])),
-            "momentum": float(random.choice([0.0, 0.9])),
-            "batch": int(random.choice([32, 64, 128])),
-            "majority": int(random.choice([3, 5, 7])),
-            "steps": 800,
-        }
-        for index in range(TASKS)
-    ]
+    made = []
+    for index in range(TASKS):
+        momentum = float(random.choice([0.0, 0.9], p=[0.3, 0.7]))
+        rate = float(random.choice([0.03, 0.1, 0.2])) if momentum else float(random.choice([0.1, 0.3]))
+        decay = float(f"{np.exp(random.uniform(np.log(3e-3), np.log(3e-2))):.2g}")
+        # The step is large for a third of the training; by then weight decay should have forgotten the start:
+        # sum of rate x decay / (1 - momentum) = 2.5, as far as 3000 steps allow.
+        steps = int(np.clip(3 * 2.5 * (1 - momentum) / (rate * decay), 600, 3000))
+        made.append(
+            {
+                "index": index,
+                "data": str(
+                    random.choice(["mnist", "fashion-mnist", "digits", "cifar-10"], p=[0.35, 0.35, 0.15, 0.15])
+                ),
+                "network": str(random.choice(list(ARCHITECTURES), p=[0.2, 0.3, 0.15, 0.2, 0.15])),
+                "weight_decay": decay,
+                "rate": rate,
+                "momentum": momentum,
+                "batch": int(random.choice([32, 64, 128])),
+                "majority": int(random.choice([3, 5, 7])),
+                "steps": steps,
+            }
+        )
+    return made
 
 
 def counts_at(settings: Settings, ratio: float) -> list[int]:
@@ -198,7 +209,7 @@ def _threshold(rule: CosineRule) -> NumberForecaster:
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
         grid = np.geomspace(2.0, 1000.0, 60)
-        for low, high in zip(grid[:-1], grid[1:], strict=True):
+        for low, high in pairwise(grid):
             if (rule(settings, seen, float(high)) or -1.0) > LOST:
                 value = float(np.sqrt(low * high))
                 return [Estimate(value, value / THRESHOLD_FACTOR, value * THRESHOLD_FACTOR)]
