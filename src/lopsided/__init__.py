@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lopsided.checkup.mixture_fit import mixture_fit
+    from lopsided.checkup.plan import plan
     from lopsided.checkup.score import score
+    from lopsided.checkup.trial import trial
     from lopsided.core.errors import InputError, LopsidedError
     from lopsided.experiments.query import results
     from lopsided.experiments.reproduce import reproduce
@@ -18,33 +20,39 @@ if TYPE_CHECKING:
     from lopsided.remedies.oversampler import Oversampler
     from lopsided.remedies.rates import oversampling_rates
     from lopsided.remedies.thresholds import ThresholdMover
+    from lopsided.report.audit import Audit, audit
     from lopsided.theory.collapse import CollapseForecast, collapse
     from lopsided.theory.mixture_forecast import mixture
     from lopsided.web.serve import serve
 
-__version__ = "0.1.0.dev0"
+__version__ = "0.1.0"
 
 # public name -> module that defines it
 _HOME = {
+    "Audit": "lopsided.report.audit",
     "CollapseForecast": "lopsided.theory.collapse",
     "InputError": "lopsided.core.errors",
     "LopsidedError": "lopsided.core.errors",
     "Oversampler": "lopsided.remedies.oversampler",
     "TeacherStudentClassifier": "lopsided.learners.mixture_classifier",
     "ThresholdMover": "lopsided.remedies.thresholds",
+    "audit": "lopsided.report.audit",
     "claims": "lopsided.experiments.verdicts",
     "collapse": "lopsided.theory.collapse",
     "mixture": "lopsided.theory.mixture_forecast",
     "mixture_fit": "lopsided.checkup.mixture_fit",
     "oversampling_rates": "lopsided.remedies.rates",
+    "plan": "lopsided.checkup.plan",
     "reproduce": "lopsided.experiments.reproduce",
     "results": "lopsided.experiments.query",
     "score": "lopsided.checkup.score",
     "skill": "lopsided.experiments.skill.benchmark",
     "serve": "lopsided.web.serve",
+    "trial": "lopsided.checkup.trial",
 }
 
 __all__ = [
+    "Audit",
     "CollapseForecast",
     "InputError",
     "LopsidedError",
@@ -52,16 +60,19 @@ __all__ = [
     "TeacherStudentClassifier",
     "ThresholdMover",
     "__version__",
+    "audit",
     "claims",
     "collapse",
     "mixture",
     "mixture_fit",
     "oversampling_rates",
+    "plan",
     "reproduce",
     "results",
     "score",
     "serve",
     "skill",
+    "trial",
 ]
 
 

@@ -114,3 +114,19 @@ def test_a_damaged_verdict_is_set_aside(laboratory: Path) -> None:
     path.write_text("[1, 2")
     assert Store().verdicts() == []
     assert not path.exists()
+
+
+def test_a_folder_in_the_place_of_a_result_is_set_aside(tmp_path: Path) -> None:
+    store, path = _kept(tmp_path)
+    result = store.load(TASK)
+    assert result is not None
+    for _ in range(2):
+        path.unlink()
+        path.mkdir()
+        (path / "inside").write_text("a user's file")
+        assert list(store.results()) == []
+        assert not path.exists()
+        store.save(TASK, result)
+    assert len(list((tmp_path / "set-aside").glob("*/inside"))) == 2
+    with pytest.raises(InputError, match="empty name"):
+        Store("")

@@ -1,5 +1,7 @@
 """Specifications at the edge of the doubles, and csv files with the usual mistakes."""
 
+import json
+
 import pytest
 
 from lopsided.cli.main import main
@@ -22,11 +24,13 @@ def test_a_step_function_is_no_teacher() -> None:
 def test_a_group_that_teaches_nothing_does_not_break_the_forecast(tmp_path, capsys) -> None:
     spec = tmp_path / "far.toml"
     spec.write_text(
-        "[[group]]\nfraction = 0.5\nmean = 1e6\n[[group]]\nfraction = 0.5\nmean = 0\n"
+        "[[group]]\nfraction = 0.5\nmean = 1e6\ncovariance = 1\n[[group]]\nfraction = 0.5\nmean = 0\ncovariance = 1\n"
         "[teacher]\nneurons = 2\ndimension = 3\n"
     )
     assert main(["mixture", str(spec), "--samples", "1000", "--json"]) == 0
-    assert '"groups"' in capsys.readouterr().out
+    facts = json.loads(capsys.readouterr().out)
+    assert all(group["numerical_error"] is not None for group in facts["groups"])
+    assert facts["integration_error"] < 1e-3
 
 
 @pytest.mark.parametrize(

@@ -162,6 +162,14 @@ def test_labels_whose_order_as_text_differs_from_their_order_as_numbers() -> Non
     mixed = np.repeat(np.array(["b", "a"], dtype=object), [40, 90])
     _, resampled = Oversampler({"b": 2}, random_state=0).fit_resample(X, mixed)
     assert Counter(resampled) == {"b": 80, "a": 90}
+    for kind in (float, bool, np.int8):
+        y = (np.arange(130) < 40).astype(kind)
+        for options in ({"rate": {y[0]: 2}}, {"sampling_strategy": {y[0]: 80}}):
+            sampler = Oversampler(**options, random_state=0)
+            _, resampled = sampler.fit_resample(X, y)
+            assert Counter(resampled) == {1: 80, 0: 90}
+            assert resampled.dtype == y.dtype
+            assert sampler.sampling_strategy_[y[0]] == 40
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ def test_three_classes_reach_a_grid_search(objective) -> None:
     labels, probabilities = overlapping(np.random.default_rng(1), [150, 50, 15], classes=3)
     found = ThresholdMover(objective).fit(probabilities, labels).fit_
     best = 0.0
-    grid = np.arange(-2, 6, 0.05)
+    grid = np.arange(-2, 6, 0.1)
     for first in grid:
         for second in grid:
             predicted = np.argmax(np.log(probabilities) + np.array([0, first, second]), axis=1)

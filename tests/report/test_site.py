@@ -92,3 +92,14 @@ def test_words_in_drawings_are_plain_and_cells_are_names() -> None:
     assert drawn["layout"]["title"]["text"] == "a &lt;b&gt;title&lt;/b&gt;"
     assert drawn["layout"]["xaxis"]["title"]["text"] == "x &lt; 1"
     assert drawn["layout"]["xaxis"]["type"] == drawn["layout"]["yaxis"]["type"] == "category"
+
+
+def test_pages_of_an_earlier_run_go_and_other_files_stay(site: Path, tmp_path: Path) -> None:
+    (site / "claims" / "mine.html").write_text("not the generator's")
+    changed = site / "claims" / "toy-broken.html"
+    changed.write_text("edited by hand")
+    write_site(reproduce(["toy-sum"], jobs=1), site)
+    left = {page.name for page in (site / "claims").iterdir()}
+    assert left == {"toy-sum.html", "mine.html", "toy-broken.html"}
+    with pytest.raises(LopsidedError):
+        write_site(reproduce(["toy-sum"], jobs=1), "")

@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.tables import Table
+
+if TYPE_CHECKING:
+    from lopsided.checkup.feature_space import FeatureSpace
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,7 @@ class Evidence:
     is_test: BoolArray | None = None
     weight_decay: float | None = None
     notes: tuple[str, ...] = ()  # what was left out or merged on the way in, one sentence each
+    seed: int = 0
 
     @property
     def training(self) -> BoolArray:
@@ -53,6 +59,13 @@ class Evidence:
     def judged(self) -> BoolArray:
         """The rows on which predictions are judged: the test rows, all where there is no split."""
         return np.ones(self.rows, dtype=bool) if self.is_test is None else self.is_test
+
+    @cached_property
+    def space(self) -> "FeatureSpace":
+        """Features scaled and reduced, a sample of them, and the moments of every class; computed once."""
+        from lopsided.checkup.feature_space import feature_space
+
+        return feature_space(self)
 
     @property
     def has(self) -> frozenset[str]:

@@ -4,7 +4,7 @@ A check is one file of `checkup/checks/` that defines `CHECK`; what it needs and
 reason and what to provide.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal
@@ -44,6 +44,46 @@ class Finding:
     examples: Sequence[int] = ()
 
 
+def worst_first(findings: Iterable[Finding]) -> list[Finding]:
+    """Failing first; within a level in the order given."""
+    return sorted(findings, key=lambda finding: -finding.level.rank)
+
+
+def named(subjects: Sequence[str], most: int = 6) -> str:
+    """A few names, and how many more."""
+    rest = f" and {len(subjects) - most} more" if len(subjects) > most else ""
+    return ", ".join(subjects[:most]) + rest
+
+
+def shortened(findings: Sequence[Finding], most: int, unit: str) -> list[Finding]:
+    """At most `most` findings of each bad level by name; the rest of that level in one that lists its subjects.
+
+    A hundred classes must not bury the other findings.
+    """
+    kept: list[Finding] = []
+    for level in (Level.FAILING, Level.AT_RISK):
+        own = [finding for finding in findings if finding.level is level]
+        kept += own[:most]
+        left = own[most:]
+        if left:
+            names = named([finding.subject for finding in left], 8)
+            first = left[0]
+            kept.append(
+                Finding(
+                    first.id,
+                    level,
+                    f"{len(left)} more {unit}",
+                    float(len(left)),
+                    None,
+                    f"The same holds, less strongly, for {len(left)} more {unit}: {names}.",
+                    first.remedy,
+                    first.ground,
+                    first.about,
+                )
+            )
+    return kept + [finding for finding in findings if finding.level is Level.HEALTHY]
+
+
 @dataclass(frozen=True)
 class Skipped:
     """A check that did not run: why, and what to provide."""
@@ -63,9 +103,13 @@ class Checked:
 
 @dataclass(frozen=True)
 class Check:
-    """One question asked of the evidence. `needs` are names of `Evidence.has`; `run` may decline by InputError."""
+    """One question asked of the evidence, and the rule that sets the level of its findings.
+
+    `needs` are names of `Evidence.has`; `run` may decline by InputError.
+    """
 
     id: str
     question: str
+    rule: str
     needs: frozenset[str]
     run: Callable[[Evidence, np.random.Generator], Checked]

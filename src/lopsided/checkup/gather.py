@@ -17,6 +17,7 @@ from lopsided.checkup.partitions import group_partitions, partition
 from lopsided.checkup.sources import Source, open_source
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
+from lopsided.core.seeds import check_seed
 from lopsided.core.validation import (
     BoolArray,
     FloatArray,
@@ -58,6 +59,7 @@ def gather(
     split: Any = None,
     weight_decay: float | str | None = None,
     classes: Sequence[Any] | None = None,
+    seed: int = 0,
 ) -> Evidence:
     """Check and name what was given.
 
@@ -100,6 +102,7 @@ def gather(
         is_test=_is_test(_part(source, split, SPLIT_NAMES, "split"), rows),
         weight_decay=_decay(source, weight_decay),
         notes=tuple(notes),
+        seed=check_seed(seed),
     )
     return _with_classifier(evidence, weight, bias_values if bias_values is not None else inner_bias)
 

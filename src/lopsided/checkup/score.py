@@ -20,11 +20,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lopsided.core.arrays import plain_array
+from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Heatmap, Line, Panel, Pictures
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray, check_count, check_labels
 from lopsided.data.frames import frame_table, is_frame
-from lopsided.data.label_file import read_label_file
+from lopsided.data.label_file import looks_like_a_file, read_label_file
 from lopsided.data.tables import Table, array_table, open_table
 from lopsided.measure.class_moments import Block, moments_of_blocks
 from lopsided.measure.influence import (
@@ -124,13 +125,20 @@ def score(
         influence = influence_scores_of_blocks(*about, convention=convention, moments=moments)
         if noise_matrix:
             noise = noise_matrix_of_blocks(
-                *about, estimator=estimator, resamples=resamples, random=random, moments=moments
+                *about,
+                estimator=estimator,
+                convention=convention,
+                resamples=resamples,
+                random=random,
+                moments=moments,
             )
     else:
         whole = table.features()
         influence = influence_scores(whole, values, convention=convention)
         if noise_matrix:
-            noise = noise_matrix_in_memory(whole, values, estimator=estimator, resamples=resamples, random=random)
+            noise = noise_matrix_in_memory(
+                whole, values, estimator=estimator, convention=convention, resamples=resamples, random=random
+            )
     classes = [_summary(influence, k, extremes) for k in range(len(names))]
     pictures = _read_pictures(table, classes) if table.image_shape else {}
     seconds = time.perf_counter() - started
@@ -138,7 +146,12 @@ def score(
 
 
 def _open(data: Any, labels: Any, features: str | Sequence[str] | None) -> tuple[Table, NDArray[Any]]:
-    column = labels if isinstance(labels, str) and not Path(labels).is_file() else None
+    column = None
+    if isinstance(labels, str) and not Path(labels).is_file():
+        if not looks_like_a_file(labels):
+            column = labels
+        elif not Path(labels).exists():
+            raise InputError("a column or a file of labels", f"no such file: {labels}", "check the path")
     beside = [column] if column else []
     if isinstance(data, Table):
         table = data

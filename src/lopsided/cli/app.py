@@ -5,7 +5,22 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli import bench, claims, collapse, demo, mixture, reproduce, results, score, serve, skill
+from lopsided.cli import (
+    audit,
+    bench,
+    claims,
+    collapse,
+    demo,
+    docs,
+    mixture,
+    plan,
+    reproduce,
+    results,
+    score,
+    serve,
+    skill,
+    trial,
+)
 
 application = typer.Typer(
     name="lopsided",
@@ -35,12 +50,16 @@ def _options(
 
 
 application.command("demo")(demo.command)
+application.command("audit")(audit.command)
 application.command("collapse")(collapse.command)
 application.command("mixture")(mixture.command)
 application.command("score")(score.command)
+application.command("plan")(plan.command)
+application.command("trial")(trial.command)
 application.command("reproduce")(reproduce.command)
 application.command("claims")(claims.command)
 application.command("results")(results.command)
 application.command("skill")(skill.command)
 application.command("serve")(serve.command)
 application.command("bench")(bench.command)
+application.command("docs")(docs.command)

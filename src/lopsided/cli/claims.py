@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
+from lopsided.cli.options import folder
+
 
 def command(
     paper: Annotated[list[str] | None, typer.Option(help="Only this paper: lp, gi, bo or sd.")] = None,
-    store: Annotated[
-        Path | None, typer.Option(help="Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")
-    ] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder with the data sets; else LOPSIDED_DATA.")] = None,
+    store: Annotated[Path | None, folder("Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")] = None,
+    data_dir: Annotated[Path | None, folder("Folder with the data sets; else LOPSIDED_DATA.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
 ) -> None:
     """List every claim of the papers with its latest verdict, or why there is none."""

@@ -28,6 +28,22 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     Console(highlight=False).print(table)
 
 
+def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table of words: the first column whole, the others wrapped to the width of the terminal."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=Text(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for position, column in enumerate(columns):
+        last = position == len(columns) - 1
+        table.add_column(Text(column), no_wrap=position == 0, overflow="fold", ratio=3 if last else None)
+    for row in rows:
+        table.add_row(*[Text(cell) for cell in row])
+    Console(highlight=False).print(table)
+
+
 def print_facts(rows: Sequence[tuple[str, str]]) -> None:
     """Names and values in two columns."""
     from rich.console import Console
@@ -66,3 +82,19 @@ def progress_bar(words: str, *, quiet: bool = False) -> Iterator[Callable[[int, 
     with Progress(console=console, transient=True) as bar:
         task = bar.add_task(words, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextmanager
+def progress_steps(words: str, *, quiet: bool = False) -> Iterator[Callable[[int, int, str], None]]:
+    """A bar on standard error that names the step under way, told (done, total, step); gone when it ends."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda done, total, step: None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(words, total=None)
+        yield lambda done, total, step: bar.update(task, completed=done, total=total, description=step)

@@ -95,6 +95,14 @@ def _headline(facts: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
+def _said(groups: list[dict[str, Any]]) -> list[tuple[str, str]]:
+    """What Table I says about a larger fraction, once for all groups of which it says the same."""
+    by_words: dict[str, list[str]] = {}
+    for index, group in enumerate(groups):
+        by_words.setdefault(group["regime"]["fraction"], []).append(group.get("name", f"group {index}"))
+    return [(words, ", ".join(names)) for words, names in by_words.items()]
+
+
 def _print(facts: dict[str, Any]) -> None:
     from lopsided.cli.console import print_facts, print_table
     from lopsided.report.words import short
@@ -110,14 +118,15 @@ def _print(facts: dict[str, Any]) -> None:
                 short(group["excess_risk"]),
                 f"{group['fraction_effect']} ({group['fraction_elasticity']:+.2f})",
                 "–" if crossing is None else short(crossing),
-                group["regime"]["fraction"],
             ]
         )
     print_table(
         f"Forecast for n = {facts['samples']:,}, d = {facts['dimension']}, K = {facts['neurons']} (risks in nats)",
-        ("group", "fraction", "label entropy", "excess risk", "a larger fraction", "hurts beyond", "the paper says"),
+        ("group", "fraction", "label entropy", "excess risk", "a larger fraction", "hurts beyond"),
         rows,
     )
+    for said, whom in _said(facts["groups"]):
+        print(f"The paper on a larger fraction, {whom}: {said}.")
     if not facts["law_reliable"]:
         print(
             f"n is small for this law: it predicts a weight error of {facts['relative_weight_error']:.0%}; "
@@ -131,6 +140,12 @@ def _print(facts: dict[str, Any]) -> None:
             f"Mixture estimated by {facts['estimated_by']}; network: {facts['network']}; "
             f"{facts['explained_variance']:.0%} of the variance kept."
         )
+        if facts["dropped_directions"]:
+            print(
+                f"Left out: {facts['dropped_directions']} directions that hardly vary (constant or repeated columns)."
+            )
+        for number, reason in facts["declined_groups"].items():
+            print(f"{number} groups declined: {reason}.")
     for line in _headline(facts)[2:]:
         print(f"{line[0]}: {line[1]}")
     print(f"integration: {facts['integration']}, relative error {facts['integration_error']:.1e}")

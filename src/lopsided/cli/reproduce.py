@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from lopsided.cli.options import folder
+
 if TYPE_CHECKING:
     from lopsided.experiments.cluster import Cluster
     from lopsided.experiments.reproduce import Run
@@ -23,11 +25,9 @@ def command(
     tls_ca: Annotated[str | None, typer.Option(help="Authority's certificate for a tls:// scheduler.")] = None,
     tls_cert: Annotated[str | None, typer.Option(help="Our certificate for a tls:// scheduler.")] = None,
     tls_key: Annotated[str | None, typer.Option(help="Our key for a tls:// scheduler.")] = None,
-    store: Annotated[
-        Path | None, typer.Option(help="Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")
-    ] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder with the data sets; else LOPSIDED_DATA.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write a site of pages, offline, into this folder.")] = None,
+    store: Annotated[Path | None, folder("Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")] = None,
+    data_dir: Annotated[Path | None, folder("Folder with the data sets; else LOPSIDED_DATA.")] = None,
+    out: Annotated[Path | None, folder("Write a site of pages, offline, into this folder.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not reuse stored results.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
 ) -> None:

@@ -5,15 +5,15 @@ from typing import Annotated, Any
 
 import typer
 
+from lopsided.cli.options import folder
+
 MOST_ROWS = 1000  # a longer table is not read, and takes minutes to lay out
 
 
 def command(
     question: Annotated[str, typer.Argument(metavar="SQL", help="A question; see --tables.")] = "",
     tables: Annotated[bool, typer.Option("--tables", help="List the tables and their columns.")] = False,
-    store: Annotated[
-        Path | None, typer.Option(help="Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")
-    ] = None,
+    store: Annotated[Path | None, folder("Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list of records.")] = False,
 ) -> None:
     """Ask the stored results anything in SQL (DuckDB).

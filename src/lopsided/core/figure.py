@@ -81,7 +81,7 @@ class Mark:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes."""
+    """One pair of axes. `x_names` are words to stand at 0, 1, 2... on the x axis instead of numbers."""
 
     title: str
     x_label: str
@@ -92,6 +92,7 @@ class Panel:
     y_log: bool = False
     x_range: tuple[float, float] | None = None
     y_range: tuple[float, float] | None = None
+    x_names: Sequence[str] | None = None
 
 
 @dataclass(frozen=True)

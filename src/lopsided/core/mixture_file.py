@@ -74,24 +74,29 @@ def mixture_problem(raw: dict[str, Any]) -> MixtureProblem:
 
 def _validated(raw: dict[str, Any]) -> Any:
     """The specification checked field by field with pydantic; loaded here so that importing this module stays light."""
-    from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
+    from typing import Annotated
 
-    numbers = FiniteFloat | list[FiniteFloat] | list[list[FiniteFloat]]
+    from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+    # Strict: true is not the number 1, and "0.5" is not 0.5.
+    number = Annotated[float, Field(strict=True, allow_inf_nan=False)]
+    whole = Annotated[int, Field(strict=True)]
+    numbers = number | list[number] | list[list[number]]
 
     class Group(BaseModel):
         model_config = ConfigDict(extra="forbid", strict=False)
-        fraction: FiniteFloat = Field(gt=0, le=1)
-        mean: FiniteFloat | list[FiniteFloat] = 0.0
-        covariance: numbers = 1.0
+        fraction: number = Field(gt=0, le=1)
+        mean: number | list[number]
+        covariance: numbers
         name: str | None = None
 
     class Teacher(BaseModel):
         model_config = ConfigDict(extra="forbid")
-        weights: list[list[FiniteFloat]] | None = Field(default=None, min_length=1)
-        neurons: int = Field(default=3, ge=1, le=32)
-        seed: int = Field(default=0, ge=0)
-        scale: FiniteFloat = Field(default=1.0, gt=0)
-        dimension: int | None = Field(default=None, ge=1, le=MOST_DIMENSIONS)
+        weights: list[list[number]] | None = Field(default=None, min_length=1)
+        neurons: whole | None = Field(default=None, ge=1, le=32)
+        seed: whole = Field(default=0, ge=0)
+        scale: number = Field(default=1.0, gt=0)
+        dimension: whole | None = Field(default=None, ge=1, le=MOST_DIMENSIONS)
         activation: str = "sigmoid"
 
         @model_validator(mode="after")
@@ -99,12 +104,14 @@ def _validated(raw: dict[str, Any]) -> Any:
             drawn = self.model_fields_set & {"neurons", "seed", "scale"}
             if self.weights is not None and drawn:
                 raise ValueError(f"weights are given, so {', '.join(sorted(drawn))} cannot be")
+            if self.weights is None and self.neurons is None:
+                raise ValueError("give weights, or neurons to draw some")
             return self
 
     class Specification(BaseModel):
         model_config = ConfigDict(extra="forbid")
         group: list[Group] = Field(min_length=1)
-        teacher: Teacher = Field(default_factory=Teacher)
+        teacher: Teacher
 
     try:
         return Specification.model_validate(raw)
@@ -113,7 +120,9 @@ def _validated(raw: dict[str, Any]) -> Any:
         # fitted best.
         first = max(error.errors(), key=lambda entry: len(entry["loc"]))
         field = ".".join(
-            str(part) for part in first["loc"] if not str(part).startswith(("list[", "constrained", "finite"))
+            str(part)
+            for part in first["loc"]
+            if not str(part).startswith(("list[", "constrained", "finite", "float", "int"))
         )
         got = first.get("input")
         shown = "nothing" if first["type"] == "missing" else np.array2string(np.asarray(got, dtype=object), threshold=4)

@@ -8,6 +8,13 @@ from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
 
+FILE_ENDINGS = (".npy", ".txt", ".csv", ".tsv")
+
+
+def looks_like_a_file(name: str) -> bool:
+    """Does the name have a folder in it or a usual ending, so that it is no column's?"""
+    return "/" in name or "\\" in name or name.lower().endswith(FILE_ENDINGS)
+
 
 def read_label_file(path: Path) -> NDArray[Any]:
     """One label per example, in their order."""
@@ -15,10 +22,14 @@ def read_label_file(path: Path) -> NDArray[Any]:
         from lopsided.data.npz_tables import load_npy
 
         return load_npy(path)
+    if path.is_dir():
+        raise InputError("a .npy or text file of labels", f"a folder: {path}", "name a file")
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (UnicodeDecodeError, OSError):
         raise InputError("a .npy or text file of labels", str(path), "write one label per line") from None
     if lines and not lines[-1].strip():
         lines = lines[:-1]
+    if not lines:
+        raise InputError("a file with one label per line", f"an empty one: {path}", "write the labels first")
     return np.array([line.strip() for line in lines])

@@ -17,10 +17,14 @@ from lopsided.core.mixture_density import log_density
 from lopsided.core.mixture_spec import Mixture
 from lopsided.core.validation import FloatArray, check_count, check_labels, check_matrix
 
+MOST_ITERATIONS = 1000
+COLLAPSED = 1e-2  # EM's own floor on unit-variance features is 1e-3 (variance 1e-6); real groups are far wider
+
 
 @dataclass(frozen=True)
 class MixtureEstimate:
-    """The estimated mixture with how it was found. `criterion` is BIC by number of groups, where several were tried."""
+    """The estimated mixture with how it was found. `criterion` is BIC by number of groups, where several were tried;
+    `declined` says which numbers of groups were refused and why."""
 
     mixture: Mixture
     bits_per_dimension: float
@@ -28,6 +32,7 @@ class MixtureEstimate:
     converged: bool
     iterations: int
     criterion: dict[int, float] = field(default_factory=dict)
+    declined: dict[int, str] = field(default_factory=dict)
 
 
 def bits_per_dimension(features: FloatArray, mixture: Mixture) -> float:
@@ -63,7 +68,11 @@ def estimate_by_em(
     starts: int = 3,
     tolerance: float = 1e-5,
 ) -> MixtureEstimate:
-    """EM with full covariances; among several numbers of groups the one with the least BIC is taken."""
+    """EM with full covariances; among several numbers of groups the one with the least BIC is taken.
+
+    Where a group shrinks onto repeated rows its likelihood has no bound, so that number of groups is declined (a single
+    number: refused): some direction of the group is narrower than COLLAPSED times that of all data.
+    """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.mixture import GaussianMixture
 
@@ -73,9 +82,11 @@ def estimate_by_em(
     if len(matrix) < 2 * max(numbers):
         raise InputError(f"at least {2 * max(numbers)} rows", len(matrix), "give more data or fewer groups")
     best, criterion = None, {}
+    declined: dict[int, str] = {}
+    overall = np.atleast_2d(np.cov(matrix.T))
     for number in numbers:
         model = GaussianMixture(
-            number, covariance_type="full", n_init=starts, random_state=seed, tol=tolerance, max_iter=2000
+            number, covariance_type="full", n_init=starts, random_state=seed, tol=tolerance, max_iter=MOST_ITERATIONS
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # reported as `converged` instead
@@ -87,10 +98,16 @@ def estimate_by_em(
                     str(error).split(".")[0],
                     "use fewer groups or features",
                 ) from None
+        narrowest = _narrowest(model.covariances_, overall)
+        if narrowest < COLLAPSED:
+            declined[number] = f"a group shrank onto repeated rows: {narrowest:.1e} of the data's deviation"
+            continue
         criterion[number] = float(model.bic(matrix))
         if best is None or criterion[number] < criterion[best.n_components]:
             best = model
-    assert best is not None
+    if best is None:
+        number, reason = next(iter(declined.items()))
+        raise InputError(f"data that {number} Gaussian groups can fit", reason, "use fewer groups or other features")
     mixture = Mixture(
         best.weights_ / best.weights_.sum(), best.means_, (best.covariances_ + best.covariances_.transpose(0, 2, 1)) / 2
     )
@@ -101,7 +118,16 @@ def estimate_by_em(
         bool(best.converged_),
         int(best.n_iter_),
         criterion,
+        declined,
     )
+
+
+def _narrowest(covariances: FloatArray, overall: FloatArray) -> float:
+    """The smallest deviation of any group in any direction, over that of all data in the same direction."""
+    from scipy.linalg import eigh
+
+    least = min(float(eigh(covariance, overall, eigvals_only=True)[0]) for covariance in covariances)
+    return float(np.sqrt(max(least, 0.0)))
 
 
 def balanced_location(

@@ -1,5 +1,6 @@
 """Features, labels and groups from npz, parquet or csv, for `lopsided mixture fit`."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,9 +33,13 @@ def labelled_table(data: Any, *, label: str | None = None, group: str | None = N
         frame = arrow_of_frame(data)
         columns = {name: frame.column(name).to_numpy(zero_copy_only=False) for name in frame.column_names}
         return _from_columns(columns, label, group)
+    if not isinstance(data, (str, os.PathLike)):
+        got = f"a {type(data).__name__}"
+        raise InputError("a path, a frame or a LabelledTable", got, "put arrays into a frame, or save them as npz")
     source = Path(data)
     if not source.is_file():
-        raise InputError("a data file (npz, parquet or csv)", f"no such file: {source}", "check the path")
+        got = f"{source}, which is no file" if source.exists() else f"no such file: {source}"
+        raise InputError("a data file (npz, parquet or csv)", got, "check the path")
     ending = source.suffix.lower()
     if ending == ".npz":
         return _from_npz(source, label, group)
@@ -49,6 +54,9 @@ def _from_npz(source: Path, label: str | None, group: str | None) -> LabelledTab
         with source.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             arrays = {name.lower(): archive[name] for name in archive.files}
     except (ValueError, OSError, KeyError, EOFError) as error:
+        if "allow_pickle" in str(error):
+            got = f"pickled objects in {source.name}"
+            raise InputError("arrays of numbers or text", got, "save them with one type, not dtype=object") from None
         raise InputError("a readable npz file", f"{source.name}: {error}", "save it with numpy.savez") from None
     except Exception as error:  # zipfile.BadZipFile and zlib.error have no common base
         raise InputError("a readable npz file", f"{source.name}: {error}", "save it with numpy.savez") from None
@@ -85,6 +93,8 @@ def _columns(source: Path, ending: str) -> dict[str, Any]:
 
 
 def _from_columns(columns: dict[str, Any], label: str | None, group: str | None) -> LabelledTable:
+    if not any(len(values) for values in columns.values()):
+        raise InputError("at least one row below the header", "none", "give some data")
     lower = {name.lower(): name for name in columns}
 
     def find(asked: str | None, known: tuple[str, ...], what: str, needed: bool) -> str | None:

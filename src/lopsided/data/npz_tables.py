@@ -4,6 +4,7 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any
 
@@ -51,8 +52,9 @@ def open_npz(path: Path, *, features: str | None = None, need_features: bool = T
     columns = {
         name: read_npz_array(path, name) for name, other in shapes.items() if name != chosen and other == shape[:1]
     }
+    misfits = {name: other[0] for name, other in shapes.items() if len(other) == 1 and other != shape[:1]}
     if fortran:  # columns first on disk: no row can be read without all of it
-        return array_table(read_npz_array(path, chosen), columns, str(path))
+        return replace(array_table(read_npz_array(path, chosen), columns, str(path)), misfits=misfits)
     width = int(np.prod(shape[1:], dtype=np.int64))
 
     def read(size: int) -> Iterator[NDArray[Any]]:
@@ -65,7 +67,7 @@ def open_npz(path: Path, *, features: str | None = None, need_features: bool = T
                     raise InputError(f"{shape[0]} examples in {path}", "fewer", "write the file again")
                 yield np.frombuffer(content, dtype=dtype).reshape(count, width)
 
-    return Table(str(path), shape[0], width, columns, read, image_shape=picture_shape(shape))
+    return Table(str(path), shape[0], width, columns, read, image_shape=picture_shape(shape), misfits=misfits)
 
 
 def open_npy(path: Path) -> Table:

@@ -39,6 +39,7 @@ class Table:
     columns: Mapping[str, NDArray[Any]]
     read_blocks: Callable[[int], Iterator[NDArray[Any]]] = field(repr=False)
     feature_names: tuple[str, ...] | None = None
+    misfits: Mapping[str, int] = field(default_factory=dict)  # columns of another length, which thus are none
     image_shape: tuple[int, ...] | None = None  # height, width[, channels] where an example is a picture
 
     def blocks(self, rows: int | None = None) -> Iterator[NDArray[Any]]:
@@ -51,6 +52,9 @@ class Table:
 
     def column(self, name: str) -> NDArray[Any]:
         """A column beside the features."""
+        if name in self.misfits:
+            got = f"{self.misfits[name]:,}"
+            raise InputError(f"{self.rows:,} entries in {name} of {self.source}, one per example", got, "mend the file")
         if name not in self.columns:
             have = ", ".join(self.columns) or "none"
             raise InputError(f"a column {name!r} in {self.source}", f"the columns: {have}", "name one of those")
@@ -64,6 +68,9 @@ class Table:
         for usual in LABEL_NAMES:
             if usual in lower:
                 return self.columns[lower[usual]]
+        for misfit in self.misfits:
+            if misfit.lower() in LABEL_NAMES:
+                return self.column(misfit)
         have = ", ".join(self.columns) or "none"
         raise InputError(
             f"a column of labels in {self.source} (such as {', '.join(LABEL_NAMES[:3])})",

@@ -79,10 +79,11 @@ class Claim:
     come back as lists, and a NaN or an infinity among the numbers as None.
 
     `readings` names the ways the text can be read; a setting names its reading under the key "reading". `needs` names
-    data sets (folders inside LOPSIDED_DATA) and `packages` optional packages (each also the extra that installs it)
-    without which the claim is `not run`, with the reason. Raise `version` when a change of code changes numbers: stored
-    results of older versions are then not reused. `smoke` is what the tests run where the quick scale takes longer than
-    they may: the same measurements, fewer and smaller, with no verdict worth having.
+    data sets (folders inside LOPSIDED_DATA), `paper_needs` those that only the paper scale reads, and `packages`
+    optional packages (each also the extra that installs it), without which the claim is `not run`, with the reason.
+    Raise `version` when a change of code changes numbers: stored results of older versions are then not reused. `smoke`
+    is what the tests run where the quick scale takes longer than they may: the same measurements, fewer and smaller,
+    with no verdict worth having.
     """
 
     id: str
@@ -96,6 +97,7 @@ class Claim:
     paper_says: str
     readings: Mapping[str, str] = field(default_factory=dict)
     needs: Sequence[str] = ()
+    paper_needs: Sequence[str] = ()
     packages: Sequence[str] = ()
     smoke: Plan | None = None
     quick_budget_seconds: float = 20.0

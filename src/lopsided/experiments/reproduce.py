@@ -133,7 +133,8 @@ class _Planned:
         claim, home = registered.claim, registered.home
         if claim is None or home is None:
             return cls(registered, [], registered.problem, registered.broken)
-        absent = why_absent(claim.needs, claim.packages)
+        needs = [*claim.needs, *(claim.paper_needs if scale == "paper" else ())]
+        absent = why_absent(needs, claim.packages)
         if absent is not None:
             return cls(registered, [], absent)
         try:

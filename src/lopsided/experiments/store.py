@@ -4,6 +4,7 @@
     STORE/verdicts/<claim>.<scale>.json   the latest verdict
     STORE/set-aside/                      files that could not be read back; their tasks run again
     STORE/broken/<claim>.txt              the traceback of a task that raised
+    STORE/inputs/<hash>/<name>.npy        arrays that tasks in other processes read, for as long as a run lasts
 
 Nothing is locked: results of one task are equal, and a rename replaces a file in one step, so two runs at once at worst
 do some work twice. A file is believed only if its checksum fits, so a half-copied store or a power cut costs a repeat.
@@ -11,10 +12,11 @@ do some work twice. A file is believed only if its checksum fits, so a half-copi
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,8 @@ class Store:
     """A folder of results. Making one creates nothing; the first write does."""
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        if folder is not None and not str(folder).strip():
+            raise InputError("a folder for the results", "an empty name", "name one, or leave it out")
         self.folder = Path(folder or os.environ.get(STORE_VARIABLE) or DEFAULT_STORE).absolute()
         if self.folder.exists() and not self.folder.is_dir():
             raise InputError("a folder for the results", f"the file {self.folder}", "name another with --store")
@@ -65,7 +69,7 @@ class Store:
                 raise ValueError("another task's result")
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, IsADirectoryError):
             self._set_aside(path)
             return None
         return result
@@ -79,7 +83,11 @@ class Store:
 
     def forget(self, task: Task) -> None:
         """Delete the result of `task`, so that it runs again."""
-        self.task_path(task).unlink(missing_ok=True)
+        path = self.task_path(task)
+        if path.is_dir():
+            self._set_aside(path)
+        else:
+            path.unlink(missing_ok=True)
 
     def results(self) -> Iterator[Result]:
         """Every readable result, damaged files set aside on the way."""
@@ -88,7 +96,7 @@ class Store:
                 yield _parse(path.read_bytes())
             except FileNotFoundError:
                 continue
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, IsADirectoryError):
                 self._set_aside(path)
 
     def save_verdict(self, claim_id: str, scale: str, verdict: dict[str, Any]) -> None:
@@ -105,7 +113,7 @@ class Store:
                     raise ValueError("not a verdict")
             except FileNotFoundError:
                 continue
-            except ValueError:
+            except (ValueError, IsADirectoryError):
                 self._set_aside(path)
                 continue
             found.append(verdict)
@@ -122,6 +130,23 @@ class Store:
         with contextlib.suppress(OSError):
             (self.folder / "broken" / f"{claim_id}.txt").unlink()
 
+    @contextlib.contextmanager
+    def shared(self, key: str, arrays: Mapping[str, Any]) -> Iterator[Path]:
+        """A folder with `arrays`, one .npy each, that is deleted when the run ends."""
+        import numpy as np
+
+        folder = self.folder / "inputs" / f"{key}.{os.getpid()}"
+        try:
+            for name, array in arrays.items():
+                stream = io.BytesIO()
+                np.save(stream, np.asarray(array), allow_pickle=False)
+                self._write(folder / f"{name}.npy", stream.getvalue(), durable=False)
+            yield folder
+        finally:
+            for path in [*folder.glob("*"), folder, folder.parent]:
+                with contextlib.suppress(OSError):
+                    path.rmdir() if path.is_dir() else path.unlink()
+
     def sweep(self) -> None:
         """Delete temporary files that a killed process left long ago."""
         for path in self.folder.glob("*/**/.*.tmp"):
@@ -129,7 +154,7 @@ class Store:
                 if time.time() - path.stat().st_mtime > _STALE_SECONDS:
                     path.unlink()
 
-    def _write(self, path: Path, text: str, *, durable: bool = True) -> None:
+    def _write(self, path: Path, content: str | bytes, *, durable: bool = True) -> None:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -137,13 +162,16 @@ class Store:
                 f"Expected to make the folder {path.parent}, but the system said: {error.strerror}; "
                 f"choose another store with --store."
             ) from None
-        write_atomically(path, text, durable=durable)
+        write_atomically(path, content, durable=durable)
 
     def _set_aside(self, path: Path) -> None:
         aside = self.folder / "set-aside"
         with contextlib.suppress(OSError):  # another run may have moved it already; the task runs again either way
             aside.mkdir(exist_ok=True)
-            os.replace(path, aside / f"{path.parent.name}.{path.name}")
+            target = aside / f"{path.parent.name}.{path.name}"
+            if path.is_dir() and target.exists():  # a folder cannot replace one
+                target = aside / f"{path.parent.name}.{path.name}.{time.time_ns()}"
+            os.replace(path, target)
 
 
 def _parse(data: bytes) -> Result:

@@ -19,6 +19,7 @@ from lopsided.core.validation import FloatArray, IntArray, check_finite
 
 Block = tuple[NDArray[np.floating], IntArray]  # rows (b x d) and their class codes (b)
 MOST_BYTES = 1_500_000_000
+LARGEST_FEATURE, SMALLEST_FEATURE = 1e60, 1e-60  # sums of fourth powers over any data that fits a disk stay numbers
 
 
 @dataclass
@@ -114,3 +115,11 @@ def check_block(rows: NDArray[np.floating], codes: IntArray, classes: int, dimen
         total = rows.sum(dtype=np.float64) if rows.dtype.kind == "f" else 0.0
     if not np.isfinite(total):
         check_finite(rows.astype(np.float64), "the features")
+    if rows.dtype.kind == "f" and rows.size:
+        largest = float(max(rows.max(), -rows.min()))
+        if largest > LARGEST_FEATURE or 0 < largest < SMALLEST_FEATURE:
+            raise InputError(
+                f"features between {SMALLEST_FEATURE:g} and {LARGEST_FEATURE:g} in size (fourth powers must fit)",
+                f"{largest:g} at most",
+                "rescale them",
+            )

@@ -31,6 +31,7 @@ from lopsided.core.validation import FloatArray, IntArray, check_count, check_in
 from lopsided.measure.class_moments import Block, ClassMoments, moments_of_blocks, split_by_class
 
 Estimator = Literal["auto", "sample", "shrunk", "unbiased"]
+Convention = Literal["n", "n-1"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ def noise_matrix(
     labels: ArrayLike,
     *,
     estimator: Estimator = "auto",
+    convention: Convention = "n-1",
     resamples: int = 200,
     level: float = 0.95,
     interval_examples: int = 500,
@@ -86,6 +88,7 @@ def noise_matrix(
         tuple(names),
         rows.shape[1],
         estimator=estimator,
+        convention=convention,
         resamples=resamples,
         level=level,
         interval_examples=interval_examples,
@@ -100,6 +103,7 @@ def noise_matrix_of_blocks(
     dimension: int,
     *,
     estimator: Estimator = "auto",
+    convention: Convention = "n-1",
     resamples: int = 200,
     level: float = 0.95,
     interval_examples: int = 500,
@@ -109,6 +113,10 @@ def noise_matrix_of_blocks(
     """The same in two passes over blocks of examples, for data larger than memory; in one where `moments` are known."""
     if estimator not in ("auto", "sample", "shrunk", "unbiased"):
         raise InputError("auto, sample, shrunk or unbiased", repr(estimator), "name one of those")
+    if convention not in ("n", "n-1"):
+        raise InputError("the covariance convention n or n-1", repr(convention), "name one of the two")
+    if estimator == "unbiased" and convention == "n":
+        raise InputError("the 1/(n-1) convention with the unbiased estimator", "n", "use n-1, or another estimator")
     check_count(resamples, "resamples", at_least=0)
     check_in_range(level, "the level of the intervals", 0.5, 0.9999)
     if moments is None:
@@ -120,9 +128,10 @@ def noise_matrix_of_blocks(
     if len(names) < 2:
         raise InputError("at least 2 classes", len(names), "ratios compare classes")
     use, note = _choose(estimator, moments)
-    fourth, drawn = _second_pass(blocks, moments, codes, interval_examples if resamples else 0, random)
-    raw = _products(moments)
-    products, slope, rho = _estimate(use, raw, moments, fourth)
+    divisors = np.asarray(moments.counts - (1 if convention == "n-1" else 0), dtype=np.float64)
+    fourth, drawn = _second_pass(blocks, moments, codes, divisors, interval_examples if resamples else 0, random)
+    raw = _products(moments, divisors)
+    products, slope, rho = _estimate(use, raw, moments, divisors, fourth)
     low = high = ratios_low = ratios_high = None
     sizes = moments.counts.astype(np.float64)
     if resamples:
@@ -156,10 +165,9 @@ def _choose(estimator: Estimator, moments: ClassMoments) -> tuple[str, str]:
     return estimator, ""
 
 
-def _products(moments: ClassMoments) -> FloatArray:
-    """tr(S_i S_j) of the 1/(n-1) covariances: one product of the flattened matrices."""
+def _products(moments: ClassMoments, divisors: FloatArray) -> FloatArray:
+    """tr(S_i S_j) of the covariances: one product of the flattened matrices."""
     flat = moments.scatters.reshape(moments.classes, -1)
-    divisors = (moments.counts - 1).astype(np.float64)
     result: FloatArray = (flat @ flat.T) / np.outer(divisors, divisors)
     return result
 
@@ -168,6 +176,7 @@ def _second_pass(
     blocks: Callable[[], Iterable[Block]],
     moments: ClassMoments,
     codes: IntArray,
+    divisors: FloatArray,
     most: int,
     random: np.random.Generator | None,
 ) -> tuple[FloatArray, list[FloatArray]]:
@@ -192,18 +201,18 @@ def _second_pass(
     quadratic = []
     for k in range(K):
         own = np.concatenate(kept[k]) if kept[k] else np.zeros((0, moments.dimension))
-        columns = [np.einsum("ij,ij->i", own @ moments.scatters[j], own) / (moments.counts[j] - 1) for j in range(K)]
+        columns = [np.einsum("ij,ij->i", own @ moments.scatters[j], own) / divisors[j] for j in range(K)]
         quadratic.append(np.stack(columns, axis=1))
     return fourth, quadratic
 
 
 def _estimate(
-    use: str, raw: FloatArray, moments: ClassMoments, fourth: FloatArray
+    use: str, raw: FloatArray, moments: ClassMoments, divisors: FloatArray, fourth: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """(T, its slope in the raw products, rho)."""
     K, d = moments.classes, moments.dimension
     n = moments.counts.astype(np.float64)
-    trace = np.einsum("kii->k", moments.scatters) / (n - 1)
+    trace = np.einsum("kii->k", moments.scatters) / divisors
     if use == "sample":
         return raw, np.ones((K, K)), np.zeros(K)
     if use == "unbiased":
@@ -213,7 +222,7 @@ def _estimate(
         np.fill_diagonal(products, (n - 1) / (n * (n - 2) * (n - 3)) * bracket)
         return products, np.ones((K, K)), np.zeros(K)
     # Ledoit and Wolf (2004): rho = min(beta^2, delta^2) / delta^2 on the 1/n covariance.
-    biased = (n - 1) / n
+    biased = divisors / n
     energy, level = np.diag(raw) * biased**2, trace * biased / d
     delta = energy - d * level**2
     beta = (fourth / n - energy) / n

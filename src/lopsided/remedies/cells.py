@@ -70,4 +70,9 @@ def numbers_by_cell(given: Mapping[Any, float], cells: Cells, what: str) -> Floa
 
 
 def _key(key: Any) -> tuple[str, ...]:
-    return tuple(str(part) for part in key) if isinstance(key, tuple) else (str(key),)
+    return tuple(_text(part) for part in key) if isinstance(key, tuple) else (_text(key),)
+
+
+def _text(part: Any) -> str:
+    """The name that `check_labels` gives a label: whole floats are whole numbers."""
+    return str(int(part)) if isinstance(part, float) and part.is_integer() else str(part)

@@ -21,7 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import FloatArray, IntArray
+from lopsided.core.validation import IntArray
 from lopsided.remedies.cells import Cells, cells_of
 from lopsided.remedies.rates import Rate, Rates, rates_for
 from lopsided.remedies.recipe import Recipe
@@ -124,39 +124,34 @@ class Oversampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         return values[0] if len(values) == 1 else [" | ".join(map(str, row)) for row in zip(*values, strict=True)]
 
     def _rates(self, labels: Any, groups: ArrayLike | None) -> tuple[Rates, Cells]:
-        originals, sizes = np.unique(labels, return_counts=True)
-        if originals.size < 2:
+        cells = cells_of(labels, groups)
+        # labels as they were given, by the cell they are in: a dict of the user has those as keys
+        _, first = np.unique(cells.codes, return_index=True)
+        given = np.asarray(labels)[first].tolist()
+        sizes = cells.counts
+        counts: dict[Any, int] = dict.fromkeys(given, 0)
+        for label, size in zip(given, sizes.tolist(), strict=True):
+            counts[label] += size
+        if len(counts) < 2:
             raise InputError("at least two classes", "one class", "there is nothing to balance")
-        counts = dict(zip(originals.tolist(), sizes.tolist(), strict=True))
-        if self.rate is None:
-            if groups is not None:
-                raise InputError("a rate with groups", "a sampling_strategy", "give rate='balanced' or another rate")
-            self.sampling_strategy_ = examples_to_add(self.sampling_strategy, labels, counts)
-            grown = [(size + self.sampling_strategy_.get(label, 0)) / size for label, size in counts.items()]
-            cells = cells_of(labels)
-            of_class = _in_cell_order(np.array(grown), originals, cells)
-            why = "Classes grow as sampling_strategy says."
-            return Rates(cells.names, cells.counts.astype(np.float64), of_class, "sampling_strategy", why), cells
-        if self.sampling_strategy != "auto":
-            raise InputError("a rate or a sampling_strategy", "both", "leave one of them out")
-        rates, cells = rates_for(labels, groups, self.rate, recipe=self.recipe)
-        added = np.rint(rates.effective_counts) - rates.counts
-        grown_by = dict.fromkeys(counts, 0)
-        by_text = {str(label): label for label in counts}
-        for cell, label in enumerate(cells.classes):
-            grown_by[by_text[label]] += int(added[cell])
-        self.sampling_strategy_ = grown_by
-        return rates, cells
+        if self.rate is not None:
+            if self.sampling_strategy != "auto":
+                raise InputError("a rate or a sampling_strategy", "both", "leave one of them out")
+            rates, cells = rates_for(labels, groups, self.rate, recipe=self.recipe)
+            self.sampling_strategy_ = dict.fromkeys(counts, 0)
+            for label, added in zip(given, np.rint(rates.effective_counts) - rates.counts, strict=True):
+                self.sampling_strategy_[label] += int(added)
+            return rates, cells
+        if groups is not None:
+            raise InputError("a rate with groups", "a sampling_strategy", "give rate='balanced' or another rate")
+        self.sampling_strategy_ = examples_to_add(self.sampling_strategy, labels, counts)
+        grown = np.array([1 + self.sampling_strategy_.get(label, 0) / counts[label] for label in given])
+        why = "Classes grow as sampling_strategy says."
+        return Rates(cells.names, sizes.astype(np.float64), grown, "sampling_strategy", why), cells
 
     def __sklearn_tags__(self) -> Tags:
         allowed = _SamplerInputTags(sparse=True, string=True, allow_nan=True)
         return _TagsOfSampler(estimator_type="sampler", target_tags=TargetTags(required=True), input_tags=allowed)
-
-
-def _in_cell_order(numbers: FloatArray, originals: Any, cells: Cells) -> FloatArray:
-    """np.unique sorts numbers as numbers and check_labels sorts strings as strings: bring them to one order."""
-    position = {str(label): index for index, label in enumerate(originals.tolist())}
-    return numbers[[position[name] for name in cells.classes]]
 
 
 def _originals_first(taken: IntArray, rows: int) -> IntArray:

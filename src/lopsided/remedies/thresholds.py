@@ -126,10 +126,12 @@ def _ascend(logs: FloatArray, codes: IntArray, parts: IntArray, objective: Objec
     best: tuple[tuple[float, float], FloatArray, bool] | None = None
     for start in starts:
         biases, reached, converged = start.copy(), (-1.0, -1.0), False
+        scores = logs + biases  # kept up to date, one column at a time
         for _ in range(_SWEEPS):
             before = reached
             for k in range(1 if classes == 2 else 0, classes):  # of two biases only the difference matters
-                biases[k], reached = _best_bias(logs, codes, parts, biases, k, objective, reached)
+                biases[k], reached = _best_bias(scores, logs[:, k], codes, parts, biases[k], k, objective, reached)
+                scores[:, k] = logs[:, k] + biases[k]
             if reached <= before:
                 converged = True
                 break
@@ -140,20 +142,23 @@ def _ascend(logs: FloatArray, codes: IntArray, parts: IntArray, objective: Objec
 
 
 def _best_bias(
-    logs: FloatArray,
+    scores: FloatArray,
+    logs_of_class: FloatArray,
     codes: IntArray,
     parts: IntArray,
-    biases: FloatArray,
+    bias: float,
     k: int,
     objective: Objective,
     reached: tuple[float, float],
 ) -> tuple[float, tuple[float, float]]:
-    """The best b_k given the others: example i is predicted k from b_k > m_i on, else its runner-up."""
-    scores = logs + biases
+    """The best b_k given the others: example i is predicted k from b_k > m_i on, else its runner-up.
+
+    Column k of `scores` is overwritten.
+    """
     scores[:, k] = -np.inf
     runner_up = np.argmax(scores, axis=1)
-    turning = scores[np.arange(codes.size), runner_up] - logs[:, k]
-    order = np.argsort(turning, kind="stable")
+    turning = scores[np.arange(codes.size), runner_up] - logs_of_class
+    order = np.argsort(turning)
     turning = turning[order]
     gain = (codes == k).astype(np.int64) - (codes == runner_up)
     sizes = np.bincount(parts)
@@ -167,9 +172,9 @@ def _best_bias(
     best = best[second[best] >= second[best].max() - 1e-12]
     found = (float(first[best[0]]), float(second[best[0]]))
     if found <= reached:
-        return float(biases[k]), reached
+        return bias, reached
     edges = np.concatenate([[turning[0] - 1.0], 0.5 * (turning[1:] + turning[:-1]), [turning[-1] + 1.0]])
-    nearest = best[np.argmin(np.abs(edges[best] - biases[k]))]  # of equally good cuts the smallest move
+    nearest = best[np.argmin(np.abs(edges[best] - bias))]  # of equally good cuts the smallest move
     return float(edges[nearest]), found
 
 

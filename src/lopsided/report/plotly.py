@@ -34,11 +34,14 @@ def panel_json(panel: Panel) -> dict[str, Any]:
                 data.append(_heatmap(series))
             case Pictures():
                 data.append({"type": "image", "source": data_address(mosaic(series)), "hoverinfo": "skip"})
-    cells = any(isinstance(series, Heatmap) for series in panel.series)
+    cells = any(
+        isinstance(series, Heatmap) or (isinstance(series, Bars) and any(isinstance(name, str) for name in series.x))
+        for series in panel.series
+    )
     layout = {
         "title": {"text": _plain(panel.title), "font": {"size": 15}},
         "xaxis": _axis(panel.x_label, panel.x_log, panel.x_range, cells=cells),
-        "yaxis": _axis(panel.y_label, panel.y_log, panel.y_range, cells=cells),
+        "yaxis": _axis(panel.y_label, panel.y_log, panel.y_range, cells=cells and not _has_bars(panel)),
         "margin": {"l": 64, "r": 24, "t": 48, "b": 56},
         "legend": {"orientation": "h", "y": -0.3, "yanchor": "top"},
         "shapes": [_shape(mark.axis, mark.at) for mark in panel.marks],
@@ -46,11 +49,18 @@ def panel_json(panel: Panel) -> dict[str, Any]:
         "hovermode": "closest",
         "showlegend": len(panel.series) > 1,
     }
+    if panel.x_names is not None:
+        places = {"tickvals": list(range(len(panel.x_names))), "ticktext": [_plain(name) for name in panel.x_names]}
+        layout["xaxis"] = {**_axis(panel.x_label, False, panel.x_range, cells=False), **places, "zeroline": False}
     for series in panel.series:
         if isinstance(series, Pictures):
             layout |= _picture_axes(series, panel) | {"margin": {"l": 64, "r": 24, "t": 48, "b": 76}}
     result: dict[str, Any] = jsonable({"data": data, "layout": layout})
     return result
+
+
+def _has_bars(panel: Panel) -> bool:
+    return any(isinstance(series, Bars) for series in panel.series)
 
 
 def figure_json(figure: Figure) -> list[dict[str, Any]]:
@@ -64,7 +74,7 @@ def _plain(words: str) -> str:
 
 
 def _axis(label: str, log: bool, limits: tuple[float, float] | None, *, cells: bool) -> dict[str, Any]:
-    """`cells`: the names of a heatmap's rows and columns, even if they look like numbers."""
+    """`cells`: the names of bars, or of a heatmap's rows and columns, even if they look like numbers."""
     kind = "log" if log else "category" if cells else "-"
     axis: dict[str, Any] = {"title": {"text": _plain(label), "standoff": 8}, "type": kind, "automargin": True}
     if log:

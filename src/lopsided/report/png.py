@@ -63,6 +63,16 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
                 _heatmap(canvas, axes, series)
             case Pictures():
                 _pictures(axes, series)
+    if panel.x_names is not None:
+        turned = sum(map(len, panel.x_names)) > _ROOM_FOR_NAMES
+        axes.set_xticks(
+            range(len(panel.x_names)),
+            panel.x_names,
+            rotation=25 if turned else 0,
+            ha="right" if turned else "center",
+            rotation_mode="anchor" if turned else None,
+        )
+        axes.set_xlim(-0.5, len(panel.x_names) - 0.5)
     if panel.x_range:
         axes.set_xlim(panel.x_range)
     if panel.y_range:

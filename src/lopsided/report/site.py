@@ -3,7 +3,9 @@
 plotly.js is written once into the site and linked by a relative address, so pages stay small and open from a disk.
 """
 
+import contextlib
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -23,11 +25,15 @@ from lopsided.report.page import panel_table, render, script_json
 from lopsided.report.plotly import figure_json
 
 WORDS = (*(outcome.value for outcome in Outcome), "broken")
+MANIFEST = "lopsided-site.json"  # the pages of the last run and their checksums
+_PAGE_NAME = re.compile(r"[A-Za-z0-9_-]+\.html")
 _MOST_LINES = 300  # of the table of numbers; the store keeps them all
 
 
 def write_site(run: Run, folder: str | os.PathLike[str]) -> Path:
-    """Write the pages of `run`; returns the index. Pages of other runs in the same folder are replaced by name."""
+    """Write the pages of `run`; returns the index. Pages of earlier runs in the same folder are replaced or removed."""
+    if not str(folder).strip():
+        raise WriteError("Expected a folder for the site, but got an empty name; write . for this one.")
     home = Path(folder).absolute()
     try:
         (home / "claims").mkdir(parents=True, exist_ok=True)
@@ -37,13 +43,39 @@ def write_site(run: Run, folder: str | os.PathLike[str]) -> Path:
         ) from None
     _write_library(home)
     order = [record.id for record in run.claims]
+    pages: dict[str, str] = {}
     for position, record in enumerate(run.claims):
         neighbours = {
             "before": order[position - 1] if position else None,
             "after": order[position + 1] if position + 1 < len(order) else None,
         }
-        write_atomically(home / "claims" / f"{record.id}.html", _claim_page(record, run, neighbours), durable=False)
+        text = _claim_page(record, run, neighbours)
+        write_atomically(home / "claims" / f"{record.id}.html", text, durable=False)
+        pages[f"{record.id}.html"] = _digest(text.encode())
+    _remove_orphans(home, pages)
+    write_atomically(home / MANIFEST, json.dumps({"pages": pages}, indent=1))
     return write_atomically(home / "index.html", _index_page(run))
+
+
+def _remove_orphans(home: Path, pages: Mapping[str, str]) -> None:
+    """Delete the pages that an earlier run wrote here and this one did not: only those that the list of that run names
+    and that are still as it wrote them."""
+    try:
+        earlier = json.loads((home / MANIFEST).read_bytes())["pages"]
+        listed = [(str(name), str(digest)) for name, digest in earlier.items()]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return
+    for name, digest in listed:
+        page = home / "claims" / name
+        if name in pages or not _PAGE_NAME.fullmatch(name):
+            continue
+        with contextlib.suppress(OSError):
+            if not page.is_symlink() and _digest(page.read_bytes()) == digest:
+                page.unlink()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 def _write_library(home: Path) -> None:

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from lopsided.core.errors import InputError
 from lopsided.core.mixture_spec import MixtureProblem
 from lopsided.core.validation import check_count
 from lopsided.theory.fisher_law import FisherForecast, FisherLaw
@@ -68,7 +69,9 @@ class MixtureForecast:
         }
 
 
-def mixture(specification: MixtureProblem | dict[str, Any] | str | os.PathLike[str], samples: int) -> MixtureForecast:
+def mixture(
+    specification: "MixtureProblem | dict[str, Any] | str | os.PathLike[str] | Any", samples: int
+) -> MixtureForecast:
     """Forecast from a specification: a TOML file, its content as a dictionary, or a `MixtureProblem`."""
     from lopsided.core.mixture_file import mixture_file, mixture_problem
 
@@ -78,8 +81,13 @@ def mixture(specification: MixtureProblem | dict[str, Any] | str | os.PathLike[s
         problem = specification
     elif isinstance(specification, dict):
         problem = mixture_problem(specification)
-    else:
+    elif isinstance(specification, (str, os.PathLike)):
         problem = mixture_file(Path(specification))
+    else:
+        got = f"a {type(specification).__name__}"
+        raise InputError(
+            "a specification (a TOML file, a dictionary or a MixtureProblem)", got, "see the documentation"
+        )
     bounds = mixture_bounds(problem)
     law = FisherLaw(problem).forecast(count)
     return MixtureForecast(problem, count, law, bounds, time.perf_counter() - begin)

@@ -254,7 +254,7 @@ class _Run:
     def _one_step(self) -> None:
         size = self.recipe.batch_size
         chosen = self.indices[self.position * size : (self.position + 1) * size]
-        torch.manual_seed(self.noise + self.step)  # dropout and the like: one stream per step
+        torch.default_generator.manual_seed(self.noise + self.step)  # dropout and the like: one stream per step
         batch, labels = self.data.inputs.index_select(0, chosen), self.data.labels.index_select(0, chosen)
         if self.transform is not None:
             batch = self.transform(batch, torch.Generator().manual_seed(self.noise + self.step))

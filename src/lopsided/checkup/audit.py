@@ -1,0 +1,183 @@
+"""The audit as facts: every check that the evidence permits, in order, and the reason for those that did not run.
+
+A check that lacks something is skipped with what to provide; one that declines (too few examples, one class) is skipped
+with its sentence. Nothing is drawn or written here: the public function `lopsided.audit` lives in `report`, the first
+room that may draw, and adds the page to these facts.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+from lopsided.checkup.checks import all_checks
+from lopsided.checkup.evidence import Evidence
+from lopsided.checkup.example_pictures import example_pictures
+from lopsided.checkup.finding import Check, Checked, Finding, Level, Skipped, worst_first
+from lopsided.core.errors import InputError
+from lopsided.core.jsonable import dump_json, jsonable
+from lopsided.core.provenance import provenance
+from lopsided.core.seeds import generator
+
+if TYPE_CHECKING:
+    from lopsided.checkup.remedy_plan import Plan
+
+FailOn = Literal["at risk", "failing"]
+Progress = Callable[[int, int, str], None]
+_PROVIDE = {
+    "labels": "labels",
+    "groups": "one or more columns of groups",
+    "features": "features (numbers, one row per example)",
+    "classifier": "the classifier's weights (K x p) with the features of the last layer",
+    "probabilities": "predicted probabilities or logits",
+    "predictions": "predictions, probabilities or logits",
+    "split": "a split into training and test rows",
+    "weight decay": "the weight decay",
+}
+
+
+@dataclass(frozen=True)
+class AuditFacts:
+    """Findings worst first, what was skipped, measures and drawings by check, and what it rests on."""
+
+    evidence: Evidence = field(repr=False)
+    findings: Sequence[Finding]
+    skipped: Sequence[Skipped]
+    checked: Mapping[str, Checked] = field(repr=False)
+    provenance: Mapping[str, Any] = field(repr=False)
+    seconds: float
+
+    @property
+    def measures(self) -> dict[str, Any]:
+        """Plain values by check."""
+        return {name: dict(result.measures) for name, result in self.checked.items()}
+
+    @property
+    def level(self) -> Level:
+        """The worst level found."""
+        return max((finding.level for finding in self.findings), key=lambda level: level.rank, default=Level.HEALTHY)
+
+    def passed(self, fail_on: FailOn | Level = "failing") -> bool:
+        """True when no finding is as bad as `fail_on`."""
+        limit = fail_on if isinstance(fail_on, Level) else level_of(fail_on)
+        return self.level.rank < limit.rank
+
+    def frame(self) -> Any:
+        """One row per finding: a pandas frame where pandas is installed, otherwise a list of dictionaries."""
+        rows = [
+            {
+                "id": finding.id,
+                "level": finding.level.value,
+                "subject": finding.subject,
+                "value": finding.value,
+                "low": None if finding.interval is None else finding.interval[0],
+                "high": None if finding.interval is None else finding.interval[1],
+                "message": finding.message,
+                "remedy": finding.remedy,
+                "ground": finding.ground,
+                "about": finding.about,
+            }
+            for finding in self.findings
+        ]
+        try:
+            import pandas
+        except ImportError:
+            return rows
+        return pandas.DataFrame(rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values under the names that scripts rely on."""
+        facts: dict[str, Any] = jsonable(
+            {
+                "source": self.evidence.source,
+                "rows": self.evidence.rows,
+                "given": sorted(self.evidence.has),
+                "level": self.level,
+                "findings": self.findings,
+                "skipped": self.skipped,
+                "measures": self.measures,
+                "notes": self.evidence.notes,
+                "provenance": self.provenance,
+                "seconds": self.seconds,
+            }
+        )
+        return facts
+
+    def to_json(self, *, indent: int | None = 2) -> str:
+        """The facts as one JSON object."""
+        return dump_json(self.to_dict(), indent=indent)
+
+    def plan(self, **options: Any) -> "Plan":
+        """Remedies for this data, the best forecast first; `options` are those of `checkup.plan.make_plan`."""
+        from lopsided.checkup.plan import make_plan  # type: ignore[import-not-found,unused-ignore]
+
+        plan: Plan = make_plan(self.evidence, **{"seed": self.evidence.seed, **options})
+        return plan
+
+    def trial(self, plan: "Plan | None" = None, **settings: Any) -> Any:
+        """Try the plan's remedies side by side on this data."""
+        from lopsided.checkup.trial import run_trial  # type: ignore[import-not-found,unused-ignore]
+
+        return run_trial(self.evidence, plan, **{"seed": self.evidence.seed, **settings})
+
+
+def level_of(word: str) -> Level:
+    """`at risk`, `at-risk` or `failing` as a level."""
+    wanted = word.replace("-", " ").replace("_", " ").strip().lower()
+    for level in (Level.AT_RISK, Level.FAILING):
+        if level.value == wanted:
+            return level
+    raise InputError("at-risk or failing", repr(word), "choose one of the two")
+
+
+def run_checks(
+    evidence: Evidence,
+    *,
+    seed: int = 0,
+    checks: Sequence[str] | None = None,
+    settings: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> AuditFacts:
+    """Ask every check (or those named) of the evidence; each has a random stream of its own."""
+    began = time.perf_counter()
+    wanted = _wanted(checks)
+    findings: list[Finding] = []
+    skipped: list[Skipped] = []
+    done: dict[str, Checked] = {}
+    for place, check in enumerate(wanted):
+        if progress is not None:
+            progress(place, len(wanted), check.question)
+        missing = sorted(check.needs - evidence.has)
+        if missing:
+            provide = " and ".join(_PROVIDE[name] for name in missing)
+            skipped.append(Skipped(check.id, f"needs {' and '.join(missing)}, which were not given: provide {provide}"))
+            continue
+        try:
+            result = check.run(evidence, generator(seed, "audit", check.id))
+        except InputError as reason:
+            skipped.append(Skipped(check.id, f"declined: {reason}"))
+            continue
+        pictures = example_pictures(evidence, result.findings)
+        done[check.id] = Checked(result.findings, result.measures, [*result.figures, *pictures])
+        findings += result.findings
+    if progress is not None:
+        progress(len(wanted), len(wanted), "done")
+    return AuditFacts(
+        evidence,
+        tuple(worst_first(findings)),
+        tuple(skipped),
+        done,
+        provenance(seed=seed, settings=dict(settings or {})),
+        time.perf_counter() - began,
+    )
+
+
+def _wanted(names: Sequence[str] | None) -> tuple[Check, ...]:
+    everything = all_checks()
+    if names is None:
+        return everything
+    known = {check.id: check for check in everything}
+    for name in names:
+        if name not in known:
+            raise InputError(f"a check among {', '.join(known)}", repr(name), "name one of those")
+    return tuple(known[name] for name in names)

@@ -1,0 +1,162 @@
+"""Does the model's confidence say the truth, class by class and group by group?
+
+    overconfidence = mean(largest probability - [right]),   log loss = mean(-log p_y)
+
+Confidences are given, so the interval of the overconfidence is that of the accuracy; the binned calibration error (ECE,
+15 bins) is biased upwards for small parts and is given as a measure only.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from lopsided.checkup.accuracy_findings import judged_words
+from lopsided.checkup.evidence import Evidence, Partition
+from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.intervals import Intervals, mean_intervals, rate_intervals
+from lopsided.checkup.subjects import class_subject, group_subject, without_implied
+from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.validation import BoolArray, FloatArray
+
+RISKY, FAILING = 0.05, 0.15
+BINS = 15
+LEAST_CHANCE = 1e-12  # log loss of a zero probability is cut here, and says so
+FEWEST = 20  # rows below which a part is not called
+MOST_NAMED = 5
+_GROUND = (
+    "log loss and calibration as group-level risk: Li et al. 2024 (group imbalance), Section 2; Guo et al. 2017 for ECE"
+)
+
+
+def run(evidence: Evidence, random: np.random.Generator) -> Checked:
+    """Classes as predicted, then groups."""
+    classes, chances = evidence.classes, evidence.probabilities
+    assert classes is not None
+    assert chances is not None
+    rows = evidence.judged
+    chances = chances[rows]
+    codes = classes.codes[rows]
+    guess = chances.argmax(axis=1)
+    confidence = chances[np.arange(len(guess)), guess]
+    excess = confidence - (guess == codes)
+    loss = -np.log(np.maximum(chances[np.arange(len(codes)), codes], LEAST_CHANCE))
+    predicted = Partition(classes.name, guess.astype(np.int64), classes.names)
+    findings, measures = [], {"judged": judged_words(evidence)} | _part_measures("all rows", excess, loss, confidence)
+    measures["ece"] = _ece(confidence, guess == codes)
+    by_class = _overconfidence(confidence, guess == codes, predicted)
+    class_loss = mean_intervals(loss, codes, len(classes.names), random)
+    findings += _findings("predictions of ", predicted, by_class, evidence)
+    measures["classes"] = {
+        name: {"log_loss": float(class_loss.value[code]), "log_loss_interval": class_loss.of(code)}
+        for code, name in enumerate(classes.names)
+        if np.isfinite(class_loss.value[code])
+    }
+    for name, part in evidence.groups.items():
+        own = Partition(name, part.codes[rows], part.names)
+        over = _overconfidence(confidence, guess == codes, own)
+        losses = mean_intervals(loss, own.codes, len(part.names), random)
+        findings += _findings("", own, over, evidence)
+        measures[name] = {
+            entry: {
+                "overconfidence": float(over.value[code]),
+                "interval": over.of(code),
+                "log_loss": float(losses.value[code]),
+                "log_loss_interval": losses.of(code),
+            }
+            for code, entry in enumerate(part.names)
+            if np.isfinite(over.value[code])
+        }
+    return Checked(without_implied(findings), measures, [_figure(confidence, guess == codes)])
+
+
+def _overconfidence(confidence: FloatArray, right: BoolArray, part: Partition) -> Intervals:
+    """Mean confidence less accuracy; the confidences are given, so the interval is that of the accuracy."""
+    counts = part.counts
+    with np.errstate(invalid="ignore"):
+        sure = np.bincount(part.codes, weights=confidence, minlength=len(counts)) / counts
+    rates = rate_intervals(np.bincount(part.codes[right], minlength=len(counts)), counts)
+    return Intervals(sure - rates.value, sure - rates.high, sure - rates.low)
+
+
+def _part_measures(name: str, excess: FloatArray, loss: FloatArray, confidence: FloatArray) -> dict[str, Any]:
+    return {
+        "log_loss": float(loss.mean()),
+        "log_loss_weighting": "every example counts alike",
+        "overconfidence": float(excess.mean()),
+        "mean_confidence": float(confidence.mean()),
+    }
+
+
+def _findings(prefix: str, part: Partition, over: Intervals, evidence: Evidence) -> list[Finding]:
+    counts = part.counts
+    found = []
+    size = np.where(counts >= FEWEST, np.maximum(over.low, -over.high), -np.inf)  # how far 0 lies outside, either way
+    for code in np.argsort(-np.nan_to_num(size, nan=-np.inf), kind="stable"):
+        if not size[code] > RISKY:
+            break
+        value = float(over.value[code])
+        subject = class_subject(part, int(code)) if prefix else group_subject(part, int(code))
+        way = "surer than it is right" if value > 0 else "less sure than it is right"
+        found.append(
+            Finding(
+                "calibration",
+                Level.FAILING if size[code] > FAILING else Level.AT_RISK,
+                f"{prefix}{subject}",
+                value,
+                over.of(int(code)),
+                f"Among the {int(counts[code]):,} {prefix or 'examples of '}{subject} {judged_words(evidence)} "
+                "the model is "
+                f"{way}, by {abs(value):.1%} on average.",
+                "Calibrate on held-out rows (temperature or Platt scaling), for this part by itself if the "
+                "others are fine.",
+                _GROUND,
+            )
+        )
+    if found:
+        return shortened(found, MOST_NAMED, "parts")
+    furthest = int(np.argmax(np.abs(np.nan_to_num(over.value))))
+    what = "predictions of all classes" if prefix else f"{part.name}: all groups"
+    words = (
+        f"Confidence agrees with accuracy within {RISKY:g} as far as the intervals can tell; the largest difference is "
+    )
+    words += f"{over.value[furthest]:+.1%} ({part.names[furthest]})."
+    value = float(over.value[furthest])
+    return [Finding("calibration", Level.HEALTHY, what, value, over.of(furthest), words, "Nothing to do.", _GROUND)]
+
+
+def _bins(confidence: FloatArray, right: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    place = np.minimum((confidence * BINS).astype(int), BINS - 1)
+    counts = np.bincount(place, minlength=BINS).astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        sure = np.bincount(place, weights=confidence, minlength=BINS) / counts
+        accurate = np.bincount(place, weights=right.astype(np.float64), minlength=BINS) / counts
+    return counts, sure, accurate
+
+
+def _ece(confidence: FloatArray, right: BoolArray) -> float:
+    counts, sure, accurate = _bins(confidence, right)
+    seen = counts > 0
+    return float((counts[seen] * np.abs(sure[seen] - accurate[seen])).sum() / counts.sum())
+
+
+def _figure(confidence: FloatArray, right: BoolArray) -> Figure:
+    counts, sure, accurate = _bins(confidence, right)
+    seen = counts > 0
+    lines = [
+        Line(sure[seen].tolist(), accurate[seen].tolist(), "the model", markers=True),
+        Line([0.0, 1.0], [0.0, 1.0], "calibrated", dashed=True),
+    ]
+    panel = Panel(
+        "Accuracy against confidence", "mean confidence of the bin", "share right", lines, y_range=(0.0, 1.03)
+    )
+    return Figure("Calibration", [panel], f"{BINS} bins of equal width.")
+
+
+CHECK = Check(
+    "calibration",
+    "Does the confidence of the model say the truth for every class and group?",
+    f"At risk when the whole interval of the overconfidence lies beyond {RISKY:g} on either side of 0, failing beyond "
+    f"{FAILING:g}; parts below {FEWEST} rows are not called. Intervals hold for all parts of a column at once.",
+    frozenset({"labels", "probabilities"}),
+    run,
+)

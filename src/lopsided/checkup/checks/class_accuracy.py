@@ -1,0 +1,94 @@
+"""Which classes does the model get wrong more often than the rest?
+
+Recall of every class on the judged rows, and three averages with their weighting said: over rows (every example counts
+alike), over classes (balanced accuracy), and the worst class.
+"""
+
+import numpy as np
+
+from lopsided.checkup.accuracy_findings import RULE, accuracy_figure, gap_findings, judged_words
+from lopsided.checkup.evidence import Evidence
+from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.intervals import Intervals, rate_intervals
+from lopsided.checkup.subjects import class_subject
+from lopsided.core.validation import IntArray
+
+MOST_NAMED = 8
+_GROUND = "Fang et al. 2021, Fig 4: minority collapse shows as test error of the small classes"
+
+
+def run(evidence: Evidence, random: np.random.Generator) -> Checked:
+    """Recall per class, against the other rows."""
+    classes, predictions = evidence.classes, evidence.predictions
+    assert classes is not None
+    assert predictions is not None
+    rows = evidence.judged
+    codes = classes.codes[rows]
+    K = len(classes.names)
+    totals = np.bincount(codes, minlength=K)
+    right = np.bincount(codes[predictions[rows] == codes], minlength=K)
+    findings, accuracy = gap_findings(
+        "class_accuracy",
+        [class_subject(classes, code) for code in range(K)],
+        right,
+        totals,
+        rows=judged_words(evidence),
+        remedy="Oversample or reweight it, move its threshold (logit adjustment), or collect more of it; see the plan.",
+        ground=_GROUND,
+    )
+    seen = totals > 0
+    overall, balanced = float(right.sum() / totals.sum()), float(accuracy.value[seen].mean())
+    low, high = _balanced_interval(right[seen], totals[seen], random)
+    whole = rate_intervals(right.sum(keepdims=True), totals.sum(keepdims=True))
+    worst = int(np.argmin(np.where(seen, accuracy.value, 2.0)))
+    if not findings:
+        findings = [
+            Finding(
+                "class_accuracy",
+                Level.HEALTHY,
+                f"all {int(seen.sum())} classes",
+                float(accuracy.value[worst]),
+                accuracy.of(worst),
+                f"No class does clearly worse than the rest {judged_words(evidence)}; the lowest recall is "
+                f"{accuracy.value[worst]:.1%} ({classes.names[worst]}).",
+                "Nothing to do.",
+                _GROUND,
+            )
+        ]
+    measures = {
+        "judged": judged_words(evidence),
+        "accuracy": {"value": overall, "interval": whole.of(0), "weighting": "every example counts alike"},
+        "balanced_accuracy": {"value": balanced, "interval": (low, high), "weighting": "every class counts alike"},
+        "worst_class": {
+            "value": float(accuracy.value[worst]),
+            "interval": accuracy.of(worst),
+            "class": classes.names[worst],
+        },
+        "recall": _by_name(classes.names, accuracy, totals),
+    }
+    figure = accuracy_figure("Recall of every class", list(classes.names), accuracy, overall)
+    return Checked(shortened(findings, MOST_NAMED, "classes"), measures, [figure])
+
+
+def _by_name(names: tuple[str, ...], rates: Intervals, totals: IntArray) -> dict[str, dict[str, object]]:
+    return {
+        name: {"value": float(rates.value[code]), "interval": rates.of(code), "examples": int(totals[code])}
+        for code, name in enumerate(names)
+        if totals[code]
+    }
+
+
+def _balanced_interval(right: IntArray, totals: IntArray, random: np.random.Generator) -> tuple[float, float]:
+    """The bootstrap of a mean of rates: a resampled 0/1 column of n rows is a binomial draw (smoothed)."""
+    drawn = random.beta(right + 0.5, totals - right + 0.5, size=(2000, len(totals))).mean(axis=1)
+    low, high = np.quantile(drawn, (0.025, 0.975))
+    return float(low), float(high)
+
+
+CHECK = Check(
+    "class_accuracy",
+    "Which classes does the model get wrong?",
+    RULE,
+    frozenset({"labels", "predictions"}),
+    run,
+)

@@ -1,0 +1,162 @@
+"""Which classes would a network with these counts and this weight decay fail to tell apart?
+
+The Layer-Peeled Model in its penalised form (Fang et al. 2021, eq 7 and 91) collapses classes with n_k <= lambda* N.
+The multiplier comes from the best that is known:
+
+    wd sqrt(E_W / E_H)    weight decay, and the energies of the given classifier and features (centred class means)
+    tau = K sqrt(E_H E_W) the energies alone (the paper's recipe, which misses more)
+    wd / sqrt(3 K / 4)    weight decay alone, the value seen for BatchNorm and ReLU (c K between K/2 and K)
+
+and where nothing is known from the usual weight decay 5e-4, as an assumption that is said. Real networks lose classes
+3 to 5 times earlier than this equilibrium, hence the margin of 5 for "at risk".
+"""
+
+import math
+
+import numpy as np
+
+from lopsided.checkup.evidence import Evidence
+from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.last_layer import last_layer
+from lopsided.checkup.subjects import class_subject
+from lopsided.core.figure import Figure, Mark, Panel, Points
+from lopsided.theory.collapse import CollapseForecast, collapse
+
+USUAL_DECAY = 5e-4
+MARGIN = 5.0
+MOST_FREE_CLASSES = 150  # beyond it features are taken as nonnegative: closed form, nearly the same angles
+MOST_NAMED = 8
+_GROUND = "Fang et al. 2021 (Layer-Peeled Model), eq (7) and (91): a class collapses when n_k <= lambda* N"
+
+
+def run(evidence: Evidence, random: np.random.Generator) -> Checked:
+    """The forecast, and every class held against the number of examples it needs."""
+    classes = evidence.classes
+    assert classes is not None
+    counts = classes.counts_where(evidence.training)
+    present = np.flatnonzero(counts)
+    forecast, basis, sure = _forecast(evidence, counts[present].astype(float))
+    need = forecast.count_needed
+    findings = []
+    for place in np.argsort(counts[present], kind="stable"):
+        code = int(present[place])
+        count = int(counts[code])
+        if count > MARGIN * need:
+            break
+        level = Level.FAILING if count <= need and sure else Level.AT_RISK
+        says = (
+            "is forecast to collapse: it will not be told apart from other small classes"
+            if count <= need
+            else f"is near collapse: real networks lose classes up to {MARGIN:g} times earlier than the model"
+        )
+        findings.append(
+            Finding(
+                "collapse_forecast",
+                level,
+                class_subject(classes, code),
+                count / need,
+                (count / (MARGIN * need), count / need),
+                f"Class {classes.names[code]} has {count:,} examples, needs more than {need:,.3g} and {says} "
+                f"({basis}).",
+                f"Oversample it {math.ceil(MARGIN * need / count)} times, collect {math.ceil(MARGIN * need) - count:,} "
+                "more examples, or lower the weight decay.",
+                _GROUND,
+            )
+        )
+    if not findings:
+        least = int(counts[present].min())
+        findings = [
+            Finding(
+                "collapse_forecast",
+                Level.HEALTHY,
+                f"all {present.size} classes",
+                least / need,
+                (least / (MARGIN * need), least / need),
+                f"The smallest class has {least:,} examples, {_times(least / need)} what it needs ({basis}).",
+                "Nothing to do.",
+                _GROUND,
+            )
+        ]
+    measures = {
+        "count_needed": need,
+        "multiplier": forecast.multiplier,
+        "collapsed": [classes.names[int(present[index])] for index in forecast.collapsed],
+        "rests_on": basis,
+        "assumed_weight_decay": None if evidence.weight_decay or evidence.classifier is not None else USUAL_DECAY,
+        "minority_cosine": forecast.minority_cosine,
+        "majority_cosine": forecast.majority_cosine,
+    }
+    return Checked(shortened(findings, MOST_NAMED, "classes"), measures, [_figure(evidence, counts, forecast)])
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.3g} times" if ratio < 1000 else "more than a thousand times"
+
+
+def _forecast(
+    evidence: Evidence, counts: "np.ndarray[tuple[int], np.dtype[np.float64]]"
+) -> tuple[CollapseForecast, str, bool]:
+    decay, K = evidence.weight_decay, counts.size
+    relu = K > MOST_FREE_CLASSES
+    if evidence.classifier is not None and evidence.table is not None and len(evidence.classifier) == K:
+        layer = last_layer(evidence)
+        measured = layer.collapse
+        assert measured.weight_energy is not None
+        relu = relu or layer.smallest_feature >= 0
+        kind = "relu" if relu else "free"
+        if measured.weight_energy > 0 and measured.centred_mean_energy > 0:
+            if decay is not None:
+                multiplier = decay * math.sqrt(measured.weight_energy / measured.centred_mean_energy)
+                words = f"weight decay {decay:g} and the measured energies of the last layer"
+                return collapse(counts, multiplier=multiplier, features=kind), words, True  # type: ignore[arg-type]
+            words = "the measured energies of the last layer, without weight decay"
+            return (
+                collapse(
+                    counts,
+                    feature_energy=measured.centred_mean_energy,
+                    weight_energy=measured.weight_energy,
+                    features=kind,  # type: ignore[arg-type]
+                ),
+                words,
+                False,
+            )
+    multiplier = (decay or USUAL_DECAY) / math.sqrt(0.75 * K)
+    if decay is not None:
+        words = f"weight decay {decay:g}, energies as usual with batch normalisation"
+    else:
+        words = f"assuming the usual weight decay {USUAL_DECAY:g}"
+    return collapse(counts, multiplier=multiplier, features="relu" if relu else "free"), words, decay is not None
+
+
+def _figure(
+    evidence: Evidence, counts: "np.ndarray[tuple[int], np.dtype[np.int64]]", forecast: CollapseForecast
+) -> Figure:
+    assert evidence.classes is not None
+    present = np.flatnonzero(counts)
+    need = forecast.count_needed
+    points = Points(
+        counts[present].astype(float).tolist(),
+        forecast.solution.margins.tolist(),
+        "forecast margin",
+        names=[evidence.classes.names[code] for code in present],
+    )
+    marks = [Mark(need, f"needed: {need:.3g}")]
+    return Figure(
+        "Forecast margin of every class",
+        [
+            Panel(
+                "Forecast margin", "training examples", "logit margin (0: not told apart)", [points], marks, x_log=True
+            )
+        ],
+        "Classes left of the line are forecast to collapse.",
+    )
+
+
+CHECK = Check(
+    "collapse_forecast",
+    "Has every class enough examples for a network to tell it apart?",
+    f"Failing when the count is at most what the model says a class needs (only with a known weight decay), at risk "
+    f"within {MARGIN:g} times that. The interval is the count over {MARGIN:g} times and over one time the need.",
+    frozenset({"labels"}),
+    run,
+)

@@ -1,0 +1,127 @@
+"""Do classes of the given last layer point the same way, and are they told apart?
+
+Minority collapse (Fang et al. 2021, Theorem 5) is cos(w_i, w_j) -> 1; balanced classes have -1/(K-1) (neural collapse,
+Papyan et al. 2020). Angles alone do not say that a pair is lost: in few dimensions healthy classes may lie close. So a
+pair is called by both, the cosine of its classifier vectors (less their common mean) and its pair accuracy.
+"""
+
+import numpy as np
+
+from lopsided.checkup.evidence import Evidence
+from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.intervals import rate_intervals
+from lopsided.checkup.last_layer import LastLayer, last_layer
+from lopsided.core.errors import InputError
+from lopsided.core.figure import Figure, Heatmap, Panel
+from lopsided.core.validation import FloatArray
+
+RISKY_COSINE, COLLAPSED_COSINE = 0.5, 0.9
+RISKY_ACCURACY, LOST_ACCURACY = 0.9, 0.75
+MOST_NAMED, MOST_DRAWN = 8, 40
+_GROUND = "Fang et al. 2021, Theorem 5 (minority collapse); Papyan et al. 2020, NC1-NC4"
+
+
+def run(evidence: Evidence, random: np.random.Generator) -> Checked:
+    """All pairs of classes, the closest first."""
+    classes = evidence.classes
+    assert classes is not None
+    if len(classes.names) < 2:
+        raise InputError("at least two classes", len(classes.names), "angles are between classes")
+    layer = last_layer(evidence)
+    accuracy, low, high = _pair_accuracy(layer)
+    cosine = layer.classifier_cosines
+    rows, columns = np.triu_indices(len(classes.names), 1)
+    findings = []
+    for place in np.argsort(-np.nan_to_num(cosine[rows, columns], nan=1.0), kind="stable"):
+        i, j = int(rows[place]), int(columns[place])
+        close = 1.0 if np.isnan(cosine[i, j]) else float(cosine[i, j])  # a vanished classifier has no angle left
+        if close < RISKY_COSINE:
+            break
+        if close >= COLLAPSED_COSINE and high[i, j] < LOST_ACCURACY:
+            level = Level.FAILING
+        elif high[i, j] < RISKY_ACCURACY:
+            level = Level.AT_RISK
+        else:
+            continue
+        first, second = classes.names[i], classes.names[j]
+        findings.append(
+            Finding(
+                "collapse_measured",
+                level,
+                f"classes {first} and {second}",
+                float(accuracy[i, j]),
+                (float(low[i, j]), float(high[i, j])),
+                f"The classifiers of {first} and {second} point the same way (cosine {close:.2f}, "
+                f"{-1 / (len(classes.names) - 1):.2f} if all classes were apart), and only {accuracy[i, j]:.0%} "
+                "of their "
+                "examples are told apart, each class counting half.",
+                "Oversample both to the forecast rate, or train with class weights from the start.",
+                _GROUND,
+            )
+        )
+    if not findings:
+        worst = int(np.argmin(accuracy[rows, columns]))
+        i, j = int(rows[worst]), int(columns[worst])
+        findings = [
+            Finding(
+                "collapse_measured",
+                Level.HEALTHY,
+                f"all {rows.size:,} pairs of classes",
+                float(accuracy[i, j]),
+                (float(low[i, j]), float(high[i, j])),
+                f"No pair has collapsed; the least told apart are {classes.names[i]} and {classes.names[j]} "
+                f"({accuracy[i, j]:.0%}).",
+                "Nothing to do.",
+                _GROUND,
+            )
+        ]
+    found = layer.collapse
+    measures = {
+        "nc1": found.nc1,
+        "nc2_norm_variation": found.nc2_norm_variation,
+        "nc2_angle_deviation": found.nc2_angle_deviation,
+        "nc3": found.nc3,
+        "nc4": found.nc4,
+        "feature_energy": found.feature_energy,
+        "centred_mean_energy": found.centred_mean_energy,
+        "weight_energy": found.weight_energy,
+        "mean_cosine": float(np.nanmean(cosine[rows, columns])) if np.isfinite(cosine[rows, columns]).any() else None,
+    }
+    figures = [_figure(classes.names, cosine)] if len(classes.names) <= MOST_DRAWN else []
+    return Checked(shortened(findings, MOST_NAMED, "pairs"), measures, figures)
+
+
+def _pair_accuracy(layer: LastLayer) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Balanced accuracy of every pair, with ends that hold for all pairs at once."""
+    K = layer.counts.size
+    totals = np.repeat(layer.counts[:, None], K, axis=1)
+    side = rate_intervals(layer.wins, totals, tests=K * (K - 1))
+    value = (side.value + side.value.T) / 2
+    below = np.hypot(side.value - side.low, (side.value - side.low).T) / 2
+    above = np.hypot(side.high - side.value, (side.high - side.value).T) / 2
+    return value, value - below, value + above
+
+
+def _figure(names: tuple[str, ...], cosine: FloatArray) -> Figure:
+    values = [
+        [None if np.isnan(value) or i == j else float(value) for j, value in enumerate(row)]
+        for i, row in enumerate(cosine)
+    ]
+    heat = Heatmap(list(names), list(names), values, "cosine", -1.0, 1.0)
+    return Figure(
+        "Cosines of the classifier vectors",
+        [Panel("Cosines, the common mean removed", "class", "class", [heat])],
+        "Near 1: the network hardly tells the two classes apart.",
+    )
+
+
+CHECK = Check(
+    "collapse_measured",
+    "Have classes of the trained network collapsed onto each other?",
+    f"Failing when the cosine of two classifiers is at least {COLLAPSED_COSINE:g} and the upper end of their pair "
+    "accuracy "
+    f"is below {LOST_ACCURACY:g}; at risk from cosine {RISKY_COSINE:g} with an upper end below {RISKY_ACCURACY:g}. "
+    "Intervals hold for all pairs at once (Bonferroni); measured on the training rows.",
+    frozenset({"labels", "features", "classifier"}),
+    run,
+)

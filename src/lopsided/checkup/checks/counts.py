@@ -1,0 +1,108 @@
+"""How many examples has every class and group, and how far below the largest is it?
+
+    ratio_k = max_j n_j / n_k
+
+The Layer-Peeled Model's own examples say where a ratio begins to matter: with five large and five small classes the
+small ones collapse beyond R0 = 12.2 at feature energy 5 and beyond 81.1 at 10 (Fang et al. 2021, Fig 3). What a given
+network needs depends on its weight decay; `collapse_forecast` asks that.
+"""
+
+import numpy as np
+
+from lopsided.checkup.evidence import Evidence, Partition
+from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.subjects import class_subject, group_subject, opening, without_implied
+from lopsided.core.figure import Bars, Figure, Panel
+from lopsided.core.validation import IntArray
+
+RISKY_RATIO, FAILING_RATIO = 10.0, 100.0
+FEWEST = 5
+MOST_NAMED = 8
+_GROUND = "Fang et al. 2021 (Layer-Peeled Model), Fig 3: thresholds R0 = 12.2 and 81.1"
+
+
+def run(evidence: Evidence, random: np.random.Generator) -> Checked:
+    """Counts of the training rows per class, and per group where there are groups."""
+    classes = evidence.classes
+    assert classes is not None
+    training = evidence.training
+    counts = classes.counts_where(training)
+    findings = _findings("counts", classes, counts, "classes")
+    figures = [_figure(classes, counts, "Examples per class")]
+    measures: dict[str, object] = {
+        "examples": int(training.sum()),
+        "classes": {name: int(count) for name, count in zip(classes.names, counts, strict=True)},
+        "ratio": _ratio(counts),
+    }
+    groups = {}
+    for name, part in evidence.groups.items():
+        own = part.counts_where(training)
+        groups[name] = {entry: int(count) for entry, count in zip(part.names, own, strict=True)}
+        findings += _findings("counts", part, own, "groups")
+        if len(part.names) > 1:
+            figures.append(_figure(part, own, f"Examples per group of {name}"))
+    if groups:
+        measures["groups"] = groups
+    return Checked(without_implied(findings), measures, figures[:4])
+
+
+def _ratio(counts: IntArray) -> float | None:
+    return float(counts.max() / counts.min()) if counts.min() > 0 else None
+
+
+def _findings(id: str, part: Partition, counts: IntArray, unit: str) -> list[Finding]:
+    largest, total = int(counts.max()), int(counts.sum())
+    subject = class_subject if unit == "classes" else group_subject
+    found = []
+    for code in np.argsort(counts, kind="stable"):
+        count = int(counts[code])
+        ratio = largest / max(count, 1)
+        level = Level.HEALTHY
+        if ratio >= FAILING_RATIO or count < FEWEST:
+            level = Level.FAILING
+        elif ratio >= RISKY_RATIO:
+            level = Level.AT_RISK
+        if level is Level.HEALTHY:
+            break
+        what = f"{count:,} of {total:,} training examples" + (f", {ratio:,.0f} times fewer than the largest")
+        found.append(
+            Finding(
+                id,
+                level,
+                subject(part, int(code)),
+                float(count),
+                (float(count), float(count)),
+                f"{opening(subject(part, int(code)))} has {what}.",
+                f"Collect more, or oversample or reweight it; about {largest // 10:,} would bring the ratio to 10.",
+                _GROUND,
+            )
+        )
+    if found:
+        return shortened(found, MOST_NAMED, unit)
+    what = f"all {len(part.names)} classes" if unit == "classes" else f"{part.name}: all {len(part.names)} groups"
+    words = (
+        f"The largest of the {len(part.names)} {unit}{'' if unit == 'classes' else f' of {part.name}'} has {largest:,} "
+    )
+    words += f"training examples, the smallest {int(counts.min()):,}."
+    return [Finding(id, Level.HEALTHY, what, _ratio(counts), None, words, "Nothing to do.", _GROUND)]
+
+
+def _figure(part: Partition, counts: IntArray, title: str) -> Figure:
+    order = np.argsort(-counts, kind="stable")[:100]
+    left = len(counts) - len(order)
+    bars = Bars([part.names[code] for code in order], counts[order].astype(float).tolist(), "training examples")
+    return Figure(
+        title,
+        [Panel(title, part.name, "training examples", [bars], y_log=bool(counts.max() > 50 * max(counts.min(), 1)))],
+        f"The {left} smallest are not drawn." if left else "",
+    )
+
+
+CHECK = Check(
+    "counts",
+    "Are some classes or groups much smaller than others?",
+    f"At risk when {RISKY_RATIO:g} times smaller than the largest, failing when {FAILING_RATIO:g} times or fewer than "
+    f"{FEWEST} examples. Counts are exact, so the interval is a point.",
+    frozenset({"labels"}),
+    run,
+)

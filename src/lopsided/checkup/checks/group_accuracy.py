@@ -1,0 +1,118 @@
+"""Which groups does the model get wrong more often than the rest, over all examples and class by class?
+
+Accuracy per group of every column and intersection. Where labels and groups overlap, the cells (class, group) too: the
+worst of them is what group robust training calls the worst group.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from lopsided.checkup.accuracy_findings import RULE, accuracy_figure, gap_findings, judged_words
+from lopsided.checkup.evidence import Evidence, Partition
+from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.intervals import rate_intervals
+from lopsided.checkup.partitions import CROSS, SMALL_CELL, intersection
+from lopsided.checkup.subjects import group_subject, without_implied
+from lopsided.core.figure import Figure
+
+MOST_NAMED = 5
+_GROUND = "Li et al. 2024 (group imbalance), Section 2: the group-level risk, beside its average over the mixture"
+
+
+def run(evidence: Evidence, random: np.random.Generator) -> Checked:
+    """Every column and intersection by itself."""
+    classes, predictions = evidence.classes, evidence.predictions
+    assert classes is not None
+    assert predictions is not None
+    rows = evidence.judged
+    right = predictions[rows] == classes.codes[rows]
+    findings: list[Finding] = []
+    figures: list[Figure] = []
+    measures: dict[str, Any] = {"judged": judged_words(evidence)}
+    overall = float(right.mean())
+    for name, part in evidence.groups.items():
+        codes = part.codes[rows]
+        totals = np.bincount(codes, minlength=len(part.names))
+        correct = np.bincount(codes[right], minlength=len(part.names))
+        own, accuracy = gap_findings(
+            "group_accuracy",
+            [group_subject(part, code) for code in range(len(part.names))],
+            correct,
+            totals,
+            rows=judged_words(evidence),
+            remedy=(
+                "Train with group weights or group DRO, or collect more of this group where the Fisher law "
+                "says it helps."
+            ),
+            ground=_GROUND,
+        )
+        seen = totals > 0
+        worst = int(np.argmin(np.where(seen, accuracy.value, 2.0)))
+        if not own:
+            own = [
+                Finding(
+                    "group_accuracy",
+                    Level.HEALTHY,
+                    f"{name}: all {int(seen.sum())} groups",
+                    float(accuracy.value[worst]),
+                    accuracy.of(worst),
+                    f"No group of {name} does clearly worse than the rest {judged_words(evidence)}; the lowest "
+                    "accuracy is "
+                    f"{accuracy.value[worst]:.1%} ({part.names[worst]}).",
+                    "Nothing to do.",
+                    _GROUND,
+                )
+            ]
+        findings += shortened(own, MOST_NAMED, "groups")
+        measures[name] = {
+            "average_over_rows": overall,
+            "average_over_groups": float(accuracy.value[seen].mean()),
+            "weighting": "over rows every example counts alike, over groups every group does",
+            "worst_group": {
+                "group": part.names[worst],
+                "value": float(accuracy.value[worst]),
+                "interval": accuracy.of(worst),
+            },
+            "accuracy": {
+                entry: {
+                    "value": float(accuracy.value[code]),
+                    "interval": accuracy.of(code),
+                    "examples": int(totals[code]),
+                }
+                for code, entry in enumerate(part.names)
+                if totals[code]
+            },
+            "worst_cell": _worst_cell(classes, part, rows, right),
+        }
+        if len(part.names) > 1:
+            figures.append(accuracy_figure(f"Accuracy by {name}", list(part.names), accuracy, overall))
+    return Checked(without_implied(findings), measures, figures[:4])
+
+
+def _worst_cell(classes: Partition, part: Partition, rows: Any, right: Any) -> dict[str, Any] | None:
+    """The (class, group) cell of at least `SMALL_CELL` judged rows with the lowest accuracy."""
+    chosen = [Partition(one.name, one.codes[rows], one.names) for one in (classes, part)]
+    cells, _ = intersection(chosen)
+    totals = cells.counts
+    large = np.flatnonzero(totals >= SMALL_CELL)
+    if not large.size:
+        return None
+    correct = np.bincount(cells.codes[right], minlength=len(cells.names))
+    rates = rate_intervals(correct, totals)
+    worst = int(large[np.argmin(rates.value[large])])
+    return {
+        "cell": f"{classes.name}{CROSS}{part.name}: {cells.names[worst]}",
+        "value": float(rates.value[worst]),
+        "interval": rates.of(worst),
+        "examples": int(totals[worst]),
+    }
+
+
+CHECK = Check(
+    "group_accuracy",
+    "Which groups does the model get wrong?",
+    RULE,
+    frozenset({"labels", "groups", "predictions"}),
+    run,
+)

@@ -1,0 +1,212 @@
+"""Does a group lie elsewhere, or spread differently, than the other examples of the same classes?
+
+With z the indicator of a group, residualised by class (z - share of the group in the class), the least squares
+coefficient of z beside the class means is the group's shift, and n_eff = sum z^2 the rows it rests on:
+
+    beta = sum z x / n_eff,    D^2 = beta^T S^-1 beta - d / n_eff      (S: covariance within class and group)
+
+D is the shift in standard deviations, free of differences in class mix (without labels there is one class). n_eff
+beta^T S^-1 beta is noncentral chi-square under normality; its two noncentralities are the interval of D.
+
+The spread of a group is sqrt(tr(S_l S^-1) / d): 1 where it varies like the others. Li et al. 2024 (Theorem 1) find that
+small and large covariances both cost samples, and that a mean far from 0 does.
+"""
+
+import numpy as np
+
+from lopsided.checkup.evidence import Evidence, Partition
+from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.intervals import ALPHA, mean_intervals
+from lopsided.checkup.subjects import group_subject, opening, without_implied
+from lopsided.core.errors import InputError
+from lopsided.core.figure import Figure, Mark, Panel, Points
+from lopsided.core.validation import FloatArray, IntArray
+
+RISKY_SHIFT, FAILING_SHIFT = 0.5, 1.0
+SMALL_SPREAD, LARGE_SPREAD = 0.5, 2.0
+LEAST_EFFECTIVE = 10.0  # rows that tell group and class apart; below it the shift cannot be estimated
+MOST_NAMED = 5
+_GROUND = "Li et al. 2024 (group imbalance), Theorem 1 and Section 3: group-level mean and covariance"
+
+
+def run(evidence: Evidence, random: np.random.Generator) -> Checked:
+    """Shift and spread of every group of every column and intersection, on the sample."""
+    sample = evidence.space.sample
+    classes = np.zeros(len(sample.rows), dtype=np.int64)
+    if evidence.classes is not None:
+        classes = evidence.classes.codes[sample.rows]
+    findings: list[Finding] = []
+    measures: dict[str, object] = {"measured_on": sample.words}
+    figures: list[Figure] = []
+    mirrored: set[str] = set()
+    for name, part in evidence.groups.items():
+        own = Partition(name, part.codes[sample.rows], part.names)
+        if len(np.unique(own.codes)) < 2:
+            continue
+        shifts = _shifts(sample.points, classes, own)
+        spreads = mean_intervals(shifts.squares, own.codes, len(part.names), random)
+        with np.errstate(invalid="ignore"):
+            spread = np.sqrt(np.stack([spreads.value, np.maximum(spreads.low, 0.0), spreads.high]))
+        bad = _findings(own, shifts, spread, sample.words)
+        findings += shortened(bad, MOST_NAMED, "groups") if bad else [_healthy(own, shifts)]
+        measures[name] = {
+            entry: {
+                "shift": _number(shifts.value[code]),
+                "shift_interval": [_number(shifts.low[code]), _number(shifts.high[code])],
+                "effective_rows": float(shifts.effective[code]),
+                "spread": _number(spread[0, code]),
+                "spread_interval": [_number(spread[1, code]), _number(spread[2, code])],
+                "regime": _regime(spread[:, code]),
+            }
+            for code, entry in enumerate(part.names)
+        }
+        figures.append(_figure(own, shifts))
+        counts = own.counts
+        if np.count_nonzero(counts) == 2:  # each is as far from the other; the smaller one is named
+            mirrored.add(group_subject(own, int(np.argmax(counts))))
+    if not figures:
+        raise InputError("at least two groups among the training rows", "one", "give a column that divides them")
+    said = [finding for finding in without_implied(findings) if finding.subject not in mirrored]
+    return Checked(said, measures, figures[:3])
+
+
+class _Shifts:
+    """D per group with its interval, the rows behind it, and every row's squared length in S^-1."""
+
+    def __init__(self, parts: int, rows: int) -> None:
+        self.value, self.low, self.high = (np.full(parts, np.nan) for _ in range(3))
+        self.effective = np.zeros(parts)
+        self.squares: FloatArray = np.zeros(rows)
+
+
+def _shifts(points: FloatArray, classes: IntArray, part: Partition) -> _Shifts:
+    rows, d = points.shape
+    parts, K = len(part.names), int(classes.max()) + 1
+    cell = classes * parts + part.codes
+    counts = np.bincount(cell, minlength=K * parts).astype(np.float64)
+    sums = np.stack([np.bincount(cell, weights=column, minlength=K * parts) for column in points.T], axis=1)
+    means = sums / np.maximum(counts, 1)[:, None]
+    inner = points - means[cell]
+    used = int(np.count_nonzero(counts))
+    covariance = inner.T @ inner / max(rows - used, 1)
+    covariance += 1e-9 * max(float(np.trace(covariance)) / d, 1e-300) * np.eye(d)
+    root = np.linalg.cholesky(covariance)
+    white = np.linalg.solve(root, points.T).T
+    found = _Shifts(parts, rows)
+    # A mean of n rows has taken 1/n of their variance with it.
+    shrink = 1 - 1 / np.maximum(counts[cell], 2)
+    found.squares = np.square(np.linalg.solve(root, inner.T)).sum(axis=0) / (d * shrink)
+    in_class = np.bincount(classes, minlength=K).astype(np.float64)
+    tail = ALPHA / (2 * parts)
+    for code in range(parts):
+        here = (part.codes == code).astype(np.float64)
+        share = np.bincount(classes, weights=here, minlength=K) / np.maximum(in_class, 1)
+        z = here - share[classes]
+        effective = float(z @ z)
+        found.effective[code] = effective
+        if effective < LEAST_EFFECTIVE:
+            continue
+        beta = z @ white / effective
+        statistic = effective * float(beta @ beta)
+        found.value[code] = np.sqrt(max(statistic - d, 0.0) / effective)
+        low, high = _noncentralities(statistic, d, tail)
+        found.low[code], found.high[code] = np.sqrt(low / effective), np.sqrt(high / effective)
+    return found
+
+
+def _noncentralities(statistic: float, d: int, tail: float) -> tuple[float, float]:
+    """The two noncentralities at which the statistic is a tail event from above and from below.
+
+    Sankaran (1959): sqrt(X - (d-1)/2) is nearly normal with mean sqrt(nc + (d-1)/2) and variance 1.
+    """
+    from scipy.stats import norm
+
+    z, half = float(norm.isf(tail)), (d - 1) / 2
+    root = np.sqrt(max(statistic - half, 0.0))
+    return max(max(root - z, 0.0) ** 2 - half, 0.0), max((root + z) ** 2 - half, 0.0)
+
+
+def _findings(part: Partition, shifts: _Shifts, spread: FloatArray, words: str) -> list[Finding]:
+    found = []
+    for code in np.argsort(-np.nan_to_num(shifts.low, nan=-1.0), kind="stable"):
+        subject = group_subject(part, int(code))
+        if shifts.low[code] > RISKY_SHIFT:
+            found.append(
+                Finding(
+                    "group_shift",
+                    Level.FAILING if shifts.low[code] > FAILING_SHIFT else Level.AT_RISK,
+                    subject,
+                    float(shifts.value[code]),
+                    (float(shifts.low[code]), float(shifts.high[code])),
+                    f"{opening(subject)} lies {shifts.value[code]:.2f} standard deviations from the other "
+                    "examples of "
+                    f"the same classes ({words}).",
+                    "Train with group weights, check how this group was recorded, or centre features group by group.",
+                    _GROUND,
+                )
+            )
+        elif _regime(spread[:, code]) in ("small", "large") and shifts.effective[code] >= LEAST_EFFECTIVE:
+            found.append(
+                Finding(
+                    "group_shift",
+                    Level.AT_RISK,
+                    subject,
+                    float(spread[0, code]),
+                    (float(spread[1, code]), float(spread[2, code])),
+                    f"{opening(subject)} spreads {spread[0, code]:.2f} times as far as the average group ({words}).",
+                    "Augment this group with noise (small spread) or scale its features (large spread).",
+                    _GROUND,
+                )
+            )
+    return found
+
+
+def _healthy(part: Partition, shifts: _Shifts) -> Finding:
+    known = np.isfinite(shifts.value)
+    what = f"{part.name}: all {len(part.names)} groups"
+    if not known.any():
+        words = f"Groups of {part.name} and classes coincide, so a shift between groups cannot be told from classes."
+        return Finding("group_shift", Level.HEALTHY, what, None, None, words, "Nothing to do.", _GROUND)
+    far = int(np.argmax(np.where(known, shifts.value, -1)))
+    words = f"No group of {part.name} lies clearly apart; the furthest is {part.names[far]} "
+    words += f"({shifts.value[far]:.2f} standard deviations)."
+    ends = (float(shifts.low[far]), float(shifts.high[far]))
+    return Finding("group_shift", Level.HEALTHY, what, float(shifts.value[far]), ends, words, "Nothing to do.", _GROUND)
+
+
+def _regime(spread: FloatArray) -> str:
+    if spread[1] > LARGE_SPREAD:
+        return "large"
+    return "small" if spread[2] < SMALL_SPREAD else "medium"
+
+
+def _number(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def _figure(part: Partition, shifts: _Shifts) -> Figure:
+    order = np.argsort(-np.nan_to_num(shifts.value, nan=-1.0))[:100]
+    order = order[np.isfinite(shifts.value[order])]
+    points = Points(
+        [float(place) for place in range(len(order))],
+        shifts.value[order].tolist(),
+        "shift",
+        shifts.low[order].tolist(),
+        shifts.high[order].tolist(),
+        [part.names[code] for code in order],
+    )
+    title = f"Shift of every group of {part.name}"
+    marks = [Mark(RISKY_SHIFT, "at risk", "y"), Mark(FAILING_SHIFT, "failing", "y")]
+    panel = Panel(title, "the furthest on the left", "standard deviations", [points], marks)
+    return Figure(title, [panel], "From the other examples of the same classes.")
+
+
+CHECK = Check(
+    "group_shift",
+    "Does a group lie elsewhere, or spread differently, than the others?",
+    f"At risk when the lower end of the shift is above {RISKY_SHIFT:g} standard deviations, failing above "
+    f"{FAILING_SHIFT:g}; at risk when the whole interval of the spread lies below {SMALL_SPREAD:g} or above "
+    f"{LARGE_SPREAD:g}. Intervals hold for all groups of a column at once.",
+    frozenset({"groups", "features"}),
+    run,
+)

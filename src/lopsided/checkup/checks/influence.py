@@ -1,0 +1,135 @@
+"""Which examples carry their class's covariance, and does a single one carry too much?
+
+    inf(x) = |cov(S_y)|_F^2 - |cov(S_y minus x)|_F^2     (Xu and Chen 2025, eq 10)
+
+relative to |cov(S_y)|_F^2. In a Gaussian class of n examples one of them carries about 2 w / n, where w is a weighted
+mean of squared normals: less extreme than one squared normal, whatever the covariance. So an example is called when it
+carries more than `LARGE` and more than any of N examples would by chance, 2 chi2_1^{-1}(1 - 0.01/N) / n.
+
+High scores lie far out along the directions in which the class varies anyway (claim bo-influence); they are what a long
+tail is made of, not errors.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from lopsided.checkup.evidence import Evidence
+from lopsided.checkup.feature_space import mapped_blocks
+from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
+from lopsided.core.errors import InputError
+from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.validation import FloatArray
+from lopsided.measure.influence import InfluenceScores, influence_scores_of_blocks
+
+LARGE = 0.1
+FEWEST = 10  # examples of a class, below which every one of them matters and none is called
+EXAMPLES, MOST_NAMED, MOST_DRAWN = 8, 5, 8
+_GROUND = "Xu and Chen 2025 (benign overfitting), eq (10): influence without training"
+
+
+def run(evidence: Evidence, random: np.random.Generator) -> Checked:
+    """Scores of all training rows, ranked within their class."""
+    from scipy.stats import chi2
+
+    classes, space = evidence.classes, evidence.space
+    assert classes is not None
+    assert space.moments is not None
+    rows = np.flatnonzero(evidence.training)
+    scores = influence_scores_of_blocks(
+        lambda: mapped_blocks(evidence, space.map),
+        classes.codes[rows],
+        classes.names,
+        space.map.width,
+        moments=space.moments,
+    )
+    counts = space.moments.counts
+    energy = np.square(space.moments.scatters).sum(axis=(1, 2)) / np.maximum(counts - 1, 1) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(energy[scores.codes] > 0, scores.scores / energy[scores.codes], 0.0)
+    chance = 2 * float(chi2.isf(0.01 / max(len(rows), 1), 1)) / np.maximum(counts, 1)
+    limit = np.maximum(LARGE, chance)
+    findings = []
+    tops: dict[str, dict[str, list[Any]]] = {}
+    for code in np.flatnonzero(counts >= FEWEST):
+        high, _ = scores.extremes(int(code), EXAMPLES)
+        if not high.size:
+            continue
+        tops[classes.names[code]] = {
+            "examples": [int(rows[place]) for place in high],
+            "shares": [float(share[place]) for place in high],
+        }
+        over = high[share[high] > limit[code]]
+        if over.size:
+            findings.append(
+                Finding(
+                    "influence",
+                    Level.AT_RISK,
+                    f"class {classes.names[code]}",
+                    float(share[over[0]]),
+                    None,
+                    f"{'One example carries' if over.size == 1 else f'At least {over.size} examples carry'} more "
+                    "of the "
+                    f"covariance of class {classes.names[code]} than chance allows: {share[over[0]]:.0%} of its "
+                    "energy hangs on "
+                    f"example {int(rows[over[0]])}.",
+                    "Look at the examples listed; clip or transform heavy-tailed columns.",
+                    _GROUND,
+                    "example",
+                    tuple(int(rows[place]) for place in over),
+                )
+            )
+    if not tops:
+        raise InputError(f"a class of at least {FEWEST} examples", f"at most {int(counts.max())}", "add examples")
+    findings.sort(key=lambda finding: -(finding.value or 0.0))
+    if not findings:
+        name, top = max(tops.items(), key=lambda item: item[1]["shares"][0])
+        findings = [
+            Finding(
+                "influence",
+                Level.HEALTHY,
+                f"{len(tops)} classes",
+                float(top["shares"][0]),
+                None,
+                f"No single example carries a class; the most is {top['shares'][0]:.1%} of the covariance of "
+                f"{name}, by "
+                f"example {top['examples'][0]}.",
+                "Nothing to do; the ranking of every class is in the measures and in lopsided score.",
+                _GROUND,
+                "example",
+                tuple(top["examples"]),
+            )
+        ]
+    measures = {"measured_in": space.map.words, "highest": tops, "declined": scores.declined}
+    return Checked(shortened(findings, MOST_NAMED, "classes"), measures, [_figure(scores, share)])
+
+
+def _figure(scores: InfluenceScores, share: FloatArray) -> Figure:
+    lines = []
+    counts = np.bincount(scores.codes, minlength=len(scores.names))
+    for code in np.argsort(-counts, kind="stable")[:MOST_DRAWN]:
+        own = np.sort(share[scores.codes == code])[::-1]
+        if own.size < FEWEST or np.isnan(own).any():
+            continue
+        keep = np.unique(np.geomspace(1, own.size, 60).astype(int)) - 1
+        lines.append(Line(((keep + 1) / own.size).tolist(), own[keep].tolist(), scores.names[code]))
+    panel = Panel(
+        "Shares in order", "share of the class", "part of the covariance that one example carries", lines, x_log=True
+    )
+    left = len(scores.names) - len(lines)
+    return Figure(
+        "Influence of the examples, class by class",
+        [panel],
+        "A steep start: few examples carry the covariance." + (f" {left} classes are not drawn." if left else ""),
+    )
+
+
+CHECK = Check(
+    "influence",
+    "Does a single example carry its class?",
+    f"At risk when removing one example would change the covariance energy of its class by more than {LARGE:.0%} "
+    "and by more "
+    "than the largest of N Gaussian examples would.",
+    frozenset({"labels", "features"}),
+    run,
+)

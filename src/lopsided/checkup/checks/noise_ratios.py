@@ -1,0 +1,151 @@
+"""Can the atypical examples of a class be learned, or does the noise of other classes drown them?
+
+    Gamma_kj = n_k tr(S_k^2) / (n_j tr(S_k S_j)),    signal_kj = n_k^2 |u_k|^4 / (n_j tr(S_k S_j))
+
+(Xu and Chen 2025, Theorem 1), with S_k the covariance of class k and u_k its mean less the mean of the class means,
+|u_k|^2 corrected for the noise of a mean of n_k examples. The theorem's constants are not given; those used here were
+fitted on the paper's own synthetic problem (claim bo-phase, quick scale), so a region is a reading, never "failing".
+"""
+
+import numpy as np
+
+from lopsided.checkup.evidence import Evidence, Partition
+from lopsided.checkup.feature_space import mapped_blocks
+from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
+from lopsided.core.errors import InputError
+from lopsided.core.figure import Figure, Mark, Panel, Points
+from lopsided.measure.class_moments import ClassMoments
+from lopsided.measure.noise_matrix import NoiseMatrix, noise_matrix_of_blocks
+from lopsided.theory.overfitting_bounds import Region, Terms, TheoremConstants, regions
+
+CONSTANTS = TheoremConstants(C1=2.9, C2=200.0, C3=2.0, C3_signal=0.036, c1=np.nan, c2=np.nan, c3=0.4)
+LEAST = 3  # examples of a class for a covariance that means anything
+MOST_NAMED = 5
+MOST_CLASSES = 200
+_GROUND = "Xu and Chen 2025 (benign overfitting), Theorem 1.2-1.3 and Fig 2"
+
+
+def run(evidence: Evidence, random: np.random.Generator) -> Checked:
+    """Ratios of all pairs of classes in the feature space, and the region of every class."""
+    classes, space = evidence.classes, evidence.space
+    assert classes is not None
+    assert space.moments is not None
+    usable = np.flatnonzero(space.moments.counts >= LEAST)
+    if usable.size < 2:
+        raise InputError(f"two classes of at least {LEAST} examples", usable.size, "add examples")
+    if usable.size > MOST_CLASSES:
+        usable = np.sort(usable[np.argsort(space.moments.counts[usable], kind="stable")][:MOST_CLASSES])
+    moments = ClassMoments(space.moments.counts[usable], space.moments.means[usable], space.moments.scatters[usable])
+    place = np.full(len(classes.names), -1)
+    place[usable] = np.arange(usable.size)
+    codes = place[classes.codes[evidence.training]]
+
+    def blocks():  # type: ignore[no-untyped-def]
+        for rows, own in mapped_blocks(evidence, space.map):
+            kept = place[own] >= 0
+            yield rows[kept], place[own][kept]
+
+    names = tuple(classes.names[code] for code in usable)
+    noise = noise_matrix_of_blocks(
+        blocks,
+        codes[codes >= 0],
+        names,
+        space.map.width,
+        resamples=400,
+        level=min(1 - 0.05 / usable.size, 0.995),
+        interval_examples=200,
+        random=random,
+        moments=moments,
+    )
+    terms = _terms(noise, moments)
+    found = regions(terms, CONSTANTS)
+    own = Partition(classes.name, np.zeros(0, dtype=np.int64), names)
+    findings = _findings(own, noise, terms, found)
+    weakest, signal = terms.weakest_ratio(), terms.weakest_signal()
+    measures = {
+        "estimator": noise.estimator,
+        "note": noise.note,
+        "measured_in": space.map.words,
+        "classes": {
+            name: {"weakest_ratio": float(weakest[k]), "weakest_signal": float(signal[k]), "region": found[k].value}
+            for k, name in enumerate(names)
+        },
+    }
+    return Checked(shortened(findings, MOST_NAMED, "classes"), measures, [_figure(names, terms)])
+
+
+def _terms(noise: NoiseMatrix, moments: ClassMoments) -> Terms:
+    counts = moments.counts.astype(np.float64)
+    centred = moments.means - moments.means.mean(axis=0)
+    trace = np.einsum("kii->k", moments.scatters) / (counts - 1)
+    squared = np.maximum(np.square(centred).sum(axis=1) - trace / counts, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        signal = (counts**2 * squared**2)[:, None] / (counts[None, :] * noise.products)
+    return Terms(np.nan_to_num(signal, nan=0.0), noise.ratios)
+
+
+def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Region]) -> list[Finding]:
+    weakest, signal = terms.weakest_ratio(), terms.weakest_signal()
+    bad = [k for k, region in enumerate(found) if region is Region.HARMFUL]
+    findings = []
+    for k in sorted(bad, key=lambda k: signal[k]):
+        against = int(np.argmin(np.where(np.arange(len(part.names)) == k, np.inf, noise.ratios[k])))
+        findings.append(
+            Finding(
+                "noise_ratios",
+                Level.AT_RISK,
+                f"class {part.names[k]}",
+                float(weakest[k]),
+                _ends(noise, k, against),
+                f"Class {part.names[k]} is read as overfitting harmfully: its own features (signal "
+                f"{signal[k]:.2g}) and its "
+                f"noise (ratio {weakest[k]:.2g} against {part.names[against]}) are both weak beside the other classes.",
+                "Collect or oversample this class, or augment its examples with noise of its own covariance.",
+                _GROUND,
+            )
+        )
+    if findings:
+        return findings
+    k = int(np.argmin(weakest))
+    against = int(np.argmin(np.where(np.arange(len(part.names)) == k, np.inf, noise.ratios[k])))
+    return [
+        Finding(
+            "noise_ratios",
+            Level.HEALTHY,
+            f"all {len(part.names)} classes",
+            float(weakest[k]),
+            _ends(noise, k, against),
+            f"No class is read as overfitting harmfully; the smallest noise ratio is {weakest[k]:.2g}, of "
+            f"{part.names[k]} "
+            f"against {part.names[against]}.",
+            "Nothing to do.",
+            _GROUND,
+        )
+    ]
+
+
+def _ends(noise: NoiseMatrix, k: int, j: int) -> tuple[float, float] | None:
+    if noise.ratios_low is None or noise.ratios_high is None:
+        return None
+    return float(noise.ratios_low[k, j]), float(noise.ratios_high[k, j])
+
+
+def _figure(names: tuple[str, ...], terms: Terms) -> Figure:
+    points = Points(
+        np.maximum(terms.weakest_signal(), 1e-6).tolist(), terms.weakest_ratio().tolist(), "class", names=list(names)
+    )
+    marks = [Mark(CONSTANTS.C1, "benign by features"), Mark(CONSTANTS.C2, "benign by noise", "y")]
+    panel = Panel(
+        "Regions of Theorem 1", "weakest signal", "weakest noise ratio", [points], marks, x_log=True, y_log=True
+    )
+    return Figure("Overfitting region of every class", [panel], "Harmful: far left and low. Undecided in between.")
+
+
+CHECK = Check(
+    "noise_ratios",
+    "Does any class overfit harmfully?",
+    f"At risk when the weakest signal is at most {CONSTANTS.C3_signal:g} and the weakest noise ratio at most "
+    f"{CONSTANTS.C3:g} (fitted constants, so never failing). Intervals by the linearised bootstrap.",
+    frozenset({"labels", "features"}),
+    run,
+)

@@ -1,0 +1,70 @@
+"""How far apart are the classes, against how wide they are? Assumption (A1) of Li and Liang (2018):
+
+    delta = smallest distance between examples of different classes;  lambda = largest diameter of a component / delta
+
+with every class one component. (A1) asks lambda <= 1/8 and fails on nearly all real data, so it is a measure here and
+no alarm; what is alarming is delta = 0, one point with two labels.
+"""
+
+import numpy as np
+
+from lopsided.checkup.evidence import Evidence
+from lopsided.checkup.feature_space import chosen_rows, read_rows
+from lopsided.checkup.finding import Check, Checked, Finding, Level
+from lopsided.core.errors import InputError
+from lopsided.measure.separability import separability
+
+MOST_ROWS = 2000
+_GROUND = "Li and Liang 2018 (SGD on structured data), assumption (A1)"
+
+
+def run(evidence: Evidence, random: np.random.Generator) -> Checked:
+    """delta and lambda on a sample, stratified by class."""
+    classes = evidence.classes
+    assert classes is not None
+    rows = chosen_rows(evidence, MOST_ROWS)
+    codes = classes.codes[rows]
+    if np.unique(codes).size < 2:
+        raise InputError("two classes among the training rows", "one", "separability is between classes")
+    points = evidence.space.map.apply(read_rows(evidence, rows))
+    found = separability(points, codes, codes)
+    touching = found.delta == 0
+    part = (
+        f"{len(rows):,} of {int(evidence.training.sum()):,} training rows" if len(rows) < evidence.rows else "all rows"
+    )
+    if touching:
+        words = f"Two examples of different classes are the same point ({part})."
+        remedy = "Look for contradicting labels; see duplicates."
+    else:
+        words = f"The nearest examples of different classes are {found.delta:.3g} apart, and the widest class is "
+        words += f"{found.ratio[0]:.3g} times as wide ({part}); (A1) asks for at most {found.needed_ratio:g}."
+        remedy = "Nothing to do: real data rarely satisfy (A1)."
+    finding = Finding(
+        "separability",
+        Level.AT_RISK if touching else Level.HEALTHY,
+        "all classes",
+        None if touching else float(found.ratio[0]),
+        None if touching else (float(found.ratio[0]), float(found.ratio[1])),
+        words,
+        remedy,
+        _GROUND,
+    )
+    measures = {
+        "delta": found.delta,
+        "lambda": found.ratio,
+        "needed": found.needed_ratio,
+        "verdict": found.verdict,
+        "rows": len(rows),
+        "measured_in": evidence.space.map.words,
+    }
+    return Checked([finding], measures)
+
+
+CHECK = Check(
+    "separability",
+    "How far apart are the classes?",
+    "At risk only when two examples of different classes coincide. The interval of lambda is the bracket of the "
+    "diameter.",
+    frozenset({"labels", "features"}),
+    run,
+)

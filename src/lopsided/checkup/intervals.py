@@ -1,0 +1,82 @@
+"""Intervals that hold for all parts at once, so that a hundred classes raise no more false alarms than one.
+
+Rates: Jeffreys' interval, the quantiles of Beta(x + 1/2, n - x + 1/2), at the level 1 - ALPHA/m for m parts
+(Bonferroni). The gap between a part and the rest: Newcombe's combination of the two intervals,
+
+    gap - sqrt((rest - rest_low)^2 + (part_high - part)^2)   and the mirror image above.
+
+Means of other values: the bootstrap of the largest deviation over all parts in units of its standard error (max |t|),
+whose quantile makes the intervals simultaneous. At most `MOST_RESAMPLED` rows of a part are resampled.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopsided.core.validation import FloatArray, IntArray
+
+ALPHA = 0.05
+MOST_RESAMPLED = 500
+RESAMPLES = 600
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """An estimate per part with both ends; NaN for a part without rows."""
+
+    value: FloatArray
+    low: FloatArray
+    high: FloatArray
+
+    def of(self, part: int) -> tuple[float, float]:
+        """Both ends for one part."""
+        return float(self.low[part]), float(self.high[part])
+
+
+def rate_intervals(successes: IntArray, totals: IntArray, *, tests: int | None = None) -> Intervals:
+    """x/n per part with simultaneous intervals over `tests` parts (all of them unless said)."""
+    from scipy.stats import beta
+
+    count = tests if tests is not None else int(np.count_nonzero(totals))
+    tail = ALPHA / (2 * max(count, 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = successes / totals
+    low = np.where(successes > 0, beta.ppf(tail, successes + 0.5, totals - successes + 0.5), 0.0)
+    high = np.where(successes < totals, beta.isf(tail, successes + 0.5, totals - successes + 0.5), 1.0)
+    empty = totals == 0
+    return Intervals(value, np.where(empty, np.nan, low), np.where(empty, np.nan, high))
+
+
+def gaps_to_rest(successes: IntArray, totals: IntArray) -> Intervals:
+    """Rate of all other rows minus the rate of the part: positive where the part does worse."""
+    parts = int(np.count_nonzero(totals))
+    own = rate_intervals(successes, totals, tests=2 * parts)
+    rest = rate_intervals(successes.sum() - successes, totals.sum() - totals, tests=2 * parts)
+    gap = rest.value - own.value
+    below = np.hypot(rest.value - rest.low, own.high - own.value)
+    above = np.hypot(rest.high - rest.value, own.value - own.low)
+    return Intervals(gap, gap - below, gap + above)
+
+
+def mean_intervals(
+    values: FloatArray, codes: IntArray, parts: int, random: np.random.Generator, *, resamples: int = RESAMPLES
+) -> Intervals:
+    """Means of `values` per part with simultaneous bootstrap intervals; a part needs two rows for an interval."""
+    order = np.argsort(codes, kind="stable")
+    counts = np.bincount(codes, minlength=parts)
+    ends = np.cumsum(counts)
+    mean, error = np.full(parts, np.nan), np.full(parts, np.nan)
+    deviations = np.zeros((resamples, parts))
+    for part in np.flatnonzero(counts):
+        own = values[order[ends[part] - counts[part] : ends[part]]]
+        mean[part] = own.mean()
+        if own.size < 2:
+            continue
+        error[part] = own.std(ddof=1) / np.sqrt(own.size)
+        chosen = own if own.size <= MOST_RESAMPLED else random.choice(own, MOST_RESAMPLED, replace=False)
+        drawn = random.multinomial(chosen.size, np.full(chosen.size, 1.0 / chosen.size), size=resamples)
+        centred = chosen - chosen.mean()
+        spread = chosen.std(ddof=1) / np.sqrt(chosen.size)
+        deviations[:, part] = drawn @ centred / chosen.size / max(spread, 1e-300)
+    reach = float(np.quantile(np.abs(deviations).max(axis=1), 1 - ALPHA))
+    return Intervals(mean, mean - reach * error, mean + reach * error)

@@ -1,0 +1,149 @@
+"""A cheap learner's held-out probabilities, and what they say about remedies that act like a change of prior.
+
+Training with class weights or oversampling rates w_k estimates, in the limit of a rich model and much data, p(k|x) w_k
+normalised (Elkan 2001; for oversampling Fang et al. 2021, Proposition 1: rate and weight are one); logit adjustment and
+threshold moving do that afterwards (Menon et al. 2021). With weights w_g on groups that the classifier does not see it
+is sum_g w_g p(k, g|x). So a pilot's held-out probabilities p(k, g|x), moved so, forecast the gain of each of them.
+
+The pilot is logistic regression on at most `MOST_COLUMNS` principal components of at most `MOST_ROWS` rows, cross-
+validated over its own folds; the interval is that of `fold_scores` (Nadeau and Bengio). Where the learner is not like
+the pilot, or has collapsed, the forecast can be wrong: that is what the trial is for.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lopsided.checkup.fold_scores import Answers, Judged, Metric, estimate, gain
+from lopsided.checkup.folds import deal
+from lopsided.checkup.remedy_plan import GainForecast
+from lopsided.checkup.training_set import TrainingSet
+from lopsided.core.seeds import generator
+from lopsided.core.validation import BoolArray, FloatArray, IntArray
+
+FOLDS = 5
+MOST_ROWS = 6000
+MOST_COLUMNS = 50
+MOST_CELLS = 40  # classes times groups: beyond, the pilot sees classes only
+_SMALL = 2_000_000  # rows x columns x classes up to which the pilot is cross-validated twice
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """Held-out probabilities p(class, group | x), repeats x n x K x G (G = 1 where groups are not modelled)."""
+
+    training: TrainingSet
+    probabilities: FloatArray
+    fold: IntArray  # repeats x n
+    sees_groups: bool
+    judged: Judged
+
+    def answers(self, class_scores: FloatArray) -> Answers:
+        """Right answers per fold of the class with the highest score (repeats x n x K)."""
+        return count_answers(class_scores.argmax(axis=2), self.training, self.fold, FOLDS)
+
+    def plain(self) -> FloatArray:
+        """p(class | x)."""
+        return np.asarray(self.probabilities.sum(axis=3))
+
+    def forecast(self, metric: Metric, class_scores: FloatArray, ground: str) -> GainForecast:
+        """The gain of deciding by `class_scores`."""
+        found = gain(metric, self.answers(class_scores), self.answers(self.plain()), self.judged)
+        return GainForecast(metric.name, found.value, found.low, found.high, ground)
+
+    def recalls(self, axis: str) -> FloatArray:
+        """Share of right answers of every class or group."""
+        answers = self.answers(self.plain())
+        parts = range(answers.right.shape[1 if axis == "class" else 2])
+        return np.array([estimate(Metric("", axis, "one", part), answers, self.judged).value for part in parts])
+
+
+def count_answers(predicted: IntArray, training: TrainingSet, fold: IntArray, folds: int) -> Answers:
+    """Right answers and totals by fold, class and group, from predictions (repeats x n) and folds of the same shape."""
+    groups = 1 if training.groups is None else len(training.groups.names)
+    classes = len(training.classes.names)
+    cell = training.classes.codes * groups + training.group_codes
+    repeats = fold.shape[0]
+    shape = (repeats * folds, classes, groups)
+    right, total = np.zeros(shape), np.zeros(shape)
+    for repeat in range(repeats):
+        for number in range(folds):
+            here = fold[repeat] == number
+            correct = (predicted[repeat][here] == training.classes.codes[here]).astype(float)
+            place = repeat * folds + number
+            total[place] = np.bincount(cell[here], minlength=classes * groups).reshape(classes, groups)
+            right[place] = np.bincount(cell[here], weights=correct, minlength=classes * groups).reshape(classes, groups)
+    return Answers(right, total, folds)
+
+
+def judged_parts(training: TrainingSet) -> Judged:
+    """Classes with at least two examples (one to learn from, one to test on) and groups that occur."""
+    classes = np.flatnonzero(training.classes.counts >= 2)
+    groups = np.flatnonzero(np.bincount(training.group_codes) > 0)
+    return Judged(tuple(classes.tolist()), tuple(groups.tolist()))
+
+
+def reduced(training: TrainingSet, seed: int) -> TrainingSet:
+    """At most `MOST_ROWS` rows, drawn evenly over classes and groups, and `MOST_COLUMNS` principal components."""
+    if training.size > MOST_ROWS:
+        parts = -(-training.size // MOST_ROWS)
+        fold = deal(training.classes.codes, training.group_codes, parts, seed, 0)
+        training = training.subset(np.flatnonzero(fold == 0))
+    if training.features.shape[1] > MOST_COLUMNS:
+        from sklearn.decomposition import PCA
+
+        few = min(MOST_COLUMNS, training.size)
+        state = int(generator(seed, "pilot components").integers(2**31))
+        components = PCA(few, svd_solver="randomized", random_state=state).fit_transform(training.features)
+        training = TrainingSet(training.source, components, training.classes, training.groups, training.rows)
+    return training
+
+
+def run_pilot(training: TrainingSet, seed: int) -> Pilot:
+    """Cross-validate the pilot; `training` should be `reduced` first."""
+    groups = 1 if training.groups is None else len(training.groups.names)
+    classes = len(training.classes.names)
+    sees_groups = groups > 1 and groups * classes <= MOST_CELLS
+    modelled = groups if sees_groups else 1
+    cell = training.classes.codes * modelled + (training.group_codes if sees_groups else 0)
+    small = training.size * training.features.shape[1] * classes * modelled <= _SMALL
+    repeats = 2 if small else 1
+    found = np.zeros((repeats, training.size, classes * modelled))
+    fold = np.stack(
+        [deal(training.classes.codes, training.group_codes, FOLDS, seed, repeat) for repeat in range(repeats)]
+    )
+    for repeat in range(repeats):
+        for number in range(FOLDS):
+            inside = fold[repeat] != number
+            found[repeat, ~inside] = _fitted(training.features, cell, inside, classes * modelled)
+    shape = (repeats, training.size, classes, modelled)
+    return Pilot(training, found.reshape(shape), fold, sees_groups, judged_parts(training))
+
+
+def _fitted(features: FloatArray, cell: IntArray, inside: BoolArray, cells: int) -> FloatArray:
+    """Probabilities of the rows outside, from logistic regression on the rows inside; absent cells get 0."""
+    probabilities = np.zeros((int((~inside).sum()), cells))
+    present = np.unique(cell[inside])
+    if present.size < 2:
+        probabilities[:, present] = 1.0
+        return probabilities
+    model = logistic(features[inside], cell[inside])
+    probabilities[:, model.classes_] = model.predict_proba(features[~inside])
+    return probabilities
+
+
+def logistic(features: FloatArray, codes: IntArray) -> Any:
+    """Fitted logistic regression on standardised features."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+
+    from lopsided.checkup.named_learner import make_learner
+
+    learner = make_learner("logistic")
+    learner.steps[-1][1].set_params(max_iter=100, tol=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # 100 steps are the pilot's budget
+        learner.fit(features, codes)
+    return learner

@@ -1,0 +1,159 @@
+"""One arm in one fold: train on the other folds, count right answers on this one, by class and group.
+
+Tasks run through the runner of the claims laboratory, so they are parallel, resume after an interruption and are kept
+one by one. A task names its data by their hash; in the process of the trial they are held here, in others read from
+the run's shared folder.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lopsided.checkup.evidence import Partition
+from lopsided.checkup.folds import deal
+from lopsided.checkup.forecasts import forecast_collection, forecast_gain
+from lopsided.checkup.learning_curve import thinned
+from lopsided.checkup.pilot import reduced, run_pilot
+from lopsided.checkup.training_set import TrainingSet
+from lopsided.core.seeds import generator
+from lopsided.core.validation import BoolArray, IntArray
+from lopsided.experiments.claim import Measurement, Settings
+
+HELD_BACK = 0.5  # share of a subject's training examples that simulated collection adds
+
+_held: dict[str, TrainingSet] = {}
+_learners: dict[str, Any] = {}
+
+
+@contextmanager
+def held(key: str, training: TrainingSet, learner: Any) -> Iterator[None]:
+    """Keep the data, and a learner that is no name, for tasks of this process."""
+    _held[key] = training
+    _learners[repr(learner)] = learner
+    try:
+        yield
+    finally:
+        del _held[key], _learners[repr(learner)]
+
+
+def data_key(training: TrainingSet) -> str:
+    """A hash of features, classes and groups."""
+    digest = hashlib.sha256()
+    for array in arrays_of(training).values():
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:32]
+
+
+def arrays_of(training: TrainingSet) -> dict[str, Any]:
+    """What other processes need of the training set."""
+    names = np.array(list(training.classes.names))
+    arrays = {"features": training.features, "classes": training.classes.codes, "class_names": names}
+    if training.groups is not None:
+        arrays |= {"groups": training.groups.codes, "group_names": np.array(list(training.groups.names))}
+    return arrays
+
+
+def measure(settings: Settings, seed: int) -> dict[str, Any]:
+    """Right answers and totals of an arm in a fold, or the forecasts made from the fold's training rows."""
+    training = _held.get(settings["data"]) or _read(settings["place"])
+    groups = None if training.groups is None else training.groups.codes
+    fold = deal(training.classes.codes, groups, settings["folds"], seed, settings["repeat"])
+    inside = fold != settings["fold"]
+    if "forecast" in settings:
+        return {"forecasts": _forecasts(training, inside, settings, seed)}
+    if settings["held_back"]:
+        inside &= _kept(training, inside, settings, seed)
+    learner = _learners.get(settings["learner"], settings["learner"])
+    return _answers(training, inside, fold == settings["fold"], learner, settings, seed)
+
+
+def _answers(
+    training: TrainingSet, inside: BoolArray, tested: BoolArray, learner: Any, settings: Settings, seed: int
+) -> dict[str, Any]:
+    from lopsided.checkup.mended import MendedClassifier
+
+    state = int(generator(seed, "learner", settings["repeat"], settings["fold"]).integers(2**31))
+    model = MendedClassifier(learner, **settings["options"], seed=state)
+    codes, groups = training.classes.codes, training.group_codes
+    model.fit(training.features[inside], codes[inside], groups[inside])
+    right = model.predict(training.features[tested]) == codes[tested]
+    count = 1 if training.groups is None else len(training.groups.names)
+    shape = (len(training.classes.names), count)
+    cell = codes[tested] * count + groups[tested]
+    return {
+        "right": np.bincount(cell, weights=right, minlength=shape[0] * shape[1]).reshape(shape).astype(int),
+        "total": np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape),
+    }
+
+
+def _kept(training: TrainingSet, inside: BoolArray, settings: Settings, seed: int) -> BoolArray:
+    """All training rows but the share of the subject's that is held back."""
+    axis, code = settings["held_back"]["axis"], settings["held_back"]["code"]
+    return _thin(training, inside, axis, code, settings["repeat"], settings["fold"], seed)
+
+
+def _thin(
+    training: TrainingSet, inside: BoolArray, axis: str, code: int, repeat: int, fold: int, seed: int
+) -> BoolArray:
+    subject = inside & ((training.classes.codes if axis == "class" else training.group_codes) == code)
+    order = generator(seed, "held back", axis, code, repeat, fold).permutation(training.size)
+    return thinned(subject, order, 1.0 - HELD_BACK)
+
+
+def _forecasts(training: TrainingSet, inside: BoolArray, settings: Settings, seed: int) -> list[Any]:
+    """[forecast or None, reason] of every arm, from the training rows alone; collection from those not held back."""
+    state = int(generator(seed, "pilot", settings["fold"]).integers(2**31))
+    rows = np.flatnonzero(inside)
+    pilot, found = None, []
+    for arm in settings["forecast"]:
+        if arm["kind"] == "collect":
+            axis, code = arm["parameters"]["axis"], arm["parameters"]["code"]
+            kept = inside & _thin(training, inside, axis, code, settings["repeat"], settings["fold"], seed)
+            fewer = training.subset(np.flatnonzero(kept))
+            own = fewer.classes if axis == "class" else fewer.groups
+            assert own is not None
+            have = int(own.counts[code])
+            small = reduced(fewer, state)
+            ratio = 1.0 / (1.0 - HELD_BACK)
+            found.append(forecast_collection(small, axis, code, have=have, ratio=ratio, seed=state))
+        else:
+            pilot = pilot or run_pilot(reduced(training.subset(rows), state), state)
+            found.append(forecast_gain(arm["kind"], arm["parameters"], pilot, settings["metric"], state))
+    return [list(entry) for entry in found]
+
+
+def by_code(options: Mapping[str, Any], training: TrainingSet) -> dict[str, Any]:
+    """Options of `MendedClassifier` with names of classes and groups replaced by their codes."""
+    group_names = () if training.groups is None else training.groups.names
+    places = {name: str(code) for code, name in enumerate(training.classes.names)}
+    group_places = {name: str(code) for code, name in enumerate(group_names)}
+    found: dict[str, Any] = {}
+    for key, value in options.items():
+        known = group_places if key == "group_weights" else places
+        found[key] = {known[name]: entry for name, entry in value.items()} if isinstance(value, Mapping) else value
+    return found
+
+
+@lru_cache(maxsize=1)
+def _read(place: str) -> TrainingSet:
+    folder = Path(place)
+
+    def load(name: str) -> Any:
+        return np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+
+    classes = Partition("class", np.asarray(load("classes")), tuple(load("class_names").tolist()))
+    groups = None
+    if (folder / "groups.npy").exists():
+        groups = Partition("group", np.asarray(load("groups")), tuple(load("group_names").tolist()))
+    features = load("features")
+    rows: IntArray = np.arange(features.shape[0])
+    return TrainingSet("", features, classes, groups, rows)
+
+
+MEASUREMENT = Measurement("trial", 1, measure)

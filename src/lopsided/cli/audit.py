@@ -1,0 +1,116 @@
+"""`lopsided audit`: which classes and groups of your data fail or are about to, why, and what mends it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from lopsided.cli.options import number
+
+if TYPE_CHECKING:
+    from lopsided.report.audit import Audit
+
+
+def command(
+    data: Annotated[Path, typer.Argument(help="npz, parquet, csv or tsv file, or a folder of pictures.")],
+    labels: Annotated[str | None, typer.Option(help="Column or array of labels, or a file with one per line.")] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Columns of groups, comma-separated; intersections follow.")
+    ] = None,
+    features: Annotated[str | None, typer.Option(help="Array or columns (comma-separated) of features.")] = None,
+    classifier: Annotated[str | None, typer.Option(help="Array of classifier weights (K x p).")] = None,
+    bias: Annotated[str | None, typer.Option(help="Array of the classifier's biases.")] = None,
+    probabilities: Annotated[
+        str | None, typer.Option(help="Array or columns (comma-separated) of predicted probabilities.")
+    ] = None,
+    logits: Annotated[str | None, typer.Option(help="Array of logits, in place of probabilities.")] = None,
+    predictions: Annotated[str | None, typer.Option(help="Column or array of predicted labels.")] = None,
+    split: Annotated[str | None, typer.Option(help="Column that says train or test.")] = None,
+    weight_decay: Annotated[float | None, number("Weight decay of the network.")] = None,
+    checks: Annotated[str | None, typer.Option(help="Only these checks, comma-separated.")] = None,
+    report: Annotated[Path | None, typer.Option(help="The report to write (.html); default DATA-audit.html.")] = None,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
+    with_plan: Annotated[bool, typer.Option("--plan", help="Add the plan of remedies to report and output.")] = False,
+    fail_on: Annotated[str | None, typer.Option(help="Exit with code 1 when a finding is at-risk or failing.")] = None,
+    seed: Annotated[int, typer.Option(help="Seed of samples and intervals.", min=0)] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Audit your data: counts, forecasts, the model's last layer and predictions, groups, labels, duplicates.
+
+    Whatever is given decides which checks run; the others are listed with what they need. Writes an offline report.
+    """
+    from lopsided.checkup.audit import level_of
+    from lopsided.cli.console import print_json, progress_steps
+    from lopsided.report.audit import audit, check_report_path
+
+    limit = None if fail_on is None else level_of(fail_on)
+    target = None if no_report else check_report_path(report or Path(f"{data.resolve().stem}-audit.html"))
+    with progress_steps("auditing", quiet=as_json) as progress:
+        result = audit(
+            data,
+            labels=labels,
+            groups=_names(groups),
+            features=_one_or_several(features),
+            classifier=classifier,
+            bias=bias,
+            probabilities=_one_or_several(probabilities),
+            logits=logits,
+            predictions=predictions,
+            split=split,
+            weight_decay=weight_decay,
+            checks=_names(checks),
+            seed=seed,
+            progress=progress,
+        )
+        plan: Any = result.plan() if with_plan else None
+        if target is not None:
+            progress(1, 1, "writing the report")
+            result.to_html(target, plan=plan)
+    if as_json:
+        facts: dict[str, Any] = {**result.to_dict(), "report": target}
+        print_json(facts if plan is None else {**facts, "plan": plan.to_dict()})
+    else:
+        _show(result, target)
+        if plan is not None:
+            _show_plan(plan)
+    if limit is not None and not result.passed(limit):
+        raise typer.Exit(1)
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _one_or_several(text: str | None) -> str | list[str] | None:
+    names = _names(text)
+    return names[0] if names is not None and len(names) == 1 else names
+
+
+def _show(result: "Audit", target: Path | None) -> None:
+    from lopsided.checkup.finding import Level
+    from lopsided.cli.console import print_rows
+    from lopsided.report.audit import verdict
+
+    print(verdict(result))
+    alarms = [finding for finding in result.findings if finding.level is not Level.HEALTHY]
+    if alarms:
+        print_rows("", ("level", "subject", "finding"), [[one.level.value, one.subject, one.message] for one in alarms])
+    healthy = [finding for finding in result.findings if finding.level is Level.HEALTHY]
+    if healthy:
+        print_rows("Healthy", ("check", "finding"), [[one.id, one.message] for one in healthy])
+    if result.skipped:
+        print_rows("Skipped", ("check", "why"), [[entry.check, entry.why] for entry in result.skipped])
+    for note in result.evidence.notes:
+        print(note)
+    print(f"{result.seconds:.1f} s" + (f"; report: {target}" if target else ""))
+
+
+def _show_plan(plan: Any) -> None:
+    from lopsided.cli.console import print_rows
+
+    rows = []
+    for remedy in plan.remedies:
+        forecast = remedy.forecast
+        told = "none" if forecast is None else f"{forecast.metric} {forecast.gain:+.3f}"
+        rows.append([remedy.name, told, remedy.why])
+    print_rows("Plan", ("remedy", "forecast", "why"), rows)

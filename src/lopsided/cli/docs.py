@@ -1,0 +1,94 @@
+"""`lopsided docs`: build the documentation, offline, from a source checkout."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def command(
+    out: Annotated[Path, typer.Option(help="The folder that the pages are written to.")] = Path("lopsided-docs"),
+    gallery: Annotated[
+        str,
+        typer.Option(
+            help="Figures of claims: stored (what reproduce has kept), few (and some cheap ones) or full (all; minutes)."
+        ),
+    ] = "few",
+    store: Annotated[
+        Path | None, typer.Option(help="Folder of results, as for lopsided reproduce.", show_default=False)
+    ] = None,
+    cache: Annotated[
+        Path | None, typer.Option(help="Where half-finished pages wait for the next build; docs/_cache by default.")
+    ] = None,
+    brief: Annotated[bool, typer.Option("--brief", help="Leave out the modules behind the public names.")] = False,
+    show: Annotated[bool, typer.Option("--open", help="Open the pages in a browser afterwards.")] = False,
+) -> None:
+    """Build the documentation: tutorials are run, references are read from the code, no network is needed."""
+    import os
+
+    from lopsided.core.errors import InputError, LopsidedError, MissingPackage
+    from lopsided.experiments.store import Store
+
+    if gallery not in ("stored", "few", "full"):
+        raise InputError("stored, few or full as gallery", repr(gallery), "choose one of those")
+    pages = Path(__file__).resolve().parents[3] / "docs"
+    if not (pages / "conf.py").is_file():
+        raise LopsidedError("Expected the folder docs/ of a source checkout, but there is none; clone the repository.")
+    if out.exists() and not out.is_dir():
+        raise InputError("a folder for the pages", f"the file {out}", "name another with --out")
+    try:
+        from sphinx.cmd.build import build_main
+    except ImportError:
+        raise MissingPackage("sphinx", "building the documentation", "docs") from None
+    kept = (cache or pages / "_cache").absolute()
+    source = _staged(pages, kept / "source")
+    # Compiled kernels and BLAS use one thread, so that a build beside other work stays quiet.
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+    status = build_main(
+        [
+            *("-b", "html", "-q", "-W", "--keep-going"),
+            *("-d", str(kept / "doctrees")),
+            *("-D", f"lopsided_gallery={gallery}"),
+            *("-D", f"lopsided_store={Store(store).folder}"),
+            *("-D", f"lopsided_rooms={int(not brief)}"),
+            str(source),
+            str(out),
+        ]
+    )
+    if status:
+        raise LopsidedError(
+            "Expected pages without warnings, but Sphinx gave those above; mend the page or docstring they name."
+        )
+    index = (out / "index.html").absolute()
+    print(f"Documentation: {index}")
+    if show:
+        import webbrowser
+
+        webbrowser.open(index.as_uri())
+
+
+def _staged(pages: Path, source: Path) -> Path:
+    """A copy of docs/ for Sphinx to work in; unchanged files keep their time, files that are gone are deleted."""
+    import filecmp
+    import json
+    import shutil
+
+    listing = source.parent / "staged.json"
+    before = set(json.loads(listing.read_text())) if listing.exists() else set()
+    wanted = {
+        str(path.relative_to(pages)): path
+        for path in pages.rglob("*")
+        if path.is_file() and not {"_cache", "__pycache__"} & set(path.relative_to(pages).parts)
+    }
+    root = pages.parent
+    wanted |= {name: root / name for name in ("CHANGELOG.md", "CONTRIBUTING.md") if (root / name).is_file()}
+    for name, path in wanted.items():
+        target = source / name
+        if not target.exists() or not filecmp.cmp(path, target, shallow=False):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(path, target)
+    for name in before - wanted.keys():
+        (source / name).unlink(missing_ok=True)
+    listing.write_text(json.dumps(sorted(wanted)))
+    return source

@@ -1,0 +1,106 @@
+"""`lopsided trial`: remedies side by side on the user's data, cross-validated, beside their forecasts."""
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lopsided.cli.options import number
+
+if TYPE_CHECKING:
+    from lopsided.checkup.trial_result import Trial
+
+
+def command(
+    data: Annotated[Path, typer.Argument(help="npz, npy, parquet or csv file, or a folder of pictures.")],
+    labels: Annotated[str | None, typer.Option(help="Column or array of labels, where its name does not say.")] = None,
+    groups: Annotated[list[str] | None, typer.Option(help="Column of groups; may be given several times.")] = None,
+    features: Annotated[str | None, typer.Option(help="Array or columns (comma-separated) of features.")] = None,
+    split: Annotated[
+        str | None, typer.Option(help="Column that says which rows are for testing; they stay out.")
+    ] = None,
+    weight_decay: Annotated[float | None, number("Weight decay of the network that is trained.")] = None,
+    learner: Annotated[
+        str, typer.Option(help="logistic, boosting, network, or a scikit-learn classifier as package.module:Class.")
+    ] = "logistic",
+    metric: Annotated[
+        str | None, typer.Option(help="balanced, worst-class, worst-group or overall: what decides the winner.")
+    ] = None,
+    group: Annotated[
+        str | None, typer.Option(help="The groups whose worst one counts, such as 'sex' or 'sex x race'.")
+    ] = None,
+    folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
+    repeats: Annotated[int, typer.Option(help="How often it is repeated with other folds.")] = 2,
+    jobs: Annotated[int | None, typer.Option(help="Processes; all cores when not given.")] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="Keeps finished folds; else LOPSIDED_STORE, else ./lopsided-results.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Do not reuse stored results.")] = False,
+    report: Annotated[Path | None, typer.Option(help="Write a report (.html, or .png with the pictures).")] = None,
+    export: Annotated[
+        Path | None, typer.Option(help="Write plan.json and arrays (indices, weights, offsets) into this folder.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the folds and of the learners.", min=0)] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Try remedies side by side, cross-validated, each outcome beside its forecast.
+
+    An interrupted trial goes on where it was.
+    """
+    from lopsided.checkup.trial import trial
+    from lopsided.cli.console import print_json
+    from lopsided.cli.plan import columns, export_plan
+    from lopsided.cli.progress import progress_bar
+    from lopsided.report.drawing import check_plot_path
+
+    if report is not None:
+        check_plot_path(report)
+    signal.signal(signal.SIGTERM, _stop)  # batch systems end jobs so: as with Ctrl-C, what was finished is kept
+    with progress_bar("trial") as progress:
+        outcome = trial(
+            data,
+            labels=labels,
+            groups=groups or None,
+            features=columns(features),
+            split=split,
+            weight_decay=weight_decay,
+            learner=learner,
+            metric=metric,
+            group=group,
+            folds=folds,
+            repeats=repeats,
+            jobs=jobs,
+            store=store,
+            fresh=fresh,
+            seed=seed,
+            progress=progress,
+        )
+    written = None if export is None else export_plan(outcome.plan, export, seed)
+    if report is not None:
+        from lopsided.report.trial import write_trial
+
+        write_trial(report, outcome)
+    if as_json:
+        print_json({**outcome.to_dict(), "report": report, "export": written})
+        return
+    print_trial(outcome)
+    for place in filter(None, (report, written)):
+        print(f"Written: {place}")
+
+
+def print_trial(outcome: "Trial") -> None:
+    """The table of arms, then who won and what to know."""
+    from lopsided.cli.console import print_table
+
+    heads, rows = outcome.table()
+    title = f"{outcome.source}: {outcome.learner}, {outcome.folds} folds x {outcome.repeats}, 95% intervals"
+    print_table(title, heads, rows)
+    print(outcome.sentence())
+    for note in outcome.notes:
+        print(note)
+    print(f"{outcome.seconds:.1f} s, {outcome.reused} results from the store")
+
+
+def _stop(number: int, frame: object) -> None:
+    raise KeyboardInterrupt

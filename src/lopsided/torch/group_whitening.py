@@ -1,0 +1,35 @@
+"""Centring or whitening per group as a layer: x -> (x - mu_g) Sigma_g^(-1/2), fitted beforehand on arrays."""
+
+import torch
+from torch import Tensor, nn
+
+from lopsided.core.errors import InputError
+from lopsided.remedies.group_standardiser import GroupStandardiser
+
+
+class GroupWhitening(nn.Module):  # type: ignore[misc]
+    """layer(inputs, groups) from a fitted `remedies.GroupStandardiser`; groups are numbered in its order."""
+
+    def __init__(self, fitted: GroupStandardiser) -> None:
+        super().__init__()
+        if not hasattr(fitted, "means_"):
+            raise InputError("a fitted GroupStandardiser", "one that has seen no data", "call its fit first")
+        self.groups = fitted.groups_
+        self.means: Tensor
+        self.whiteners: Tensor | None
+        self.register_buffer("means", torch.as_tensor(fitted.means_, dtype=torch.float32))
+        whiteners = None if fitted.whiteners_ is None else torch.as_tensor(fitted.whiteners_, dtype=torch.float32)
+        self.register_buffer("whiteners", whiteners)
+
+    def forward(self, inputs: Tensor, groups: Tensor) -> Tensor:
+        """Rows of a batch, each by its own group."""
+        if groups.numel() and not 0 <= int(groups.min()) <= int(groups.max()) < len(self.groups):
+            raise InputError(
+                f"groups from 0 to {len(self.groups) - 1} ({', '.join(self.groups[:8])})",
+                f"{int(groups.min())} to {int(groups.max())}",
+                "fit on examples of every group that will come",
+            )
+        centred = inputs - self.means[groups]
+        if self.whiteners is None:
+            return centred
+        return torch.einsum("ni,nij->nj", centred, self.whiteners[groups])

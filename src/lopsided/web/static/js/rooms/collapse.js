@@ -1,0 +1,108 @@
+// Room 1: the class histogram in the hand, the forecast beside it.
+import { number, write } from "../address.js";
+import { latest, post } from "../api.js";
+import { choice, recipe, slider, statusLine } from "../controls.js";
+import { el, factTable, head, short } from "../dom.js";
+import { Histogram } from "../histogram.js";
+import { Drawing } from "../plots.js";
+import { Vectors } from "../vectors.js";
+
+const FORMS = {
+  energies: { words: "Energies of features and classifiers", fields: { feature_energy: ["Feature energy E_H", .05, 100, 5], weight_energy: ["Weight energy E_W", .01, 100, 1] } },
+  decay: { words: "Weight decay", fields: { weight_decay: ["Weight decay", 1e-6, 1, 5e-3], feature_decay: ["Feature decay", 1e-6, 1, 5e-3] } },
+  tau: { words: "τ = K √(E_H E_W)", fields: { tau: ["τ", .5, 500, 22.36] } },
+  multiplier: { words: "Multiplier", fields: { multiplier: ["Multiplier", 1e-6, 1, 5e-3] } },
+};
+const PRESETS = { "Two sizes": "5000*5,50*5", "Long tail": "5000,2997,1796,1077,645,387,232,139,83,50", "Equal": "500*10", "Hundred classes": Array.from({ length: 100 }, (_, k) => Math.round(500 * .01 ** (k / 99))).join(",") };
+
+function parse(text) {
+  const counts = [];
+  for (const term of text.split(",")) {
+    const found = /^\s*([\d.eE+]+)\s*(?:\*\s*(\d{1,6})\s*)?$/.exec(term);
+    if (!found || !(Number(found[1]) > 0) || counts.length > 1000) return null;
+    for (let i = 0; i < Number(found[2] ?? 1) && counts.length <= 1000; i++) counts.push(Number(found[1]));
+  }
+  return counts.length >= 2 && counts.length <= 1000 ? counts : null;
+}
+
+function compact(counts) {
+  const runs = [];
+  for (const count of counts) runs.at(-1)?.[0] === count ? runs.at(-1)[1]++ : runs.push([count, 1]);
+  return runs.map(([count, times]) => (times > 1 ? `${count}*${times}` : String(count))).join(",");
+}
+
+export function mount(place, { values }) {
+  const state = { counts: parse(values.get("counts") ?? "") ?? parse(PRESETS["Two sizes"]), form: values.get("form") in FORMS ? values.get("form") : "energies", features: values.get("features") === "relu" ? "relu" : "free", held: {} };
+  for (const form of Object.values(FORMS)) for (const [name, [, low, high, usual]] of Object.entries(form.fields)) state.held[name] = number(values, name, usual, low, high);
+  const problem = () => ({ counts: compact(state.counts), features: state.features, ...Object.fromEntries(Object.keys(FORMS[state.form].fields).map(name => [name, state.held[name]])) });
+
+  const histogram = new Histogram({ onChange: counts => { state.counts = counts; box.value = compact(counts); ask(); } });
+  const vectors = new Vectors(), angles = new Drawing("angles"), curve = new Drawing("collapse-curve"), code = recipe();
+  const verdict = el("p", { class: "verdict", "aria-live": "polite" }), remedy = el("p", { class: "soft remedy" }), facts = el("div", { class: "panel facts-box" });
+  const status = statusLine(() => { forecast.cancel(); cure.cancel(); curves.cancel(); status.say("cancelled"); });
+
+  const forecast = latest((body, signal) => post("/api/collapse/forecast", body, signal), {
+    show: (found, took) => {
+      verdict.textContent = found.verdict;
+      verdict.className = `verdict ${found.facts.collapsed.length ? "bad" : "good"}`;
+      const collapsed = found.classes.map(row => row.collapsed);
+      histogram.judge(collapsed, found.facts.count_needed);
+      vectors.show(found.classes[0]?.vector ? found.classes.map(row => row.vector) : [], collapsed);
+      found.angles ? angles.show(found.angles) : angles.show(null);
+      facts.replaceChildren(el("h2", { text: "Forecast" }), factTable(found.summary));
+      code.show(found.recipe);
+      status.say(`answered in ${took.toFixed(0)} ms`);
+    },
+    fail: sentence => status.say(sentence, true),
+    busy: now => status.busy(now, "solving …"),
+  });
+  const cure = latest((body, signal) => post("/api/collapse/cure", body, signal), {
+    show: found => {
+      histogram.cure(found.rates);
+      const repeated = found.rates.filter(rate => rate > 1.0005);
+      remedy.textContent = !found.possible ? `Oversampling cannot help: ${found.why_not}.`
+        : repeated.length ? `The oversampling cure: repeat the examples of ${repeated.length} classes up to ${short(Math.max(...repeated))} times, ${short(found.added_total)} more in total; then ${found.collapsed_after.length ? `${found.collapsed_after.length} still collapse` : "none collapses"}.`
+        : "No cure is needed.";
+    },
+    fail: sentence => { remedy.textContent = sentence; },
+    busy: now => { if (now) remedy.textContent = "The oversampling cure: computing …"; },
+  });
+  const curves = latest((body, signal) => post("/api/collapse/curve", body, signal), { show: found => curve.show(found), fail: () => {} });
+
+  let later = null;
+  function ask() {
+    const body = problem();
+    write("collapse", { ...body, form: state.form === "energies" ? null : state.form, features: state.features === "free" ? null : state.features });
+    forecast(body);
+    cure(body);
+    clearTimeout(later);
+    later = setTimeout(() => curves(body), 250);
+  }
+
+  const box = el("textarea", { spellcheck: false, "aria-label": "Counts", text: compact(state.counts), on: { input: () => {
+    const counts = parse(box.value.trim().replace(/[\s;]+/g, ",").replace(/,+/g, ",").replace(/^,|,$/g, ""));
+    if (!counts) return status.say("Expected counts such as 5000*5,50*5, two classes or more, at most 1000; mend them.", true);
+    use(counts, false);
+  } } });
+  function use(counts, write = true) { state.counts = counts; if (write) box.value = compact(counts); histogram.set(counts); ask(); }
+  const held = el("div");
+  function showHeld() {
+    held.replaceChildren(...Object.entries(FORMS[state.form].fields).map(([name, [label, min, max]]) =>
+      slider({ label, min, max, log: true, value: state.held[name], onInput: value => { state.held[name] = value; ask(); } })));
+  }
+  const controls = el("section", { class: "panel", "aria-label": "Settings" },
+    el("label", { class: "field" }, el("span", { text: "Examples per class (paste, or drag the bars)" }), box),
+    el("div", { class: "row" }, Object.entries(PRESETS).map(([name, counts]) => el("button", { class: "small", type: "button", text: name, on: { click: () => use(parse(counts)) } })),
+      el("button", { class: "small", type: "button", text: "+ class", on: { click: () => state.counts.length < 1000 && use([...state.counts, state.counts.at(-1)]) } }),
+      el("button", { class: "small", type: "button", text: "− class", on: { click: () => state.counts.length > 2 && use(state.counts.slice(0, -1)) } })),
+    choice({ label: "What holds the network", options: Object.entries(FORMS).map(([name, { words }]) => [name, words]), value: state.form, onChange: form => { state.form = form; showHeld(); ask(); } }),
+    held,
+    choice({ label: "Features", options: [["free", "free (the paper)"], ["relu", "ReLU: not negative"]], value: state.features, onChange: features => { state.features = features; ask(); } }));
+  showHeld();
+  place.append(head("Collapse", "From class counts to the classes that a network will fail to tell apart. Drag the bars and watch the smallest classes fall together."),
+    el("div", { class: "columns" }, controls, el("div", { class: "stack" }, el("div", {}, verdict, remedy, status), histogram.element,
+      el("div", { class: "grid" }, vectors.element, angles.element), curve.element, curve.caption, facts, code)));
+  histogram.set(state.counts);
+  ask();
+  return () => { clearTimeout(later); forecast.cancel(); cure.cancel(); curves.cancel(); histogram.remove(); vectors.remove(); angles.remove(); curve.remove(); };
+}

@@ -1,0 +1,57 @@
+"""`lopsided trial` and `lopsided plan` end to end."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lopsided.cli.main import main
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    random = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("data") / "some.npz"
+    labels = np.repeat([0, 1], [120, 30])
+    group = random.integers(0, 2, 150)
+    np.savez(path, features=random.standard_normal((150, 2)) + labels[:, None], labels=labels, group=group)
+    return path
+
+
+def test_trial(capsys, tmp_path, data) -> None:
+    report, export = tmp_path / "trial.html", tmp_path / "export"
+    arguments = ["trial", str(data), "--store", str(tmp_path / "s"), "--repeats", "1", "--jobs", "1", "--json"]
+    assert main([*arguments, "--report", str(report), "--export", str(export)]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert {"arms", "winner", "seconds"} <= facts.keys()
+    assert report.read_text().startswith("<!doctype html>")
+    assert (export / "plan.json").exists()
+    with np.load(export / "oversample.npz") as arrays:
+        assert {"indices", "weights"} <= set(arrays.files)
+    assert main([name for name in arguments if name != "--json"]) == 0
+    assert "plain" in capsys.readouterr().out
+
+
+def test_plan(capsys, data) -> None:
+    assert main(["plan", str(data), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["remedies"]
+    assert main(["plan", str(data), "--weight-decay", "0.01"]) == 0
+    assert "forecast gain" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["nowhere.npz"],
+        ["DATA", "--learner", "forest"],
+        ["DATA", "--metric", "best"],
+        ["DATA", "--group", "sex"],
+        ["DATA", "--folds", "1"],
+        ["DATA", "--report", "x.pdf"],
+        ["DATA", "--labels", "nothing"],
+    ],
+)
+def test_refusals(capsys, tmp_path, data, arguments) -> None:
+    given = [str(data) if word == "DATA" else word for word in arguments]
+    assert main(["trial", *given, "--store", str(tmp_path), "--jobs", "1"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1

@@ -1,0 +1,136 @@
+"""Plans: what is in them, what they forecast, what can be taken along."""
+
+import json
+
+import numpy as np
+import pytest
+
+from lopsided.checkup.learning_curve import LearningCurve
+from lopsided.checkup.plan import make_plan
+from lopsided.core.errors import InputError
+from tests.trial.helpers import evidence, group_with_its_own_rule, nothing_helps, two_gaussians
+
+
+@pytest.fixture(scope="module")
+def plan():
+    return make_plan(two_gaussians([300, 40], 1.0, np.random.default_rng(0)))
+
+
+def test_best_forecast_first_and_reasons_where_there_is_none(plan) -> None:
+    gains = [
+        remedy.forecast.gain for remedy in plan.remedies if remedy.forecast is not None and remedy.kind != "collect"
+    ]
+    assert gains == sorted(gains, reverse=True)
+    assert {remedy.kind for remedy in plan.remedies} >= {
+        "logit adjustment",
+        "reweight",
+        "oversample",
+        "threshold",
+        "noise",
+    }
+    without = [remedy for remedy in plan.remedies if remedy.forecast is None]
+    assert without
+    assert all("No forecast: " in remedy.why for remedy in without)
+    assert plan.remedies[-1].forecast is None
+    json.dumps(plan.to_dict())
+
+
+def test_forecast_of_adjustment_is_what_theory_says() -> None:
+    """Two Gaussians at distance 1, r times more of the first: Bayes' balanced accuracy is Phi(1/2) with the prior taken
+    off, and with it (Phi(1/2 + ln r) + Phi(1/2 - ln r)) / 2; at r = 7.5 the gain is 0.162."""
+    from scipy.stats import norm
+
+    counts = [1500, 200]
+    plans = [make_plan(two_gaussians(counts, 1.0, np.random.default_rng(seed))) for seed in range(4)]
+    log_ratio = np.log(counts[0] / counts[1])
+    expected = norm.cdf(0.5) - 0.5 * (norm.cdf(0.5 + log_ratio) + norm.cdf(0.5 - log_ratio))
+    gains = [plan["logit adjustment"].forecast.gain for plan in plans]
+    # About 0.28 of the small class's answers change, so the error of one gain is sqrt(0.28 0.72 / 200) / 2 = 0.016, of
+    # the mean of four 0.008; three of them.
+    assert abs(np.mean(gains) - expected) < 0.024
+
+
+def test_exports(plan) -> None:
+    rates = plan["oversampling"].parameters["rates"]
+    indices = plan["oversampling"].indices(seed=1)
+    classes = np.repeat([0, 1], [300, 40])
+    seen = np.bincount(classes[indices])
+    np.testing.assert_allclose(seen, [300 * rates["0"], 40 * rates["1"]], atol=0.5)  # whole examples
+    weights = plan["class weights"].weights()
+    assert weights.mean() == pytest.approx(1.0)
+    assert weights[classes == 0].sum() == pytest.approx(weights[classes == 1].sum())
+    offsets = plan["logit adjustment"].offsets()
+    assert offsets[1] - offsets[0] == pytest.approx(np.log(300 / 40))
+    with pytest.raises(InputError, match="moves decisions"):
+        plan["class weights"].offsets()
+    with pytest.raises(InputError, match="weights examples"):
+        plan["logit adjustment"].weights()
+    fitted = plan["class weights"].sklearn("logistic").fit(np.random.default_rng(0).standard_normal((340, 3)), classes)
+    assert set(fitted.predict(np.zeros((2, 3)))) <= {0, 1}
+    with pytest.raises(InputError, match="collect"):
+        plan["collect class 1"].sklearn()
+
+
+def test_test_rows_stay_out() -> None:
+    given = two_gaussians([100, 20], 1.0, np.random.default_rng(2))
+    is_test = np.zeros(120, dtype=bool)
+    is_test[::2] = True
+    made = make_plan(evidence(given.table.features(), given.classes.codes, is_test=is_test))
+    assert set(made["oversampling"].indices(0).tolist()) == set(range(1, 120, 2))
+    assert made["class weights"].weights().shape == (60,)
+
+
+def test_torch_exports(plan) -> None:
+    torch = pytest.importorskip("torch")
+    logits = torch.zeros(1, 2)
+    shifted = plan["logit adjustment"].torch()(logits)
+    np.testing.assert_allclose(shifted.numpy()[0], plan["logit adjustment"].offsets(), atol=1e-6)  # float32
+    assert sorted(plan["oversampling"].torch(seed=1)) == sorted(plan["oversampling"].indices(1).tolist())
+    assert plan["class weights"].torch().weight.shape == (2,)
+
+
+def test_equal_classes_get_no_weights() -> None:
+    made = make_plan(two_gaussians([60, 60], 1.0, np.random.default_rng(3)))
+    assert not {"reweight", "oversample", "noise", "logit adjustment"} & {remedy.kind for remedy in made.remedies}
+    assert any("equal in size" in note for note in made.notes)
+
+
+def test_weight_decay_gives_rates_by_the_collapse_forecast() -> None:
+    given = two_gaussians([300, 30, 10], 1.0, np.random.default_rng(4))
+    made = make_plan(given, recipe={"weight_decay": 0.05})
+    assert made["oversampling"].parameters["rule"] == "forecast"
+    assert made["oversampling"].parameters["rates"]["2"] > 1
+    assert any(remedy.kind == "collect" and remedy.parameters["subject"] == "2" for remedy in made.remedies)
+
+
+def test_groups_are_planned_for() -> None:
+    made = make_plan(group_with_its_own_rule(np.random.default_rng(5)))
+    assert made.metric == "worst-group"
+    assert made["group weights"].forecast is not None
+    assert made["collect group b"].forecast.metric == "accuracy on b"
+    assert made["collect group b"].forecast.gain > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [({"metric": "best"}, "a metric among"), ({"metric": "worst-group"}, "groups"), ({"group": "sex"}, "'sex'")],
+)
+def test_refusals(options, words) -> None:
+    with pytest.raises(InputError, match=words):
+        make_plan(two_gaussians([30, 10], 1.0, np.random.default_rng(6)), **options)
+
+
+def test_learning_curve_continues_a_power_law() -> None:
+    """Errors planted at 0.4 m^-1/2 of many answers: doubling gains 0.4 (1 - 2^-1/2) of them."""
+    total = np.full((10, 3), 100_000.0)
+    curve = LearningCurve(total * 0.4 * np.array([2.0, np.sqrt(2.0), 1.0]), total, 80)
+    assert curve.exponent == pytest.approx(0.5, abs=1e-4)  # half an error is added to a million
+    value, low, high = curve.gain(2.0)
+    assert value == pytest.approx(0.4 * (1 - 2**-0.5), abs=1e-4)
+    assert low <= value <= high
+    assert curve.gain(2.0, since=4.0)[0] == pytest.approx(0.2 * (1 - 2**-0.5), abs=1e-4)
+
+
+def test_plans_are_repeatable() -> None:
+    given = nothing_helps(np.random.default_rng(7))
+    assert make_plan(given, seed=3).to_dict() == make_plan(given, seed=3).to_dict()
