@@ -120,7 +120,8 @@ def threshold_fit(examples, classes):
     probabilities = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
     seconds, mover = best_of(lambda: ThresholdMover().fit(probabilities, labels), 1)
     fit = mover.fit_
-    note = f"balanced accuracy {fit.before:.3f} -> {fit.after:.3f}, cross-fitted {fit.cross_fitted:.3f}"
+    scores = ", ".join(f"{name} {score:.3f}" for name, score in fit.candidates.items())
+    note = f"balanced accuracy, cross-fitted: {scores}"
     return {"what": f"thresholds, n={labels.size:,}, K={classes}", "seconds": seconds, "note": note}
 
 

@@ -1,4 +1,4 @@
-"""The benchmark page, from the JSON that `lopsided bench --json` printed: every figure on it was measured in that run."""
+"""The benchmark page, from the JSON that `lopsided bench --json` printed: each figure was measured in that run."""
 
 import json
 from pathlib import Path
@@ -27,10 +27,9 @@ def bench_page(runs: list[dict[str, Any]]) -> str:
     parts = [".. _benchmarks:\n", heading("Benchmarks"), _METHOD]
     for run in runs:
         machine = run["machine"]
-        parts.append(
-            f"Measured on {machine['processor']}, {machine['cores']} cores, {machine['system']}, Python"
-            f" {machine['python']}{', small sizes (--quick)' if run['quick'] else ''}; {run['note']}\n"
-        )
+        size = ", small sizes (``--quick``)" if run["quick"] else ""
+        place = f"{machine['processor']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}"
+        parts.append(f"Measured on {place}{size}. {plain(run.get('note', ''))}\n")
         for name, rows in run["benchmarks"].items():
             parts.append(heading(name, "-"))
             parts.append(".. list-table::\n   :header-rows: 1\n   :widths: 34 12 24 10 34\n")

@@ -4,7 +4,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from generated import heading, indented, write_page
+from generated import heading, indented, keep_only, write_page
 from plain_docstrings import blocks, plain
 from sphinx.application import Sphinx
 
@@ -76,6 +76,7 @@ def _write(app: Sphinx) -> None:
     found = commands()
     for name, command in found.items():
         write_page(folder / f"{name}.rst", command_page(name, command))
+    keep_only(folder, ["index", *found])
     listed = "\n".join(f"   {name}" for name in found)
     first = {name: inspect.cleandoc(command.help or "").splitlines()[:1] for name, command in found.items()}
     table = "\n".join(f":doc:`lopsided {name} <{name}>`\n{indented(plain(''.join(first[name])))}\n" for name in found)

@@ -1,10 +1,24 @@
-"""A tutorial that ends a block with a `Figure` shows it, drawn as the command line would draw it."""
+"""A tutorial that ends a block with a `Figure` shows it, drawn as the command line would draw it; and their order."""
 
 from pathlib import Path
 from typing import Any
 
 from lopsided.core.figure import Figure
 from lopsided.report.png import figure_png
+
+# From the first question that people ask to the last; a new tutorial goes to the end until it is placed here.
+ORDER = ("will_my_tail", "which_remedy", "should_i_collect", "which_examples", "is_my_network")
+
+
+class TutorialOrder:
+    """The key by which sphinx-gallery sorts."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+
+    def __call__(self, name: str) -> int:
+        """The place of a file."""
+        return next((place for place, start in enumerate(ORDER) if name.startswith(start)), len(ORDER))
 
 
 def scrape_figures(block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:

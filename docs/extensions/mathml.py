@@ -1,5 +1,6 @@
 """Formulas as MathML, made while the pages are built: no script, no font and no request in the reader's browser."""
 
+import re
 from typing import Any
 
 from docutils import nodes
@@ -9,7 +10,7 @@ from sphinx.application import Sphinx
 
 def inline(writer: Any, node: nodes.math) -> None:
     """A formula inside a line."""
-    writer.body.append(convert(node.astext()))
+    writer.body.append(convert(_plain(node.astext())))
     raise nodes.SkipNode
 
 
@@ -21,8 +22,11 @@ def display(writer: Any, node: nodes.math_block) -> None:
 
 
 def _plain(latex: str) -> str:
-    """Sphinx allows blank lines inside a formula; LaTeX and MathML do not."""
-    return "\n".join(line for line in latex.splitlines() if line.strip())
+    """LaTeX that the converter draws well: plain bars (its paired ones stretch), a thin space after sin, cos and ln."""
+    lines = "\n".join(line for line in latex.splitlines() if line.strip())
+    bars = re.sub(r"\\[lr]Vert(?![A-Za-z]) ?", r"\\|", lines)
+    bars = re.sub(r"\\[lr]vert(?![A-Za-z]) ?", "|", bars)
+    return re.sub(r"\\(sin|cos|ln)\s+(?=[A-Za-z\\(])", r"\\\1\\,", bars)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

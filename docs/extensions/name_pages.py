@@ -8,7 +8,7 @@ import pkgutil
 from importlib import import_module
 from pathlib import Path
 
-from generated import heading, indented, write_page
+from generated import heading, indented, keep_only, write_page
 from plain_docstrings import plain
 from sphinx.application import Sphinx
 
@@ -85,6 +85,7 @@ def _write(app: Sphinx) -> None:
         text += "\nModules behind those names. They can be used directly; before version 1.0 they may change.\n"
         text += "\n.. toctree::\n   :maxdepth: 1\n\n" + "\n".join(f"   room-{room}" for room in found) + "\n"
     write_page(folder / "index.rst", text)
+    keep_only(folder, ["index", *public_names(), *(f"room-{room}" for room in found)])
 
 
 def _summary(name: str) -> str:

@@ -7,8 +7,8 @@ it then works as a fixed random feature map. Whether yours is, decides which the
 two checkpoints of a layer answer it: the share of activation patterns that changed, the relative distance that the
 weights travelled, and the rank of the change.
 
-The data are scikit-learn's digits, scaled to length 1; the network is the two-layer ReLU network of Li and Liang (2018),
-trained by SGD at a rate proportional to 1/width.
+The data are scikit-learn's digits, scaled to length 1; the network is the two-layer ReLU network of Li and Liang
+(2018), trained by SGD at a rate proportional to 1/width.
 """
 
 import numpy as np
@@ -30,7 +30,7 @@ train, test = np.arange(len(labels)) % 4 != 0, np.arange(len(labels)) % 4 == 0
 # ``start`` and ``end`` are all that the measurements need: take them from any network, one row per hidden unit.
 
 
-def checkpoints(width: int, rate_times_width: float, steps: int = 800) -> tuple[np.ndarray, np.ndarray, float]:
+def checkpoints(width: int, rate_times_width: float, steps: int = 500) -> tuple[np.ndarray, np.ndarray, float]:
     """Hidden weights before and after training, and the test accuracy."""
     random = np.random.default_rng(0)
     network = random_network(width, images.shape[1], 10, random)
@@ -60,7 +60,7 @@ print(f"entropy rank of the change {update.entropy_rank:.1f}, of the weights {fi
 
 from lopsided.core.figure import Figure, Line, Mark, Panel
 
-widths = [50, 150, 500, 1500, 3000]
+widths = [50, 150, 500, 1500]
 found = []
 for width in widths:
     start, end, reached = checkpoints(width, 10.0)
@@ -76,7 +76,7 @@ lines = [
     Line(widths, distances, "relative distance", markers=True),
     Line(widths, [1 - a for a in accuracies], "test error", markers=True),
 ]
-panel = Panel("Digits, 800 steps", "hidden units", "share", lines, [Mark(0.1, "0.1", "y")], x_log=True, y_log=True)
+panel = Panel("Digits, 500 steps", "hidden units", "share", lines, [Mark(0.1, "0.1", "y")], x_log=True, y_log=True)
 Figure("Wider networks stay nearer to where they began", [panel])
 
 # %%
@@ -96,5 +96,5 @@ for factor in (0.1, 1.0, 30.0):
 #
 # Patterns below 0.1 and a distance below 0.1: lazy; results about kernels and about coupling with the pseudo network
 # apply, and so does :doc:`/theory/structured-data`. Patterns near 0.5 or a distance of order 1: features are being
-# learned, and those results say nothing. Between the two, trust neither. The limits 0.1 are those that the paper reports
-# for its own data, not laws.
+# learned, and those results say nothing. Between the two, trust neither. The limits 0.1 are those that the paper
+# reports for its own data, not laws.

@@ -140,7 +140,7 @@ def losses(wanted: float, size: int, seed: int) -> list[float]:
     return found
 
 
-repeats = 5
+repeats = 4
 for wanted, size in ((0.1, samples), (share, samples), (0.6, samples), (share, samples // 2)):
     measured = np.array([losses(min(wanted, 0.6), size, seed) for seed in range(repeats)])
     mean, error = measured.mean(axis=0), measured.std(axis=0, ddof=1) / np.sqrt(repeats)
@@ -152,9 +152,9 @@ for wanted, size in ((0.1, samples), (share, samples), (0.6, samples), (share, s
 # -----------------
 #
 # Compare the lines with their standard errors. On the census, shares from 10 % to 60 % move the women's loss by less
-# than a hundredth of a nat, hardly more than its error, while the gap between the groups is twenty times that; the men
-# pay about as much as the women could gain; and twice as many people of both kinds help both. That is what the law
-# said: the share matters little here. Its sizes are another matter. It takes the fitted network for the truth, and real
-# data are no Gaussian mixture: its label entropy for women is far above the loss that is measured. So use the law to
-# see *whether* a share can matter, and the few lines above to see *how much*. :doc:`/theory/group-imbalance` has the
-# law and its limits.
+# than a hundredth of a nat, hardly more than its error, while the gap between the groups is twenty times that; the
+# men pay about as much as the women could gain; and a second thousand people of both kinds does at least as much as
+# any share. That is what the law said: the share matters little here. Its sizes are another matter. It takes the
+# fitted network for the truth, and real data are no Gaussian mixture: its label entropy for women is far above the
+# loss that is measured. So use the law to see *whether* a share can matter, and the few lines above to see *how
+# much*. :doc:`/theory/group-imbalance` has the law and its limits.

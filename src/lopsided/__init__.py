@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lopsided.report.audit import Audit, audit
     from lopsided.theory.collapse import CollapseForecast, collapse
     from lopsided.theory.mixture_forecast import mixture
+    from lopsided.torch.checkpoint_pair import compare
     from lopsided.web.serve import serve
 
 __version__ = "0.1.0"
@@ -39,6 +40,7 @@ _HOME = {
     "audit": "lopsided.report.audit",
     "claims": "lopsided.experiments.verdicts",
     "collapse": "lopsided.theory.collapse",
+    "compare": "lopsided.torch",
     "mixture": "lopsided.theory.mixture_forecast",
     "mixture_fit": "lopsided.checkup.mixture_fit",
     "oversampling_rates": "lopsided.remedies.rates",
@@ -63,6 +65,7 @@ __all__ = [
     "audit",
     "claims",
     "collapse",
+    "compare",
     "mixture",
     "mixture_fit",
     "oversampling_rates",

@@ -191,3 +191,9 @@ def test_missing_numbers_are_named(parts, tmp_path) -> None:
         gather(parts)
     with pytest.raises(InputError, match="neither"):
         gather()
+
+
+def test_labels_that_cannot_be_found_are_asked_for(parts) -> None:
+    evidence = gather(frame_of(parts).rename(columns={"labels": "animal"}).drop(columns="predictions"))
+    assert evidence.classes is None
+    assert any("No labels were found" in note and "animal" in note for note in evidence.notes)

@@ -57,7 +57,7 @@ def test_page_is_whole_and_escaped(found) -> None:
     assert page.count('role="img" aria-label="') == page.count("data-plot=") > 0
     for finding in found.findings:
         assert finding.remedy.split(";")[0][:20] in page or finding.level.value == "healthy"
-    assert "Needs probabilities" in page  # the skipped check, with its reason
+    assert "No probabilities given" in page  # the skipped check, with its reason
     assert "Provenance" in page
 
 
@@ -169,3 +169,18 @@ def test_report_path_is_asked_before_the_work(tmp_path, found) -> None:
     with pytest.raises(InputError, match="make it first"):
         found.to_html(tmp_path / "no" / "x.html")
     assert found.to_html(tmp_path / "x.html").stat().st_size > 100_000
+
+
+def test_plan_and_trial_of_an_audit() -> None:
+    """From one audit to its plan, a trial of it and the page with both."""
+    random = np.random.default_rng(8)
+    labels = np.repeat([0, 1, 2], [150, 60, 12])
+    features = 1.2 * np.eye(3, 4)[labels] + random.standard_normal((222, 4))
+    result = lopsided.audit(features, labels=labels, checks=["counts"])
+    plan = result.plan()
+    assert plan.remedies
+    trial = result.trial(plan, folds=3, repeats=1, forecasts=False)
+    page = result.to_html(plan=plan, trial=trial)
+    assert all(remedy.name in page for remedy in plan.remedies)
+    assert 'id="trial"' in page
+    assert len(page) < 2_000_000

@@ -216,8 +216,9 @@ def celeba(tmp_path):
     return tmp_path
 
 
-def test_celeba(celeba) -> None:
-    everyone = load_celeba(celeba, split="all", size=(16, 12))
+def test_celeba(celeba, monkeypatch) -> None:
+    monkeypatch.setenv("LOPSIDED_DATA", str(celeba))
+    everyone = load_celeba(split="all", size=(16, 12))
     assert everyone.pixels.shape == (4, 16, 12, 3)
     assert everyone.labels.tolist() == [1, 0, 0, 1]
     assert everyone.groups.tolist() == [0, 1, 1, 1]

@@ -249,6 +249,7 @@ def test_sizes_and_forecasts() -> None:
     assert far[EQUILIBRIUM] == pytest.approx(1.0)
     assert 0.9 < far[SURVIVAL] < 1.0
     assert forecasts({**SMALL, "ratio": None}) == {}
+    assert set(forecasts({**SMALL, "network": "mlp-plain", "ratio": 20}, pilot)) == {MULTIPLIER}
 
 
 def test_errors_of_recipes() -> None:

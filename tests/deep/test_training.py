@@ -162,6 +162,44 @@ def test_logit_adjustment_shifts_the_loss_only(data) -> None:
     np.testing.assert_allclose(logits - logits.mean(), -shift, atol=1e-5)
 
 
+@pytest.mark.parametrize("name", ["small-cnn", "vgg-11", "resnet-9", "lenet-5"])
+def test_convolutions_by_the_plain_loop(name) -> None:
+    """Their weights lie in memory in another order, so the last digits may differ; the course must not."""
+    stream = generator(0, "pictures")
+    inputs = stream.standard_normal((24, 2, 16, 16)).astype(np.float32)
+    labels = stream.integers(3, size=24)
+    options = {} if name == "lenet-5" else {"width": 8}
+    recipe = Recipe(steps=4, batch_size=24, rate=0.02, weight_decay=1e-2, anneal_at=())
+    trained = train(build(name, (2, 16, 16), 3, **options), inputs, labels, recipe, threads=1)
+    reference = build(name, (2, 16, 16), 3, **options).train()
+    optimiser = torch.optim.SGD(reference.parameters(), lr=0.02, momentum=0.9, weight_decay=1e-2)
+    for _ in range(4):
+        optimiser.zero_grad()
+        cross_entropy(reference(torch.from_numpy(inputs)), torch.from_numpy(labels)).backward()
+        optimiser.step()
+    for key, tensor in reference.state_dict().items():
+        # float32 sums in another order, magnified by BatchNorm and four steps; weights move by about 0.05
+        np.testing.assert_allclose(trained.network.state_dict()[key].numpy(), tensor.numpy(), atol=2e-4, err_msg=key)
+
+
+def test_a_resumed_cnn_ends_in_the_same_bits(tmp_path) -> None:
+    stream = generator(0, "pictures")
+    inputs = stream.standard_normal((24, 1, 16, 16)).astype(np.float32)
+    labels = stream.integers(3, size=24)
+    recipe = Recipe(steps=9, batch_size=8)
+
+    def fresh(seed=0):
+        return build("resnet-9", (1, 16, 16), 3, seed=seed, width=4)
+
+    plain = train(fresh(), inputs, labels, recipe, threads=1)
+    file = tmp_path / "run.safetensors"
+    with pytest.raises(_Stop):
+        train(
+            fresh(), inputs, labels, recipe, checkpoint=file, checkpoint_seconds=0, after_epoch=_stop_at(2), threads=1
+        )
+    assert bits(train(fresh(5), inputs, labels, recipe, checkpoint=file, threads=1)) == bits(plain)
+
+
 def test_divergence_is_reported_and_stops(data) -> None:
     recipe = Recipe(steps=500, batch_size=8, rate=1e20, anneal_at=())
     trained = train(network(name="mlp-plain"), *data, recipe)

@@ -70,7 +70,9 @@ def test_every_command_is_documented(site: Path, name: str) -> None:
             assert parameter.opts[0] in page
     assert COMMANDS[name].help, "no docstring"
     words = re.compile(rf"lopsided {name}\b")
-    assert any(words.search(page.read_text(encoding="utf-8")) for page in pages()), "no page tells a reader when to use it"
+    assert any(words.search(page.read_text(encoding="utf-8")) for page in pages()), (
+        "no page tells a reader when to use it"
+    )
 
 
 @pytest.mark.parametrize("claim_id", list(register()))
@@ -155,18 +157,27 @@ def leads(path: Path, address: str, links: dict[Path, Links]) -> bool:
 def test_formulas_are_mathml(site: Path) -> None:
     page = (site / "theory/layer-peeled.html").read_text(encoding="utf-8")
     assert page.count("<math") > 20
-    assert "mathjax" not in page.lower()
+    assert not re.search(r"<script[^>]*mathjax", page, re.IGNORECASE)
 
 
-def test_a_second_build_runs_no_tutorial_again(site: Path) -> None:
-    """What is unchanged is kept, so that writing pages is quick."""
-    cache = site.parent / "cache"
-    before = {path: path.stat().st_mtime_ns for path in (cache / "source/learn").glob("*.rst")}
-    log = build(site.parent / "again", cache, site.parent / "store")
-    assert log.startswith("0\n"), log
-    after = {path: path.stat().st_mtime_ns for path in (cache / "source/learn").glob("*.rst")}
-    ran = [path.name for path in before if after[path] != before[path] and path.name != "index.rst"]
-    assert not ran
+def test_unchanged_pages_are_left_alone_and_deleted_ones_go(tmp_path: Path) -> None:
+    """Sphinx and sphinx-gallery go by times and sums of files: what is unchanged is not built again."""
+    from lopsided.cli.docs import staged
+
+    pages, source = tmp_path / "docs", tmp_path / "cache/source"
+    (pages / "_cache").mkdir(parents=True)
+    (pages / "_cache/old.md").write_text("left over")
+    (pages / "one.md").write_text("one")
+    (pages / "two.md").write_text("two")
+    staged(pages, source)
+    (source / "generated.rst").write_text("made from the code")
+    before = (source / "one.md").stat().st_mtime_ns
+    (pages / "one.md").touch()
+    (pages / "two.md").unlink()
+    (pages / "three.md").write_text("three")
+    staged(pages, source)
+    assert sorted(path.name for path in source.iterdir()) == ["generated.rst", "one.md", "three.md"]
+    assert (source / "one.md").stat().st_mtime_ns == before
 
 
 @pytest.mark.parametrize(

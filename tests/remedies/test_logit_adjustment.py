@@ -6,7 +6,7 @@ from scipy.stats import multivariate_normal
 
 from lopsided.core.errors import InputError
 from lopsided.remedies.logit_adjustment import adjust_logits, adjust_probabilities, logit_offsets, prior_of
-from lopsided.remedies.rates import oversampling_rates
+from lopsided.remedies.rates import oversampling_rates, rates_for
 
 MEANS = np.array([[0.0, 0], [1.5, 0], [0, 2]])
 COUNTS = np.array([900, 90, 10])
@@ -38,6 +38,12 @@ def test_after_oversampling_the_prior_of_the_epoch_is_taken_off(points) -> None:
     rates = oversampling_rates(COUNTS, 5)
     seen = posterior(points, prior_of(rates))
     np.testing.assert_allclose(adjust_probabilities(seen, rates), posterior(points, np.ones(3) / 3), rtol=1e-12)
+
+
+def test_rates_by_cell_give_the_prior_of_classes() -> None:
+    labels, groups = np.repeat([0, 0, 1, 1], [60, 10, 20, 5]), np.repeat(["m", "f", "m", "f"], [60, 10, 20, 5])
+    rates, _ = rates_for(labels, groups, {(0, "f"): 3, (1, "f"): 4})
+    np.testing.assert_allclose(prior_of(rates), np.array([60 + 30, 20 + 20]) / 130)
 
 
 def test_training_and_post_hoc_offsets_cancel(points) -> None:

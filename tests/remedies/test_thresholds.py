@@ -5,6 +5,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, recall_score
 
 from lopsided.core.errors import InputError
+from lopsided.remedies.threshold_search import _Leaders
 from lopsided.remedies.thresholds import ThresholdMover
 
 
@@ -20,7 +21,7 @@ def overlapping(stream, counts, classes=2, distance=1.0):
 @pytest.mark.parametrize("objective", ["balanced", "worst"])
 def test_two_classes_against_every_threshold(objective) -> None:
     labels, probabilities = overlapping(np.random.default_rng(0), [200, 20])
-    mover = ThresholdMover(objective).fit(probabilities, labels)
+    mover = ThresholdMover(objective, candidates=["fitted"]).fit(probabilities, labels)
     edges = np.sort(probabilities[:, 1])
     best = 0.0
     for threshold in np.concatenate([[0.0], (edges[1:] + edges[:-1]) / 2, [1.0]]):
@@ -33,14 +34,14 @@ def test_two_classes_against_every_threshold(objective) -> None:
     recalls = recall_score(labels, predicted, average=None)
     assert mover.fit_.after == pytest.approx(recalls.mean() if objective == "balanced" else recalls.min(), abs=1e-12)
     np.testing.assert_array_equal(predicted, probabilities[:, 1] > mover.threshold_)
-    one_column = ThresholdMover(objective).fit(probabilities[:, 1], labels)
+    one_column = ThresholdMover(objective, candidates=["fitted"]).fit(probabilities[:, 1], labels)
     assert one_column.threshold_ == pytest.approx(mover.threshold_)
 
 
 @pytest.mark.parametrize("objective", ["balanced", "worst"])
 def test_three_classes_reach_a_grid_search(objective) -> None:
     labels, probabilities = overlapping(np.random.default_rng(1), [150, 50, 15], classes=3)
-    found = ThresholdMover(objective).fit(probabilities, labels).fit_
+    found = ThresholdMover(objective, candidates=["fitted"]).fit(probabilities, labels).fit_
     best = 0.0
     grid = np.arange(-2, 6, 0.1)
     for first in grid:
@@ -56,9 +57,11 @@ def test_three_classes_reach_a_grid_search(objective) -> None:
 
 def test_running_scores_in_blocks_are_those_in_one_piece(monkeypatch) -> None:
     labels, probabilities = overlapping(np.random.default_rng(1), [150, 50, 15], classes=3)
-    whole = ThresholdMover("worst").fit(probabilities, labels)
-    monkeypatch.setattr("lopsided.remedies.thresholds._CELLS_AT_ONCE", 20)
-    np.testing.assert_array_equal(ThresholdMover("worst").fit(probabilities, labels).biases_, whole.biases_)
+    whole = ThresholdMover("worst", candidates=["fitted"]).fit(probabilities, labels)
+    monkeypatch.setattr("lopsided.remedies.threshold_search._CELLS_AT_ONCE", 20)
+    np.testing.assert_array_equal(
+        ThresholdMover("worst", candidates=["fitted"]).fit(probabilities, labels).biases_, whole.biases_
+    )
 
 
 def test_cross_fitted_score_is_nearer_to_fresh_data_than_the_fitted_one() -> None:
@@ -68,7 +71,7 @@ def test_cross_fitted_score_is_nearer_to_fresh_data_than_the_fitted_one() -> Non
     optimism, cross = [], []
     for _ in range(40):
         labels, probabilities = overlapping(stream, [200, 10])
-        mover = ThresholdMover("balanced").fit(probabilities, labels)
+        mover = ThresholdMover(candidates=["fitted"]).fit(probabilities, labels)
         true = balanced_accuracy_score(fresh_labels, mover.predict(fresh))
         optimism.append(mover.fit_.after - true)
         cross.append(mover.fit_.cross_fitted - true)
@@ -77,12 +80,41 @@ def test_cross_fitted_score_is_nearer_to_fresh_data_than_the_fitted_one() -> Non
     assert abs(np.mean(cross)) < np.mean(optimism) / 2
 
 
+def test_leaders_after_many_changes_are_those_of_a_fresh_sort() -> None:
+    stream = np.random.default_rng(0)
+    scores = stream.normal(size=(50, 6))
+    leaders = _Leaders(scores.copy())
+    for _ in range(40):
+        k, column = int(stream.integers(6)), stream.normal(size=50) * stream.choice([0.1, 1, 10])
+        scores[:, k] = column
+        leaders.move(k, column)
+        for other in range(6):
+            best, score = leaders.without(other)
+            rest = np.where(np.arange(6) == other, -np.inf, scores)
+            np.testing.assert_array_equal(best, rest.argmax(axis=1))
+            np.testing.assert_array_equal(score, rest.max(axis=1))
+
+
+def test_the_candidate_that_survives_cross_fitting_is_used() -> None:
+    """Fifty classes of five examples and exact posteriors: fitted biases overfit, and no change is best."""
+    labels, probabilities = overlapping(np.random.default_rng(4), [5] * 50, classes=50, distance=0.5)
+    mover = ThresholdMover().fit(probabilities, labels)
+    assert mover.fit_.chosen in ("none", "prior")
+    np.testing.assert_allclose(mover.biases_, 0, atol=1e-12)  # equal classes: -log prior is no change either
+    assert mover.fit_.candidates["fitted"] < mover.fit_.cross_fitted
+    # skewed priors and exact posteriors: some change pays, and the choice is the best of the three
+    labels, probabilities = overlapping(np.random.default_rng(4), [2000, 100])
+    fit = ThresholdMover().fit(probabilities, labels).fit_
+    assert fit.chosen != "none"
+    assert fit.cross_fitted == max(fit.candidates.values())
+
+
 def test_groups_as_parts() -> None:
     """One group's examples of class 1 look like class 0: the worst group gains by a lower threshold."""
     stream = np.random.default_rng(3)
     labels, probabilities = overlapping(stream, [300, 300])
     groups = np.where((labels == 1) & (probabilities[:, 1] < 0.6), "hard", "easy")
-    mover = ThresholdMover("worst").fit(probabilities, labels, parts=groups)
+    mover = ThresholdMover("worst", candidates=["fitted"]).fit(probabilities, labels, parts=groups)
     assert mover.fit_.after > mover.fit_.before
     right = mover.predict(probabilities) == labels
     assert mover.fit_.after == pytest.approx(min(right[groups == "hard"].mean(), right[groups == "easy"].mean()))
@@ -97,8 +129,8 @@ def test_strings_and_zero_probabilities() -> None:
 
 def test_a_permutation_of_the_classes_permutes_the_biases() -> None:
     labels, probabilities = overlapping(np.random.default_rng(5), [150, 50, 15], classes=3)
-    plain = ThresholdMover().fit(probabilities, labels).fit_.after
-    turned = ThresholdMover().fit(probabilities[:, ::-1], 2 - labels).fit_.after
+    plain = ThresholdMover(candidates=["fitted"]).fit(probabilities, labels).fit_.after
+    turned = ThresholdMover(candidates=["fitted"]).fit(probabilities[:, ::-1], 2 - labels).fit_.after
     assert turned == pytest.approx(plain, abs=1 / 45)  # another order of ascent may end one minority example apart
 
 
@@ -119,6 +151,8 @@ def test_mistakes_get_a_sentence(probabilities, labels, words) -> None:
 def test_more_mistakes() -> None:
     with pytest.raises(InputError, match="objective"):
         ThresholdMover("best")
+    with pytest.raises(InputError, match="at least one"):
+        ThresholdMover(candidates=["best"])
     with pytest.raises(InputError, match="call fit"):
         ThresholdMover().predict([[0.5, 0.5]])
     mover = ThresholdMover().fit(np.full((6, 3), 1 / 3), [0, 1, 2, 0, 1, 2])

@@ -123,12 +123,29 @@ def test_refusals(options, words) -> None:
 def test_learning_curve_continues_a_power_law() -> None:
     """Errors planted at 0.4 m^-1/2 of many answers: doubling gains 0.4 (1 - 2^-1/2) of them."""
     total = np.full((10, 3), 100_000.0)
-    curve = LearningCurve(total * 0.4 * np.array([2.0, np.sqrt(2.0), 1.0]), total, 80)
+    wrong = total * 0.4 * np.array([2.0, np.sqrt(2.0), 1.0])
+    curve = LearningCurve(wrong, total, wrong[:, -1], 2.0)
     assert curve.exponent == pytest.approx(0.5, abs=1e-4)  # half an error is added to a million
-    value, low, high = curve.gain(2.0)
+    value, low, high = curve.gain()
     assert value == pytest.approx(0.4 * (1 - 2**-0.5), abs=1e-4)
     assert low <= value <= high
-    assert curve.gain(2.0, since=4.0)[0] == pytest.approx(0.2 * (1 - 2**-0.5), abs=1e-4)
+    assert curve.gain(since=4.0)[0] == pytest.approx(0.2 * (1 - 2**-0.5), abs=1e-4)
+
+
+def test_more_of_a_class_is_mostly_its_prior_where_little_is_left_to_learn() -> None:
+    """Two Gaussians at distance 1: at frequency f of the second its recall is Phi(1/2 - ln((1-f)/f)), so that going
+    from 1 in 8 to 2 in 9 gains Phi(1/2 - ln 3.5) - Phi(1/2 - ln 7) = 0.149."""
+    from scipy.stats import norm
+
+    from lopsided.checkup.learning_curve import learning_curve
+    from lopsided.checkup.training_set import training_set
+
+    expected = norm.cdf(0.5 - np.log(3.5)) - norm.cdf(0.5 - np.log(7.0))
+    given = training_set(two_gaussians([2100, 300], 1.0, np.random.default_rng(0), width=1))
+    value, low, high = learning_curve(given, "class", 1, 0).gain()
+    assert low <= expected <= high
+    # The recall of 300 has error 0.024, and the changed answers (0.15 of them) 0.021: three of those.
+    assert abs(value - expected) < 0.063
 
 
 def test_plans_are_repeatable() -> None:

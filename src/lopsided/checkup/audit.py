@@ -21,6 +21,7 @@ from lopsided.core.seeds import generator
 
 if TYPE_CHECKING:
     from lopsided.checkup.remedy_plan import Plan
+    from lopsided.checkup.trial_result import Trial
 
 FailOn = Literal["at risk", "failing"]
 Progress = Callable[[int, int, str], None]
@@ -109,14 +110,13 @@ class AuditFacts:
 
     def plan(self, **options: Any) -> "Plan":
         """Remedies for this data, the best forecast first; `options` are those of `checkup.plan.make_plan`."""
-        from lopsided.checkup.plan import make_plan  # type: ignore[import-not-found,unused-ignore]
+        from lopsided.checkup.plan import make_plan
 
-        plan: Plan = make_plan(self.evidence, **{"seed": self.evidence.seed, **options})
-        return plan
+        return make_plan(self.evidence, **{"seed": self.evidence.seed, **options})
 
-    def trial(self, plan: "Plan | None" = None, **settings: Any) -> Any:
-        """Try the plan's remedies side by side on this data."""
-        from lopsided.checkup.trial import run_trial  # type: ignore[import-not-found,unused-ignore]
+    def trial(self, plan: "Plan | None" = None, **settings: Any) -> "Trial":
+        """Try the plan's remedies side by side on this data; `settings` are those of `checkup.trial.run_trial`."""
+        from lopsided.checkup.trial import run_trial
 
         return run_trial(self.evidence, plan, **{"seed": self.evidence.seed, **settings})
 
@@ -150,7 +150,7 @@ def run_checks(
         missing = sorted(check.needs - evidence.has)
         if missing:
             provide = " and ".join(_PROVIDE[name] for name in missing)
-            skipped.append(Skipped(check.id, f"needs {' and '.join(missing)}, which were not given: provide {provide}"))
+            skipped.append(Skipped(check.id, f"no {' and no '.join(missing)} given; provide {provide}"))
             continue
         try:
             result = check.run(evidence, generator(seed, "audit", check.id))

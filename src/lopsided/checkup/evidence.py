@@ -47,6 +47,7 @@ class Evidence:
     predictions: IntArray | None = None  # codes of classes.names; -1 for a class that no label has
     is_test: BoolArray | None = None
     weight_decay: float | None = None
+    described_by: tuple[str, ...] = ()  # columns of the table that say what an example is, beside its features
     notes: tuple[str, ...] = ()  # what was left out or merged on the way in, one sentence each
     seed: int = 0
 

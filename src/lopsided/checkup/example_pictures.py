@@ -6,7 +6,7 @@ import numpy as np
 
 from lopsided.checkup.evidence import Evidence
 from lopsided.checkup.feature_space import read_rows
-from lopsided.checkup.finding import Finding
+from lopsided.checkup.finding import Finding, Level
 from lopsided.core.figure import Figure, Panel, Pictures
 from lopsided.core.validation import FloatArray
 
@@ -14,9 +14,10 @@ MOST_FINDINGS, MOST_EXAMPLES = 6, 8
 
 
 def example_pictures(evidence: Evidence, findings: Sequence[Finding]) -> list[Figure]:
-    """One row of pictures per finding about examples; none where examples are not pictures."""
+    """One row of pictures per bad finding about examples; none where examples are not pictures."""
     shape = None if evidence.table is None else evidence.table.image_shape
-    shown = [finding for finding in findings if finding.about == "example" and finding.examples][:MOST_FINDINGS]
+    bad = [finding for finding in findings if finding.level is not Level.HEALTHY]
+    shown = [finding for finding in bad if finding.about == "example" and finding.examples][:MOST_FINDINGS]
     if shape is None or not shown:
         return []
     wanted = np.unique(np.concatenate([np.array(finding.examples[:MOST_EXAMPLES]) for finding in shown]))

@@ -143,11 +143,11 @@ def feature_space(evidence: Evidence) -> FeatureSpace:
     explained = float(energy[: few.shape[1]].sum()) / total
     words = "columns scaled to unit deviation" if own_units else "features in one common scale"
     if large:
-        words += f", in {directions.shape[1]} principal components ({float(energy.sum()) / total:.0%} of the variance)"
+        words += f", {directions.shape[1]} principal components with {float(energy.sum()) / total:.0%} of the variance"
     mapping = FeatureMap(kept, centre, scale, directions if large else None, words)
     everything = int(evidence.training.sum())
     part = f"{len(rows):,} of {everything:,} training rows" if len(rows) < everything else "all training rows"
-    described = f"{part}, in {few.shape[1]} principal components ({explained:.0%} of the variance)"
+    described = f"{part}, {few.shape[1]} principal components with {explained:.0%} of the variance"
     sample = FeatureSample(rows, np.asarray(scaled @ few), explained, described)
     moments = moments_of_blocks(mapped_blocks(evidence, mapping), classes, mapping.width) if classes else None
     return FeatureSpace(mapping, sample, moments)

@@ -7,7 +7,9 @@ t_fp) / mean t_p, so that folds without an example of a part need no special cas
 
 Intervals are those of the corrected resampled t-test (Nadeau and Bengio 2003): training sets of different folds
 overlap, so the variance of the mean of J differences is (1/J + 1/(folds - 1)) s^2, not s^2/J; the plain bootstrap over
-folds and the usual t-test ignore this and declare winners where there are none. The lowest part is the one of the
+folds and the usual t-test ignore this and declare winners where there are none. The price is power: on 150 data sets
+where no arm could help (bench/trial.py) no winner was declared, and of 900 single 95% intervals in balanced accuracy
+one excluded zero. The lowest part is the one of the
 pooled answers, of each arm by itself; its variance is never taken below the binomial one with one success and one
 failure added, because ten equal answers of a class with five examples are no certainty.
 """

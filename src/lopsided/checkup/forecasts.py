@@ -60,8 +60,8 @@ def forecast_collection(
         return None, f"No forecast: a learning curve needs {LEAST_EXAMPLES} examples."
     if ratio > FURTHEST:
         return None, f"No forecast: {ratio:.1f} times as many is further than the learning curve reaches."
-    curve = learning_curve(pilot_set, axis, code, seed)
-    value, low, high = curve.gain(ratio, since=have / size)
+    curve = learning_curve(pilot_set, axis, code, seed, ratio=ratio)
+    value, low, high = curve.gain(since=have / size)
     metric = f"recall of {name}" if axis == "class" else f"accuracy on {name}"
     return GainForecast(metric, value, low, high, f"{CURVE} with exponent {curve.exponent:.2f}"), ""
 

@@ -84,6 +84,9 @@ def gather(
     known = None if label_values is None else _classes(label_values, rows, labels, source, classes)
     chosen, notes = _groups(source, groups, rows, labels)
     notes += _ignored(source, beside)
+    if known is None and source.names():
+        usual = ", ".join(LABEL_NAMES[:4])
+        notes.append(f"No labels were found under a usual name ({usual}); say which of {source.listed(8)} holds them.")
     weight, inner_bias = _head(_part(source, classifier, CLASSIFIER_NAMES, "classifier"))
     bias_values = _part(source, bias, BIAS_NAMES, "bias")
     table = source.table if source.table is not None and source.table.width else None
@@ -101,6 +104,7 @@ def gather(
         predictions=_predictions(given, chances, known, rows),
         is_test=_is_test(_part(source, split, SPLIT_NAMES, "split"), rows),
         weight_decay=_decay(source, weight_decay),
+        described_by=tuple(_describing(source, [labels, predictions, split, probabilities, logits])),
         notes=tuple(notes),
         seed=check_seed(seed),
     )
@@ -192,12 +196,24 @@ def _groups(source: Source, given: Any, rows: int, labels: Any) -> tuple[dict[st
     return group_partitions(columns, rows)
 
 
+_OUTCOMES = {*LABEL_NAMES, *PREDICTION_NAMES, *SPLIT_NAMES, *PROBABILITY_NAMES, *LOGIT_NAMES, "id", "index", "file"}
+
+
+def _describing(source: Source, outcomes: Sequence[Any]) -> list[str]:
+    """Columns that are neither labels, predictions, split nor names of rows: groups, and words left out of features."""
+    if source.table is None:
+        return []
+    named = {name for given in outcomes for name in _named(given)}
+    return [name for name in source.table.columns if name not in named and name.lower() not in _OUTCOMES]
+
+
 def _ignored(source: Source, beside: Sequence[str]) -> list[str]:
     """Columns of words that nobody named: they stay out of the features, and the report says so."""
     if source.table is None or not source.table.feature_names:
         return []
-    usual = {*LABEL_NAMES, *GROUP_NAMES, *PREDICTION_NAMES, *SPLIT_NAMES, *PROBABILITY_NAMES, "id", "index", "file"}
-    left = [name for name in source.table.columns if name not in beside and name.lower() not in usual]
+    left = [
+        name for name in source.table.columns if name not in beside and name.lower() not in {*_OUTCOMES, *GROUP_NAMES}
+    ]
     if not left:
         return []
     some = ", ".join(left[:6]) + (f" and {len(left) - 6} more" if len(left) > 6 else "")

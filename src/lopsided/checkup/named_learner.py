@@ -1,17 +1,21 @@
-"""Learners by name: `logistic`, `boosting`, `network`, or any scikit-learn classifier as `package.module:Class`.
+"""Learners by name: `logistic`, `boosting`, `network`, `deep`, or a scikit-learn classifier as `package.module:Class`.
 
 The built-in ones are scikit-learn's, deterministic for a seed and on one thread: logistic regression on standardised
 features, gradient boosting over histograms, and a network with one hidden layer of 64 ReLU units, standardised too.
+`deep` is a PyTorch perceptron of `learners.deep`, where PyTorch is installed. `network(0.01)` and `deep(0.01)` have
+weight decay 0.01.
 """
 
 import importlib
 import inspect
+import re
 from typing import Any
 
-from lopsided.core.errors import InputError
+from lopsided.core.errors import InputError, MissingPackage
+from lopsided.core.validation import check_positive
 
-BUILT_IN = ("logistic", "boosting", "network")
-HIDDEN_UNITS = 64
+BUILT_IN = ("logistic", "boosting", "network", "deep")
+_NETWORK = re.compile(r"(?P<kind>network|deep)(?:\((?P<decay>[^()]+)\))?")
 
 
 def make_learner(name: str, seed: int = 0) -> Any:
@@ -30,12 +34,27 @@ def make_learner(name: str, seed: int = 0) -> Any:
         return HistGradientBoostingClassifier(
             max_iter=50, learning_rate=0.2, max_leaf_nodes=15, early_stopping=False, random_state=seed
         )
-    if name == "network":
-        from sklearn.neural_network import MLPClassifier
-
-        network = MLPClassifier((HIDDEN_UNITS,), alpha=1e-3, max_iter=100, random_state=seed)
-        return make_pipeline(StandardScaler(), network)
+    network = _NETWORK.fullmatch(name)
+    if network:
+        made = _network(network["kind"], seed)
+        if network["decay"] is not None:
+            made.set_params(weight_decay=check_positive(network["decay"], "the weight decay"))
+        return make_pipeline(StandardScaler(), made)
     return _imported(name, seed)
+
+
+def _network(kind: str, seed: int) -> Any:
+    if kind == "network":
+        from lopsided.checkup.decayed_network import DecayedNetwork
+
+        return DecayedNetwork(random_state=seed)
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        raise MissingPackage("torch", "the learner deep", "torch")
+    from lopsided.checkup.deep_classifier import DeepClassifier
+
+    return DeepClassifier(random_state=seed)
 
 
 def takes_weights(learner: Any) -> bool:

@@ -24,7 +24,8 @@ from lopsided.core.validation import BoolArray, FloatArray, IntArray
 
 FOLDS = 5
 MOST_ROWS = 6000
-MOST_COLUMNS = 50
+MOST_COLUMNS, LEAST_COLUMNS = 50, 10
+_COLUMNS_BY_CLASSES = 2000  # columns times classes: a hundred classes are told apart by 20 components
 MOST_CELLS = 40  # classes times groups: beyond, the pilot sees classes only
 _SMALL = 2_000_000  # rows x columns x classes up to which the pilot is cross-validated twice
 
@@ -85,19 +86,26 @@ def judged_parts(training: TrainingSet) -> Judged:
 
 
 def reduced(training: TrainingSet, seed: int) -> TrainingSet:
-    """At most `MOST_ROWS` rows, drawn evenly over classes and groups, and `MOST_COLUMNS` principal components."""
+    """At most `MOST_ROWS` rows, drawn evenly over classes and groups, and principal components: 50, with more than 40
+    classes fewer."""
     if training.size > MOST_ROWS:
         parts = -(-training.size // MOST_ROWS)
         fold = deal(training.classes.codes, training.group_codes, parts, seed, 0)
         training = training.subset(np.flatnonzero(fold == 0))
-    if training.features.shape[1] > MOST_COLUMNS:
+    most = int(np.clip(_COLUMNS_BY_CLASSES // len(training.classes.names), LEAST_COLUMNS, MOST_COLUMNS))
+    if training.features.shape[1] > most:
         from sklearn.decomposition import PCA
 
-        few = min(MOST_COLUMNS, training.size)
+        few = min(most, training.size)
         state = int(generator(seed, "pilot components").integers(2**31))
         components = PCA(few, svd_solver="randomized", random_state=state).fit_transform(training.features)
         training = TrainingSet(training.source, components, training.classes, training.groups, training.rows)
     return training
+
+
+def repeats_for(training: TrainingSet, parts: int) -> int:
+    """How often the pilot is cross-validated to tell `parts` apart: twice where that is cheap."""
+    return 2 if training.size * training.features.shape[1] * parts <= _SMALL else 1
 
 
 def run_pilot(training: TrainingSet, seed: int) -> Pilot:
@@ -107,8 +115,7 @@ def run_pilot(training: TrainingSet, seed: int) -> Pilot:
     sees_groups = groups > 1 and groups * classes <= MOST_CELLS
     modelled = groups if sees_groups else 1
     cell = training.classes.codes * modelled + (training.group_codes if sees_groups else 0)
-    small = training.size * training.features.shape[1] * classes * modelled <= _SMALL
-    repeats = 2 if small else 1
+    repeats = repeats_for(training, classes * modelled)
     found = np.zeros((repeats, training.size, classes * modelled))
     fold = np.stack(
         [deal(training.classes.codes, training.group_codes, FOLDS, seed, repeat) for repeat in range(repeats)]

@@ -104,8 +104,9 @@ def measured_recipe(evidence: Evidence) -> dict[str, Any]:
         return {"weight_decay": evidence.weight_decay}
     from lopsided.measure.neural_collapse import neural_collapse
 
-    features = np.asarray(evidence.table.features(), dtype=np.float64)
-    measured = neural_collapse(features, evidence.classes.codes, evidence.classifier, evidence.bias)
+    features = np.asarray(evidence.table.features(), dtype=np.float64)[evidence.training]
+    classes = evidence.classes.codes[evidence.training]
+    measured = neural_collapse(features, classes, evidence.classifier, evidence.bias)
     if measured.weight_energy is None or measured.centred_mean_energy <= 0:
         return {"weight_decay": evidence.weight_decay}
     multiplier = evidence.weight_decay * float(np.sqrt(measured.weight_energy / measured.centred_mean_energy))

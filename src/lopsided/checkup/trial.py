@@ -50,7 +50,7 @@ from lopsided.experiments.store import Store
 from lopsided.experiments.tasks import Task, canonical
 
 ProgressStart = Callable[[int], Callable[[int], None]]
-LEAST_TO_HOLD_BACK = 4  # training examples of a subject: two stay, two come back
+LEAST_TO_HOLD_BACK = 8  # training examples of a subject: with fewer, the gain of the other half is a coin or two
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ def run_trial(
 ) -> Trial:
     """Train the plan's arms, plain training and simulated collection side by side.
 
-    learner: logistic, boosting, network, package.module:Class, or a scikit-learn classifier. metric: balanced,
-    worst-class, worst-group or overall; the plan's where there is one. store: the folder that keeps finished folds.
-    forecasts: make them again inside the folds, which costs a pilot each.
+    learner: logistic, boosting, network or deep (both with the evidence's weight decay), package.module:Class, or a
+    scikit-learn classifier. metric: balanced, worst-class, worst-group or overall; the plan's where there is one.
+    store: the folder that keeps finished folds. forecasts: make them again inside the folds; each costs a pilot.
     """
     began = time.perf_counter()
     folds, repeats = check_count(folds, "the folds", at_least=2), check_count(repeats, "the repeats")
@@ -94,6 +94,8 @@ def run_trial(
         raise InputError(f"at least {2 * folds} training rows for {folds} folds", training.size, "use fewer folds")
     if folds * repeats < 3:
         raise InputError("at least three folds in all for an interval", folds * repeats, "use more folds or repeats")
+    if isinstance(learner, str) and learner in ("network", "deep") and evidence.weight_decay is not None:
+        learner = f"{learner}({evidence.weight_decay!r})"
     made = make_learner(learner, 0) if isinstance(learner, str) else _checked_learner(learner)
     if plan is None:
         plan = plan_for(training, metric=wanted, recipe=measured_recipe(evidence), seed=check_seed(seed))

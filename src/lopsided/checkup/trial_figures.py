@@ -7,14 +7,27 @@ from lopsided.core.figure import Figure, Mark, Panel, Points
 if TYPE_CHECKING:
     from lopsided.checkup.trial_result import Trial
 
+
 _APART = 0.16  # between points of one arm
 
 
+def times(repeats: int) -> str:
+    """How often, in words."""
+    return {1: "once", 2: "twice"}.get(repeats, f"{repeats} times")
+
+
 def gains_figure(trial: "Trial") -> Figure:
+    """The gains, with who won as the caption."""
+    starred = any(arm.read_in != trial.metric for arm in trial.arms if arm.skipped is None)
+    own = " * in the class's own recall, or the group's own accuracy." if starred else ""
+    return Figure("Remedies and their forecasts", [gains_panel(trial)], trial.sentence() + own)
+
+
+def gains_panel(trial: "Trial") -> Panel:
     """One place per arm: the measured gain in the arm's metric, and the forecast beside it."""
     shown = [arm for arm in trial.arms if arm.kind != "plain" and arm.skipped is None]
     gains = [arm.metrics[arm.read_in].gain for arm in shown]
-    names = [arm.name if arm.read_in == trial.metric else f"{arm.name} ({arm.read_in})" for arm in shown]
+    names = [arm.name if arm.read_in == trial.metric else f"{arm.name} *" for arm in shown]
     measured = Points(
         [float(place) for place in range(len(shown))],
         [gain.value if gain else None for gain in gains],
@@ -34,7 +47,7 @@ def gains_figure(trial: "Trial") -> Figure:
         [entry.high for _, entry, _ in told],
         [name for _, _, name in told],
     )
-    panel = Panel(
+    return Panel(
         f"Gain in {trial.metric}",
         "",
         "gain over plain training",
@@ -42,7 +55,6 @@ def gains_figure(trial: "Trial") -> Figure:
         [Mark(0.0, "no gain", "y")],
         x_names=names,
     )
-    return Figure("Remedies and their forecasts", [panel], trial.sentence())
 
 
 def metrics_figure(trial: "Trial") -> Figure:
@@ -64,5 +76,5 @@ def metrics_figure(trial: "Trial") -> Figure:
         )
     panel = Panel("Accuracies", "", "share of examples", series, x_names=names, y_range=(-0.02, 1.02))
     return Figure(
-        "Arms side by side", [panel], f"{trial.learner}, {trial.folds} folds, {trial.repeats} times, 95% intervals."
+        "Arms side by side", [panel], f"{trial.learner}, {trial.folds} folds, {times(trial.repeats)}, 95% intervals."
     )

@@ -50,6 +50,10 @@ class Arm:
     skipped: str | None
     against: str
 
+    def title(self, metric: str) -> str:
+        """Its name, and the metric its gain is read in where that is another."""
+        return self.name if self.read_in == metric else f"{self.name} ({self.read_in})"
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values under the names that scripts rely on."""
         from lopsided.core.jsonable import jsonable
@@ -125,9 +129,12 @@ class Trial:
 
     def facts(self) -> list[tuple[str, str]]:
         """What a report shows above the table."""
-        how = f"{self.folds} folds, {self.repeats} times, the same for all arms"
+        from lopsided.checkup.trial_figures import times
+
+        how = f"{self.folds} folds, {times(self.repeats)}, the same for all arms"
         return [
             ("outcome", self.sentence()),
+            ("gains", f"in {self.metric}, against plain training; other metrics are named beside the arm"),
             ("learner", self.learner),
             ("cross-validation", how),
             ("intervals", f"{LEVEL:.0%}, corrected resampled t (Nadeau and Bengio 2003), paired with plain training"),
@@ -135,10 +142,10 @@ class Trial:
         ]
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Columns and rows: arms with their main metrics, gain, forecast and outcome."""
+        """Columns and rows: arms with their main metrics, then gain, forecast and outcome in the arm's own metric."""
         main = self.main_metrics()
-        columns = ["arm", *main, f"gain in {self.metric}", "forecast", "outcome"]
-        return columns, [self._row(arm, main) for arm in self.arms]
+        short = [name.replace(" accuracy", "").replace(" recall", "") for name in main]
+        return ["arm", *short, "gain", "forecast", "outcome"], [self._row(arm, main) for arm in self.arms]
 
     def main_metrics(self) -> list[str]:
         """Worst group (where groups are), worst class, balanced and overall."""
@@ -147,13 +154,13 @@ class Trial:
 
     def _row(self, arm: Arm, main: Sequence[str]) -> list[str]:
         if arm.skipped is not None:
-            return [arm.name, *["–"] * len(main), "–", _words(arm.forecast, self.metric), f"skipped: {arm.skipped}"]
+            return [arm.name, *["–"] * len(main), "–", _words(arm.forecast), f"skipped: {arm.skipped}"]
         gain = arm.metrics[arm.read_in].gain
         told = "–" if gain is None else f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
-        if arm.read_in != self.metric:
-            told = f"{arm.read_in}: {told}"
         values = [f"{arm.metrics[metric].estimate.value:.3f}" for metric in main]
-        return [arm.name, *values, told, _words(arm.forecast, self.metric), arm.outcome or "–"]
+        if arm.kind == "collect":  # its model is plain training; only its gain is its own
+            values = ["–"] * len(main)
+        return [arm.title(self.metric), *values, told, _words(arm.forecast), arm.outcome or "–"]
 
     def figures(self) -> list[Figure]:
         """Gains beside forecasts, and the metrics of every arm."""
@@ -162,11 +169,8 @@ class Trial:
         return [gains_figure(self), metrics_figure(self)]
 
 
-def _words(forecast: GainForecast | None, metric: str) -> str:
-    if forecast is None:
-        return "none"
-    told = f"{forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
-    return told if forecast.metric == metric else f"{forecast.metric}: {told}"
+def _words(forecast: GainForecast | None) -> str:
+    return "none" if forecast is None else f"{forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
 
 
 def verdict(forecast: GainForecast, outcome: Estimate) -> Outcome:

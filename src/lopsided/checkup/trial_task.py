@@ -156,4 +156,4 @@ def _read(place: str) -> TrainingSet:
     return TrainingSet("", features, classes, groups, rows)
 
 
-MEASUREMENT = Measurement("trial", 1, measure)
+MEASUREMENT = Measurement("trial", 2, measure)

@@ -10,6 +10,7 @@ from lopsided.cli import (
     bench,
     claims,
     collapse,
+    compare,
     demo,
     docs,
     mixture,
@@ -56,6 +57,7 @@ application.command("mixture")(mixture.command)
 application.command("score")(score.command)
 application.command("plan")(plan.command)
 application.command("trial")(trial.command)
+application.command("compare")(compare.command)
 application.command("reproduce")(reproduce.command)
 application.command("claims")(claims.command)
 application.command("results")(results.command)

@@ -62,7 +62,7 @@ def command(
             seed=seed,
             progress=progress,
         )
-        plan: Any = result.plan() if with_plan else None
+        plan = result.plan() if with_plan else None
         if target is not None:
             progress(1, 1, "writing the report")
             result.to_html(target, plan=plan)

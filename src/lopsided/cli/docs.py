@@ -11,7 +11,7 @@ def command(
     gallery: Annotated[
         str,
         typer.Option(
-            help="Figures of claims: stored (what reproduce has kept), few (and some cheap ones) or full (all; minutes)."
+            help="Figures of claims: stored (what reproduce kept), few (and some cheap ones) or full (all; minutes)."
         ),
     ] = "few",
     store: Annotated[
@@ -41,7 +41,7 @@ def command(
     except ImportError:
         raise MissingPackage("sphinx", "building the documentation", "docs") from None
     kept = (cache or pages / "_cache").absolute()
-    source = _staged(pages, kept / "source")
+    source = staged(pages, kept / "source")
     # Compiled kernels and BLAS use one thread, so that a build beside other work stays quiet.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(name, "1")
@@ -68,7 +68,7 @@ def command(
         webbrowser.open(index.as_uri())
 
 
-def _staged(pages: Path, source: Path) -> Path:
+def staged(pages: Path, source: Path) -> Path:
     """A copy of docs/ for Sphinx to work in; unchanged files keep their time, files that are gone are deleted."""
     import filecmp
     import json

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 def command(
     data: Annotated[Path, typer.Argument(help="npz, npy, parquet or csv file, or a folder of pictures.")],
     labels: Annotated[str | None, typer.Option(help="Column or array of labels, where its name does not say.")] = None,
-    groups: Annotated[list[str] | None, typer.Option(help="Column of groups; may be given several times.")] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Columns of groups, comma-separated; intersections follow.")
+    ] = None,
     features: Annotated[str | None, typer.Option(help="Array or columns (comma-separated) of features.")] = None,
     split: Annotated[str | None, typer.Option(help="Column that says which rows are for testing.")] = None,
     weight_decay: Annotated[float | None, number("Weight decay of the network that is trained.")] = None,
@@ -22,7 +24,7 @@ def command(
         str | None, typer.Option(help="balanced, worst-class, worst-group or overall: what is to rise.")
     ] = None,
     group: Annotated[
-        str | None, typer.Option(help="The groups whose worst one counts, such as 'sex' or 'sex x race'.")
+        str | None, typer.Option(help="The groups whose worst one counts, such as 'sex' or 'sex × race'.")
     ] = None,
     export: Annotated[
         Path | None, typer.Option(help="Write plan.json and arrays (indices, weights, offsets) into this folder.")
@@ -41,7 +43,7 @@ def command(
         made = plan(
             data,
             labels=labels,
-            groups=groups or None,
+            groups=columns(groups),
             features=columns(features),
             split=split,
             weight_decay=weight_decay,

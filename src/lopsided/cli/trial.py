@@ -9,26 +9,30 @@ import typer
 from lopsided.cli.options import number
 
 if TYPE_CHECKING:
+    from lopsided.checkup.fold_scores import Estimate
+    from lopsided.checkup.remedy_plan import GainForecast
     from lopsided.checkup.trial_result import Trial
 
 
 def command(
     data: Annotated[Path, typer.Argument(help="npz, npy, parquet or csv file, or a folder of pictures.")],
     labels: Annotated[str | None, typer.Option(help="Column or array of labels, where its name does not say.")] = None,
-    groups: Annotated[list[str] | None, typer.Option(help="Column of groups; may be given several times.")] = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Columns of groups, comma-separated; intersections follow.")
+    ] = None,
     features: Annotated[str | None, typer.Option(help="Array or columns (comma-separated) of features.")] = None,
     split: Annotated[
         str | None, typer.Option(help="Column that says which rows are for testing; they stay out.")
     ] = None,
     weight_decay: Annotated[float | None, number("Weight decay of the network that is trained.")] = None,
     learner: Annotated[
-        str, typer.Option(help="logistic, boosting, network, or a scikit-learn classifier as package.module:Class.")
+        str, typer.Option(help="logistic, boosting, network, deep (PyTorch), or a classifier as package.module:Class.")
     ] = "logistic",
     metric: Annotated[
         str | None, typer.Option(help="balanced, worst-class, worst-group or overall: what decides the winner.")
     ] = None,
     group: Annotated[
-        str | None, typer.Option(help="The groups whose worst one counts, such as 'sex' or 'sex x race'.")
+        str | None, typer.Option(help="The groups whose worst one counts, such as 'sex' or 'sex × race'.")
     ] = None,
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
     repeats: Annotated[int, typer.Option(help="How often it is repeated with other folds.")] = 2,
@@ -48,7 +52,8 @@ def command(
 
     An interrupted trial goes on where it was.
     """
-    from lopsided.checkup.trial import trial
+    from lopsided.checkup.gather import gather
+    from lopsided.checkup.trial import run_trial
     from lopsided.cli.console import print_json
     from lopsided.cli.plan import columns, export_plan
     from lopsided.cli.progress import progress_bar
@@ -58,13 +63,17 @@ def command(
         check_plot_path(report)
     signal.signal(signal.SIGTERM, _stop)  # batch systems end jobs so: as with Ctrl-C, what was finished is kept
     with progress_bar("trial") as progress:
-        outcome = trial(
+        evidence = gather(
             data,
             labels=labels,
-            groups=groups or None,
+            groups=columns(groups),
             features=columns(features),
             split=split,
             weight_decay=weight_decay,
+            seed=seed,
+        )
+        outcome = run_trial(
+            evidence,
             learner=learner,
             metric=metric,
             group=group,
@@ -80,7 +89,7 @@ def command(
     if report is not None:
         from lopsided.report.trial import write_trial
 
-        write_trial(report, outcome)
+        write_trial(report, evidence, outcome)
     if as_json:
         print_json({**outcome.to_dict(), "report": report, "export": written})
         return
@@ -90,16 +99,44 @@ def command(
 
 
 def print_trial(outcome: "Trial") -> None:
-    """The table of arms, then who won and what to know."""
+    """Accuracies of the arms, gains beside forecasts, then who won and what to know."""
+    from lopsided.checkup.trial_figures import times
     from lopsided.cli.console import print_table
 
-    heads, rows = outcome.table()
-    title = f"{outcome.source}: {outcome.learner}, {outcome.folds} folds x {outcome.repeats}, 95% intervals"
-    print_table(title, heads, rows)
-    print(outcome.sentence())
+    run = [arm for arm in outcome.arms if arm.skipped is None]
+    main = outcome.main_metrics()
+    title = f"{outcome.source}: {outcome.learner}, {outcome.folds} folds, {times(outcome.repeats)}"
+    rows = [
+        [arm.name, *[f"{arm.metrics[name].estimate.value:.3f}" for name in main]]
+        for arm in run
+        if arm.kind != "collect"
+    ]
+    print_table(title, ("arm", *main), rows)
+    rows = []
+    for arm in run[1:]:
+        gain = arm.metrics[arm.read_in].gain
+        name = arm.name if arm.read_in == outcome.metric else f"{arm.name} *"
+        rows.append([name, _interval(gain), _interval(arm.forecast), arm.outcome or ""])
+    title = f"Gain in {outcome.metric}, percentage points, 95% intervals"
+    print_table(title, ("arm", "measured", "forecast", "verdict"), rows)
+    if any(arm.read_in != outcome.metric for arm in run):
+        print("* in the class's own recall, or the group's own accuracy")
+    for arm in outcome.arms:
+        if arm.skipped is not None:
+            print(f"Skipped: {arm.name}. {arm.skipped}")
     for note in outcome.notes:
         print(note)
+    print(outcome.sentence())
     print(f"{outcome.seconds:.1f} s, {outcome.reused} results from the store")
+
+
+def _interval(found: "Estimate | GainForecast | None") -> str:
+    from lopsided.checkup.remedy_plan import GainForecast
+
+    if found is None:
+        return "–"
+    value = found.gain if isinstance(found, GainForecast) else found.value
+    return f"{100 * value:+.1f} [{100 * found.low:+.1f}, {100 * found.high:+.1f}]"
 
 
 def _stop(number: int, frame: object) -> None:

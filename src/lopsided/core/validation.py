@@ -102,8 +102,17 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
         array = np.array([str(entry) for entry in array])
     if array.dtype.kind not in "biuUS":
         raise InputError(f"class labels in {name}", f"values of type {array.dtype}", "give whole numbers or strings")
-    names, codes = np.unique(array, return_inverse=True)
+    names, codes = _distinct(array)
     return codes.astype(np.int64).ravel(), [_text(entry) for entry in names]
+
+
+def _distinct(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Sorted distinct entries and where each entry stands among them; small whole numbers are counted, not sorted."""
+    if array.dtype.kind in "iu" and array.min() >= 0 and array.max() < max(array.size, 65_536):
+        present = np.bincount(array.astype(np.int64)) > 0  # unsigned 64-bit numbers cannot be counted as they are
+        return np.flatnonzero(present), (np.cumsum(present) - 1)[array]
+    names, codes = np.unique(array, return_inverse=True)
+    return names, codes
 
 
 def _text(entry: Any) -> str:

@@ -13,6 +13,7 @@ import numpy as np
 from lopsided.core.errors import InputError
 from lopsided.core.validation import IntArray
 from lopsided.data.image_set import Images
+from lopsided.data.images import VARIABLE
 from lopsided.data.picture_files import read_picture
 
 Split = Literal["train", "valid", "test", "all"]
@@ -31,7 +32,7 @@ def find_celeba(place: Path) -> Path | None:
 
 
 def load_celeba(
-    folder: str | os.PathLike[str],
+    folder: str | os.PathLike[str] | None = None,
     *,
     label: str = "Blond_Hair",
     group: str | None = "Male",
@@ -39,11 +40,17 @@ def load_celeba(
     size: tuple[int, int] = (64, 64),
     at_most: int | None = None,
 ) -> Images:
-    """Faces with one attribute as label (0 absent, 1 present) and another as group, resized to `size`."""
-    place = find_celeba(Path(folder))
+    """Faces with one attribute as label (0 absent, 1 present) and another as group, resized to `size`.
+
+    folder: where the set is; else the folder that LOPSIDED_DATA names, or its subfolder celeba.
+    """
+    given = folder if folder is not None else os.environ.get(VARIABLE)
+    if not given:
+        raise InputError("the folder with CelebA", "none", f"give a folder or set the environment variable {VARIABLE}")
+    place = find_celeba(Path(given))
     if place is None:
         raise InputError(
-            f"{_ATTRIBUTES} and the folder {_PICTURES} in {folder}",
+            f"{_ATTRIBUTES} and the folder {_PICTURES} in {given}",
             "not both",
             "get CelebA (aligned images and attributes) from its project page and unpack it there",
         )

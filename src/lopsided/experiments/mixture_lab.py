@@ -61,13 +61,20 @@ def mixture_step(mixture: Mixture, factor: float) -> float:
     return paper_step(mixture.fractions, mixture.mean_lengths, mixture.spread, factor)
 
 
-def population_risks(problem: MixtureProblem, weights: FloatArray, seed: int) -> dict[str, Any]:
-    """Entropy and excess of every group and of the mixture, on the same test points for every setting under one
-    seed."""
-    rows = []
-    for group in range(problem.mixture.groups):
-        points = draw_group(problem.mixture, group, TEST_POINTS, generator(seed, "test", group))
-        rows.append(group_risk(weights, problem.weights, points, problem.activation))
+def drawn_tests(problem: MixtureProblem, seed: int) -> list[FloatArray]:
+    """Test points of every group, the same for every setting under one seed."""
+    return [
+        draw_group(problem.mixture, group, TEST_POINTS, generator(seed, "test", group))
+        for group in range(problem.mixture.groups)
+    ]
+
+
+def population_risks(
+    problem: MixtureProblem, weights: FloatArray, seed: int, tests: list[FloatArray] | None = None
+) -> dict[str, Any]:
+    """Entropy and excess of every group and of the mixture, on `drawn_tests`; `tests` saves drawing them again."""
+    given = drawn_tests(problem, seed) if tests is None else tests
+    rows = [group_risk(weights, problem.weights, points, problem.activation) for points in given]
     share = problem.mixture.fractions
     return {
         "entropy": [row.entropy for row in rows],

@@ -31,6 +31,7 @@ ENERGIES, MULTIPLIER, EQUILIBRIUM, SURVIVAL, PILOT = (
     "survival law, pilot",
 )
 PILOT_RATIO = 10
+_WITHOUT_BATCH_NORM = ("mlp-plain", "lenet-5")  # the last three recipes say nothing about these
 
 
 def forecasts(settings: Mapping[str, Any], pilot: Mapping[str, Any] | None = None) -> dict[str, float | None]:
@@ -40,12 +41,15 @@ def forecasts(settings: Mapping[str, Any], pilot: Mapping[str, Any] | None = Non
         return {}
     counts = sizes.astype(np.float64)
     minority = np.arange(len(sizes)) >= settings["majority_classes"]
-    rest = batchnorm_equilibrium(counts, settings["weight_decay"], settings["batch"]).cosines()
-    found: dict[str, float | None] = {EQUILIBRIUM: _mean_pair(rest, minority)}
+    found: dict[str, float | None] = {}
     if pilot is not None and pilot.get("centred_mean_energy"):
         energies = pilot["weight_energy"] / pilot["centred_mean_energy"]
         held = restraint(len(sizes), multiplier=settings["weight_decay"] * math.sqrt(energies))
         found[MULTIPLIER] = solve_free(counts, held).mean_cosine(minority)
+    if settings["network"] in _WITHOUT_BATCH_NORM:
+        return found
+    rest = batchnorm_equilibrium(counts, settings["weight_decay"], settings["batch"]).cosines()
+    found[EQUILIBRIUM] = _mean_pair(rest, minority)
     depth = None if pilot is None else pilot["hidden_layers"]
     for name, loss in ((SURVIVAL, None), (PILOT, None if pilot is None else pilot["loss"])):
         if name == SURVIVAL or loss is not None:

@@ -93,8 +93,8 @@ def image_sample(settings: Mapping[str, Any], sizes: IntArray, seed: int) -> tup
     chosen = subsample(place[train.labels], sizes, seed)
     few = test.first(settings.get("test_per_class", 500))
     shrink = settings.get("shrink", 1)
-    parts = [train.take(chosen).shrunk(shrink), few.shrunk(shrink)]
-    return tuple(part.with_labels(place[part.labels], names) for part in parts)  # type: ignore[return-value]
+    sample, tested = train.take(chosen).shrunk(shrink), few.shrunk(shrink)
+    return sample.with_labels(place[sample.labels], names), tested.with_labels(place[tested.labels], names)
 
 
 def oversampled_order(labels: IntArray, minority: BoolArray, rate: int, seed: int) -> Callable[[int], IntArray] | None:

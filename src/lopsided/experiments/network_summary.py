@@ -69,12 +69,20 @@ def crossings(rows: Sequence[Row], value: Value, target: float, x: str = "ratio"
     return found
 
 
-def curve(rows: Sequence[Row], x: str, value: Value, label: str, *, dashed: bool = False) -> Line:
-    """Means over seeds with a band of 95 % intervals; one seed has no band."""
+def curve(
+    rows: Sequence[Row],
+    x: str,
+    value: Value,
+    label: str,
+    *,
+    dashed: bool = False,
+    limits: tuple[float, float] = (-1.0, 1.0),
+) -> Line:
+    """Means over seeds with a band of 95 % intervals, cut at what the value can be; one seed has no band."""
     places = sorted({float(row.settings[x]) for row in rows if row.settings[x] is not None})
     levels = [level(chosen(rows, **{x: place}), value) for place in places]
-    low = [found.low if math.isfinite(found.low) else found.mean for found in levels]
-    high = [found.high if math.isfinite(found.high) else found.mean for found in levels]
+    low = [max(found.low, limits[0]) if math.isfinite(found.low) else found.mean for found in levels]
+    high = [min(found.high, limits[1]) if math.isfinite(found.high) else found.mean for found in levels]
     means = [None if math.isnan(found.mean) else found.mean for found in levels]
     if len({row.seed for row in rows}) < 2:
         return Line(places, means, label, dashed=dashed, markers=True)

@@ -52,31 +52,48 @@ def critical_path(
     if not blocks or not lengths or min(lengths) < 1 or max(lengths) > len(blocks):
         raise InputError(f"prefixes of 1 to {len(blocks)} blocks", list(lengths), "count blocks")
     origin = check_weights(start, blocks[0])
-    at_origin = _hessians(blocks[: max(lengths)], origin)
+    at_origin = _Place(origin, _slopes(blocks[: max(lengths)], origin), _hessians(blocks[: max(lengths)], origin))
     found: dict[int, PathPoint] = {}
-    weights, parts = origin, at_origin
+    place = at_origin
     for length in sorted(set(lengths), reverse=True):
         prefix = blocks[:length]
-        reached = _chords(prefix, weights, parts[:length], tolerance) or _restart(prefix, origin, tolerance)
-        values, vectors = np.linalg.eigh(_mean(prefix, reached.parts))
+        reached = _chords(prefix, place, tolerance) or _restart(prefix, origin, tolerance)
+        values, vectors = np.linalg.eigh(_mean(prefix, reached.place.hessians))
         outcome = reached.outcome
         if outcome is NewtonOutcome.MINIMUM and values[0] <= SINGULAR * values[-1]:
             outcome = NewtonOutcome.FLAT
         point = CriticalPoint(
-            reached.weights, reached.loss, reached.slope, float(values[0]), float(values[-1]), reached.steps, outcome
+            reached.place.weights,
+            reached.loss,
+            reached.slope,
+            float(values[0]),
+            float(values[-1]),
+            reached.steps,
+            outcome,
         )
         found[length] = PathPoint(sum(block.count for block in prefix), point, values, vectors)
         # A smaller prefix goes on from here, or from the start again where nothing was found.
-        weights, parts = (reached.weights, reached.parts) if point.found else (origin, at_origin)
+        place = reached.place if point.found else at_origin
     return [found[length] for length in lengths]
+
+
+_Slope = tuple[float, FloatArray]  # a block's loss and gradient
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Weights, and every block's loss, gradient and Hessian there."""
+
+    weights: FloatArray
+    slopes: list[_Slope]
+    hessians: list[FloatArray]
 
 
 @dataclass(frozen=True)
 class _Reached:
-    """Where a search ended: weights, each block's Hessian there, loss, gradient norm."""
+    """Where a search ended, with loss and gradient norm over the prefix."""
 
-    weights: FloatArray
-    parts: list[FloatArray]
+    place: _Place
     loss: float
     slope: float
     steps: int
@@ -87,22 +104,21 @@ def _restart(prefix: Sequence[TrainingSet], origin: FloatArray, tolerance: float
     """Damped Newton from the start; weights LARGEST times the start's are taken for running away."""
     limit = LARGEST * float(np.max(np.abs(origin)))
     point = newton(_joined(prefix), origin, tolerance=tolerance, steps=RESTART_STEPS, limit=limit, single=True)
-    parts = _hessians(prefix, point.weights)
-    return _Reached(point.weights, parts, point.loss, point.gradient_norm, point.steps, point.outcome)
+    place = _Place(point.weights, _slopes(prefix, point.weights), _hessians(prefix, point.weights))
+    return _Reached(place, point.loss, point.gradient_norm, point.steps, point.outcome)
 
 
-def _chords(
-    prefix: Sequence[TrainingSet], weights: FloatArray, parts: list[FloatArray], tolerance: float
-) -> _Reached | None:
-    """Newton and chord steps from `weights`, where the blocks' Hessians are about `parts`; None where they stall."""
+def _chords(prefix: Sequence[TrainingSet], place: _Place, tolerance: float) -> _Reached | None:
+    """Newton and chord steps from a place where more blocks than the prefix were looked at; None where they stall."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
     steps = 0
-    loss, slope = _loss_and_gradient(prefix, weights)
+    weights, slopes, hessians = place.weights, place.slopes[: len(prefix)], place.hessians[: len(prefix)]
+    loss, slope = _mean_slope(prefix, slopes)
     size = float(np.linalg.norm(slope))
     for _ in range(RENEWALS):
         try:
-            factor = cho_factor(_mean(prefix, parts), check_finite=False)
+            factor = cho_factor(_mean(prefix, hessians), check_finite=False)
         except LinAlgError:
             return None
         before = steps
@@ -111,25 +127,30 @@ def _chords(
                 break
             move = -cho_solve(factor, slope.T.ravel(), check_finite=False).reshape(weights.shape[::-1]).T
             candidate = weights + move
-            loss_after, slope_after = _loss_and_gradient(prefix, candidate)
+            slopes_after = _slopes(prefix, candidate)
+            loss_after, slope_after = _mean_slope(prefix, slopes_after)
             size_after = float(np.linalg.norm(slope_after))
             if not size_after <= SHRINK * size or not np.isfinite(loss_after):
                 break
-            weights, loss, slope, size = candidate, loss_after, slope_after, size_after
+            weights, slopes, loss, slope, size = candidate, slopes_after, loss_after, slope_after, size_after
             steps += 1
         if size <= tolerance:
-            return _Reached(weights, _hessians(prefix, weights), loss, size, steps, NewtonOutcome.MINIMUM)
+            reached = _Place(weights, slopes, _hessians(prefix, weights))
+            return _Reached(reached, loss, size, steps, NewtonOutcome.MINIMUM)
         if steps == before:  # not even one step of this matrix helped, and it was taken where it is used or near it
             return None
-        parts = _hessians(prefix, weights)
+        hessians = _hessians(prefix, weights)
     return None
 
 
-def _loss_and_gradient(prefix: Sequence[TrainingSet], weights: FloatArray) -> tuple[float, FloatArray]:
+def _slopes(prefix: Sequence[TrainingSet], weights: FloatArray) -> list[_Slope]:
+    return [loss_and_gradient(weights, block) for block in prefix]
+
+
+def _mean_slope(prefix: Sequence[TrainingSet], slopes: Sequence[_Slope]) -> _Slope:
     total = sum(block.count for block in prefix)
-    loss, slope = 0.0, np.zeros_like(weights)
-    for block in prefix:
-        value, gradient = loss_and_gradient(weights, block)
+    loss, slope = 0.0, np.zeros_like(slopes[0][1])
+    for block, (value, gradient) in zip(prefix, slopes, strict=True):
         loss += value * (block.count / total)
         slope += gradient * (block.count / total)
     return loss, slope

@@ -181,7 +181,7 @@ def _variability(within: FloatArray, centred: FloatArray) -> float | None:
     if not keep.any() or values[0] == 0:
         return None
     directions = right[keep]
-    spread = np.einsum("ij,jk,ik->i", directions, within, directions)
+    spread = ((directions @ within) * directions).sum(axis=1)
     return float((spread / (values[keep] ** 2 / classes)).sum() / classes)
 
 

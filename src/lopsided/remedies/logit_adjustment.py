@@ -18,7 +18,7 @@ from lopsided.remedies.rates import Rates
 
 def prior_of(counts: ArrayLike | Rates) -> FloatArray:
     """Class frequencies from counts, from frequencies, or from rates (then those that an epoch shows)."""
-    values = counts.effective_counts if isinstance(counts, Rates) else np.asarray(counts, dtype=np.float64)
+    values = counts.effective_class_counts if isinstance(counts, Rates) else np.asarray(counts, dtype=np.float64)
     if values.ndim != 1 or values.size < 2:
         raise InputError("one count for each of at least two classes", f"shape {values.shape}", "give a flat list")
     check_finite(values, "the counts")

@@ -37,6 +37,15 @@ class Rates:
     rule: str
     why: str
     count_needed: float | None = None
+    classes: tuple[str, ...] | None = None  # of every cell, where cells are finer than classes
+
+    @property
+    def effective_class_counts(self) -> FloatArray:
+        """Examples of each class that an epoch shows, its cells added up, in the order of the classes."""
+        if self.classes is None:
+            return self.effective_counts
+        order = {name: position for position, name in enumerate(dict.fromkeys(self.classes))}
+        return np.bincount([order[name] for name in self.classes], weights=self.effective_counts).astype(np.float64)
 
     @property
     def effective_counts(self) -> FloatArray:
@@ -113,4 +122,4 @@ def _chosen(cells: Cells, counts: FloatArray, rate: Rate, recipe: Recipe | Mappi
             raise InputError("an oversampling rate of at least 1", rate, "to drop examples give a dict of rates")
         rule, rates = "number", oversampled(counts, copies) / counts
         why = f"Every {what} with fewer examples than the mean counts {copies:g} times, at most up to the largest."
-    return Rates(cells.names, counts, rates, rule, why, needed)
+    return Rates(cells.names, counts, rates, rule, why, needed, None if cells.groups is None else cells.classes)

@@ -2,7 +2,7 @@
 
     balanced   w_k ~ 1 / n_k                         every class has the same say
     sqrt       w_k ~ 1 / sqrt(n_k)
-    effective  w_k ~ (1 - beta) / (1 - beta^n_k)     effective number of examples (Cui et al. 2019, eq 1)
+    effective  w_k ~ (1 - beta) / (1 - beta^n_k)     effective number of examples (Cui et al. 2019)
     rates      w_k ~ the oversampling rate           what oversampling does to the mean gradient (Proposition 1)
 
 and sum_k n_k w_k = N, so that the mean loss and the step keep their scale.
@@ -68,7 +68,7 @@ def forecast_weights(
 
 
 def effective_numbers(counts: FloatArray, beta: float) -> FloatArray:
-    """(1 - beta^n) / (1 - beta), by expm1 so that beta near 1 loses no digits; n at beta = 0... is 1."""
+    """(1 - beta^n) / (1 - beta), by expm1 so that beta near 1 loses no digits: from 1 (beta -> 0) to n (beta -> 1)."""
     share = check_positive(beta, "beta", remedy="0.9 to 0.9999 are usual")
     if share >= 1:
         raise InputError("beta below 1", beta, "0.9 to 0.9999 are usual")

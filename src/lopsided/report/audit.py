@@ -14,6 +14,8 @@ from lopsided.checkup.audit import AuditFacts, Progress, run_checks
 from lopsided.checkup.checks import all_checks
 from lopsided.checkup.finding import Checked, Finding, Level
 from lopsided.checkup.gather import gather
+from lopsided.checkup.remedy_plan import Plan
+from lopsided.checkup.trial_result import Trial
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure
 from lopsided.core.files import write_atomically
@@ -33,8 +35,8 @@ class Audit(AuditFacts):
         self,
         path: str | os.PathLike[str] | None = None,
         *,
-        plan: Any = None,
-        trial: Any = None,
+        plan: Plan | None = None,
+        trial: Trial | None = None,
         title: str | None = None,
     ) -> str | Path:
         """The page as text, or written to `path`; `plan` and `trial` add their sections."""
@@ -131,7 +133,9 @@ def verdict(facts: AuditFacts) -> str:
     return f"{words} in {len(facts.checked)} checks; {facts.level.value}: {some}."
 
 
-def audit_page(facts: AuditFacts, *, plan: Any = None, trial: Any = None, title: str | None = None) -> str:
+def audit_page(
+    facts: AuditFacts, *, plan: Plan | None = None, trial: Trial | None = None, title: str | None = None
+) -> str:
     """The whole page; checks bin their drawings or cut them to a hundred parts, so it hardly grows with the rows."""
     drawn: list[dict[str, Any]] = []
     questions = {check.id: check for check in all_checks()}
@@ -221,7 +225,7 @@ def _facts(facts: AuditFacts) -> list[tuple[str, str]]:
     return rows + [("note", note) for note in evidence.notes]
 
 
-def _plan(plan: Any) -> dict[str, Any]:
+def _plan(plan: Plan) -> dict[str, Any]:
     remedies = []
     for remedy in plan.remedies:
         forecast = remedy.forecast
@@ -229,9 +233,14 @@ def _plan(plan: Any) -> dict[str, Any]:
         if forecast is not None:
             told = f"{forecast.metric} {forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
         remedies.append(
-            {"name": remedy.name, "why": remedy.why, "forecast": told, "ground": getattr(forecast, "ground", "")}
+            {
+                "name": remedy.name,
+                "why": remedy.why,
+                "forecast": told,
+                "ground": "" if forecast is None else forecast.ground,
+            }
         )
-    return {"remedies": remedies, "notes": list(getattr(plan, "notes", ()))}
+    return {"remedies": remedies, "notes": list(plan.notes)}
 
 
 def _provenance(facts: AuditFacts) -> list[tuple[str, str]]:

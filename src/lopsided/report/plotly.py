@@ -51,7 +51,9 @@ def panel_json(panel: Panel) -> dict[str, Any]:
     }
     if panel.x_names is not None:
         places = {"tickvals": list(range(len(panel.x_names))), "ticktext": [_plain(name) for name in panel.x_names]}
-        layout["xaxis"] = {**_axis(panel.x_label, False, panel.x_range, cells=False), **places, "zeroline": False}
+        turned = {"tickangle": -35, "tickfont": {"size": 10}, "zeroline": False}
+        layout["xaxis"] = {**_axis(panel.x_label, False, panel.x_range, cells=False), **places, **turned}
+        layout["legend"] = {"orientation": "h", "y": 1.0, "yanchor": "bottom"}  # the names have the room below
     for series in panel.series:
         if isinstance(series, Pictures):
             layout |= _picture_axes(series, panel) | {"margin": {"l": 64, "r": 24, "t": 48, "b": 76}}

@@ -1,23 +1,21 @@
-"""A trial as one file: facts, arms, figures (.html), or the figures alone (.png)."""
+"""A trial as a page (audit, plan and trial), or its figures as a picture."""
 
 import os
 from pathlib import Path
 
+from lopsided.checkup.audit import run_checks
+from lopsided.checkup.evidence import Evidence
 from lopsided.checkup.trial_result import Trial
-from lopsided.report.drawing import write_figures
+from lopsided.core.files import write_atomically
+from lopsided.report.audit import audit_page
+from lopsided.report.drawing import check_plot_path, write_figures
 
 
-def trial_facts(trial: Trial) -> list[tuple[str, str]]:
-    """Facts and, arm by arm, gain, forecast and outcome in words."""
-    heads, rows = trial.table()
-    arms = [
-        (row[0], "; ".join(f"{head} {cell}" for head, cell in zip(heads[1:], row[1:], strict=True) if cell != "–"))
-        for row in rows
-    ]
-    return [*trial.facts(), *arms]
-
-
-def write_trial(path: str | os.PathLike[str], trial: Trial) -> Path:
-    """Write the report of a trial; the ending chooses the form."""
-    title = f"Trial of remedies on {trial.source}"
-    return write_figures(path, title, trial.figures(), facts=trial_facts(trial))
+def write_trial(path: str | os.PathLike[str], evidence: Evidence, trial: Trial) -> Path:
+    """Write the report of a trial on `evidence`; the ending chooses the form: .html or .png."""
+    target = check_plot_path(path)
+    title = f"Trial of remedies on {Path(trial.source).name}"
+    if target.suffix.lower() == ".png":
+        return write_figures(target, title, trial.figures())
+    facts = run_checks(evidence, seed=trial.seed)
+    return write_atomically(target, audit_page(facts, plan=trial.plan, trial=trial, title=title))

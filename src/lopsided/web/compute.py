@@ -43,8 +43,11 @@ class Compute:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._threads = ThreadPoolExecutor(limits.requests_at_once, thread_name_prefix="request")
-        self._heavy = ThreadPoolExecutor(limits.heavy_at_once, thread_name_prefix="heavy")
+        self._open()
+
+    def _open(self) -> None:
+        self._threads = ThreadPoolExecutor(self._limits.requests_at_once, thread_name_prefix="request")
+        self._heavy = ThreadPoolExecutor(self._limits.heavy_at_once, thread_name_prefix="heavy")
 
     async def run(self, request: Request, work: Callable[[Watch], Result], *, heavy: bool = False) -> Result:
         """The result of `work(watch)`; heavy work waits for other heavy work and does not hold up the rest."""
@@ -63,10 +66,15 @@ class Compute:
         finally:
             gone.cancel()
 
+    def prepare(self, work: Callable[[], None]) -> None:
+        """Do something beforehand, so that the first request need not wait for imports."""
+        self._threads.submit(work)
+
     def close(self) -> None:
-        """No more work."""
+        """Drop what waits; an application that is started again begins anew."""
         for pool in (self._threads, self._heavy):
             pool.shutdown(wait=False, cancel_futures=True)
+        self._open()
 
 
 def _begin(work: Callable[[Watch], Result], watch: Watch) -> Result:

@@ -82,12 +82,14 @@ def serve(
 def _bind(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        bound = socket.socket(family, kind, protocol)
-        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        bound.bind(place)
     except socket.gaierror:
         raise InputError("a name or address of this machine", repr(host), "leave --host out for this machine") from None
+    bound = socket.socket(family, kind, protocol)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind(place)
     except OSError as error:
+        bound.close()
         if error.errno == errno.EADDRINUSE:
             raise InputError("a free port", f"port {port}, which is in use", "give another with --port") from None
         if error.errno == errno.EACCES:

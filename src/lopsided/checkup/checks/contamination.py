@@ -2,9 +2,12 @@
 
 The minimum covariance determinant (Rousseeuw 1984) finds centre and covariance of the majority of a class, whatever a
 minority of its examples does. An example is *misplaced* when it lies outside its own class (robust distance beyond the
-0.001 point of chi-square) and inside another (within its 0.025 point): a mislabelled example. It is *far* when its
-squared distance is more than `FAR` times that point: an error of recording. Real classes are not Gaussian and have
-many mild outliers; those are counted, and are no alarm.
+0.001 point of chi-square) and in the core of another (within its 3/4 point), and most of its nearest neighbours are of
+that class. Three quarters of the examples that were mislabelled out of a class lie in its core, so the share of
+misplaced examples over 3/4 estimates the share of mislabelled ones. Where two classes overlap, nothing of the kind can
+be said, and strays between them are not counted. An example is *far* when its squared distance is more than `FAR` times
+the 0.001 point: an error of recording, or a subgroup. Real classes are not Gaussian and have many mild outliers; those
+are no alarm.
 """
 
 import warnings
@@ -14,18 +17,22 @@ from typing import Any
 import numpy as np
 
 from lopsided.checkup.evidence import Evidence
+from lopsided.checkup.feature_space import read_rows
 from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.intervals import rate_intervals
+from lopsided.checkup.intervals import Intervals, rate_intervals
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 
-OUTSIDE, INSIDE = 1e-3, 0.025
+OUTSIDE, CORE = 1e-3, 0.75
+EDGE, OVERLAP = 0.025, 0.1  # classes overlap when this share of one lies within the 0.025 point of the other
 FAR = 5.0
-RISKY_SHARE, FAILING_SHARE = 0.02, 0.10
+RISKY_SHARE, FAR_SHARE, FAILING_SHARE = 0.02, 0.10, 0.10
 COMPONENTS = 8
-ROWS_PER_COMPONENT = 5  # of a class, below which the robust covariance is not worth its name
+ROWS_PER_COMPONENT = 10  # of a class, below which the robust covariance is not worth its name
 MOST_FITTED, MOST_CLASSES = 500, 120
 MOST_NAMED, MOST_EXAMPLES = 5, 20
+NEIGHBOURS = 10
+MOST_COLUMNS, MOSTLY_ONE_VALUE = 200, 0.4
 _GROUND = "minimum covariance determinant (Rousseeuw 1984) against the sample covariance"
 
 
@@ -46,8 +53,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
 
     classes, sample = evidence.classes, evidence.space.sample
     assert classes is not None
-    points = sample.points[:, :COMPONENTS]
-    points = points[:, points.std(axis=0) > 0]
+    points, words = _points(evidence)
     d = points.shape[1]
     codes = classes.codes[sample.rows]
     counts = np.bincount(codes, minlength=len(classes.names))
@@ -66,19 +72,21 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             fitted[code] = robust
     if not fitted:
         raise InputError("a class whose robust covariance has full rank", "none", "drop columns that repeat one value")
-    outside, inside = float(chi2.isf(OUTSIDE, d)), float(chi2.isf(INSIDE, d))
-    own = np.full(len(points), np.nan)
-    elsewhere = np.full(len(points), -1)
-    nearest = np.full(len(points), np.inf)
-    for code, robust in fitted.items():
-        distance = robust.distances(points)
-        own[codes == code] = distance[codes == code]
-        closer = (distance < nearest) & (codes != code)
-        nearest[closer], elsewhere[closer] = distance[closer], code
-    judged = np.isin(codes, list(fitted))
-    misplaced = judged & (own > outside) & (nearest < inside)
-    far = judged & (own > FAR * outside) & ~misplaced
+    outside, core = float(chi2.isf(OUTSIDE, d)), float(chi2.ppf(CORE, d))
     order = np.array(sorted(fitted), dtype=np.int64)
+    distances = np.stack([fitted[code].distances(points) for code in order.tolist()], axis=1)
+    own, apart = np.full(len(points), np.nan), distances.copy()
+    for place, code in enumerate(order.tolist()):
+        members = codes == code
+        own[members] = distances[members, place]
+        inliers = distances[members & (distances[:, place] <= outside)]
+        merged = (inliers < float(chi2.isf(EDGE, d))).mean(axis=0) > OVERLAP  # true for the class itself
+        apart[np.ix_(members, merged)] = np.inf
+    elsewhere, nearest = order[apart.argmin(axis=1)], apart.min(axis=1)
+    judged = np.isin(codes, order)
+    misplaced = judged & (own > outside) & (nearest < core)
+    misplaced[misplaced] = _among(points, codes, np.flatnonzero(misplaced), elsewhere[misplaced])
+    far = judged & (own > FAR * outside) & ~misplaced
     findings = _findings(evidence, order, codes, misplaced, elsewhere, own, "misplaced")
     findings += _findings(evidence, order, codes, far, elsewhere, own, "far")
     findings = sorted(findings, key=lambda finding: -finding.level.rank)
@@ -90,19 +98,19 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 "contamination",
                 Level.HEALTHY,
                 f"{len(fitted)} classes",
-                share,
+                share / CORE,
                 None,
-                f"No class holds a clear share of foreign examples; the most are {share:.1%} in "
+                f"No class holds a clear share of foreign examples; the most are about {share / CORE:.1%} in "
                 f"{classes.names[worst]}.",
                 "Nothing to do.",
                 _GROUND,
             )
         ]
     measures: dict[str, Any] = {
-        "measured_on": sample.words,
+        "measured_on": words,
         "classes": {
             classes.names[code]: {
-                "misplaced": float(misplaced[codes == code].mean()),
+                "mislabelled": float(misplaced[codes == code].mean()) / CORE,
                 "far": float(far[codes == code].mean()),
                 "outside": float((own[codes == code] > outside).mean()),
                 "plain_over_robust": fitted[code].disagreement,
@@ -112,6 +120,35 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         "declined": declined,
     }
     return Checked(shortened(findings, MOST_NAMED, "classes"), measures)
+
+
+def _points(evidence: Evidence) -> tuple[FloatArray, str]:
+    """The leading components of the sample; of a table without the columns that mostly repeat one value, whose robust
+    variance is zero."""
+    space = evidence.space
+    table = evidence.table
+    assert table is not None
+    points, words = space.sample.points[:, :COMPONENTS], space.sample.words
+    if table.image_shape is None and space.map.basis is None and space.map.width <= MOST_COLUMNS:
+        columns = space.map.apply(read_rows(evidence, space.sample.rows))
+        repeats = np.array([np.unique(column, return_counts=True)[1].max() / len(column) for column in columns.T])
+        plain = repeats <= MOSTLY_ONE_VALUE
+        if plain.any() and not plain.all():
+            left = columns[:, plain] - columns[:, plain].mean(axis=0)
+            turn = np.linalg.svd(left, full_matrices=False)[2]
+            points = left @ turn[:COMPONENTS].T
+            words += f", without {int((~plain).sum())} columns that mostly repeat one value"
+    return points[:, points.std(axis=0) > 0], words
+
+
+def _among(points: FloatArray, codes: IntArray, rows: IntArray, hosts: IntArray) -> BoolArray:
+    """Which of the rows have mostly examples of their host for neighbours; classes need not be ellipsoids."""
+    from scipy.spatial import cKDTree
+
+    if not rows.size:
+        return np.zeros(0, dtype=bool)
+    _, near = cKDTree(points).query(points[rows], k=min(NEIGHBOURS + 1, len(points)))
+    return np.asarray((codes[near[:, 1:]] == hosts[:, None]).mean(axis=1) > 0.5)
 
 
 def _robust(points: FloatArray, random: np.random.Generator) -> _Robust | None:
@@ -147,9 +184,13 @@ def _findings(
     totals = np.array([int((codes == code).sum()) for code in order])
     hits = np.array([int(flagged[codes == code].sum()) for code in order])
     rates = rate_intervals(hits, totals, tests=2 * len(order))
+    risky = FAR_SHARE
+    if kind == "misplaced":
+        rates = Intervals(*(np.minimum(values / CORE, 1.0) for values in (rates.value, rates.low, rates.high)))
+        risky = RISKY_SHARE
     found = []
     for place in np.argsort(-rates.low, kind="stable"):
-        if not rates.low[place] > RISKY_SHARE:
+        if not rates.low[place] > risky:
             break
         name = classes.names[order[place]]
         rows = np.flatnonzero(flagged & (codes == order[place]))
@@ -157,9 +198,9 @@ def _findings(
         if kind == "misplaced":
             host = classes.names[int(np.bincount(elsewhere[rows]).argmax())]
             words = (
-                f"{rates.value[place]:.1%} of the examples of class {name} lie outside it and inside another class, "
+                f"About {rates.value[place]:.1%} of the examples of class {name} look mislabelled: they lie outside "
             )
-            words += f"most of them inside {host}: they look mislabelled."
+            words += f"it and inside another class, most of them {host}."
             remedy = "Look at the examples listed, and correct or drop their labels."
         else:
             words = (
@@ -169,7 +210,7 @@ def _findings(
         found.append(
             Finding(
                 "contamination",
-                Level.FAILING if rates.low[place] > FAILING_SHARE else Level.AT_RISK,
+                Level.FAILING if kind == "misplaced" and rates.low[place] > FAILING_SHARE else Level.AT_RISK,
                 f"class {name}",
                 float(rates.value[place]),
                 rates.of(int(place)),
@@ -186,9 +227,9 @@ def _findings(
 CHECK = Check(
     "contamination",
     "Does a class hold examples that belong elsewhere?",
-    "At risk when the lower end of the share of misplaced, or of far, examples of a class is above "
-    f"{RISKY_SHARE:g}, failing "
-    f"above {FAILING_SHARE:g}. Intervals hold for all classes at once.",
+    f"At risk when the lower end of the share of mislabelled examples of a class is above {RISKY_SHARE:g}, "
+    "failing above "
+    f"{FAILING_SHARE:g}; at risk when that of far ones is above {FAR_SHARE:g}. Intervals hold for all classes at once.",
     frozenset({"labels", "features"}),
     run,
 )

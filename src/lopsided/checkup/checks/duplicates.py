@@ -1,13 +1,16 @@
 """Do the same examples stand in training and test, or under two labels?
 
-Rows are compared by their bytes (a 16-byte BLAKE2 digest each), so this is exact and one pass. Sets whose rows repeat
-by themselves (few columns of few values) are recognised: when more than `REPEATING` of all rows are repeats within the
-training rows alone, repeats say nothing about leakage and are reported as a measure.
+Rows are compared by the bytes of their features (a 16-byte BLAKE2 digest each) and by the other columns that describe
+them, such as groups, so this is exact and one pass. Sets whose rows repeat by themselves (few columns of few values)
+are recognised: when more than `REPEATING` of all rows are repeats within the training rows alone, repeats say nothing
+about leakage and are reported as a measure.
 """
 
 import hashlib
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lopsided.checkup.evidence import Evidence
 from lopsided.checkup.finding import Check, Checked, Finding, Level
@@ -48,7 +51,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 "test rows",
                 share,
                 rate_intervals(np.array([leaked.size]), np.array([total])).of(0),
-                f"{leaked.size:,} of {total:,} test rows ({share:.2%}) are byte for byte in the training rows.{why}",
+                f"{leaked.size:,} of {total:,} test rows ({share:.2%}) are also among the training rows.{why}",
                 "Drop the listed test rows and measure again." if level is not Level.HEALTHY else "Nothing to do.",
                 _GROUND,
                 "example",
@@ -98,9 +101,23 @@ def _identities(evidence: Evidence) -> IntArray:
                 for start in range(0, len(view), size)
             )
         )
-    keys = np.frombuffer(b"".join(digests), dtype="V16")
-    _, identity = np.unique(keys.view("u8").reshape(-1, 2), axis=0, return_inverse=True)
-    return np.asarray(identity.ravel(), dtype=np.int64)
+    identity = _numbered(np.frombuffer(b"".join(digests), dtype="u8").reshape(-1, 2))
+    for name in evidence.described_by:
+        column = evidence.table.columns[name]
+        words = np.array([str(entry) for entry in column]) if column.dtype.kind == "O" else column
+        _, codes = np.unique(words, return_inverse=True)
+        identity = _numbered(np.stack([identity, codes.ravel()], axis=1))
+    return identity
+
+
+def _numbered(pairs: NDArray[Any]) -> IntArray:
+    """One number per row of two columns, equal for equal rows."""
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    ordered = pairs[order]
+    fresh = np.concatenate([[False], (ordered[1:] != ordered[:-1]).any(axis=1)])
+    identity = np.empty(len(pairs), dtype=np.int64)
+    identity[order] = np.cumsum(fresh)
+    return identity
 
 
 def _two_labels(identity: IntArray, codes: IntArray) -> IntArray:

@@ -113,9 +113,7 @@ def _figure(scores: InfluenceScores, share: FloatArray) -> Figure:
             continue
         keep = np.unique(np.geomspace(1, own.size, 60).astype(int)) - 1
         lines.append(Line(((keep + 1) / own.size).tolist(), own[keep].tolist(), scores.names[code]))
-    panel = Panel(
-        "Shares in order", "share of the class", "part of the covariance that one example carries", lines, x_log=True
-    )
+    panel = Panel("Shares in order", "share of the class", "share of the covariance", lines, x_log=True)
     left = len(scores.names) - len(lines)
     return Figure(
         "Influence of the examples, class by class",

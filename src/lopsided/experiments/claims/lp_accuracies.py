@@ -107,11 +107,11 @@ def plot(rows: Sequence[Row]) -> Figure:
     panels = []
     finite = [row.settings["ratio"] for row in rows if row.settings["ratio"] is not None]
     far = 10 * max(finite)
-    for title, key in (
-        ("Training", "train_accuracy"),
-        ("Test, classes alike", "test_balanced"),
-        ("Test, natural mix", "test_natural"),
-        ("Test, minority classes", "test_minority"),
+    for title, key, low_high in (
+        ("Training", "train_accuracy", (0.9, 1.005)),
+        ("Test, classes alike", "test_balanced", (0.0, 1.02)),
+        ("Test, natural mix", "test_natural", (0.0, 1.02)),
+        ("Test, minority classes", "test_minority", (0.0, 1.02)),
     ):
         series: list[Line] = []
         for k, own in _splits(rows).items():
@@ -128,12 +128,27 @@ def plot(rows: Sequence[Row]) -> Figure:
                     markers=True,
                 )
             )
-        panels.append(Panel(title, f"imbalance ratio R ({far:g} stands for infinity)", "accuracy", series, x_log=True))
+        panels.append(
+            Panel(
+                title,
+                f"imbalance ratio R ({far:g} stands for infinity)",
+                "accuracy",
+                series,
+                x_log=True,
+                y_range=low_high,
+            )
+        )
     return Figure("Accuracies over the imbalance ratio", panels, "Bands: 95 % intervals over seeds.")
 
 
-def _settings(base: dict[str, Any], ratios: Sequence[int | None]) -> list[dict[str, Any]]:
-    return [setting for split in split_over(base, SPLITS) for setting in varied(split, ratio=ratios)]
+def _settings(
+    base: dict[str, Any], ratios: Sequence[int | None], splits: Sequence[tuple[int, int]] = SPLITS
+) -> list[dict[str, Any]]:
+    return [setting for split in split_over(base, splits) for setting in varied(split, ratio=ratios)]
+
+
+# Long enough for every example to be fitted at R = 100: a rare class needs step size times number of steps.
+_QUICK = {**SMALL, "weight_decay": 5e-4, "rate": 0.2, "steps": 1500}
 
 
 CLAIM = Claim(
@@ -146,7 +161,7 @@ CLAIM = Claim(
     "with the number of majority classes at every R > 1, 95 % intervals paired by seed; at R = infinity it is K_A/K of "
     "the majority's accuracy.",
     plans={
-        "quick": Plan(_settings({**SMALL, "weight_decay": 5e-4}, (1, 10, 100, 300, None)), seeds=range(3)),
+        "quick": Plan(_settings(_QUICK, (1, 10, 100, None), SPLITS[::2]), seeds=range(3)),
         "paper": Plan(
             _settings({**LARGE, "majority_size": 5000, "weight_decay": 5e-4, "steps": 6000}, (1, 10, 100, 1000, None)),
             seeds=range(4),
@@ -156,6 +171,8 @@ CLAIM = Claim(
     measure=network_numbers,
     judge=judge,
     plot=plot,
+    revised="the quick scale had 600 steps of 0.1 at first, in which three examples a class are not learnt at R = 100 "
+    "(training accuracy 98.7 %), and then also R = 300 and the split (5, 5).",
     paper_says="Training accuracy 100 % up to R = 100 and at least 99.8 % at R = 1000; test accuracy falls from 93.0 % "
     "to 29.4, 47.6 and 63.9 % (VGG-11 on Fashion-MNIST, K_A = 3, 5, 7) at R = infinity.",
     needs=("mnist",),

@@ -69,13 +69,13 @@ def plot(rows: Sequence[Row]) -> Figure:
     panels = []
     for name, own in _curves(rows).items():
         series = [
-            curve(own, "growth", "test_minority", "minority"),
-            curve(own, "growth", "test_minority_inner", "minority, among minority classes"),
-            curve(own, "growth", "test_balanced", "all classes alike", dashed=True),
-            curve(own, "growth", "test_natural", "natural mix", dashed=True),
+            curve(own, "growth", "test_minority", "minority", limits=(0.0, 1.0)),
+            curve(own, "growth", "test_minority_inner", "minority, among minority classes", limits=(0.0, 1.0)),
+            curve(own, "growth", "test_balanced", "all classes alike", dashed=True, limits=(0.0, 1.0)),
+            curve(own, "growth", "test_natural", "natural mix", dashed=True, limits=(0.0, 1.0)),
         ]
         size = own[0].settings["minority_size"]
-        label = f"R (each minority class has {size} examples, each majority class R times as many)"
+        label = f"R: minority classes have {size} examples, majority classes R times as many"
         panels.append(Panel(name, label, "test accuracy", series, x_log=True, y_range=(0.0, 1.0)))
     return Figure("More majority data, the same minority data", panels, "Bands: 95 % intervals over paired seeds.")
 
@@ -88,7 +88,7 @@ CLAIM = Claim(
     rule="For every split, the minority test accuracy at the largest R minus that at R = 1, paired by seed, has a 95 % "
     "interval below 0.",
     plans={
-        "quick": Plan(_settings(SMALL, 6, (1, 10, 100), EQUAL_STEPS), seeds=range(3)),
+        "quick": Plan(_settings(SMALL, 6, (1, 10, 100), EQUAL_STEPS), seeds=range(4)),
         "paper": Plan(
             [
                 *_settings({**LARGE, "weight_decay": 5e-4}, 6, (1, 10, 100, 1000), EQUAL_STEPS),
@@ -104,6 +104,7 @@ CLAIM = Claim(
     measure=network_numbers,
     judge=judge,
     plot=plot,
+    revised="the quick scale had three seeds at first; the verdict was the same.",
     paper_says="The test performance on the minority classes deteriorates when R = 1000, although the minority data "
     "are the same.",
     readings=READINGS,

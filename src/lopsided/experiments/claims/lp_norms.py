@@ -35,7 +35,7 @@ from lopsided.experiments.structured_summary import Part, weigh
 EQUAL_WITHOUT = 1e-3  # standard deviation over mean of the lengths, no minority examples; the paper has at most 1.4e-4
 EQUAL_COLLAPSED = 0.05  # the same for collapsed classes that do have examples
 COLLAPSED = 0.9
-RESOLUTION = 1e-7  # of float32 weights
+RESOLUTION = {"angle": 1e-14, "length": 1e-7}  # of float32 weights: 6e-8 in lengths, its square in 1 - cosine
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
@@ -62,7 +62,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
         parts.append(Part(f"R infinite, {name}", found.high < EQUAL_WITHOUT, found.low > EQUAL_WITHOUT))
         numbers[f"R infinite, {name}"] = found
         words.append(f"{name} {found.mean:.1e}")
-    fading = {name: _exponent(rows, value) for name, value in _FADING.items()}
+    fading = {name: _exponent(rows, value, RESOLUTION[name]) for name, value in _FADING.items()}
     sentence = "Without minority examples their lengths vary by " + ", ".join(words)
     finite = [row for row in rows if row.settings["ratio"] is not None]
     for name, own in _splits(finite).items():
@@ -88,12 +88,12 @@ _FADING: dict[str, Callable[[Numbers], float]] = {
 }
 
 
-def _exponent(rows: Sequence[Row], value: Callable[[Numbers], float]) -> float:
+def _exponent(rows: Sequence[Row], value: Callable[[Numbers], float], least: float) -> float:
     """The slope of log value against log forgetting, without minority examples and above float32's resolution."""
     points = [
         (math.log(row.numbers["forgetting"]), math.log(found))
         for row in rows
-        if row.settings["ratio"] is None and (found := value(row.numbers)) > RESOLUTION
+        if row.settings["ratio"] is None and (found := value(row.numbers)) > least
     ]
     if len(points) < 2:
         return math.nan
@@ -114,19 +114,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     """Variation of lengths against forgetting, and all runs by their cosine."""
     without = [row for row in rows if row.settings["ratio"] is None]
     finite = [row for row in rows if row.settings["ratio"] is not None]
-    places = sorted({row.numbers["forgetting"] for row in without})
-    start = max(row.numbers["minority_norm_variation"] / row.numbers["forgetting"] for row in without)
-    first: list[Line | Points] = [
-        *(
-            Points(
-                [row.numbers["forgetting"] for row in own],
-                [row.numbers["minority_norm_variation"] for row in own],
-                name,
-            )
-            for name, own in _splits(without).items()
-        ),
-        Line(places, [start * place for place in places], "proportional", dashed=True),
-    ]
+    first, angles = _fading(without, "length", 1), _fading(without, "angle", 2)
     second = [
         Points(
             [row.numbers["minority_cosine"] for row in own],
@@ -145,11 +133,34 @@ def plot(rows: Sequence[Row]) -> Figure:
             x_log=True,
             y_log=True,
         ),
+        Panel(
+            "No minority examples",
+            "share of the first weights that decay leaves",
+            "1 - average minority cosine",
+            angles,
+            x_log=True,
+            y_log=True,
+        ),
         Panel("All runs", "average minority cosine", "variation of minority lengths", second, y_log=True),
     ]
     return Figure(
         "Lengths of minority classifiers", panels, "Standard deviation of |w_k| over its mean, as in Table 1."
     )
+
+
+def _fading(rows: Sequence[Row], kind: str, power: int) -> list[Line | Points]:
+    """Runs without minority examples over what decay leaves, and the power of it that decay alone would give."""
+    value = _FADING[kind]
+    places = sorted({row.numbers["forgetting"] for row in rows})
+    level_at = [np.mean([value(row.numbers) for row in rows if row.numbers["forgetting"] == place]) for place in places]
+    law = [float(level_at[-1]) * (place / places[-1]) ** power for place in places]
+    return [
+        *(
+            Points([row.numbers["forgetting"] for row in own], [value(row.numbers) for row in own], name)
+            for name, own in _splits(rows).items()
+        ),
+        Line(places, law, "decay alone", dashed=True),
+    ]
 
 
 def _plan(base: dict[str, Any], decays: Sequence[float], ratio: float, finite_decay: float) -> list[dict[str, Any]]:

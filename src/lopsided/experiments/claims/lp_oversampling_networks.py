@@ -27,9 +27,13 @@ def _arm(row: Row) -> str:
     return "adjusted" if own["adjust"] else "plain"
 
 
+def _arm_order(row: Row) -> tuple[int, bool, int, int]:
+    return row.settings["reweight"], row.settings["adjust"], row.settings["oversample"], row.seed
+
+
 def _sets(rows: Sequence[Row]) -> dict[str, list[Row]]:
     found: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: (row.settings["oversample"], row.settings["reweight"], row.seed)):
+    for row in sorted(rows, key=_arm_order):
         own = row.settings
         found.setdefault(f"{own['network']} on {own['images']}, R = {own['ratio']}", []).append(row)
     return found
@@ -69,7 +73,10 @@ def judge(rows: Sequence[Row]) -> Verdict:
             _arm(row): level([o for o in own if _arm(o) == _arm(row)], "test_natural") for row in own
         }
         numbers[f"{name}: change of cosine"] = opening
-        words.append(f"{name}: cosine {opening.text(2)} from rate 1 to {rates[-1]}; accuracy " + _listed(own))
+        words.append(
+            f"{name}: from rate 1 to {rates[-1]} the minority cosine changes by {opening.text(2)}; accuracy "
+            + _listed(own)
+        )
     return weigh(parts, "; ".join(words), numbers)
 
 
@@ -97,14 +104,17 @@ def plot(rows: Sequence[Row]) -> Figure:
         ]
         panels.append(Panel(name, "oversampling rate", "minority cosine", angles, x_log=True))
         accuracies = [
-            curve(arms, "oversample", "test_balanced", "all classes alike"),
-            curve(arms, "oversample", "test_minority", "minority"),
-            curve(arms, "oversample", "test_natural", "natural mix", dashed=True),
+            curve(arms, "oversample", "test_balanced", "all classes alike", limits=(0.0, 1.0)),
+            curve(arms, "oversample", "test_minority", "minority", limits=(0.0, 1.0)),
+            curve(arms, "oversample", "test_natural", "natural mix", dashed=True, limits=(0.0, 1.0)),
         ]
         panels.append(Panel(name, "oversampling rate", "test accuracy", accuracies, x_log=True, y_range=(0.0, 1.0)))
         names = list(dict.fromkeys(_arm(row) for row in own))
+        short = [
+            name.replace("oversampled", "rate").replace("reweighted", "weight").replace(" ", "\n", 2) for name in names
+        ]
         bars = [
-            Bars(names, [level([row for row in own if _arm(row) == arm], key).mean for arm in names], word)
+            Bars(short, [level([row for row in own if _arm(row) == arm], key).mean for arm in names], word)
             for word, key in (("all classes alike", "test_balanced"), ("minority", "test_minority"))
         ]
         panels.append(Panel("All arms", "", "test accuracy", bars, y_range=(0.0, 1.0)))

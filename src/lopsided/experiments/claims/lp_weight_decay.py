@@ -38,9 +38,9 @@ def judge(rows: Sequence[Row]) -> Verdict:
             parts.append(Part(f"{name}: {less:g} to {more:g}", rise.low > 0, rise.high < 0))
         halves = {f"{decay:g}": _half(chosen(own, weight_decay=decay)) for decay in decays}
         numbers[name] = {"rise_of_average_cosine": rises, "half_at": halves}
-        words = ", ".join(f"{change}: {rise.text(2)}" for change, rise in rises.items())
-        places = ", ".join(f"{decay}: {_place(found)}" for decay, found in halves.items())
-        sentences.append(f"{name}: the average cosine rises by {words}; it passes {HALF} at R = {places}")
+        words = ", ".join(f"{rise.text(2)} (wd {change})" for change, rise in rises.items())
+        places = ", ".join(f"{_place(found)} (wd {decay})" for decay, found in halves.items())
+        sentences.append(f"{name}: the average cosine rises by {words}; the cosine passes {HALF} at R = {places}")
     return weigh(parts, "; ".join(sentences), numbers)
 
 

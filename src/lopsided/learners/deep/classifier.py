@@ -1,7 +1,6 @@
 """A network as the papers see it: a body that makes features h(x), and a last linear layer, logits = W h(x) + b."""
 
 import math
-from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -45,8 +44,3 @@ def initialise(network: nn.Module, seed: int) -> None:
                 module.weight.copy_(torch.from_numpy(values))
                 if module.bias is not None:
                     module.bias.zero_()
-
-
-def sequence(layers: Sequence[nn.Module]) -> nn.Sequential:
-    """nn.Sequential of a list."""
-    return nn.Sequential(*layers)

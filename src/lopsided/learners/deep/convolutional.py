@@ -6,7 +6,7 @@ from typing import Literal
 from torch import nn
 
 from lopsided.core.errors import InputError
-from lopsided.learners.deep.classifier import Classifier, sequence
+from lopsided.learners.deep.classifier import Classifier
 
 # Channels of the 3 x 3 convolutions; 0 is maximum pooling.
 _VGG = {
@@ -38,7 +38,7 @@ def small_cnn(shape: Sequence[int], classes: int, *, width: int = 16, head_bias:
         nn.BatchNorm1d(64),
         nn.ReLU(),
     ]
-    return Classifier(sequence(layers), 64, classes, bias=head_bias)
+    return Classifier(nn.Sequential(*layers), 64, classes, bias=head_bias)
 
 
 def lenet_5(shape: Sequence[int], classes: int, *, head_bias: bool = True) -> Classifier:
@@ -60,7 +60,7 @@ def lenet_5(shape: Sequence[int], classes: int, *, head_bias: bool = True) -> Cl
         nn.Linear(120, 84),
         nn.ReLU(),
     ]
-    return Classifier(sequence(layers), 84, classes, bias=head_bias)
+    return Classifier(nn.Sequential(*layers), 84, classes, bias=head_bias)
 
 
 def vgg(
@@ -84,7 +84,7 @@ def vgg(
         layers += convolution(inputs, outputs)
         inputs = outputs
     layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
-    return Classifier(sequence(layers), inputs, classes, bias=head_bias)
+    return Classifier(nn.Sequential(*layers), inputs, classes, bias=head_bias)
 
 
 def picture(shape: Sequence[int], least: int) -> tuple[int, int, int]:

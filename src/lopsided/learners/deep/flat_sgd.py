@@ -15,15 +15,16 @@ class FlatSGD:
 
     def __init__(self, network: nn.Module, *, momentum: float, weight_decay: float) -> None:
         parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
-        self.weights: Tensor = torch.cat([parameter.detach().reshape(-1) for parameter in parameters])
+        self.weights: Tensor = torch.cat([_stored(parameter.detach()).reshape(-1) for parameter in parameters])
         self.gradient: Tensor = torch.zeros_like(self.weights)
         self.velocity: Tensor = torch.zeros_like(self.weights)
         self.momentum, self.weight_decay = momentum, weight_decay
         start = 0
         for parameter in parameters:
             end = start + parameter.numel()
-            parameter.data = self.weights[start:end].view(parameter.shape)
-            parameter.grad = self.gradient[start:end].view(parameter.shape)
+            parameter.data, parameter.grad = (
+                _shaped(vector[start:end], parameter) for vector in (self.weights, self.gradient)
+            )
             start = end
 
     def clear(self) -> None:
@@ -36,3 +37,19 @@ class FlatSGD:
             self.gradient.add_(self.weights, alpha=self.weight_decay)
         self.velocity.mul_(self.momentum).add_(self.gradient)
         self.weights.add_(self.velocity, alpha=-rate)
+
+
+def _by_pixel(tensor: Tensor) -> bool:
+    """Is this a convolution's weight with channels last in memory, the faster order on CPUs?"""
+    return bool(tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last))
+
+
+def _stored(tensor: Tensor) -> Tensor:
+    """The tensor with axes in the order of memory."""
+    return tensor.permute(0, 2, 3, 1) if _by_pixel(tensor) else tensor
+
+
+def _shaped(part: Tensor, like: Tensor) -> Tensor:
+    """A view of a piece of the vector with the shape and the memory order of `like`."""
+    shaped = part.view(_stored(like).shape)
+    return shaped.permute(0, 3, 1, 2) if _by_pixel(like) else shaped

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from lopsided.learners.deep.classifier import Classifier, sequence
+from lopsided.learners.deep.classifier import Classifier
 
 
 def mlp(
@@ -25,4 +25,4 @@ def mlp(
             layers.append(nn.BatchNorm1d(width))
         layers.append(nn.ReLU())
         inputs = width
-    return Classifier(sequence(layers), inputs, classes, bias=head_bias)
+    return Classifier(nn.Sequential(*layers), inputs, classes, bias=head_bias)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 from torch.nn.functional import relu
 
-from lopsided.learners.deep.classifier import Classifier, sequence
+from lopsided.learners.deep.classifier import Classifier
 from lopsided.learners.deep.convolutional import convolution, picture
 
 
@@ -14,16 +14,14 @@ class Block(nn.Module):  # type: ignore[misc]  # PyTorch is not typed here
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
-        self.inner = sequence(
-            [
-                *convolution(inputs, outputs, stride=stride),
-                nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
-                nn.BatchNorm2d(outputs),
-            ]
+        self.inner = nn.Sequential(
+            *convolution(inputs, outputs, stride=stride),
+            nn.Conv2d(outputs, outputs, 3, padding=1, bias=False),
+            nn.BatchNorm2d(outputs),
         )
         changes = stride != 1 or inputs != outputs
         self.shortcut = (
-            sequence([nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False), nn.BatchNorm2d(outputs)])
+            nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False), nn.BatchNorm2d(outputs))
             if changes
             else nn.Identity()
         )
@@ -38,7 +36,7 @@ class Residual(nn.Module):  # type: ignore[misc]
 
     def __init__(self, layers: Sequence[nn.Module]) -> None:
         super().__init__()
-        self.layers = sequence(layers)
+        self.layers = nn.Sequential(*layers)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """The sum."""
@@ -55,7 +53,7 @@ def resnet_18(shape: Sequence[int], classes: int, *, width: int = 64, head_bias:
         layers += [Block(inputs, outputs, 1 if stage == 0 else 2), Block(outputs, outputs, 1)]
         inputs = outputs
     layers += [nn.AdaptiveAvgPool2d(1), nn.Flatten()]
-    return Classifier(sequence(layers), inputs, classes, bias=head_bias)
+    return Classifier(nn.Sequential(*layers), inputs, classes, bias=head_bias)
 
 
 def resnet_9(shape: Sequence[int], classes: int, *, width: int = 64, head_bias: bool = True) -> Classifier:
@@ -78,4 +76,4 @@ def resnet_9(shape: Sequence[int], classes: int, *, width: int = 64, head_bias: 
         nn.AdaptiveMaxPool2d(1),
         nn.Flatten(),
     ]
-    return Classifier(sequence(layers), 8 * width, classes, bias=head_bias)
+    return Classifier(nn.Sequential(*layers), 8 * width, classes, bias=head_bias)

@@ -224,6 +224,8 @@ class _Run:
     ) -> None:
         self.network, self.recipe, self.data, self.order, self.seed = network, recipe, data, order, seed
         self.transform = transform
+        if data.inputs.dim() == 4:
+            network.to(memory_format=torch.channels_last)  # a fifth faster on CPUs
         self.sgd = FlatSGD(network, momentum=recipe.momentum, weight_decay=recipe.weight_decay)
         self.epoch = self.position = self.step = 0
         self.indices = self._epoch_indices()

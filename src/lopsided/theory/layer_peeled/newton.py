@@ -61,19 +61,28 @@ def solve_merged(
     tolerance: float = 1e-10,
     most_iterations: int = 80,
     progress: Progress | None = None,
+    near: Point | None = None,
 ) -> Solution:
-    """Minimise f over the ball or with the penalty until the relative gap is below `tolerance`."""
+    """Minimise f over the ball or with the penalty until the relative gap is below `tolerance`; `near` is a start."""
     # One thread: the matrices are small, and threads that wait for each other on a busy machine cost a factor of ten.
     with threadpool_limits(1, "blas"):
-        return _solve(problem, regulariser, tolerance, most_iterations, progress)
+        return _solve(problem, regulariser, tolerance, most_iterations, progress, near)
 
 
 def _solve(
-    problem: Merged, regulariser: Regulariser, tolerance: float, most_iterations: int, progress: Progress | None
+    problem: Merged,
+    regulariser: Regulariser,
+    tolerance: float,
+    most_iterations: int,
+    progress: Progress | None,
+    near: Point | None,
 ) -> Solution:
     objective = Objective(problem)
-    start, multiplier = starting_point(problem, regulariser)
-    start = accelerated_steps(objective, regulariser, start, multiplier, steps=25)
+    if near is None:
+        start, multiplier = starting_point(problem, regulariser)
+        start = accelerated_steps(objective, regulariser, start, multiplier, steps=25)
+    else:
+        start = near
     iterate = _Iterate.of(objective, regulariser, start)
     radius = 0.3 * np.sqrt(2 * iterate.nuclear)
     products = 0

@@ -16,6 +16,7 @@ from lopsided.theory.layer_peeled.merged import Merged, Objective, merge
 from lopsided.theory.layer_peeled.newton import Progress, Status, solve_merged
 from lopsided.theory.layer_peeled.regulariser import Ball, Penalty, Point, Regulariser
 from lopsided.theory.layer_peeled.solution import LayerPeeledSolution
+from lopsided.theory.layer_peeled.warm_start import point_near
 
 # Scalar roots end at rounding, which the gap magnifies by tau and the number of classes.
 EXACT_TOLERANCE = 1e-10
@@ -27,15 +28,17 @@ def solve_free(
     *,
     tolerance: float = 1e-10,
     progress: Progress | None = None,
+    near: FloatArray | None = None,
 ) -> LayerPeeledSolution:
-    """The minimiser for effective class counts (counts times weights)."""
+    """The minimiser for effective class counts (counts times weights); `near` is Z of a neighbouring problem."""
     problem, total = merge(counts), float(counts.sum())
     regulariser = held.regulariser
     if problem.groups == 1:
         return _exact(problem, total, held, *_one_size(problem, regulariser))
     if problem.groups == 2:
         return _exact(problem, total, held, *_two_sizes(problem, regulariser))
-    found = solve_merged(problem, regulariser, tolerance=tolerance, progress=progress)
+    start = None if near is None else point_near(near, problem)
+    found = solve_merged(problem, regulariser, tolerance=tolerance, progress=progress, near=start)
     return LayerPeeledSolution(
         problem=problem,
         total=total,

@@ -58,6 +58,11 @@ class Jobs:
         self._spare: _Worker | None = None
         self.closing = False
 
+    def open(self) -> None:
+        """Take jobs (again), with the spare process standing by."""
+        self.closing = False
+        self.prepare()
+
     def prepare(self) -> None:
         """Start the spare process."""
         with self._lock:

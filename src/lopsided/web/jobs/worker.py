@@ -20,6 +20,7 @@ from lopsided.web.limits import Limits
 # kind -> module and function; the function takes (parameters, report) and returns JSON-able values, under "report" a
 # page of HTML where it wrote one.
 KINDS = {
+    "audit": "lopsided.web.rooms.audit:run",
     "claim": "lopsided.web.rooms.claims:rerun",
     "groups": "lopsided.web.rooms.groups:simulate",
     "inspect": "lopsided.web.rooms.files:inspect",

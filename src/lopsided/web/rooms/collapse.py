@@ -1,6 +1,8 @@
 """Room 1, Collapse: class counts to angles, threshold, the collapsed tail and the oversampling cure."""
 
 import re
+import threading
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
@@ -26,6 +28,8 @@ from lopsided.web.recipe import Recipe, call, command
 from lopsided.web.shadow import shadow
 
 MOST_IN_MATRIX = 40  # more classes than this have no legible matrix of angles
+MOST_DRAFTS = 64
+DRAFT_TOLERANCE = 1e-6  # of the relative gap: what is drawn while a bar moves; the command line has 1e-10
 QUICK_CLASSES = 100  # more distinct sizes are a long computation, and go where those wait for each other
 Positive = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
 router = APIRouter(prefix="/api/collapse", tags=["collapse"], responses=responses(503))
@@ -36,7 +40,7 @@ class CollapseProblem(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     # Digits and signs only: a word could be taken for the name of a file.
-    counts: str = Field("5000*5,50*5", max_length=20_000, pattern=r"^[\d\s.,*eE+\-]*$")
+    counts: str = Field(default="5000*5,50*5", max_length=20_000, pattern=r"^[\d\s.,*eE+\-]*$")
     feature_energy: Positive | None = None
     weight_energy: Positive | None = None
     tau: Positive | None = None
@@ -44,10 +48,12 @@ class CollapseProblem(BaseModel):
     weight_decay: Positive | None = None
     feature_decay: Positive | None = None
     features: Literal["free", "relu"] = "free"
+    page: str | None = Field(default=None, max_length=40, description="Names the page, for quick drafts.")
+    draft: bool = Field(default=False, description="Start from the page's last forecast and stop at a gap of 1e-6.")
 
     def held(self) -> dict[str, Any]:
         """What holds the network, as `collapse` takes it."""
-        return self.model_dump(exclude={"counts", "features"})
+        return self.model_dump(exclude={"counts", "features", "page", "draft"})
 
 
 class ClassRow(BaseModel):
@@ -92,9 +98,37 @@ class _Watched(Model):
 
     watch: Watch = field(default_factory=lambda: Watch(0.0))
 
-    def solve(self, counts: FloatArray, held: Restraint, progress: Progress | None = None) -> PeeledSolution:
+    def solve(
+        self,
+        counts: FloatArray,
+        held: Restraint,
+        progress: Progress | None = None,
+        near: PeeledSolution | None = None,
+    ) -> PeeledSolution:
         self.watch.check()
-        return super().solve(counts, held, self.watch.check)
+        return super().solve(counts, held, self.watch.check, near)
+
+
+class Drafts:
+    """The latest forecast of each page, from which the next one starts while a bar or slider is in the hand."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: OrderedDict[str, CollapseForecast] = OrderedDict()
+
+    def near(self, page: str, classes: int) -> CollapseForecast | None:
+        """What this page was shown last, if it has as many classes."""
+        with self._lock:
+            found = self._found.get(page)
+        return found if found is not None and found.classes == classes else None
+
+    def keep(self, page: str, forecast: CollapseForecast) -> None:
+        """Remember it, and forget the pages that were silent longest."""
+        with self._lock:
+            self._found[page] = forecast
+            self._found.move_to_end(page)
+            while len(self._found) > MOST_DRAFTS:
+                self._found.popitem(last=False)
 
 
 def _counts(text: str, most: int) -> ClassCounts:
@@ -122,15 +156,26 @@ def _recipe(problem: CollapseProblem, *, plan: bool = False) -> Recipe:
     return Recipe(python=python, command=command(["collapse", "--counts", problem.counts], options | {"json": True}))
 
 
+def warm_up() -> None:
+    """One forecast, thrown away."""
+    _forecast(class_counts("20,5,2"), CollapseProblem(counts="20,5,2", tau=5.0), Drafts(), Watch(60.0))
+
+
 @router.post("/forecast")
 async def forecast(request: Request, problem: CollapseProblem) -> Forecast:
     """Which classes a network will fail to tell apart."""
     counts, heavy, compute = _prepared(request, problem)
-    return await compute.run(request, lambda watch: _forecast(counts, problem, watch), heavy=heavy)
+    drafts: Drafts = request.app.state.drafts
+    return await compute.run(request, lambda watch: _forecast(counts, problem, drafts, watch), heavy=heavy)
 
 
-def _forecast(counts: ClassCounts, problem: CollapseProblem, watch: Watch) -> Forecast:
-    found = collapse(counts, features=problem.features, progress=watch.check, **problem.held())
+def _forecast(counts: ClassCounts, problem: CollapseProblem, drafts: Drafts, watch: Watch) -> Forecast:
+    hurry: dict[str, Any] = {}
+    if problem.draft and problem.page is not None:
+        hurry = {"tolerance": DRAFT_TOLERANCE, "near": drafts.near(problem.page, counts.classes)}
+    found = collapse(counts, features=problem.features, progress=watch.check, **problem.held(), **hurry)
+    if problem.page is not None:
+        drafts.keep(problem.page, found)
     solution = found.solution
     weights = solution.factors()[0] if found.classes <= QUICK_CLASSES else None
     vectors = None if weights is None else shadow(weights).tolist()

@@ -1,5 +1,7 @@
 """Uploaded files as tables: what a job finds in one, and how rooms open them within the limits."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -42,12 +44,35 @@ def upload_parameters(request: Request, upload_id: str) -> dict[str, Any]:
     }
 
 
-def open_upload(parameters: dict[str, Any], *, beside: tuple[str, ...] = ()) -> Table:
-    """The table of an upload, with its shown name in every sentence and no more rows than allowed."""
+@contextmanager
+def shown_name(parameters: dict[str, Any]) -> Iterator[None]:
+    """Sentences name the file as the client called it, not as it is kept here."""
     try:
-        table = open_table(parameters["path"], beside=beside)
+        yield
     except InputError as error:
         raise InputError(*(_shown(text, parameters) for text in (error.expected, error.got, error.remedy))) from None
+
+
+def check_names(parameters: dict[str, Any], table: Table, names: Sequence[str | None]) -> None:
+    """Every name is one of the file's own columns or arrays: elsewhere a word may also name another file."""
+    known = {*table.columns, *(table.feature_names or ()), *_arrays(parameters)}
+    for name in names:
+        if name is not None and name not in known:
+            have = ", ".join(sorted(known)[:20]) or "none"
+            raise InputError(f"a column of {parameters['name']}", repr(name), f"name one of: {have}")
+
+
+def _arrays(parameters: dict[str, Any]) -> list[str]:
+    if not parameters["path"].endswith(".npz"):
+        return []
+    with np.load(parameters["path"], allow_pickle=False) as archive:
+        return list(archive.files)
+
+
+def open_upload(parameters: dict[str, Any], *, beside: tuple[str, ...] = ()) -> Table:
+    """The table of an upload, with no more rows than allowed."""
+    with shown_name(parameters):
+        table = open_table(parameters["path"], beside=beside)
     if table.rows > parameters["most_rows"]:
         raise InputError(f"at most {parameters['most_rows']:,} rows here", f"{table.rows:,}", "use the command line")
     return table
@@ -77,6 +102,7 @@ def inspect(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
         "features": table.width,
         "feature_names": list(table.feature_names or ())[:MOST_SHOWN],
         "columns": columns,
+        "arrays": _arrays(parameters),
         "label": label,
         "pictures": list(table.image_shape) if table.image_shape else None,
     }

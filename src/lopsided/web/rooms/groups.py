@@ -144,13 +144,18 @@ def _plane(problem: MixtureProblem, seed: int) -> Drawing:
             series.append(Points(own[:, 0].tolist(), own[:, 1].tolist(), f"group {g}, {word}"))
             colours.append(theme.colour(g))
     panel = Panel("The groups", "x", "y", series)
-    found = drawing(Figure("Groups", [panel], "Filled: label 1; open: label 0, drawn by the teacher."))
+    found = drawing(
+        Figure(
+            "Groups", [panel], "Rings: one and two deviations. Filled: label 1; open: label 0, drawn by the teacher."
+        )
+    )
     for trace, colour in zip(found.panels[0].data, colours, strict=True):
         if trace["mode"] == "markers":
             trace["marker"] |= {"color": colour, "symbol": "circle" if "label 1" in trace["name"] else "circle-open"}
         else:
             trace["line"]["color"] = colour
     found.panels[0].layout["yaxis"]["scaleanchor"] = "x"
+    found.panels[0].layout["showlegend"] = False
     return found
 
 

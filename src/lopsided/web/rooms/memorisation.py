@@ -18,7 +18,7 @@ from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
 from lopsided.web.recipe import Recipe, command, python_command
 from lopsided.web.rooms.claims import stored_rows
-from lopsided.web.rooms.files import kept_name, open_upload, upload_parameters
+from lopsided.web.rooms.files import check_names, kept_name, open_upload, upload_parameters
 from lopsided.web.uploads import UploadId
 
 CLAIM = "bo-phase"
@@ -240,6 +240,7 @@ def score_examples(parameters: dict[str, Any], report: Report) -> dict[str, Any]
     if "upload" in parameters:
         beside = () if asked.labels is None else (asked.labels,)
         table = open_upload(parameters["upload"], beside=beside)
+        check_names(parameters["upload"], table, beside)
         found = score(table, asked.labels, extremes=asked.extremes, progress=lambda a, b: report(done=a, total=b))
         recipe = _upload_recipe(parameters["upload"]["name"], asked)
     else:

@@ -56,7 +56,7 @@ export function factTable(rows) {
 
 export function table(columns, rows) {
   return el("div", { class: "scroll" }, el("table", {},
-    el("thead", {}, el("tr", {}, columns.map(name => el("th", { scope: "col", text: name })))),
+    el("thead", {}, el("tr", {}, columns.map((name, i) => el("th", { scope: "col", class: typeof rows[0]?.[i] === "number" ? "number" : null, text: name })))),
     el("tbody", {}, rows.map(row => el("tr", {}, row.map(value =>
       value instanceof Node ? el("td", {}, value) : el("td", { class: typeof value === "number" ? "number" : null, text: typeof value === "number" ? short(value) : value ?? "–" })))))));
 }

@@ -41,9 +41,10 @@ export function jobLine({ pausable = false } = {}) {
   let current = null;
   const stop = el("button", { class: "small", type: "button", text: "Cancel", hidden: true, on: { click: () => current && cancel(current.id) } });
   const rest = el("button", { class: "small", type: "button", text: "Pause", hidden: true, on: { click: () => current && pause(current.id, current.state === "paused").catch(() => {}) } });
-  const element = el("div", { class: "job-line" }, bar, el("div", { class: "row between" }, text, el("span", { class: "row" }, rest, stop)));
+  const element = el("div", { class: "job-line", hidden: true }, bar, el("div", { class: "row between" }, text, el("span", { class: "row" }, rest, stop)));
   element.show = job => {
     current = job;
+    element.hidden = false;
     const active = !ENDED.includes(job.state);
     bar.hidden = stop.hidden = !active;
     rest.hidden = !pausable || !["running", "paused"].includes(job.state);
@@ -52,7 +53,7 @@ export function jobLine({ pausable = false } = {}) {
     text.className = job.state === "failed" ? "error" : "soft";
     text.textContent = words(job);
   };
-  element.fail = sentence => { bar.hidden = stop.hidden = rest.hidden = true; text.className = "error"; text.textContent = sentence; };
+  element.fail = sentence => { element.hidden = false; bar.hidden = stop.hidden = rest.hidden = true; text.className = "error"; text.textContent = sentence; };
   return element;
 }
 

@@ -13,7 +13,10 @@ for (const [room, title] of Object.entries(ROOMS)) nav.append(el("a", { href: `#
 async function enter() {
   const address = read(), room = address.room in ROOMS ? address.room : "collapse", mine = ++turn;
   forget();
-  for (const link of nav.children) link.dataset.room === room ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
+  for (const link of nav.children) {
+    link.dataset.room === room ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
+    if (link.dataset.room === room) nav.scrollLeft = link.offsetLeft - nav.offsetLeft - nav.clientWidth / 2 + link.clientWidth / 2;
+  }
   document.title = `${ROOMS[room]} · lopsided`;
   const module = await import(`./rooms/${room}.js`);
   if (mine !== turn) return;

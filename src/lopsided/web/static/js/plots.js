@@ -19,13 +19,25 @@ function load() {
 }
 export const preload = () => void load();
 
+// The server escapes the few tags that plotly.js would read.
+const plain = text => text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+
 function themed(panel) {
   const ink = colour("--ink"), line = colour("--line"), card = colour("--card");
   const axis = { gridcolor: line, zerolinecolor: line, linecolor: line };
   return { ...panel.layout, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, family: "system-ui, sans-serif", size: 12 },
     modebar: { bgcolor: "rgba(0,0,0,0)", color: line, activecolor: ink },
     annotations: (panel.layout.annotations ?? []).map(note => ({ ...note, bgcolor: card + "b3" })),
-    xaxis: { ...panel.layout.xaxis, ...axis }, yaxis: { ...panel.layout.yaxis, ...axis } };
+    xaxis: { ...ticked(panel, "x"), ...axis }, yaxis: { ...ticked(panel, "y"), ...axis } };
+}
+
+// Logarithmic axes: 1, 2, 5 where the data span little, one tick a decade, or as many as fit.
+function ticked(panel, letter) {
+  const axis = { exponentformat: "power", ...panel.layout[`${letter}axis`] };
+  if (axis.type !== "log") return axis;
+  const values = panel.data.flatMap(trace => trace[letter] ?? []).filter(value => value > 0);
+  const decades = values.length ? Math.log10(Math.max(...values) / Math.min(...values)) : 2;
+  return { ...axis, dtick: decades < 1.6 ? "D2" : decades < 6 ? 1 : undefined };
 }
 
 const shown = new Set();
@@ -34,9 +46,10 @@ export class Plot {
     this.name = name;
     this.onClick = onClick;
     this.place = el("div", { class: tall ? "plot tall" : "plot", role: "img" });
+    this.title = el("h2");
     const button = (text, act) => el("button", { class: "small", type: "button", on: { click: act }, title: `Download as ${text}`, text });
     this.tools = el("div", { class: "plot-tools", hidden: true }, button("PNG", () => this.png()), button("CSV", () => this.csv()), button("JSON", () => this.json()));
-    this.element = el("figure", { class: "panel" }, this.place, this.tools);
+    this.element = el("figure", { class: "panel" }, this.title, this.place, this.tools);
     this.element.style.margin = "0";
   }
   async show(panel) {
@@ -44,8 +57,10 @@ export class Plot {
     const plotly = await load();
     if (this.panel !== panel || this.gone) return;
     shown.add(this);
-    await plotly.react(this.place, panel.data, themed(panel), { responsive: true, displaylogo: false, displayModeBar: false });
-    this.place.setAttribute("aria-label", `${panel.layout.title?.text ?? ""}: ${panel.layout.yaxis?.title?.text ?? ""} against ${panel.layout.xaxis?.title?.text ?? ""}`);
+    const layout = themed(panel), words = plain(panel.layout.title?.text ?? "");
+    this.title.textContent = words;
+    await plotly.react(this.place, panel.data, { ...layout, title: undefined, margin: { ...layout.margin, t: 16 } }, { responsive: true, displaylogo: false, displayModeBar: false });
+    this.place.setAttribute("aria-label", `${words}: ${plain(panel.layout.yaxis?.title?.text ?? "")} against ${plain(panel.layout.xaxis?.title?.text ?? "")}`);
     this.tools.hidden = false;
     if (this.onClick && !this.listens) { this.listens = true; this.place.on("plotly_click", event => this.onClick(event.points[0])); }
   }
@@ -77,7 +92,7 @@ function traceRows(panel) {
 
 // A row of plots that follows a drawing of the server.
 export class Drawing {
-  constructor(name, options = {}) { this.name = name; this.options = options; this.plots = []; this.element = el("div", { class: "grid" }); this.caption = el("p", { class: "soft" }); }
+  constructor(name, options = {}) { this.name = name; this.options = options; this.plots = []; this.element = el("div", { class: "grid" }); this.caption = el("p", { class: "soft caption" }); }
   show(drawing) {
     const panels = drawing?.panels ?? [];
     while (this.plots.length > panels.length) { const plot = this.plots.pop(); plot.remove(); plot.element.remove(); }

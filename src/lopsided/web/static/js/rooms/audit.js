@@ -1,6 +1,64 @@
-// Room 5: audit of a file.
-import { el, head } from "../dom.js";
+// Room 5: a file or a built-in set, its columns named, audited by a job; the report in a frame without rights.
+import { write } from "../address.js";
+import { get } from "../api.js";
+import { choice, recipe } from "../controls.js";
+import { el, head, table } from "../dom.js";
+import { fileChooser } from "../files.js";
+import { follow, jobLine, result, start } from "../jobs.js";
 
-export function mount(place) {
-  place.append(head("Audit", "Which classes and groups of your data will fail, why, and what mends it."), el("p", { class: "soft", text: "lopsided audit DATA does this on the command line." }));
+const COLUMNS = { labels: "Labels", predictions: "Predictions", split: "Split into train and test" };
+const ARRAYS = { probabilities: "Probabilities", logits: "Logits", classifier: "Classifier weights", bias: "Classifier bias" };
+
+export function mount(place, { values }) {
+  const stops = [], line = jobLine(), code = recipe(), verdict = el("p", { class: "verdict", "aria-live": "polite" }), shown = el("div", { class: "stack" });
+  code.hidden = true;
+  let asked = { builtin: "long-tailed digits", upload: null };
+  const mapping = el("div");
+  const builtin = choice({ label: "Built-in set", options: [["long-tailed digits", "digits, a long tail"], ["digits", "digits"]], value: "long-tailed digits", onChange: value => { chooser.clear(); asked = { builtin: value, upload: null }; } });
+  const chooser = fileChooser({ stops, onClear: () => { mapping.replaceChildren(); asked = { builtin: builtin.select.value, upload: null }; }, onFile: facts => {
+    asked = { builtin: null, upload: facts.upload };
+    const pick = (name, words, options, value = "") => choice({ label: words, value, options: [["", "as the audit finds it"], ...options.map(option => [option, option])], onChange: chosen => { asked[name] = chosen || null; } });
+    const names = facts.columns.map(column => column.name), beside = facts.arrays.filter(name => !names.includes(name));
+    if (facts.label) asked.labels = facts.label;
+    const groups = el("fieldset", {}, el("legend", { text: "Groups" }), names.filter(name => name !== facts.label).map(name => {
+      const box = el("input", { type: "checkbox", on: { change: () => { asked.groups = (asked.groups ?? []).filter(other => other !== name); if (box.checked) asked.groups.push(name); } } });
+      return el("label", { class: "row" }, box, `${name} (${facts.columns.find(column => column.name === name).values} values)`);
+    }));
+    mapping.replaceChildren(...Object.entries(COLUMNS).map(([name, words]) => pick(name, words, names, name === "labels" ? facts.label ?? "" : "")), names.length > 1 ? groups : "",
+      ...(beside.length ? Object.entries(ARRAYS).map(([name, words]) => pick(name, words, beside)) : []));
+  } });
+  const decay = el("input", { type: "number", min: "0", step: "any", placeholder: "unknown", "aria-label": "Weight decay" });
+  const go = el("button", { class: "primary", type: "button", text: "Audit", on: { click: async () => {
+    go.disabled = true;
+    shown.replaceChildren(); verdict.textContent = "";
+    try {
+      const job = await start("/api/audit/run", { ...asked, weight_decay: Number(decay.value) > 0 ? Number(decay.value) : null });
+      write("audit", { job: job.id });
+      watch(job);
+    } catch (error) { line.fail(error.message); go.disabled = false; }
+  } } });
+  function watch(job) {
+    line.show(job);
+    stops.push(follow(job.id, { status: line.show, end: async last => { go.disabled = false; if (last.state === "done") show(job.id, await result(job.id)); } }));
+  }
+  function show(id, found) {
+    const level = found.facts.level.replaceAll(" ", "-");
+    verdict.textContent = found.verdict;
+    verdict.className = `verdict ${{ failing: "bad", "at-risk": "warn", healthy: "good" }[level] ?? ""}`;
+    const chip = word => el("span", { class: `chip ${word.replaceAll(" ", "-")}`, text: word });
+    const address = `/api/jobs/${id}/report`;
+    shown.replaceChildren(
+      el("section", { class: "panel" }, el("h2", { text: "Findings" }), table(["level", "subject", "finding", "remedy"], found.facts.findings.map(one => [chip(one.level), one.subject, one.message, one.level === "healthy" ? "" : one.remedy]))),
+      found.facts.skipped.length ? el("details", { class: "panel" }, el("summary", { text: `${found.facts.skipped.length} checks did not run` }), table(["check", "why"], found.facts.skipped.map(one => [one.check, one.why]))) : "",
+      el("section", {}, el("div", { class: "row between" }, el("h2", { text: "The report" }), el("a", { href: `${address}?download=true`, download: "", text: "Download the report" })),
+        el("iframe", { class: "report", title: "Report of the audit", sandbox: "allow-scripts allow-downloads", src: address })));
+    code.hidden = false;
+    code.show(found.recipe);
+  }
+  place.append(head("Audit", "Which classes and groups of your data fail or are about to, why, and what mends it. Files stay on this machine."),
+    el("div", { class: "columns" }, el("section", { class: "panel", "aria-label": "Settings" }, builtin, chooser.element, mapping, el("label", { class: "field" }, el("span", { text: "Weight decay of the network" }), decay), el("div", { class: "row" }, go), line),
+      el("div", { class: "stack" }, verdict, shown, code)));
+  const job = values.get("job");
+  if (/^[0-9a-f]{16}$/.test(job ?? "")) get(`/api/jobs/${job}`).then(watch).catch(error => line.fail(error.message));
+  return () => stops.forEach(stop => stop());
 }

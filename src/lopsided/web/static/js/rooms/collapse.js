@@ -31,12 +31,14 @@ function compact(counts) {
   return runs.map(([count, times]) => (times > 1 ? `${count}*${times}` : String(count))).join(",");
 }
 
+const page = Array.from(crypto.getRandomValues(new Uint8Array(8)), byte => byte.toString(16).padStart(2, "0")).join("");
+
 export function mount(place, { values }) {
   const state = { counts: parse(values.get("counts") ?? "") ?? parse(PRESETS["Two sizes"]), form: values.get("form") in FORMS ? values.get("form") : "energies", features: values.get("features") === "relu" ? "relu" : "free", held: {} };
   for (const form of Object.values(FORMS)) for (const [name, [, low, high, usual]] of Object.entries(form.fields)) state.held[name] = number(values, name, usual, low, high);
   const problem = () => ({ counts: compact(state.counts), features: state.features, ...Object.fromEntries(Object.keys(FORMS[state.form].fields).map(name => [name, state.held[name]])) });
 
-  const histogram = new Histogram({ onChange: counts => { state.counts = counts; box.value = compact(counts); ask(); } });
+  const histogram = new Histogram({ onChange: counts => { state.counts = counts; box.value = compact(counts); ask(true); } });
   const vectors = new Vectors(), angles = new Drawing("angles"), curve = new Drawing("collapse-curve"), code = recipe();
   const verdict = el("p", { class: "verdict", "aria-live": "polite" }), remedy = el("p", { class: "soft remedy" }), facts = el("div", { class: "panel facts-box" });
   const status = statusLine(() => { forecast.cancel(); cure.cancel(); curves.cancel(); status.say("cancelled"); });
@@ -46,12 +48,14 @@ export function mount(place, { values }) {
       verdict.textContent = found.verdict;
       verdict.className = `verdict ${found.facts.collapsed.length ? "bad" : "good"}`;
       const collapsed = found.classes.map(row => row.collapsed);
+      if (!collapsed.includes(true)) histogram.cure(null);
       histogram.judge(collapsed, found.facts.count_needed);
       vectors.show(found.classes[0]?.vector ? found.classes.map(row => row.vector) : [], collapsed);
       found.angles ? angles.show(found.angles) : angles.show(null);
       facts.replaceChildren(el("h2", { text: "Forecast" }), factTable(found.summary));
       code.show(found.recipe);
       status.say(`answered in ${took.toFixed(0)} ms`);
+      cure(shown); // after the forecast, so that it never holds it up
     },
     fail: sentence => status.say(sentence, true),
     busy: now => status.busy(now, "solving …"),
@@ -69,14 +73,14 @@ export function mount(place, { values }) {
   });
   const curves = latest((body, signal) => post("/api/collapse/curve", body, signal), { show: found => curve.show(found), fail: () => {} });
 
-  let later = null;
-  function ask() {
-    const body = problem();
-    write("collapse", { ...body, form: state.form === "energies" ? null : state.form, features: state.features === "free" ? null : state.features });
-    forecast(body);
-    cure(body);
+  let later = null, shown = null;
+  // A draft starts from the last forecast and is certified to 1e-6; when the hand rests, the full forecast follows.
+  function ask(draft = false) {
+    shown = problem();
+    write("collapse", { ...shown, form: state.form === "energies" ? null : state.form, features: state.features === "free" ? null : state.features });
+    forecast({ ...shown, page, draft });
     clearTimeout(later);
-    later = setTimeout(() => curves(body), 250);
+    later = setTimeout(() => { if (draft) forecast({ ...shown, page }); curves(shown); }, 300);
   }
 
   const box = el("textarea", { spellcheck: false, "aria-label": "Counts", text: compact(state.counts), on: { input: () => {
@@ -88,7 +92,7 @@ export function mount(place, { values }) {
   const held = el("div");
   function showHeld() {
     held.replaceChildren(...Object.entries(FORMS[state.form].fields).map(([name, [label, min, max]]) =>
-      slider({ label, min, max, log: true, value: state.held[name], onInput: value => { state.held[name] = value; ask(); } })));
+      slider({ label, min, max, log: true, value: state.held[name], onInput: value => { state.held[name] = value; ask(true); } })));
   }
   const controls = el("section", { class: "panel", "aria-label": "Settings" },
     el("label", { class: "field" }, el("span", { text: "Examples per class (paste, or drag the bars)" }), box),

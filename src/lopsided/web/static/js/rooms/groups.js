@@ -86,7 +86,7 @@ export function mount(place, { values }) {
       slider({ label: "Angle between them (degrees)", min: 5, max: 175, step: 1, value: state.turn, onInput: value => { state.turn = value; ask(); } })));
   showGroups();
   place.append(head("Groups", "Groups of a Gaussian mixture, one network for all. Does more of a group help it? Excess risk and label entropy apart, by the large-n law; the button trains networks and lays them over it."),
-    el("div", { class: "columns" }, controls, el("div", { class: "stack" }, status, plane.element, plane.caption, el("div", { class: "row" }, simulate), line, sweep.element, sweep.caption, result, code)));
+    el("div", { class: "columns" }, controls, el("div", { class: "stack" }, status, el("div", { class: "grid" }, plane.element, el("div", { class: "stack" }, result, el("div", { class: "row" }, simulate), line)), plane.caption, sweep.element, sweep.caption, code)));
   ask();
   return () => { forecast.cancel(); stop?.(); plane.remove(); sweep.remove(); };
 }

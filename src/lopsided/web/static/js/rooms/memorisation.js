@@ -54,13 +54,14 @@ export function mount(place, { values }) {
     el("div", { class: "row" }, train), trainLine, trained);
 
   place.append(head("Memorisation", "A network that memorises noise can still be right: where features are strong, or where a class's noise points its own way. Below, the examples that stretch their class most."),
-    el("div", { class: "columns" }, controls, el("div", { class: "stack" }, status, measure, line, diagram.element, note, facts, code)), scores(stops));
+    el("div", { class: "columns" }, controls, el("div", { class: "stack" }, status, el("div", { class: "row" }, measure), line, diagram.element, note, facts, code)), scores(stops));
   ask();
   return () => { phase.cancel(); stops.forEach(stop => stop()); diagram.remove(); };
 }
 
 function scores(stops) {
   const pictures = new Drawing("influence-scores", { tall: true }), line = jobLine(), classes = el("div"), code = recipe();
+  code.hidden = true;
   let asked = { builtin: "digits", per_class: 200, extremes: 8, upload: null, labels: null }, found = null;
   const builtin = choice({ label: "Built-in set", options: [["digits", "digits"]], value: "digits", onChange: value => { asked = { ...asked, builtin: value, upload: null, labels: null }; chooser.clear(); } });
   get("/api/memorisation/sets").then(names => builtin.select.replaceChildren(...names.map(name => el("option", { value: name, text: name })))).catch(() => {});
@@ -88,6 +89,7 @@ function scores(stops) {
         pictures.show({ panels: found.figures.flatMap(figure => figure.panels), caption: found.figures[0]?.caption });
         classes.replaceChildren(table(["class", "examples", "highest", "lowest", "extreme examples"], found.classes.map(entry => [entry.label, entry.count, entry.highest, entry.lowest, entry.declined ?? entry.highest_examples.slice(0, 5).join(", ")])));
         save.hidden = !found.scores;
+        code.hidden = false;
         code.show(found.recipe);
       } }));
     } catch (error) { line.fail(error.message); go.disabled = false; }

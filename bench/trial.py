@@ -1,0 +1,114 @@
+"""The trial's machinery against a bare loop over the same fits, and how often a trial of nothing finds a winner.
+
+Promises: folds, seeds, store and counting cost less than 10 ms for each fold of an arm; on data where no arm can help
+a winner appears in at most 5% of the trials. The peer of the first is the same classifiers fitted on the same folds
+in a plain loop, in this process and in turns with it; both in processor seconds, because other work on the machine
+would drown the difference.
+"""
+
+import tempfile
+import time
+from typing import Any
+
+import numpy as np
+
+from lopsided.checkup.evidence import Evidence, Partition
+from lopsided.checkup.folds import deal
+from lopsided.checkup.mended import MendedClassifier
+from lopsided.checkup.plan import NOISE
+from lopsided.checkup.remedy_plan import Plan, PlannedRemedy
+from lopsided.checkup.training_set import training_set
+from lopsided.checkup.trial import run_trial
+from lopsided.checkup.trial_task import by_code
+from lopsided.core.seeds import generator
+from lopsided.data.tables import array_table
+from lopsided.experiments.threads import one_thread
+
+
+def run(quick: bool) -> list[dict[str, Any]]:
+    """Rows with what, seconds, peer, peer_seconds, note."""
+    with one_thread():
+        return [*_overhead(quick), _false_winners(20 if quick else 200)]
+
+
+def _overhead(quick: bool) -> list[dict[str, Any]]:
+    rows = []
+    for learner, size in (("logistic", 300), ("logistic", 3000), ("network", 300)):
+        given = nothing_helps(np.random.default_rng(0), size)
+        plan = every_arm(given)
+        _bare(given, plan, learner, 0)  # so that neither side pays for imports and first calls
+        ours, bare, fits = 0.0, 0.0, 0
+        for turn in range(1 if quick else 3):
+            seconds, count = _bare(given, plan, learner, turn)
+            bare, fits = bare + seconds, fits + count
+            with tempfile.TemporaryDirectory() as store:
+                began = time.process_time()
+                run_trial(given, plan, learner=learner, seed=turn, store=store, forecasts=False)
+                ours += time.process_time() - began
+        note = (
+            f"{1000 * (ours - bare) / fits:.1f} ms of machinery a fold and arm, {1000 * bare / fits:.1f} ms of fitting"
+        )
+        what = f"{learner}, {size} rows: {fits} folds of arms"
+        rows.append({"what": what, "seconds": ours, "peer": "a bare loop", "peer_seconds": bare, "note": note})
+    return rows
+
+
+def _bare(given: Evidence, plan: Plan, learner: str, seed: int) -> tuple[float, int]:
+    """Fit and test every arm in every fold, keep nothing."""
+    training, count = training_set(given), 0
+    began = time.process_time()
+    for repeat in range(2):
+        fold = deal(training.classes.codes, training.group_codes, 5, seed, repeat)
+        for number in range(5):
+            inside = fold != number
+            state = int(generator(seed, "learner", repeat, number).integers(2**31))  # the trial's own seeds
+            for options in ({}, *[by_code(remedy.options(), training) for remedy in plan.remedies]):
+                model = MendedClassifier(learner, **options, seed=state)
+                model.fit(training.features[inside], training.classes.codes[inside], training.group_codes[inside])
+                model.predict(training.features[~inside])
+                count += 1
+    return time.process_time() - began, count
+
+
+def _false_winners(trials: int) -> dict[str, Any]:
+    began = time.perf_counter()
+    winners = 0
+    for seed in range(trials):
+        given = nothing_helps(np.random.default_rng([7, seed]), 150)
+        with tempfile.TemporaryDirectory() as store:
+            outcome = run_trial(given, every_arm(given), seed=seed, store=store, forecasts=False)
+        winners += outcome.winner is not None
+    note = f"{winners} of {trials} trials of nothing found a winner (promise: at most 5%)"
+    return {"what": f"{trials} trials of six arms", "seconds": time.perf_counter() - began, "note": note}
+
+
+def nothing_helps(random: np.random.Generator, size: int) -> Evidence:
+    """Three classes of equal chance on a triangle, and two groups that differ in nothing but size."""
+    classes = random.integers(0, 3, size)
+    corners = 1.2 * np.array([[0.0, 1.0], [0.87, -0.5], [-0.87, -0.5]])
+    features = corners[classes] + random.standard_normal((size, 2))
+    groups = (random.random(size) < 0.3).astype(np.int64)
+    return Evidence(
+        "nothing helps",
+        size,
+        Partition("class", classes, ("0", "1", "2")),
+        {"group": Partition("group", groups, ("a", "b"))},
+        array_table(features, {}, "nothing helps"),
+    )
+
+
+def every_arm(given: Evidence) -> Plan:
+    """Every kind of arm that can win, even where a plan would leave some out."""
+    assert given.classes is not None
+    names, groups = given.classes.names, given.groups["group"]
+    weights = {name: float(given.rows / (3 * count)) for name, count in zip(names, given.classes.counts, strict=True)}
+    sizes = {name: float(given.rows / (2 * count)) for name, count in zip(groups.names, groups.counts, strict=True)}
+    arms: dict[str, dict[str, Any]] = {
+        "logit adjustment": {"offsets": {name: float(np.log(weight)) for name, weight in weights.items()}},
+        "reweight": {"class_weights": weights},
+        "oversample": {"rates": weights},
+        "noise": {"rates": dict.fromkeys(names, 2.0), "noise": NOISE},
+        "threshold": {"tuned_for": "balanced"},
+        "group weights": {"group_weights": sizes},
+    }
+    return Plan([PlannedRemedy(kind, kind, options, "", None) for kind, options in arms.items()], "balanced")

@@ -1,0 +1,57 @@
+"""`lopsided compare`: two checkpoints of one network, layer by layer."""
+
+from typing import Annotated
+
+import typer
+
+
+def command(
+    before: Annotated[str, typer.Argument(help="The earlier checkpoint (.safetensors, or PyTorch weights).")],
+    after: Annotated[str, typer.Argument(help="The later checkpoint of the same network.")],
+    head: Annotated[
+        str | None, typer.Option(help="Name of the classifier's weight; the last matrix by default.")
+    ] = None,
+    common: Annotated[bool, typer.Option("--common", help="Compare what both have; names may differ.")] = False,
+    plot: Annotated[str | None, typer.Option(help="Draw into this .html or .png file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+) -> None:
+    """Say how far each layer moved between two checkpoints, in how many directions, and what the classifier did.
+
+    Nothing in the files is executed: safetensors, or PyTorch weights read with weights_only.
+    """
+    from lopsided.cli.console import print_json, print_table
+    from lopsided.report.drawing import check_plot_path, write_figure
+    from lopsided.report.words import short
+    from lopsided.torch import compare_checkpoints
+
+    target = None if plot is None else check_plot_path(plot)
+    found = compare_checkpoints(before, after, head=head, strict=not common)
+    facts = found.to_dict()
+    if target is not None:
+        write_figure(target, found.figure())
+        facts["plot"] = str(target)
+    if as_json:
+        print_json(facts)
+        return
+    rows = [
+        [
+            layer.name,
+            " x ".join(map(str, layer.shape)),
+            short(layer.relative_distance, 3),
+            "–" if layer.change is None else f"{layer.change.stable_rank:.3g}",
+            "–" if layer.change is None else f"{layer.change.entropy_rank:.3g}",
+            "–" if layer.after is None else f"{layer.after.entropy_rank:.3g}",
+        ]
+        for layer in found.layers
+    ]
+    columns = ("layer", "shape", "distance", "stable rank", "entropy rank", "entropy rank after")
+    print_table("Change of each layer", columns, rows, numbers_from=2)
+    if found.classifier is not None:
+        head_facts = found.classifier
+        print(
+            f"Classifier {head_facts.name}: mean cosine {short(head_facts.cosine_before, 3)} before, "
+            f"{short(head_facts.cosine_after, 3)} after; largest {short(head_facts.largest_after, 3)}"
+            + ("" if head_facts.closest_after is None else " (rows {} and {})".format(*head_facts.closest_after))
+        )
+    if target is not None:
+        print(f"Drawn into {target}")

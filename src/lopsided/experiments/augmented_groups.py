@@ -1,0 +1,70 @@
+"""The rule and the figure that the two augmentation claims share."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from lopsided.core.figure import Figure, Line, Panel
+from lopsided.experiments.claim import Row, Verdict
+from lopsided.experiments.group_trends import accuracy_panel, by_world, hill
+from lopsided.experiments.network_summary import chosen, curve, level, percent
+from lopsided.experiments.structured_summary import Part, weigh
+
+JUDGED = {"minority": "minority group", "balanced": "average"}
+
+
+def name_of(row: Row) -> str:
+    """`cifar-10, airplanes few`."""
+    return f"{row.settings['images']}, {row.settings['minority']} few"
+
+
+def augmentation_judge(rows: Sequence[Row], key: str, words: str) -> Verdict:
+    """A hill over the level, in every world, for the minority and for the average over both groups alike."""
+    parts: list[Part] = []
+    numbers: dict[str, Any] = {}
+    found = []
+    for name, own in by_world(rows, name_of).items():
+        levels = sorted({float(row.settings[key]) for row in own})
+        shapes = {value: hill(own, key, value) for value in (*JUDGED, "natural")}
+        parts += [
+            Part(f"{name}: {label}", shapes[value].rises_then_falls, shapes[value].valley)
+            for value, label in JUDGED.items()
+        ]
+        numbers[name] = {
+            "levels": levels,
+            "shapes": shapes,
+            **{
+                value: [level(chosen(own, **{key: place}), value) for place in levels]
+                for value in ("minority", "majority", "balanced", "natural")
+            },
+        }
+        best = shapes["minority"]
+        ends = [level(chosen(own, **{key: place}), "minority").mean for place in (levels[0], levels[-1])]
+        found.append(
+            f"{name}: minority accuracy {100 * ends[0]:.1f} % at {words} 0, {100 * ends[1]:.1f} % at {levels[-1]:g}; "
+            f"the best inner level, {best.peak:g}, is {percent(best.above_first)} above the first and "
+            f"{percent(best.above_last)} above the last; natural mix "
+            f"{100 * level(chosen(own, **{key: levels[0]}), 'natural').mean:.1f} to "
+            f"{100 * level(chosen(own, **{key: levels[-1]}), 'natural').mean:.1f} %"
+        )
+    stuck = sum(bool(row.numbers.get("stuck")) for row in rows)
+    if stuck:
+        found.append(f"{stuck} of {len(rows)} networks call every picture the same")
+    return weigh(parts, "; ".join(found), numbers)
+
+
+def augmentation_plot(rows: Sequence[Row], key: str, label: str) -> Figure:
+    """Accuracies over the level, and the forecast excess where one was computed."""
+    panels = []
+    for name, own in by_world(rows, name_of).items():
+        panels.append(accuracy_panel(own, key, name, label))
+        if any(row.numbers.get("forecast_minority") is not None for row in own):
+            lines: list[Line] = [
+                curve(own, key, "forecast_minority", "minority group"),
+                curve(own, key, "forecast_average", "average", dashed=True),
+            ]
+            panels.append(Panel(f"{name}: forecast", label, "excess risk by the large-n law (nats)", lines))
+    return Figure(
+        "Augmented copies of minority pictures",
+        panels,
+        "Bands: 95 % intervals over paired seeds. The average takes both groups alike; the natural mix as they are.",
+    )

@@ -1,0 +1,173 @@
+"""Two checkpoints of one network, layer by layer: how far each moved, in how many directions, and what the classifier's
+angles did.
+
+    |W - W0|_F / |W0|_F,  spectrum and ranks of W - W0 and of W     (Li and Liang 2018; `measure.weight_change`)
+    cosines between the rows of the classifier, before and after    (Fang et al. 2021)
+"""
+
+import os
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from lopsided.core.errors import InputError
+from lopsided.core.figure import Figure, Line, Panel, Points
+from lopsided.core.jsonable import jsonable
+from lopsided.core.validation import FloatArray
+from lopsided.measure.angles import cosine_summary
+from lopsided.measure.weight_change import Spectrum, relative_distance, spectrum
+from lopsided.torch.checkpoint_file import read_weights
+from lopsided.torch.layer_change import WIDEST_SPECTRUM
+
+
+@dataclass(frozen=True)
+class LayerComparison:
+    """One weight before and after; spectra for matrices and kernels up to a limit, None for the rest."""
+
+    name: str
+    shape: tuple[int, ...]
+    relative_distance: float | None  # None when the layer began at 0
+    change: Spectrum | None
+    after: Spectrum | None
+
+
+@dataclass(frozen=True)
+class ClassifierComparison:
+    """Cosines between the classifier's rows, before and after."""
+
+    name: str
+    classes: int
+    cosine_before: float | None
+    cosine_after: float | None
+    largest_before: float | None
+    largest_after: float | None
+    closest_after: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class CheckpointComparison:
+    """All layers in the order of the first checkpoint."""
+
+    before: str
+    after: str
+    layers: tuple[LayerComparison, ...]
+    classifier: ClassifierComparison | None
+    only_before: tuple[str, ...]
+    only_after: tuple[str, ...]
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        plain: dict[str, Any] = jsonable(self)
+        return plain
+
+    def figure(self) -> Figure:
+        """Distances of the layers, and the spectra of their changes."""
+        known = [(place, layer) for place, layer in enumerate(self.layers) if layer.relative_distance is not None]
+        distances = Points(
+            [place for place, _ in known],
+            [layer.relative_distance for _, layer in known],
+            "layers",
+            names=[layer.name for _, layer in known],
+        )
+        spectra = [
+            Line(np.arange(1, len(values) + 1).tolist(), values.tolist(), layer.name)
+            for layer in self.layers
+            if layer.change is not None and len(values := layer.change.values[layer.change.values > 0]) > 1
+        ][-8:]
+        panels = [Panel("Distance of each layer from before", "layer", "|W - W0| / |W0|", [distances])]
+        if spectra:
+            panels.append(
+                Panel("Singular values of the change", "place", "singular value", spectra, x_log=True, y_log=True)
+            )
+        return Figure("Two checkpoints compared", panels)
+
+
+def compare_checkpoints(
+    before: str | os.PathLike[str], after: str | os.PathLike[str], *, head: str | None = None, strict: bool = True
+) -> CheckpointComparison:
+    """Compare two checkpoint files (safetensors, or PyTorch weights).
+
+    The names must agree; `strict=False` compares what both have. `head` names the classifier's weight, the last matrix
+    when not told.
+    """
+    began = time.perf_counter()
+    first, second = read_weights(before), read_weights(after)
+    common = [name for name in first if name in second]
+    only_first = tuple(name for name in first if name not in second)
+    only_second = tuple(name for name in second if name not in first)
+    if not common or (strict and (only_first or only_second)):
+        alone = (only_first or only_second)[0]
+        raise InputError(
+            "two checkpoints of one network",
+            f"{alone!r} in one of them only",
+            "compare checkpoints of one run, or what both have with strict=False (--common)",
+        )
+    for name in common:
+        if first[name].shape != second[name].shape:
+            got = f"{name!r} of shape {tuple(first[name].shape)} and {tuple(second[name].shape)}"
+            raise InputError("two checkpoints of one network", got, "compare checkpoints of one run")
+    layers = tuple(_layer(name, first[name], second[name]) for name in common)
+    classifier = _classifier(head, common, first, second)
+    return CheckpointComparison(
+        os.fspath(before), os.fspath(after), layers, classifier, only_first, only_second, time.perf_counter() - began
+    )
+
+
+compare = compare_checkpoints  # the command's name
+
+
+def _layer(name: str, first: torch.Tensor, second: torch.Tensor) -> LayerComparison:
+    start, end = _matrix(name, first), _matrix(name, second)
+    distance = relative_distance(start, end).frobenius if start.any() else None
+    shape = tuple(first.shape)
+    if first.ndim < 2 or min(start.shape) > WIDEST_SPECTRUM:
+        return LayerComparison(name, shape, distance, None, None)
+    return LayerComparison(name, shape, distance, spectrum(end - start), spectrum(end))
+
+
+def _classifier(
+    told: str | None, common: list[str], first: dict[str, torch.Tensor], second: dict[str, torch.Tensor]
+) -> ClassifierComparison | None:
+    matrices = [name for name in common if first[name].ndim >= 2 and first[name].shape[0] > 1]
+    if told is not None:
+        matrices = [name for name in matrices if name in (told, f"{told}.weight")]
+        if not matrices:
+            raise InputError("the name of a weight matrix in both checkpoints", repr(told), f"choose among {common}")
+    if not matrices:
+        return None
+    name = matrices[-1]
+    old, new = _matrix(name, first[name]), _matrix(name, second[name])
+    if len(new) > 20_000:  # a vocabulary, not classes; its square would not fit
+        return None
+    summaries = cosine_summary(old), cosine_summary(new)
+    return ClassifierComparison(
+        name=name,
+        classes=len(new),
+        cosine_before=summaries[0].mean,
+        cosine_after=summaries[1].mean,
+        largest_before=summaries[0].largest,
+        largest_after=summaries[1].largest,
+        closest_after=_closest(new),
+    )
+
+
+def _closest(rows: FloatArray) -> tuple[int, int] | None:
+    from lopsided.measure.angles import cosines
+
+    matrix = cosines(rows)
+    np.fill_diagonal(matrix, np.nan)
+    if np.isnan(matrix).all():
+        return None
+    i, j = np.unravel_index(int(np.nanargmax(matrix)), matrix.shape)
+    return int(min(i, j)), int(max(i, j))
+
+
+def _matrix(name: str, weight: torch.Tensor) -> FloatArray:
+    array: FloatArray = weight.detach().to(torch.float64).reshape(len(weight) if weight.ndim > 1 else 1, -1).numpy()
+    if not np.isfinite(array).all():
+        raise InputError("finite weights", f"NaN or infinity in {name!r}", "take a checkpoint from before it diverged")
+    return array

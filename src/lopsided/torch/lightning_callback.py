@@ -1,0 +1,106 @@
+"""The monitor as a Lightning callback: `Trainer(callbacks=[LightningMonitor()])`.
+
+Labels are taken from each batch by `labels` (the second entry when not told); training batches feed the training sums,
+validation batches the held-out ones, the sanity check before training none. The numbers go to the trainer's logger.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lopsided.core.errors import InputError, MissingPackage
+from lopsided.torch.epoch_record import EpochRecord
+from lopsided.torch.monitor import Monitor
+
+try:
+    from lightning.pytorch import Callback
+except ImportError:
+    try:
+        from pytorch_lightning import Callback
+    except ImportError:
+        raise MissingPackage("lightning", "LightningMonitor", "torch") from None
+
+
+def second_entry(batch: Any) -> Any:
+    """Labels of a batch (inputs, labels, ...)."""
+    return batch[1]
+
+
+class LightningMonitor(Callback):  # type: ignore[misc]  # Lightning is optional and untyped here
+    """Watches a LightningModule, or the submodule named by `module`; other arguments are those of `Monitor`."""
+
+    def __init__(
+        self,
+        *,
+        labels: Callable[[Any], Any] = second_entry,
+        groups: Callable[[Any], Any] | None = None,
+        module: str | None = None,
+        report: str | os.PathLike[str] | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__()
+        self._labels, self._groups, self._module = labels, groups, module
+        self._report = None if report is None else Path(report)
+        self._options = options
+        self.monitor: Monitor | None = None
+
+    @property
+    def records(self) -> list[EpochRecord]:
+        """The epochs so far."""
+        return [] if self.monitor is None else self.monitor.records
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        """Attach the hooks; the optimizer exists by now."""
+        watched = pl_module if self._module is None else pl_module.get_submodule(self._module)
+        optimizers = trainer.optimizers
+        known: dict[str, Any] = {"optimizer": optimizers[0] if optimizers else None}
+        self.monitor = Monitor(watched, **(known | self._options))
+
+    def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
+        """Say the labels of a training batch."""
+        self._update(batch)
+
+    def on_validation_batch_end(
+        self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
+    ) -> None:
+        """Say the labels of a validation batch; the first loader only."""
+        if not trainer.sanity_checking and dataloader_idx == 0:
+            self._update(batch)
+
+    def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
+        """Close the epoch; Lightning has validated by now."""
+        if self.monitor is None:
+            return
+        record = self.monitor.end_epoch(step=trainer.global_step)
+        numbers = {f"lopsided/{name}": value for name, value in record.scalars().items()}
+        for logger in trainer.loggers:
+            logger.log_metrics(numbers, step=trainer.global_step)
+
+    def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
+        """Write the report where one was asked for, and take the hooks off."""
+        self._finish()
+
+    def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
+        """Take the hooks off when the training stops early."""
+        self._finish()
+
+    def _finish(self) -> None:
+        if self.monitor is not None:
+            self.monitor.close()
+            if self._report is not None and self.monitor.records:
+                self.monitor.report(self._report)
+
+    def _update(self, batch: Any) -> None:
+        if self.monitor is None:
+            return
+        try:
+            labels = self._labels(batch)
+            groups = None if self._groups is None else self._groups(batch)
+        except (IndexError, KeyError, TypeError):
+            raise InputError(
+                "labels in each batch",
+                f"a batch of type {type(batch).__name__}",
+                "say where with labels=lambda batch: ...",
+            ) from None
+        self.monitor.update(labels, groups)

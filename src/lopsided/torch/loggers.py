@@ -1,0 +1,87 @@
+"""One protocol for training logs, `log(values, step)`, and adapters; each package is imported only when it is used.
+
+A Weights & Biases run satisfies the protocol as it is, and so does any object with such a method.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+from lopsided.core.errors import MissingPackage
+
+
+@runtime_checkable
+class Logger(Protocol):
+    """Takes named numbers at a step."""
+
+    def log(self, values: Mapping[str, float], step: int) -> object:
+        """Keep the numbers of one step."""
+        ...
+
+
+class TensorBoardLogger:
+    """Writes event files: give a directory, or a `SummaryWriter` of your own (which you close)."""
+
+    def __init__(self, target: Any) -> None:
+        self._owned = isinstance(target, (str, os.PathLike))
+        if self._owned:
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+            except ImportError:
+                raise MissingPackage("tensorboard", "TensorBoardLogger", "torch") from None
+            target = SummaryWriter(os.fspath(target))
+        self.writer = target
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        """One scalar per name."""
+        for name, value in values.items():
+            self.writer.add_scalar(name, value, step)
+        self.writer.flush()
+
+    def close(self) -> None:
+        """Close the writer that was made here."""
+        if self._owned:
+            self.writer.close()
+
+
+class MLflowLogger:
+    """Writes metrics to an MLflow run: a given run id, or the active run."""
+
+    def __init__(self, run_id: str | None = None) -> None:
+        try:
+            import mlflow
+        except ImportError:
+            raise MissingPackage("mlflow", "MLflowLogger", "torch") from None
+        self._mlflow, self._run_id = mlflow, run_id
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        """All numbers in one call; MLflow allows fewer characters in names, others become an underscore."""
+        clean = {_allowed(name): value for name, value in values.items()}
+        self._mlflow.log_metrics(clean, step=step, run_id=self._run_id)
+
+
+class WandbLogger:
+    """Writes to a Weights & Biases run: a given one, or one started here with the arguments of `wandb.init`."""
+
+    def __init__(self, run: Any = None, **settings: Any) -> None:
+        self._owned = run is None
+        if run is None:
+            try:
+                import wandb
+            except ImportError:
+                raise MissingPackage("wandb", "WandbLogger", "torch") from None
+            run = wandb.init(**settings)
+        self.run = run
+
+    def log(self, values: Mapping[str, float], step: int) -> None:
+        """All numbers in one call."""
+        self.run.log(dict(values), step=step)
+
+    def close(self) -> None:
+        """Finish the run that was started here."""
+        if self._owned:
+            self.run.finish()
+
+
+def _allowed(name: str) -> str:
+    return "".join(letter if letter.isalnum() or letter in "_-. /:" else "_" for letter in name)

@@ -1,0 +1,65 @@
+"""The monitor as a Hugging Face callback: `Trainer(..., callbacks=[TransformersMonitor()])`.
+
+The models take their labels as a keyword of forward, which is where the monitor reads them. An evaluation that the
+trainer runs after an epoch belongs to that epoch's record. AdamW, the trainer's default, decays weights apart from the
+loss; the forecasts then decline and say so.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from lopsided.core.errors import MissingPackage
+from lopsided.torch.epoch_record import EpochRecord
+from lopsided.torch.monitor import Monitor
+
+try:
+    from transformers import TrainerCallback
+except ImportError:
+    raise MissingPackage("transformers", "TransformersMonitor", "torch") from None
+
+
+class TransformersMonitor(TrainerCallback):  # type: ignore[misc]  # Transformers is optional and untyped here
+    """Watches the trainer's model; arguments are those of `Monitor`, `labels` the keyword that holds the labels."""
+
+    def __init__(self, *, labels: str = "labels", report: str | os.PathLike[str] | None = None, **options: Any) -> None:
+        self._labels, self._options = labels, options
+        self._report = None if report is None else Path(report)
+        self._owed = False
+        self.monitor: Monitor | None = None
+
+    @property
+    def records(self) -> list[EpochRecord]:
+        """The epochs so far."""
+        return [] if self.monitor is None else self.monitor.records
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Attach the hooks."""
+        known: dict[str, Any] = {"labels": self._labels, "optimizer": kwargs.get("optimizer")}
+        self.monitor = Monitor(kwargs["model"], **(known | self._options))
+
+    def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Close the epoch, after the evaluation when one follows."""
+        self._owed = True
+        if not control.should_evaluate:
+            self._close_epoch(state)
+
+    def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Close the epoch that waited for its evaluation."""
+        if self._owed:
+            self._close_epoch(state)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Close what is open, write the report where one was asked for, and take the hooks off."""
+        if self.monitor is None:
+            return
+        if self._owed:
+            self._close_epoch(state)
+        self.monitor.close()
+        if self._report is not None and self.monitor.records:
+            self.monitor.report(self._report)
+
+    def _close_epoch(self, state: Any) -> None:
+        self._owed = False
+        if self.monitor is not None:
+            self.monitor.end_epoch(step=state.global_step)

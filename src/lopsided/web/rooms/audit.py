@@ -1,0 +1,120 @@
+"""Room 5, Audit: an uploaded file or a built-in set, its columns named, and the report of `lopsided audit`."""
+
+from dataclasses import replace
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict, Field
+
+from lopsided.web.jobs.job import JobStatus
+from lopsided.web.jobs.worker import Report
+from lopsided.web.problems import responses
+from lopsided.web.recipe import Recipe, call, command, python_command
+from lopsided.web.rooms.files import check_names, kept_name, open_upload, shown_name, upload_parameters
+from lopsided.web.uploads import UploadId
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+TAIL = 0.7  # of the built-in tail: each class has this share of the examples of the class before
+router = APIRouter(prefix="/api/audit", tags=["audit"], responses=responses(404, 429))
+
+
+class AuditProblem(BaseModel):
+    """What to audit, and which of its columns (or arrays) mean what; absent names are looked for by the audit."""
+
+    model_config = ConfigDict(extra="forbid")
+    upload: UploadId | None = None
+    builtin: Literal["long-tailed digits", "digits"] | None = None
+    labels: Name | None = None
+    groups: list[Name] = Field(default_factory=list, max_length=4)
+    predictions: Name | None = None
+    probabilities: Name | None = None
+    logits: Name | None = None
+    classifier: Name | None = None
+    bias: Name | None = None
+    split: Name | None = None
+    weight_decay: float | None = Field(None, gt=0, le=1e6, allow_inf_nan=False)
+    seed: int = Field(0, ge=0, le=2**31)
+
+    def parts(self) -> dict[str, Any]:
+        """The names as `lopsided.audit` takes them, without those that were not given."""
+        given = self.model_dump(exclude={"upload", "builtin", "seed"})
+        return {name: value for name, value in given.items() if value not in (None, [])}
+
+
+@router.post("/run")
+def start_audit(request: Request, problem: AuditProblem) -> JobStatus:
+    """Audit the data: a job with a report."""
+    parameters: dict[str, Any] = {"asked": problem.model_dump()}
+    title: str = problem.builtin or "digits"
+    if problem.upload is not None:
+        parameters["upload"] = upload_parameters(request, problem.upload)
+        title = kept_name(request, problem.upload)
+    status: JobStatus = request.app.state.jobs.submit("audit", f"Audit {title}", parameters)
+    return status
+
+
+def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
+    """The job: the facts of `lopsided.audit`, its page, and how to get both elsewhere."""
+    from lopsided.report.audit import audit, verdict
+
+    asked = AuditProblem(**parameters["asked"])
+
+    def progress(done: int, total: int, words: str) -> None:
+        report(done=done, total=total, words=words)
+
+    if "upload" in parameters:
+        upload = parameters["upload"]
+        parts = asked.parts()
+        words = [word for value in parts.values() for word in (value if isinstance(value, list) else [value])]
+        names = [word for word in words if isinstance(word, str)]
+        check_names(upload, open_upload(upload, beside=tuple(names)), names)
+        with shown_name(upload):
+            found = audit(upload["path"], **parts, seed=asked.seed, progress=progress)
+        name, recipe = upload["name"], _upload_recipe(upload["name"], asked)
+    else:
+        name = asked.builtin or "digits"
+        features, labels = builtin(name)
+        decay = asked.weight_decay
+        found = audit(features, labels=labels, weight_decay=decay, seed=asked.seed, progress=progress)
+        recipe = _builtin_recipe(name, asked)
+    found = replace(found, evidence=replace(found.evidence, source=name))
+    return {
+        "facts": found.to_dict(),
+        "verdict": verdict(found),
+        "recipe": recipe.model_dump(),
+        "report": found.to_html(title=f"Audit of {name}"),
+    }
+
+
+def builtin(name: str) -> tuple[Any, Any]:
+    """Features and labels of a built-in set; a long tail keeps the first examples of each class."""
+    from lopsided.data.images import load_images
+
+    images = load_images("digits")
+    features, labels = images.rows(), images.labels
+    if name == "digits":
+        return features, labels
+    kept = [np.flatnonzero(labels == k)[: round(130 * TAIL**k)] for k in range(10)]
+    chosen = np.sort(np.concatenate(kept))
+    return features[chosen], labels[chosen]
+
+
+def _builtin_recipe(name: str, asked: AuditProblem) -> Recipe:
+    load = f"from lopsided.web.rooms.audit import builtin\n\nfeatures, labels = builtin({name!r})\n"
+    decay = "" if asked.weight_decay is None else f", weight_decay={asked.weight_decay!r}"
+    python = (
+        f"import lopsided\n{load}print(lopsided.audit(features, labels=labels{decay}, seed={asked.seed}).to_dict())"
+    )
+    save = f"import numpy\n{load}numpy.savez('digits.npz', features=features, labels=labels)"
+    options = {"weight_decay": asked.weight_decay, "seed": asked.seed, "json": True}
+    return Recipe(python=python, command=f"{python_command(save)}\n{command(['audit', 'digits.npz'], options)}")
+
+
+def _upload_recipe(name: str, asked: AuditProblem) -> Recipe:
+    parts = asked.parts()
+    python = f"import lopsided\n\nprint({call('lopsided.audit', name, parts | {'seed': asked.seed})}.to_dict())"
+    options = parts | {"seed": asked.seed, "json": True}
+    if "groups" in parts:
+        options["groups"] = ",".join(parts["groups"])
+    return Recipe(python=python, command=command(["audit", name], options))

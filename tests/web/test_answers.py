@@ -1,0 +1,208 @@
+"""What the rooms answer is what the package computes, and the recipes they show give the same numbers."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from fastapi.testclient import TestClient
+
+import lopsided
+from lopsided.core.jsonable import jsonable
+from lopsided.web.app import Settings, create_app
+from lopsided.web.limits import Limits
+from lopsided.web.shadow import anchors, shadow
+
+
+@pytest.fixture(scope="module")
+def local():
+    return TestClient(create_app(Settings(spare_worker=False)), base_url="http://localhost")
+
+
+def ask(local, path, **body):
+    answer = local.post(path, json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def plain(facts):
+    return {name: value for name, value in facts.items() if name != "seconds"}
+
+
+def run_recipe(recipe, folder, *, with_python=True):
+    """(what the Python prints, what the command line prints), each run in a fresh process in this folder."""
+    tools = folder / "bin"
+    tools.mkdir(exist_ok=True)
+    for name, words in (("lopsided", "-m lopsided "), ("python", "")):
+        (tools / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" {words}"$@"\n')
+        (tools / name).chmod(0o755)
+    source = str(Path(lopsided.__file__).parents[1])
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "PYTHONPATH": source}
+    options = {"capture_output": True, "text": True, "check": True, "cwd": folder, "env": environment}
+    python = subprocess.run([sys.executable, "-c", recipe["python"]], **options).stdout if with_python else ""
+    return python, subprocess.run(["sh", "-c", recipe["command"]], **options).stdout
+
+
+def test_collapse_answers_and_recipe(local, tmp_path) -> None:
+    body = {"counts": "900*2,300,8*3", "weight_decay": 0.004, "features": "relu"}
+    found = ask(local, "/api/collapse/forecast", **body)
+    expected = lopsided.collapse("900*2,300,8*3", weight_decay=0.004, features="relu")
+    assert found["facts"]["count_needed"] == expected.count_needed
+    assert [k for k, row in enumerate(found["classes"]) if row["collapsed"]] == expected.collapsed
+    python, command = run_recipe(found["recipe"], tmp_path)
+    assert plain(json.loads(command)) == plain(found["facts"])
+    assert repr(found["facts"]["count_needed"]) in python
+
+
+def test_drafts_start_from_the_page_and_stay_certified(local) -> None:
+    first = ask(local, "/api/collapse/forecast", counts="900,500,300,80,9,8", tau=12, page="a")
+    draft = ask(local, "/api/collapse/forecast", counts="900,500,310,80,9,8", tau=12, page="a", draft=True)
+    rest = ask(local, "/api/collapse/forecast", counts="900,500,310,80,9,8", tau=12, page="a")
+    assert first["facts"]["relative_gap"] < 1e-10
+    assert draft["facts"]["relative_gap"] < 1e-6
+    assert plain(rest["facts"]) == plain(jsonable(lopsided.collapse("900,500,310,80,9,8", tau=12).to_dict()))
+    # A gap of 1e-6 leaves about its square root in the multiplier.
+    assert draft["facts"]["count_needed"] == pytest.approx(rest["facts"]["count_needed"], rel=1e-3)
+
+
+def test_cure_is_the_plan_of_the_command(local) -> None:
+    body = {"counts": "5000*5,50*5", "feature_energy": 5, "weight_energy": 1}
+    found = ask(local, "/api/collapse/cure", **body)
+    plan = lopsided.collapse("5000*5,50*5", feature_energy=5, weight_energy=1, plan=True).plan
+    assert found["rates"] == plan.oversampling.rates.tolist()
+    assert found["collapsed_after"] == []
+    impossible = ask(local, "/api/collapse/cure", counts="50*5,5*5", multiplier=0.5)
+    assert not impossible["possible"]
+    assert "equal class sizes" in impossible["why_not"]
+
+
+def test_groups_answers_and_recipe(local, tmp_path) -> None:
+    groups = [{"share": 0.6}, {"share": 0.6, "mean": [2, 1], "deviations": [1.5, 0.5], "correlation": 0.3}]
+    found = ask(local, "/api/groups/forecast", groups=groups, samples=2500)
+    assert [group["fraction"] for group in found["facts"]["groups"]] == [0.5, 0.5]
+    assert len(found["sweep"]["panels"][0]["data"]) == 2
+    python, command = run_recipe(found["recipe"], tmp_path)
+    assert plain(json.loads(command)) == plain(found["facts"])
+    assert repr(found["facts"]["groups"][1]["excess_risk"]) in python
+
+
+def test_fraction_sweep_agrees_with_the_forecast_at_this_fraction(local) -> None:
+    from lopsided.core.mixture_file import mixture_problem
+    from lopsided.experiments.mixture_fractions import fraction_law
+    from lopsided.web.rooms.groups import GroupsProblem
+
+    asked = GroupsProblem(groups=[{"share": 0.7}, {"share": 0.3, "mean": [1, 1]}])
+    problem = mixture_problem(asked.specification())
+    law = fraction_law(problem, 1000, 1, [0.3])
+    direct = lopsided.mixture(problem, 1000)
+    # Rescaling the other group's fraction rounds once.
+    assert law.excess[0] == pytest.approx([group.excess_risk for group in direct.law.groups], rel=1e-12)
+
+
+def test_width_job_gives_the_numbers_of_an_unwatched_run(local, tmp_path) -> None:
+    from lopsided.experiments.structured_runs import measure_run
+    from lopsided.web.rooms.width import WidthProblem, run
+
+    asked = WidthProblem(width=60, dimension=40, steps=24, classes=3, train=60, test=60)
+    news = []
+    found = run(asked.model_dump(), lambda **message: news.append(message))
+    expected = measure_run(asked.settings(), asked.seed)
+    assert found == expected
+    sent = [message["data"] for message in news if "data" in message]
+    assert [record["accuracy"] for record in sent] == expected["accuracy"]
+    # Subspace iteration converges to the singular values of the update, which has rank 6 up to noise.
+    assert sent[-1]["update_values"][0] == pytest.approx(expected["update_values"][0], rel=1e-4)
+    python, command = run_recipe(ask(local, "/api/width/recipe", **asked.model_dump()), tmp_path)
+    assert python == command
+    assert str(expected["distance"][-1]) in python
+
+
+def test_memorisation_recipes(local, tmp_path) -> None:
+    from lopsided.web.rooms.memorisation import PhaseProblem, score_examples, train_here
+
+    asked = PhaseProblem(feature_norm=2.0, ratio=20, dimension=60)
+    found = train_here(asked.model_dump(), lambda **message: None)
+    python, command = run_recipe(ask(local, "/api/memorisation/phase", **asked.model_dump())["recipe"], tmp_path)
+    assert python == command
+    assert repr(found["bayes"]) in python
+    scored = score_examples({"asked": {"builtin": "digits", "per_class": 30}, "data": None}, lambda **message: None)
+    python, command = run_recipe(scored["recipe"], tmp_path)
+    told = json.loads(command)["classes"]
+    assert [entry["highest"] for entry in told] == [entry.highest for entry in scored["classes"]]
+    assert repr(scored["classes"][0].highest) in python
+
+
+def test_audit_of_a_builtin_set_and_its_recipe(tmp_path) -> None:
+    from lopsided.web.rooms.audit import run
+
+    found = run({"asked": {"builtin": "long-tailed digits"}}, lambda **message: None)
+    assert found["report"].lstrip().startswith("<!doctype html>")
+    _, command = run_recipe(found["recipe"], tmp_path, with_python=False)  # an audit takes seconds; one more will do
+    told = json.loads(command)
+    assert [entry["message"] for entry in told["findings"]] == [
+        entry["message"] for entry in found["facts"]["findings"]
+    ]
+
+
+def test_names_of_columns_cannot_name_other_files(tmp_path) -> None:
+    from lopsided.web.rooms.audit import run as audit
+    from lopsided.web.rooms.memorisation import score_examples
+
+    secret = tmp_path / "secret.txt"
+    secret.write_text("0\n1\n" * 10)
+    np.savez(tmp_path / "kept.npz", features=np.random.default_rng(0).normal(size=(20, 3)), y=np.arange(20) % 2)
+    upload = {"path": str(tmp_path / "kept.npz"), "name": "mine.npz", "most_rows": 100}
+    for work in (audit, score_examples):
+        parameters = {"asked": {"labels": str(secret)}, "upload": upload, "data": None}
+        with pytest.raises(lopsided.InputError, match=r"a column of mine\.npz"):
+            work(parameters, lambda **message: None)
+    with pytest.raises(lopsided.InputError, match="at most 5 rows"):
+        score_examples({"asked": {}, "upload": upload | {"most_rows": 5}, "data": None}, lambda **message: None)
+
+
+def test_claims_are_those_of_the_command(tmp_path) -> None:
+    local = TestClient(create_app(Settings(store=tmp_path, spare_worker=False)), base_url="http://localhost")
+    listed = local.get("/api/claims").json()["claims"]
+    assert [line["id"] for line in listed] == [line.id for line in lopsided.claims(store=tmp_path)]
+    page = local.get("/api/claims/lp-limit").json()
+    assert page["figure"] is None
+    assert page["recipe"]["command"] == "lopsided reproduce lp-limit --json"
+    run = lopsided.reproduce(["lp-limit"], store=tmp_path, jobs=1)
+    page = local.get("/api/claims/lp-limit").json()
+    assert page["line"]["verdict"] == run.claims[0].verdict
+    assert page["figure"]["panels"]
+    assert local.get("/api/claims/lp-nothing").status_code == 404
+
+
+def test_too_many_classes_and_too_long_a_computation_end_in_a_sentence() -> None:
+    short = TestClient(
+        create_app(Settings(limits=Limits(classes=300, request_seconds=0.05), spare_worker=False)),
+        base_url="http://localhost",
+    )
+    assert (
+        "at most 300 classes"
+        in short.post("/api/collapse/forecast", json={"counts": "5*301", "tau": 9}).json()["error"]
+    )
+    assert (
+        "at most 300" in short.post("/api/collapse/forecast", json={"counts": "5*999999999", "tau": 9}).json()["error"]
+    )
+    slow = ",".join(str(900 - k) for k in range(200))
+    answer = short.post("/api/collapse/forecast", json={"counts": slow, "tau": 200})
+    assert (answer.status_code, "Stopped after" in answer.json()["error"]) == (503, True)
+
+
+def test_shadow_of_a_simplex_frame_is_the_anchors_and_equal_rows_coincide() -> None:
+    frame = np.eye(7) - 1 / 7
+    cast = shadow(frame)
+    wanted = anchors(7) / np.linalg.norm(anchors(7), axis=1).max()
+    np.testing.assert_allclose(cast, wanted, atol=1e-12)  # rounding of a 7 x 7 product
+    turned = np.random.default_rng(0).normal(size=(7, 5))
+    turned[6] = turned[5]
+    cast = shadow(turned)
+    np.testing.assert_allclose(cast[5], cast[6], atol=1e-14)
+    rotation = np.linalg.qr(np.random.default_rng(1).normal(size=(5, 5)))[0]
+    np.testing.assert_allclose(shadow(turned @ rotation), cast, atol=1e-12)  # no choice of axes
+    assert np.all(shadow(np.zeros((3, 2))) == 0)

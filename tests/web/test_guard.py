@@ -1,0 +1,133 @@
+"""Who may ask, how much they may send, and what the page is allowed to do."""
+
+import pytest
+from fastapi.testclient import TestClient
+
+from lopsided.web.app import Settings, create_app
+from lopsided.web.guard import Access, is_loopback
+from lopsided.web.limits import Limits
+
+
+def client(access=None, **limits):
+    settings = Settings(access or Access(), Limits(**limits), spare_worker=False)
+    return TestClient(create_app(settings), base_url="http://localhost:8000", follow_redirects=False)
+
+
+@pytest.fixture(scope="module")
+def local():
+    return client()
+
+
+@pytest.mark.parametrize("host", ["localhost", "localhost:9999", "127.0.0.1:8000", "[::1]:8000", "LOCALHOST"])
+def test_names_of_this_machine_are_served(local, host) -> None:
+    assert local.get("/api/jobs", headers={"Host": host}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "localhost.evil.example", "192.168.1.7", "", "[::1", "127.0.0.1.nip.io"]
+)
+def test_other_names_are_refused(local, host) -> None:
+    for path in ("/", "/static/js/main.js", "/api/jobs", "/api/openapi.json"):
+        assert local.get(path, headers={"Host": host}).status_code in (400, 403)
+
+
+@pytest.mark.parametrize(
+    "origin", ["http://evil.example", "null", "http://localhost:8001", "http://localhost", "http://["]
+)
+def test_requests_of_other_pages_are_refused(local, origin) -> None:
+    answer = local.post("/api/collapse/forecast", json={"counts": "9,8", "tau": 3}, headers={"Origin": origin})
+    assert answer.status_code in (400, 403)
+    assert local.post(
+        "/api/collapse/forecast", json={"counts": "9,8", "tau": 3}, headers={"Origin": "http://localhost:8000"}
+    ).is_success
+
+
+def test_cross_site_requests_are_refused_without_an_origin_too(local) -> None:
+    assert local.get("/api/jobs", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    assert local.get("/api/jobs", headers={"Sec-Fetch-Site": "same-site"}).status_code == 403
+    assert local.get("/", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 200  # a link may lead here
+
+
+def test_token_once_in_the_address_then_in_a_cookie() -> None:
+    far = client(Access("0.0.0.0", "secret-word"))
+    assert far.get("/").status_code == 403
+    assert far.get("/?token=other").status_code == 403
+    assert far.get("/api/jobs?token=secret-word").status_code == 403  # only the page takes it, not the API
+    assert far.get("/api/jobs", headers={"Authorization": "Bearer secret-word"}).status_code == 200
+    assert far.get("/api/jobs", headers={"Authorization": "Bearer secret"}).status_code == 403
+    answer = far.get("/?token=secret-word")
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+    cookie = answer.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert far.get("/api/jobs").status_code == 200
+    assert far.get("/api/jobs", headers={"Host": "10.0.0.4:8000"}).status_code == 200
+    assert far.get("/api/jobs", headers={"Host": "evil.example"}).status_code == 403
+
+
+def test_loopback_addresses() -> None:
+    assert [is_loopback(host) for host in ("localhost", "127.0.0.1", "127.8.8.8", "::1")] == [True] * 4
+    assert [is_loopback(host) for host in ("0.0.0.0", "::", "10.0.0.1", "example.org", "")] == [False] * 5
+
+
+def test_bodies_are_bounded_whatever_they_claim() -> None:
+    small = client(body_bytes=200)
+    long = b'{"counts": "' + b"9," * 400 + b'9"}'
+    kind = {"Content-Type": "application/json"}
+    assert small.post("/api/collapse/forecast", content=long, headers=kind).status_code == 413
+    unknown = small.post("/api/collapse/forecast", content=iter([long[:300], long[300:]]), headers=kind)
+    assert unknown.status_code == 413
+    assert "error" in unknown.json()
+    uploads = client(upload_bytes=1000)
+    assert uploads.post("/api/uploads", files={"file": ("a.csv", b"x" * 2000)}).status_code == 413
+
+
+def test_headers_forbid_inline_scripts_frames_and_guessing(local) -> None:
+    for path in ("/", "/static/style.css", "/api/jobs", "/nothing"):
+        headers = local.get(path).headers
+        policy = dict(part.strip().partition(" ")[::2] for part in headers["content-security-policy"].split(";"))
+        assert policy["default-src"] == "'none'"
+        assert policy["script-src"] == policy["connect-src"] == "'self'"
+        assert "unsafe" not in headers["content-security-policy"]
+        assert policy["frame-ancestors"] == "'none'"
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/static/../app.py", "/static/%2e%2e/app.py", "/static//etc/passwd", "/static/js/rooms", "/app.py", "/docs"],
+)
+def test_only_the_pages_own_files_are_served(local, path) -> None:
+    assert local.get(path).status_code == 404
+
+
+def test_files_are_packed_and_asked_for_once(local) -> None:
+    first = local.get("/static/plotly.js")
+    assert first.headers["content-encoding"] == "gzip"
+    assert local.get("/static/plotly.js", headers={"If-None-Match": first.headers["etag"]}).status_code == 304
+    assert local.get("/", headers={"Accept-Encoding": "identity"}).text.startswith("<!doctype html>")
+
+
+def test_uploads_keep_nothing_of_the_clients_path(tmp_path) -> None:
+    with client(uploads_kept=2) as local:
+        for name in ("../../evil.csv", "C:\\secrets\\a.csv", "c.csv"):
+            kept = local.post("/api/uploads", files={"file": (name, b"a,y\n1,0\n")}).json()
+            assert "/" not in kept["name"]
+            assert "\\" not in kept["name"]
+        uploads = local.app.state.uploads
+        folder = uploads.find(kept["id"]).path.parent
+        assert len(list(folder.iterdir())) == 2  # the oldest has gone
+        refused = local.post("/api/uploads", files={"file": ("model.pkl", b"x")})
+        assert refused.status_code == 422
+        assert "model.pkl" in refused.json()["error"]
+        assert local.post(f"/api/uploads/{'0' * 32}/inspect").status_code == 404
+    assert not folder.exists()
+
+
+def test_counts_are_never_taken_for_a_file(local, tmp_path) -> None:
+    (tmp_path / "counts.csv").write_text("9\n8\n")
+    for text in (str(tmp_path / "counts.csv"), "counts.csv", "../counts.txt"):
+        answer = local.post("/api/collapse/forecast", json={"counts": text, "tau": 3})
+        assert answer.status_code == 422
+        assert "Expected counts such as" in answer.json()["error"]

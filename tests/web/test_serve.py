@@ -1,0 +1,88 @@
+"""`lopsided serve` from start to Ctrl-C."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+from lopsided.cli.main import main
+from tests.web.conftest import start_server, stop_server
+
+
+def test_port_in_use_and_bad_options_are_one_sentence(capsys) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        for options, words in (
+            (["--port", port], f"port {port}, which is in use"),
+            (["--port", "70000"], "a port up to 65535"),
+            (["--host", "no.such.host.invalid"], "no.such.host.invalid"),
+            (["--token", 'a "quote"'], "a token of letters"),
+            (["--data-dir", "no-such-folder"], "a folder with the data sets"),
+        ):
+            assert main(["serve", "--no-browser", *options]) == 2
+            errors = capsys.readouterr().err
+            assert words in errors
+            assert errors.count("\n") == 1
+
+
+def test_interrupt_stops_jobs_and_streams(tmp_path) -> None:
+    process, address = start_server(tmp_path / "store")
+    body = b'{"width": 3000, "dimension": 900, "steps": 2000}'
+    request = urllib.request.Request(f"{address}api/width/run", body, {"Content-Type": "application/json"})
+    job = urllib.request.urlopen(request).read().decode().split('"')[3]
+    stream = urllib.request.urlopen(f"{address}api/jobs/{job}/events")
+    while b"data" not in stream.readline():
+        pass
+    children = _children(process.pid)
+    assert children
+    assert stop_server(process) == (0, "")
+    end = time.monotonic() + 10
+    while any(_alive(child) for child in children) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(_alive(child) for child in children)
+
+
+def test_killed_server_leaves_no_jobs_behind(tmp_path) -> None:
+    process, _ = start_server(tmp_path / "store")
+    children = _children(process.pid)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    end = time.monotonic() + 20
+    while any(_alive(child) for child in children) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(_alive(child) for child in children)
+
+
+def test_beyond_loopback_a_token_is_made(tmp_path) -> None:
+    process, address = start_server(tmp_path / "store", "--host", "0.0.0.0")
+    try:
+        port, token = address.split(":")[2].split("/")[0], address.partition("token=")[2]
+        assert len(token) >= 20
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/api/jobs")
+        headers = {"Authorization": f"Bearer {token}"}
+        answer = urllib.request.urlopen(urllib.request.Request(f"http://127.0.0.1:{port}/api/jobs", headers=headers))
+        assert answer.status == 200
+    finally:
+        assert stop_server(process)[0] == 0
+
+
+def _children(parent: int) -> list[int]:
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(parent)], capture_output=True, text=True).stdout
+    return [int(line) for line in found.split()]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+        with open(f"/proc/{pid}/stat") as stat:
+            return stat.read().rpartition(")")[2].split()[0] != "Z"
+    except (ProcessLookupError, FileNotFoundError):
+        return False
