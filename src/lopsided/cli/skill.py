@@ -51,6 +51,9 @@ def command(
 def _print(found: "Skill") -> None:
     from lopsided.cli.console import print_table
 
+    if not found.scores:
+        print("No score has been published with this version; lopsided skill --run measures one.")
+        return
     rows = [
         [
             entry.title,
