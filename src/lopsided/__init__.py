@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lopsided.core.errors import InputError, LopsidedError
     from lopsided.experiments.query import results
     from lopsided.experiments.reproduce import reproduce
+    from lopsided.experiments.skill.benchmark import skill
     from lopsided.experiments.verdicts import claims
     from lopsided.learners.mixture_classifier import TeacherStudentClassifier
     from lopsided.remedies.oversampler import Oversampler
@@ -47,6 +48,7 @@ _HOME = {
     "reproduce": "lopsided.experiments.reproduce",
     "results": "lopsided.experiments.query",
     "score": "lopsided.checkup.score",
+    "skill": "lopsided.experiments.skill.benchmark",
     "serve": "lopsided.web.serve",
     "trial": "lopsided.checkup.trial",
 }
@@ -72,6 +74,7 @@ __all__ = [
     "results",
     "score",
     "serve",
+    "skill",
     "trial",
 ]
 

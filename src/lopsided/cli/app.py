@@ -19,6 +19,7 @@ from lopsided.cli import (
     results,
     score,
     serve,
+    skill,
     trial,
 )
 
@@ -60,6 +61,7 @@ application.command("compare")(compare.command)
 application.command("reproduce")(reproduce.command)
 application.command("claims")(claims.command)
 application.command("results")(results.command)
+application.command("skill")(skill.command)
 application.command("serve")(serve.command)
 application.command("bench")(bench.command)
 application.command("docs")(docs.command)

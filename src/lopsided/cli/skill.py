@@ -1,0 +1,75 @@
+"""`lopsided skill`: how often our forecasts came true."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+if TYPE_CHECKING:
+    from lopsided.experiments.skill.benchmark import Skill
+
+
+def command(
+    run: Annotated[bool, typer.Option("--run", help="Run or resume the benchmark instead.")] = False,
+    family: Annotated[list[str] | None, typer.Option(help="Only this family; may be repeated.")] = None,
+    split: Annotated[Literal["development", "held-out"] | None, typer.Option(help="Only this half.")] = None,
+    tasks: Annotated[int | None, typer.Option(help="Only so many tasks of each family and half.", min=1)] = None,
+    jobs: Annotated[int | None, typer.Option(help="Processes on this machine; all cores when not given.")] = None,
+    store: Annotated[
+        Path | None, typer.Option(help="Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")
+    ] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Folder with the data sets; else LOPSIDED_DATA.")] = None,
+    publish: Annotated[Path | None, typer.Option(help="Write the score to this file, as it ships.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
+) -> None:
+    """How often our forecasts came true, on tasks not used to design them; prints the published score at once."""
+    from lopsided.cli.console import print_json
+    from lopsided.cli.progress import progress_bar
+    from lopsided.core.files import write_atomically
+    from lopsided.core.jsonable import dump_json
+    from lopsided.experiments.skill.benchmark import skill
+
+    with progress_bar("tasks") as progress:
+        found = skill(
+            run=run,
+            only=family or (),
+            split=split,
+            jobs=jobs,
+            store=store,
+            data=data_dir,
+            most_tasks=tasks,
+            progress=progress,
+        )
+    if publish is not None:
+        write_atomically(publish, dump_json(found.to_dict(), indent=1) + "\n")
+    if as_json:
+        print_json(found.to_dict()["scores"])
+        return
+    _print(found)
+
+
+def _print(found: "Skill") -> None:
+    from lopsided.cli.console import print_table
+
+    if not found.scores:
+        print("No score has been published with this version; lopsided skill --run measures one.")
+        return
+    rows = [
+        [
+            entry.title,
+            entry.split,
+            str(entry.tasks),
+            f"{entry.right} of {entry.decided}",
+            _share(entry.rate) + (f" [{entry.interval[0]:.2f}, {entry.interval[1]:.2f}]" if entry.interval else ""),
+            f"{_share(entry.baseline_rate)} ({entry.baseline})",
+        ]
+        for entry in found.scores
+    ]
+    columns = ("forecast", "half", "tasks", "right", "rate [95 %]", "best baseline")
+    print_table(f"Forecast skill, lopsided {found.version}, {found.date}", columns, rows)
+    for name, why in found.not_run.items():
+        print(f"{name}: not run. {why}")
+
+
+def _share(rate: float | None) -> str:
+    return "none" if rate is None else f"{rate:.2f}"

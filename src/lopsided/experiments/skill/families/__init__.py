@@ -1,0 +1,1 @@
+"""One file per family of tasks, each of which defines FAMILY."""

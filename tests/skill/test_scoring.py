@@ -1,0 +1,98 @@
+"""Rates and misses against other ways to compute them, and the contract of every family."""
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from lopsided.experiments.skill.benchmark import families, skill
+from lopsided.experiments.skill.family import SPLITS, Choice, Estimate, split_of
+from lopsided.experiments.skill.scoring import hit_rate, number_score, wilson
+
+
+def test_wilson_inverts_the_score_test() -> None:
+    """The ends are the rates p0 at which |p - p0| = z sqrt(p0 (1 - p0) / n)."""
+    for right, decided in ((3, 10), (0, 7), (7, 7), (180, 200)):
+        p = right / decided
+        for end in wilson(right, decided):
+            if 1e-9 < end < 1 - 1e-9:  # with none or all right, one end is 0 or 1 to rounding
+                assert abs(p - end) / np.sqrt(end * (1 - end) / decided) == pytest.approx(norm.ppf(0.975))
+
+
+def test_wilson_covers() -> None:
+    """Over many draws the interval holds the truth about 95 times in 100; 0.93 is five standard errors below."""
+    random = np.random.default_rng(0)
+    truth, n, draws = 0.8, 60, 4000
+    inside = 0
+    for right in random.binomial(n, truth, draws):
+        low, high = wilson(int(right), n)
+        inside += low <= truth <= high
+    assert 0.93 < inside / draws < 0.975
+
+
+def test_abstentions_and_ties_are_counted_apart() -> None:
+    tasks = [
+        ([Choice("a"), Choice("b"), Choice(None)], [Choice("a"), Choice("a"), Choice("a")]),
+        ([Choice("a")], [Choice(None)]),
+    ]
+    found = hit_rate(tasks)
+    assert (found.asked, found.decided, found.right, found.ties) == (3, 2, 1, 1)
+    assert found.rate == 0.5
+
+
+def test_answers_of_one_task_do_not_count_as_many() -> None:
+    """Ten equal answers a task: the interval is that of the tasks, not of ten times as many."""
+    right, wrong = [Choice("a")] * 10, [Choice("b")] * 10
+    tasks = [(right, right)] * 16 + [(right, wrong)] * 4
+    found = hit_rate(tasks)
+    low, high = wilson(16, 20)
+    assert found.interval is not None
+    assert found.interval[0] == pytest.approx(low, abs=0.02)  # n - 1 in the variance between 20 tasks
+    assert found.interval[1] == pytest.approx(high, abs=0.02)
+
+
+def test_numbers_are_scored() -> None:
+    truths = [Estimate(2.0), Estimate(4.0), Estimate(None)]
+    forecasts = [Estimate(4.0, 1.0, 8.0), Estimate(2.0, 1.0, 3.0), Estimate(1.0)]
+    found = number_score([(truths, forecasts)], "ratio")
+    assert (found.count, found.abstained, found.coverage) == (2, 0, 0.5)
+    assert found.mean_absolute_error == pytest.approx(1.0)  # a factor 2 each way, in powers of 2
+    # Winkler in powers of 2: 3 for [1, 8]; log2(3) + 20 (log2(4) - log2(3)) for [1, 3] with 4 outside
+    assert found.interval_score == pytest.approx((3 + np.log2(3) + 20 * (2 - np.log2(3))) / 2)
+    assert number_score([(truths, [Estimate(None)] * 3)], "ratio").abstained == 2
+
+
+@pytest.mark.parametrize("name", list(families()))
+def test_tasks_are_made_from_specifications_and_split_in_half(name) -> None:
+    family = families()[name]
+    tasks = list(family.tasks())
+    assert tasks == list(family.tasks())  # nothing but the specification decides
+    assert len({str(task) for task in tasks}) == len(tasks)
+    halves = [split_of(family.id, task) for task in tasks]
+    for half in SPLITS:
+        # a fair coin gives fewer than a quarter of 40 tasks with probability 0.0003
+        assert halves.count(half) >= len(tasks) / 4
+    assert family.question.default in family.question.recipes
+    assert all(question.default in question.recipes for question in family.numbers)
+
+
+def test_the_score_that_ships_is_readable() -> None:
+    found = skill()
+    assert all(entry.family in families() for entry in found.scores)
+    for entry in found.scores:
+        assert entry.right <= entry.decided <= entry.asked
+
+
+def test_a_run_is_scored_and_resumed(tmp_path) -> None:
+    counted: list[int] = []
+
+    def progress(total: int):
+        counted.append(total)
+        return lambda ended: None
+
+    run = {"run": True, "only": ["width"], "jobs": 1, "store": tmp_path, "most_tasks": 1}
+    first = skill(**run, progress=progress)
+    assert [entry.split for entry in first.scores] == list(SPLITS)
+    assert all(entry.tasks == 1 for entry in first.scores)
+    again = skill(**run, progress=progress)
+    assert counted == [2]  # the second run measured nothing
+    assert again.to_dict()["scores"] == first.to_dict()["scores"]
