@@ -5,8 +5,9 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
+from lopsided.core.errors import InputError
 from lopsided.measure.neural_collapse import neural_collapse
-from lopsided.torch import GroupDROLoss, LogitAdjustedLoss, WeightedCrossEntropy, compare_checkpoints
+from lopsided.torch import GroupDROLoss, LogitAdjustedLoss, Monitor, WeightedCrossEntropy, compare_checkpoints
 
 
 @pytest.mark.parametrize("offset", [0.0, 10.0, 1000.0])
@@ -46,3 +47,45 @@ def test_the_head_in_safetensors_is_not_the_last_in_the_alphabet(tmp_path) -> No
     found = compare_checkpoints(tmp_path / "before.safetensors", tmp_path / "after.safetensors").classifier
     assert found is not None
     assert (found.name, found.classes) == ("fc.weight", 4)
+
+
+def network() -> torch.nn.Module:
+    torch.manual_seed(0)
+    return torch.nn.Sequential(torch.nn.Linear(20, 64), torch.nn.ReLU(), torch.nn.Linear(64, 4))
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_batches_that_come_class_by_class_are_said(in_order) -> None:
+    model = network().eval()
+    labels = torch.arange(4).repeat_interleave(1000)
+    order = torch.arange(4000) if in_order else torch.randperm(4000, generator=torch.Generator().manual_seed(0))
+    inputs = torch.randn(4000, 20) + labels[:, None]
+    with Monitor(model) as monitor, torch.no_grad():
+        for rows in order.split(100):
+            model(inputs[rows])
+            monitor.update(labels[rows])
+        record = monitor.end_epoch()
+    assert (record.held_out.neural_collapse.nc1 is None) == in_order
+    assert any("class by class" in note for note in record.notes) == in_order
+
+
+def test_reused_buffers_are_read_at_once() -> None:
+    model = network().eval()
+    groups, labels = torch.zeros(50, dtype=torch.long), np.zeros(50, dtype=np.int64)
+    with Monitor(model) as monitor, torch.no_grad():
+        for k in range(4):
+            groups.fill_(k)
+            labels[:] = k
+            model(torch.randn(50, 20))
+            monitor.update(torch.from_numpy(labels), groups)
+        record = monitor.end_epoch()
+    assert record.held_out.counts == (50, 50, 50, 50)
+    assert [group.examples for group in record.held_out.groups] == [50, 50, 50, 50]
+
+
+def test_a_wild_group_code_is_refused() -> None:
+    model = network().eval()
+    with Monitor(model) as monitor, torch.no_grad():
+        model(torch.randn(5, 20))
+        with pytest.raises(InputError, match="group codes"):
+            monitor.update(torch.zeros(5, dtype=torch.long), torch.full((5,), 10**9))

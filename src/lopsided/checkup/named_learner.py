@@ -91,8 +91,13 @@ def _imported(name: str, seed: int) -> Any:
         ) from None
     made = getattr(module, class_name, None)
     if made is None:
-        near = ", ".join(known for known in dir(module) if known.endswith("Classifier"))[:200] or "no classifier"
-        raise InputError(f"a class {class_name} in {module_name}", f"a module with {near}", "name one of those")
+        able = [
+            known
+            for known, entry in vars(module).items()
+            if isinstance(entry, type) and hasattr(entry, "fit") and hasattr(entry, "predict")
+        ]
+        near = ", ".join(sorted(able))[:200] or "nothing that has fit and predict"
+        raise InputError(f"a class {class_name} in {module_name}", f"a module with {near}", "check the name")
     try:
         learner = made()
     except Exception as error:

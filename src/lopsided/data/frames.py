@@ -32,6 +32,10 @@ def arrow_of_frame(frame: Any) -> Any:
     """The frame as an Arrow table; a pandas index is no column."""
     import pyarrow as pa
 
+    names = [str(name) for name in (frame.column_names if isinstance(frame, pa.Table) else frame.columns)]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise InputError("columns of different names in the frame", f"{twice[0]!r} more than once", "rename one")
     try:
         if type(frame).__module__.partition(".")[0] == "pandas":
             frame = frame.rename(columns=str) if not all(isinstance(name, str) for name in frame.columns) else frame
@@ -43,7 +47,4 @@ def arrow_of_frame(frame: Any) -> Any:
         raise InputError(
             "a frame whose columns hold one type each", f"one of which Arrow says: {first}", "make the column one type"
         ) from None
-    twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
-    if twice:
-        raise InputError("columns of different names in the frame", f"{twice[0]!r} more than once", "rename one")
     return table

@@ -131,9 +131,9 @@ def array_table(features: NDArray[Any], columns: Mapping[str, NDArray[Any]], sou
     """A table over an array in memory or memory-mapped; examples with more than one axis are pictures."""
     if features.ndim < 2 or features.shape[0] == 0 or features.dtype.kind not in "biuf":
         raise InputError(
-            f"features of at least one example and two axes in {source}",
+            f"numbers as features, one row per example, in {source}",
             f"shape {features.shape} of type {features.dtype}",
-            "give one row of numbers per example",
+            "give a table of numbers with at least one row",
         )
     for name, column in columns.items():
         if column.shape[:1] != features.shape[:1]:

@@ -41,6 +41,7 @@ class SumsSnapshot:
     nc4: float | None
     groups: FloatArray  # G x 3: count, correct, sum of losses
     unclassed: int  # labels out of range that are not the ignored one
+    uneven: bool = False  # the rows sampled for scatter and NC4 are not a fair sample of the classes
 
 
 class ClassSums:
@@ -171,17 +172,19 @@ class ClassSums:
             means = sums / np.where(counts > 0, counts, np.nan)[:, None]
         differing, compared = _array(self.disagreeing)
         within, examples = self._within()
+        uneven = _uneven(_array(self.sampled)[:k, -1], counts)
         return SumsSnapshot(
             counts=counts,
             means=means,
             squared_lengths=scores[:, 1],
             correct=scores[:, 2],
             losses=scores[:, 3],
-            within=within,
+            within=None if uneven else within,
             within_examples=examples,
-            nc4=float(differing / compared) if compared else None,
+            nc4=float(differing / compared) if compared and not uneven else None,
             groups=_array(self.groups)[:-1],
             unclassed=int(_array(self.strays)),
+            uneven=uneven,
         )
 
     def _within(self) -> tuple[FloatArray | None, int]:
@@ -205,6 +208,19 @@ class ClassSums:
         self.reference = torch.where(usable[:, None], means, before)
         offset = -0.5 * self.reference.square().sum(dim=1)
         self._reference_offset = torch.where(usable, offset, self._reference_offset)
+
+
+def _uneven(sampled: FloatArray, counts: IntArray) -> bool:
+    """Whether the classes of the sampled rows are not those of all rows, as when batches come class by class.
+
+    Half the summed difference of shares, beyond twice what chance alone makes of it on average, plus a tenth.
+    """
+    examples, total = float(sampled.sum()), float(counts.sum())
+    if not examples or examples >= total:
+        return False
+    shares = counts / total
+    by_chance = 0.5 * float(np.sqrt(2 / np.pi * shares * (1 - shares) / examples).sum())
+    return float(np.abs(sampled / examples - shares).sum() / 2) > 2 * by_chance + 0.1
 
 
 def affordable_interval(width: int, classes: int, weights: int) -> int:

@@ -49,6 +49,9 @@ DIVERGED = "the classifier holds NaN or infinite weights: the training has diver
 Counts = str | Mapping[str, float] | Iterable[float]
 
 
+MOST_GROUPS = 100_000
+
+
 class Monitor:
     """Per epoch: angles, norms, energies, NC1-NC4, scatter, forecasts, layers, groups; early warnings in words.
 
@@ -240,7 +243,7 @@ class Monitor:
             self._batches += 1
             return
         began = time.perf_counter()
-        codes = class_codes(labels, self.head)
+        codes = class_codes(labels, self.head).clone()  # the caller may reuse its buffer before the rows are summed
         seen = self._pending.take(len(codes))
         if not seen.unchanged:
             self._skipped += 1
@@ -422,7 +425,9 @@ class Monitor:
             raise InputError(
                 f"{codes.numel()} group codes 0, 1, 2, ...", f"{places.dtype} of shape {tuple(places.shape)}", "recode"
             )
-        return places.reshape(-1).long().to(codes.device)
+        if places.numel() and int(places.max()) >= MOST_GROUPS:
+            raise InputError(f"group codes below {MOST_GROUPS:,}", int(places.max()), "recode them as 0, 1, 2, ...")
+        return places.reshape(-1).long().to(codes.device).clone()
 
     def _run_settings(self) -> RunSettings:
         read = model_settings(unwrap(self._model))
@@ -445,6 +450,8 @@ class Monitor:
         if self._passed_rows:
             share = self._observed_rows / (self._observed_rows + self._passed_rows)
             notes.append(f"{share:.0%} of the training examples were observed; observe_every=1 observes all")
+        if any(sums.uneven for sums in snapshots.values()):
+            notes.append("batches came class by class, so NC1 and NC4 are left out; monitor.measure(loader) gives them")
         if self._skipped:
             notes.append(f"{self._skipped} batches were left out: features or logits were overwritten in place")
         if any(not np.isfinite(sums.means[sums.counts > 0]).all() for sums in snapshots.values()):

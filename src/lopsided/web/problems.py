@@ -43,6 +43,15 @@ def problem(status: int, sentence: str) -> JSONResponse:
     return JSONResponse({"error": " ".join(sentence.split())}, status)
 
 
+# what the framework says in its own words
+_PLAIN = {
+    "Method Not Allowed": "Expected another method for this address, but got this one; see /api/openapi.json.",
+    "Not Found": "Expected a known address, but got another; see /api/openapi.json.",
+    "There was an error parsing the body": "Expected a readable body, but it cannot be parsed; mend it.",
+    "Missing boundary in multipart.": "Expected a multipart form with its boundary, but got none; mend the request.",
+}
+
+
 def install(app: FastAPI) -> None:
     """Let every error leave the application as a `Problem`."""
 
@@ -52,7 +61,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> JSONResponse:
-        answer = problem(error.status_code, str(error.detail))
+        answer = problem(error.status_code, _PLAIN.get(str(error.detail), str(error.detail)))
         answer.headers.update(error.headers or {})
         return answer
 
@@ -60,6 +69,10 @@ def install(app: FastAPI) -> None:
     async def _validation(request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
+        if first["type"] == "json_invalid":
+            return problem(
+                422, f"Expected JSON in the body, but: {first.get('ctx', {}).get('error', 'none')}; mend it."
+            )
         if first["type"] == "string_pattern_mismatch":
             form = _FORMS.get(field, f"a valid {field}")
             return problem(422, f"Expected {form}, but got {str(first['input'])[:60]!r}; change it.")

@@ -15,6 +15,7 @@ import math
 
 import numpy as np
 
+from lopsided.checkup.checks.counts import FEWEST
 from lopsided.checkup.evidence import Evidence
 from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.last_layer import last_layer
@@ -72,8 +73,12 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 f"all {present.size} classes",
                 least / need,
                 (least / (MARGIN * need), least / need),
-                f"The smallest class has {least:,} examples, {_times(least / need)} what it needs ({basis}).",
-                "Nothing to do.",
+                f"The smallest class has {least:,} example{'' if least == 1 else 's'}, {_times(least / need)} what the "
+                f"model asks for its classifier to stand apart ({basis}); how well so few are recognised is another "
+                "matter."
+                if least < FEWEST
+                else f"The smallest class has {least:,} examples, {_times(least / need)} what it needs ({basis}).",
+                "Nothing to do for the angles.",
                 _GROUND,
             )
         ]

@@ -61,7 +61,8 @@ def read_result(request: Request, job_id: JobId) -> dict[str, Any]:
     """What it found."""
     job = _jobs(request).job(job_id)
     if job.state is not State.DONE or job.result is None:
-        raise Refused(409, f"Expected a job that is done, but it is {job.state.value}; wait for it.")
+        remedy = "wait for it" if job.state in (State.WAITING, State.RUNNING, State.PAUSED) else "start it again"
+        raise Refused(409, f"Expected a job that is done, but it is {job.state.value}; {remedy}.")
     return Response(job.result, media_type="application/json")  # type: ignore[return-value]  # JSON already
 
 
