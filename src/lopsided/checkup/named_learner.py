@@ -91,12 +91,14 @@ def _imported(name: str, seed: int) -> Any:
         ) from None
     made = getattr(module, class_name, None)
     if made is None:
+        from sklearn.base import ClassifierMixin
+
         able = [
             known
             for known, entry in vars(module).items()
-            if isinstance(entry, type) and hasattr(entry, "fit") and hasattr(entry, "predict")
+            if isinstance(entry, type) and issubclass(entry, ClassifierMixin) and hasattr(entry, "fit")
         ]
-        near = ", ".join(sorted(able))[:200] or "nothing that has fit and predict"
+        near = ", ".join(sorted(able))[:200] or "no classifier"
         raise InputError(f"a class {class_name} in {module_name}", f"a module with {near}", "check the name")
     try:
         learner = made()
