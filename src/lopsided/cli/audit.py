@@ -109,6 +109,8 @@ def _show(result: "Audit", target: Path | None) -> None:
         print_rows("Skipped", ("check", "why"), [[entry.check, entry.why] for entry in result.skipped])
     for note in result.evidence.notes:
         print(note)
+    for check, told in {one.id: one.skill for one in result.findings if one.skill}.items():
+        print(f"{check}: {told}")
     print(f"{result.seconds:.1f} s" + (f"; report: {target}" if target else ""))
 
 
@@ -121,3 +123,5 @@ def _show_plan(plan: Any) -> None:
         told = "none" if forecast is None else f"{forecast.metric} {forecast.gain:+.3f}"
         rows.append([remedy.name, told, remedy.why])
     print_rows("Plan", ("remedy", "forecast", "why"), rows)
+    if plan.skill:
+        print(plan.skill)

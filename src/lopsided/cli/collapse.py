@@ -77,7 +77,9 @@ def command(
             progress=progress,
             **held,
         )
-    facts = forecast.to_dict()
+    from lopsided.experiments.skill.record import skill_sentence
+
+    facts = {**forecast.to_dict(), "skill": skill_sentence("collapse")}
     if target is not None:
         from lopsided.core.provenance import provenance
         from lopsided.report.collapse import collapse_figure, summary

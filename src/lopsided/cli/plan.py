@@ -59,6 +59,8 @@ def command(
     print_table("Plan, best forecast first", ("remedy", "forecast gain", "why"), rows, numbers_from=9)
     for note in made.notes:
         print(note)
+    if made.skill:
+        print(made.skill)
     if written is not None:
         print(f"Exported to {written}")
 

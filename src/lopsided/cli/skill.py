@@ -14,12 +14,16 @@ def command(
     family: Annotated[list[str] | None, typer.Option(help="Only this family; may be repeated.")] = None,
     split: Annotated[Literal["development", "held-out"] | None, typer.Option(help="Only this half.")] = None,
     tasks: Annotated[int | None, typer.Option(help="Only so many tasks of each family and half.", min=1)] = None,
+    index: Annotated[int | None, typer.Option(help="Only the task with this number, shown in full.", min=0)] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes on this machine; all cores when not given.")] = None,
     store: Annotated[
         Path | None, typer.Option(help="Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")
     ] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with the data sets; else LOPSIDED_DATA.")] = None,
     publish: Annotated[Path | None, typer.Option(help="Write the score to this file, as it ships.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the page: reliability diagrams, the worst misses (.html).")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
 ) -> None:
     """How often our forecasts came true, on tasks not used to design them; prints the published score at once."""
@@ -29,6 +33,11 @@ def command(
     from lopsided.core.jsonable import dump_json
     from lopsided.experiments.skill.benchmark import skill
 
+    target = None
+    if out is not None:
+        from lopsided.report.audit import check_report_path
+
+        target = check_report_path(out)
     with progress_bar("tasks") as progress:
         found = skill(
             run=run,
@@ -38,14 +47,23 @@ def command(
             store=store,
             data=data_dir,
             most_tasks=tasks,
+            index=index,
             progress=progress,
         )
     if publish is not None:
         write_atomically(publish, dump_json(found.to_dict(), indent=1) + "\n")
+    if target is not None:
+        from lopsided.report.skill_page import write_skill_page
+
+        write_skill_page(found, target)
     if as_json:
         print_json(found.to_dict()["scores"])
         return
     _print(found)
+    if target is not None:
+        print(f"Page: {target}")
+    for detail in found.details if index is not None else ():
+        print_json(detail["runs"])
 
 
 def _print(found: "Skill") -> None:

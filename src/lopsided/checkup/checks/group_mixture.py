@@ -152,4 +152,5 @@ CHECK = Check(
     "groups.",
     frozenset({"labels", "groups", "features"}),
     run,
+    forecast="more of a group",
 )
