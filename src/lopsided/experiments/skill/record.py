@@ -19,10 +19,8 @@ FORECASTS: dict[str, tuple[str, str | None]] = {
     "collapse": ("skill-collapse-ratio", "constant multiplier of the pilot"),
     "survival law": ("skill-collapse-ratio", "survival law"),
     "more of a group": ("skill-group-mixtures", "law, fitted"),
-    "more of a group, learning curve": ("skill-group-adult", "thinned"),
-    "remedy": ("skill-remedies", None),
-    "influence": ("skill-curation", None),
-    "width": ("skill-width", None),
+    "remedy by pilot": ("skill-remedies", "pilot under other priors"),
+    "width": ("skill-width", "pilot, scaled by 1/sqrt(width)"),
 }
 
 

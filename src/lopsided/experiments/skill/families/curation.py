@@ -7,6 +7,7 @@ random share of the other folds. The truth is the mean accuracy over eight other
 """
 
 from collections.abc import Mapping, Sequence
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from lopsided.experiments.skill.family import (
     Family,
     NumberQuestion,
 )
+from lopsided.experiments.skill.scoring import Z90
 from lopsided.experiments.skill.small_tables import Pool, census_pool, fitted, folds, log_chances, picture_pool
 
 TASKS = 48
@@ -31,6 +33,8 @@ TEST_ROWS = 2000
 CLEAR = 2.0  # standard errors of the measured difference
 WRONG_LABELS = (0.0, 0.0, 0.1, 0.25)
 WAYS = ("high", "low", "random", "none")
+OTHERS = ("low", "random")
+WIDTH = 3.0  # errors of the trial to either side: what held nine of ten differences on the development half
 
 
 def tasks() -> Sequence[Settings]:
@@ -155,7 +159,7 @@ def _change(truth: Mapping[str, Any], other: str) -> tuple[float, float]:
 
 def _costlier(settings: Settings, truth: Mapping[str, Any]) -> list[Choice]:
     answers = []
-    for other in ("low", "random"):
+    for other in OTHERS:
         change, error = _change(truth, other)
         answers.append(Choice(None if abs(change) <= CLEAR * error else "high" if change < 0 else other))
     return answers
@@ -165,10 +169,18 @@ def _by_trial(name: str) -> ChoiceForecaster:
     """By the difference of held-out answers after training without the one and without the other."""
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
-        changes = {other: seen["differences"][f"high - {other}, {name}"][0] for other in ("low", "random")}
-        return [Choice("high" if change <= 0 else other) for other, change in changes.items()]
+        answers = []
+        for other in OTHERS:
+            change, error = seen["differences"][f"high - {other}, {name}"]
+            sure = NormalDist().cdf(abs(change) / (error * WIDTH / Z90)) if error > 0 else None
+            answers.append(Choice("high" if change <= 0 else other, confidence=sure))
+        return answers
 
     return answer
+
+
+def _parts(settings: Settings) -> list[str]:
+    return [f"high against {other}" for other in OTHERS]
 
 
 def _always(first: str, second: str) -> ChoiceForecaster:
@@ -176,14 +188,14 @@ def _always(first: str, second: str) -> ChoiceForecaster:
 
 
 def _true_changes(settings: Settings, truth: Mapping[str, Any]) -> list[Estimate]:
-    return [Estimate(_change(truth, other)[0]) for other in ("low", "random")]
+    return [Estimate(_change(truth, other)[0]) for other in OTHERS]
 
 
 def _changes(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
     found = []
-    for other in ("low", "random"):
+    for other in OTHERS:
         change, error = seen["differences"][f"high - {other}, right"]
-        found.append(Estimate(change, change - 2 * error, change + 2 * error))
+        found.append(Estimate(change, change - WIDTH * error, change + WIDTH * error))
     return found
 
 
@@ -199,6 +211,7 @@ FAMILY = Family(
         {"trial": _by_trial("right"), "trial by log probability": _by_trial("log")},
         "trial",
         {"high scores matter": _always("high", "high"), "high scores are outliers": _always("low", "random")},
+        parts=_parts,
     ),
     numbers=(
         NumberQuestion(
@@ -207,6 +220,7 @@ FAMILY = Family(
             {"trial": _changes},
             "trial",
             {"no difference": lambda settings, seen: [Estimate(0.0), Estimate(0.0)]},
+            parts=_parts,
         ),
     ),
 )

@@ -24,8 +24,10 @@ from lopsided.experiments.skill.group_changes import (
     RULES,
     GroupPool,
     changes_by,
+    group_names,
     group_numbers,
     no_change,
+    part_names,
     signs_by,
     true_changes,
     true_signs,
@@ -33,6 +35,7 @@ from lopsided.experiments.skill.group_changes import (
 from lopsided.experiments.skill.small_tables import components, pictures
 
 TASKS = 48
+WIDTH = 3.3  # deviations to either side: what held nine of ten changes on the development half
 KINDS = ("pairs", "coloured", "turned", "noisy")
 
 
@@ -115,17 +118,19 @@ FAMILY = Family(
     question=ChoiceQuestion(
         "does it help the group, the others, the worst group",
         true_signs,
-        {name: signs_by(rule) for name, rule in RULES.items()},
-        "thinned",
+        {name: signs_by(rule, WIDTH) for name, rule in RULES.items()},
+        "thinned and law",
         BASELINES,
+        parts=part_names,
     ),
     numbers=(
         NumberQuestion(
             "change of each group's cross entropy",
             true_changes,
-            {name: changes_by(rule, 2.0) for name, rule in RULES.items()},
-            "thinned",
+            {name: changes_by(rule, WIDTH) for name, rule in RULES.items()},
+            "thinned and law",
             {"no change": no_change},
+            parts=group_names,
         ),
     ),
 )
