@@ -77,9 +77,7 @@ def command(
             progress=progress,
             **held,
         )
-    from lopsided.experiments.skill.record import skill_sentence
-
-    facts = {**forecast.to_dict(), "skill": skill_sentence("collapse")}
+    facts = forecast.to_dict()
     if target is not None:
         from lopsided.core.provenance import provenance
         from lopsided.report.collapse import collapse_figure, summary

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from lopsided.experiments.skill.benchmark import Skill
+    from lopsided.experiments.skill.benchmark import FamilyScore, Skill
 
 
 def command(
@@ -85,8 +85,30 @@ def _print(found: "Skill") -> None:
     ]
     columns = ("forecast", "half", "tasks", "right", "rate [95 %]", "best baseline")
     print_table(f"Forecast skill, lopsided {found.version}, {found.date}", columns, rows)
+    numbers = [row for entry in found.scores for row in _number_rows(entry)]
+    if numbers:
+        heads = ("number", "half", "median error", "nine in ten", "mean error", "best rule's", "90 % intervals hold")
+        print_table("Numbers (x: factors, their mean error in powers of 2)", heads, numbers)
     for name, why in found.not_run.items():
         print(f"{name}: not run. {why}")
+
+
+def _number_rows(entry: "FamilyScore") -> list[list[str]]:
+    rows = []
+    for question, scores in entry.numbers.items():
+        if question in ("recipes", "baselines"):
+            continue
+        own = scores["recipes"][scores["recipe"]]
+        rule = min((one["mean_absolute_error"] for one in scores["baselines"].values() if one["count"]), default=None)
+        before = "x" if scores["miss"] == "ratio" else ""
+        told = [before + _number(own["typical_error"]), before + _number(own["error_nine_in_ten"])]
+        told += [_number(own["mean_absolute_error"]), _number(rule), _share(own["coverage"])]
+        rows.append([question, entry.split, *told])
+    return rows
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3g}"
 
 
 def _share(rate: float | None) -> str:

@@ -127,6 +127,8 @@ def skill(
             else:
                 plans[name] = _plan(known[name], split, most_tasks, index)
         tasks = [task for plan in plans.values() for _, task in plan]
+        if index is not None and plans and not tasks:
+            raise InputError("the number of a task", index, "look at one of the worst misses of lopsided skill --out")
         missing = [task for task in tasks if keeper.load(task) is None]
         if missing:
             count = progress(len(missing)) if progress is not None else _silent

@@ -26,8 +26,10 @@ from lopsided.experiments.claim import Settings
 from lopsided.experiments.skill.family import (
     Choice,
     ChoiceForecaster,
+    ChoiceQuestion,
     Estimate,
     NumberForecaster,
+    NumberQuestion,
 )
 from lopsided.experiments.skill.scoring import Z90
 from lopsided.experiments.skill.small_tables import fitted, folds, log_chances
@@ -310,7 +312,8 @@ BASELINES = {
     "more data helps": always("helps", "hurts", "helps"),
     "more data helps everyone": always("helps", "helps", "helps"),
 }
-RULES: dict[str, Changes] = {"thinned and law": thinned_and_law, "thinned": thinned, "reweighted": reweighted}
+DEFAULT = "thinned and law"
+RULES: dict[str, Changes] = {DEFAULT: thinned_and_law, "thinned": thinned, "reweighted": reweighted}
 
 
 def part_names(settings: Settings) -> list[str]:
@@ -322,3 +325,27 @@ def group_names(settings: Settings) -> list[str]:
     """The group that grows, then the others."""
     first, *others = subjects(settings)
     return [f"group {first} itself", *(f"group {code}" for code in others)]
+
+
+def sign_question(width: float) -> ChoiceQuestion:
+    """Helps or hurts; `width` deviations to either side hold nine of ten changes."""
+    return ChoiceQuestion(
+        "does it help the group, the others, the worst group",
+        true_signs,
+        {name: signs_by(rule, width) for name, rule in RULES.items()},
+        DEFAULT,
+        BASELINES,
+        parts=part_names,
+    )
+
+
+def change_question(width: float) -> NumberQuestion:
+    """By how much."""
+    return NumberQuestion(
+        "change of each group's cross entropy",
+        true_changes,
+        {name: changes_by(rule, width) for name, rule in RULES.items()},
+        DEFAULT,
+        {"no change": no_change},
+        parts=group_names,
+    )

@@ -11,20 +11,8 @@ import numpy as np
 
 from lopsided.core.seeds import generator
 from lopsided.experiments.claim import Measurement, Numbers, Settings
-from lopsided.experiments.skill.family import ChoiceQuestion, Family, NumberQuestion
-from lopsided.experiments.skill.group_changes import (
-    BASELINES,
-    RULES,
-    GroupPool,
-    changes_by,
-    group_names,
-    group_numbers,
-    no_change,
-    part_names,
-    signs_by,
-    true_changes,
-    true_signs,
-)
+from lopsided.experiments.skill.family import Family
+from lopsided.experiments.skill.group_changes import GroupPool, change_question, group_numbers, sign_question
 from lopsided.experiments.skill.small_tables import census_pool
 
 TASKS = 48
@@ -88,23 +76,7 @@ FAMILY = Family(
     tasks=tasks,
     measure=measure,
     needs=("adult",),
-    question=ChoiceQuestion(
-        "does it help the group, the others, the worst group",
-        true_signs,
-        {name: signs_by(rule, WIDTH) for name, rule in RULES.items()},
-        "thinned and law",
-        BASELINES,
-        parts=part_names,
-    ),
-    numbers=(
-        NumberQuestion(
-            "change of each group's cross entropy",
-            true_changes,
-            {name: changes_by(rule, WIDTH) for name, rule in RULES.items()},
-            "thinned and law",
-            {"no change": no_change},
-            parts=group_names,
-        ),
-    ),
+    question=sign_question(WIDTH),
+    numbers=(change_question(WIDTH),),
 )
 MEASUREMENT = Measurement(FAMILY.id, FAMILY.version, measure)
