@@ -19,6 +19,7 @@ ORDER = (
     "contamination",
     "influence",
     "duplicates",
+    "near_duplicates",
 )
 
 
