@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopsided.checkup.fold_scores import LEVEL
 from lopsided.checkup.folds import deal
+from lopsided.checkup.paired_scores import LEVEL
 from lopsided.checkup.pilot import FOLDS, logistic, repeats_for
 from lopsided.checkup.training_set import TrainingSet
 from lopsided.core.seeds import generator

@@ -9,7 +9,7 @@ import typer
 from lopsided.cli.options import number
 
 if TYPE_CHECKING:
-    from lopsided.checkup.fold_scores import Estimate
+    from lopsided.checkup.paired_scores import Estimate
     from lopsided.checkup.remedy_plan import GainForecast
     from lopsided.checkup.trial_result import Trial
 

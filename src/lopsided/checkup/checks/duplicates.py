@@ -1,8 +1,8 @@
 """Do the same examples stand in training and test, or under two labels?
 
-Rows are compared exactly (see `row_identity`); those that are nearly equal are found by `near_duplicates`. Sets whose rows repeat by themselves (few columns of few values)
-are recognised: when more than `REPEATING` of all rows are repeats within the training rows alone, repeats say nothing
-about leakage and are reported as a measure.
+Rows are compared exactly (see `row_identity`); those that are nearly equal are found by `near_duplicates`. Sets whose
+rows repeat by themselves (few columns of few values) are recognised: when more than `REPEATING` of all rows are repeats
+within the training rows alone, repeats say nothing about leakage and are reported as a measure.
 """
 
 import numpy as np
@@ -36,7 +36,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         if leaked.size and not repeating:
             level = Level.FAILING if share > FAILING_SHARE else Level.AT_RISK
         why = (
-            " Training rows repeat by themselves here, so this is no sign of a leak."
+            f" {within:.0%} of the training rows repeat another, so this is no sign of a leak, unless rows were copied "
+            "before the split."
             if repeating and leaked.size
             else ""
         )

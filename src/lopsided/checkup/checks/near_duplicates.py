@@ -40,8 +40,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     }
     if found.crowded:
         message = (
-            f"Rows lie close together by themselves: fewer than {COPIES:.0%} of the pairs within "
-            f"{2 * found.threshold:.2g} deviations are within {found.threshold:.2g}, so near rows are no sign of copies."
+            f"Rows lie close together by themselves (fewer than {COPIES:.0%} of the pairs within "
+            f"{2 * found.threshold:.2g} deviations are within {found.threshold:.2g}): near rows are no sign of copies."
         )
         quiet = Finding("near_duplicates", Level.HEALTHY, "all rows", None, None, message, "Nothing to do.", _GROUND)
         return Checked([quiet], measures)
@@ -107,10 +107,10 @@ def _labels(torn: IntArray, rows: int, found: NearPairs) -> Finding:
 CHECK = Check(
     "near_duplicates",
     "Do nearly the same examples stand in training and test, or under two labels?",
-    f"Near: within {NEAR:g} deviations of a column (root mean square) and within {FRACTION:g} of the usual distance to "
-    f"the fifth neighbour. At risk from the first such row, failing above {FAILING_SHARE:.0%} of the test rows; neither "
-    "where rows are crowded by themselves. Every pair counted was compared exactly; a pair can be missed. The interval "
-    "is that of a rate.",
+    f"Near: within {NEAR:g} deviations of a column (root mean square) and within {FRACTION:g} of the usual distance "
+    f"to the fifth neighbour. At risk from the first such row, failing above {FAILING_SHARE:.0%} of the test rows; "
+    "neither where rows are crowded by themselves. Every pair counted was compared exactly; a pair can be missed. The "
+    "interval is that of a rate.",
     frozenset({"features"}),
     run,
 )
