@@ -121,6 +121,16 @@ def _examples_lacking(counts: IntArray, recipe: Mapping[str, Any]) -> FloatArray
     """Examples that each class lacks to stay clear of collapse; 0 where the weight decay is not known."""
     from lopsided.theory.collapse import collapse
 
+    if recipe.get("step") is not None:  # the survival law; an example collected counts as one repeated
+        from lopsided.remedies.rates import oversampling_rates
+
+        try:
+            rates = oversampling_rates(counts[counts > 0].astype(float).tolist(), "forecast", recipe=recipe)
+        except InputError:
+            return np.zeros(counts.size)
+        lacking = np.zeros(counts.size)
+        lacking[counts > 0] = np.ceil(rates.effective_counts - rates.counts - 1e-6)  # less is rounding of the level
+        return np.maximum(lacking, 0.0)
     known = {name: recipe[name] for name in ("multiplier", "weight_decay", "features") if name in recipe}
     lacks, present = np.zeros(counts.size), counts > 0
     if {"multiplier", "weight_decay"} & known.keys():

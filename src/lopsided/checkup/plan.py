@@ -2,8 +2,8 @@
 
 Oversampling rates come from the collapse forecast (or the survival law) where the settings of the network are known,
 else they are half-way to equal classes; examples to collect as `collection` says. The plan is ordered by the forecast
-gain in its metric; the gain of one class counts 1/K towards balanced accuracy, and its share of the data towards the
-overall one. What rests on no forecast comes last, with the reason.
+gain in its metric; the gain of one class counts 1/K towards balanced accuracy, and otherwise its share of the data,
+as that of a group does. What rests on no forecast comes last, with the reason.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -219,11 +219,12 @@ def _order(training: TrainingSet, metric: str) -> Callable[[PlannedRemedy], tupl
         if remedy.forecast is None:
             return True, 0.0
         share = 1.0
-        if remedy.kind == "collect" and metric == "balanced":
-            classes = np.count_nonzero(training.classes.counts)
-            share = 1.0 / classes if remedy.parameters["axis"] == "class" else remedy.parameters["have"] / training.size
-        elif remedy.kind == "collect" and metric == "overall":
-            share = remedy.parameters["have"] / training.size
+        if remedy.kind == "collect":  # its gain is in the subject's own accuracy
+            axis, part = remedy.parameters["axis"], remedy.parameters["have"] / training.size
+            if metric == "balanced" and axis == "class":
+                share = 1.0 / np.count_nonzero(training.classes.counts)
+            elif metric != f"worst-{axis}":
+                share = part
         return False, -share * remedy.forecast.gain
 
     return key

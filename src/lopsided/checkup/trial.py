@@ -12,6 +12,7 @@ going from half to all of them brought, and it cannot win, because the data that
 
 import os
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from lopsided.checkup.evidence import Evidence
@@ -37,6 +38,7 @@ def run_trial(
     learner: Any = "logistic",
     metric: str | None = None,
     group: str | None = None,
+    recipe: Mapping[str, Any] | None = None,
     folds: int = 5,
     repeats: int = 2,
     seed: int = 0,
@@ -50,6 +52,7 @@ def run_trial(
 
     learner: logistic, boosting, network or deep (both with the evidence's weight decay), package.module:Class, or a
     scikit-learn classifier. metric: balanced, worst-class, worst-group or overall; the plan's where there is one.
+    recipe: settings of the network for the oversampling rates, as `remedies.Recipe` takes them.
     store: the folder that keeps finished folds. forecasts: make them again inside the folds; each costs a pilot.
     """
     began = time.perf_counter()
@@ -64,7 +67,8 @@ def run_trial(
         learner = f"{learner}({evidence.weight_decay!r})"
     made = make_learner(learner, 0) if isinstance(learner, str) else _checked_learner(learner)
     if plan is None:
-        plan = plan_for(training, metric=wanted, recipe=measured_recipe(evidence), seed=check_seed(seed))
+        known = recipe if recipe is not None else measured_recipe(evidence)
+        plan = plan_for(training, metric=wanted, recipe=known, seed=check_seed(seed))
     entries = trial_entries(plan, training, made, folds, wanted)
     run = TrialRun(training, entries, plan, learner, wanted, folds, repeats, check_seed(seed), Store(store), forecasts)
     run.work(jobs, fresh, progress)
@@ -105,8 +109,8 @@ def trial(
     """Try remedies on your data, cross-validated, against their forecasts.
 
     data: a path, a frame, a mapping of arrays or an array of features; labels, groups, features, split and weight_decay
-    as `lopsided.audit` takes them; `options` are those of `run_trial` (learner, metric, group, folds, repeats, jobs,
-    seed, store, fresh, forecasts, progress).
+    as `lopsided.audit` takes them; `options` are those of `run_trial` (learner, metric, group, recipe, folds, repeats,
+    jobs, seed, store, fresh, forecasts, progress).
 
     >>> outcome = trial("my.csv", labels="outcome", groups=["sex", "race"], learner="boosting")  # doctest: +SKIP
     """
