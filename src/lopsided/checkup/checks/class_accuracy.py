@@ -10,7 +10,7 @@ from lopsided.checkup.accuracy_findings import RULE, accuracy_figure, gap_findin
 from lopsided.checkup.evidence import Evidence
 from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.intervals import Intervals, rate_intervals
-from lopsided.checkup.subjects import class_subject
+from lopsided.checkup.subjects import all_of, class_subject
 from lopsided.core.validation import IntArray
 
 MOST_NAMED = 8
@@ -62,7 +62,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             Finding(
                 "class_accuracy",
                 Level.HEALTHY,
-                f"all {int(seen.sum())} classes",
+                all_of(int(seen.sum()), "classes"),
                 float(accuracy.value[worst]),
                 accuracy.of(worst),
                 f"No class does clearly worse than the rest {judged_words(evidence)}; the lowest recall is "

@@ -19,7 +19,7 @@ from lopsided.checkup.checks.counts import FEWEST
 from lopsided.checkup.evidence import Evidence
 from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.last_layer import last_layer
-from lopsided.checkup.subjects import class_subject
+from lopsided.checkup.subjects import all_of, class_subject
 from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.theory.collapse import CollapseForecast, collapse
@@ -72,7 +72,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             Finding(
                 "collapse_forecast",
                 Level.HEALTHY,
-                f"all {present.size} classes",
+                all_of(int(present.size), "classes"),
                 least / need,
                 (least / (MARGIN * need), least / need),
                 f"The smallest class has {least:,} example{'' if least == 1 else 's'}, {_times(least / need)} what the "

@@ -16,6 +16,7 @@ import numpy as np
 from lopsided.checkup.evidence import Evidence, Partition
 from lopsided.checkup.feature_space import mapped_blocks
 from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.subjects import all_of
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.validation import FloatArray, IntArray
@@ -122,7 +123,7 @@ def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Reg
         Finding(
             "noise_ratios",
             Level.HEALTHY,
-            f"all {len(part.names)} classes",
+            all_of(len(part.names), "classes"),
             float(weakest[k]),
             _ends(noise, k, against),
             f"No class is read as overfitting harmfully; the smallest noise ratio is {weakest[k]:.2g}, of "
