@@ -45,7 +45,7 @@ def _group_collections(training: TrainingSet, pilot: Pilot, seed: int) -> list[P
     worst = sorted(np.flatnonzero(sizes > 0).tolist(), key=lambda group: float(accuracy[group]))
     law, declined = _law(pilot, training.size, seed)
     found = []
-    for code in worst[:MOST_GROUPS_COLLECTED]:
+    for code in worst[: min(MOST_GROUPS_COLLECTED, len(worst) - 1)]:
         place = None if law is None else law.place(code)
         if law is None or place is None:
             why = declined or f"The large-n law says nothing: {groups.names[code]} has too few examples for it."
@@ -101,6 +101,9 @@ def _planned(
     ratio = (have + examples) / have
     forecast, reason = forecast_collection(pilot.training, axis, code, have=have, ratio=ratio, seed=seed)
     plural = "" if examples == 1 else "s"
+    if axis == "class" and forecast is not None and forecast.learned is not None:
+        advice += f" {forecast.learned:+.3f} of the forecast gain is learning; the rest comes from the class being "
+        advice += "likelier, which costs other classes."
     why = f"{examples:,} more example{plural} of {axis} {name}, which has {have:,}. {advice} {reason}"
     return PlannedRemedy(
         f"collect {axis} {name}",

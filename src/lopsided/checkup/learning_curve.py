@@ -61,6 +61,11 @@ class LearningCurve:
         half = float(t.ppf(0.5 + LEVEL / 2, count - 1)) * float(np.sqrt(jackknife * overlap))
         return value, max(value - half, -1.0), min(value + half, 1.0)
 
+    def learned(self, *, since: float = 1.0) -> float:
+        """The part of the gain that is learning: err(m) (1 - r^-b), with the prior of the class as it is."""
+        error, exponent = self._law(np.ones(self.wrong.shape[0], dtype=bool))
+        return float(since**-exponent * error * (1.0 - self.ratio**-exponent))
+
     def _gain(self, folds: BoolArray, since: float) -> float:
         error, exponent = self._law(folds)
         likelier = (self.wrong_if_likelier[folds].sum() + 0.5) / (self.total[folds, -1].sum() + 1.0)

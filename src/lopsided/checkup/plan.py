@@ -2,8 +2,9 @@
 
 Oversampling rates come from the collapse forecast (or the survival law) where the settings of the network are known,
 else they are half-way to equal classes; examples to collect as `collection` says. The plan is ordered by the forecast
-gain in its metric; the gain of one class counts 1/K towards balanced accuracy, and otherwise its share of the data,
-as that of a group does. What rests on no forecast comes last, with the reason.
+gain in its metric; the gain of one class counts 1/K towards balanced accuracy, and otherwise its share of the data, as
+that of a group does. What a class gains by being likelier counts nothing, because other classes pay for it. What rests
+on no forecast comes last, with the reason.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -225,6 +226,7 @@ def _order(training: TrainingSet, metric: str) -> Callable[[PlannedRemedy], tupl
                 share = 1.0 / np.count_nonzero(training.classes.counts)
             elif metric != f"worst-{axis}":
                 share = part
-        return False, -share * remedy.forecast.gain
+        forecast = remedy.forecast
+        return False, -share * (forecast.gain if forecast.learned is None else min(forecast.gain, forecast.learned))
 
     return key

@@ -24,13 +24,16 @@ _IN_TORCH = {
 
 @dataclass(frozen=True)
 class GainForecast:
-    """Change of a metric (its name as in a trial: worst class recall, balanced accuracy...) and what it rests on."""
+    """Change of a metric (its name as in a trial: worst class recall, balanced accuracy...) and what it rests on.
+
+    learned: for collection, the part that does not come from the class being likelier, which others pay for."""
 
     metric: str
     gain: float
     low: float
     high: float
     ground: str
+    learned: float | None = None
 
 
 @dataclass(frozen=True)

@@ -135,4 +135,6 @@ class TrialRun:
 def _averaged(gains: Sequence[GainForecast]) -> GainForecast:
     """Gain, low and high each averaged: the folds share most of their rows, so their errors do not average out."""
     gain, low, high = (float(np.mean([getattr(entry, name) for entry in gains])) for name in ("gain", "low", "high"))
-    return GainForecast(gains[0].metric, gain, low, high, gains[0].ground)
+    known = [entry.learned for entry in gains if entry.learned is not None]
+    learned = float(np.mean(known)) if known else None
+    return GainForecast(gains[0].metric, gain, low, high, gains[0].ground, learned)

@@ -17,6 +17,7 @@ ORDER = (
     "noise_ratios",
     "separability",
     "contamination",
+    "label_leaks",
     "influence",
     "duplicates",
     "near_duplicates",
