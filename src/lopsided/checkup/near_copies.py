@@ -8,8 +8,9 @@ that sort the rows by the cell of a grid over some leading principal components;
 exactly, so a pair that is named is near for certain, and a near pair is missed with a small chance: at noise alike in
 all columns a table misses one in four, `TABLES` of them fewer than one in a thousand (tests measure it).
 
-Where rows are merely crowded there are many more pairs within 2t than within t (2^d times, in d dimensions); copies
-lie within t. `crowded` says that less than `COPIES` of the pairs within 2t are within t.
+Where rows are merely crowded there are many more pairs within `AROUND` t than within t (4^d times, in d dimensions, even
+where d is one because all but one column take few values); copies lie within t. `crowded` says that less than `COPIES`
+of the pairs within `AROUND` t are within t.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,7 @@ from lopsided.core.validation import FloatArray, IntArray
 NEAR = 0.02  # deviations
 FRACTION = 0.1  # of the usual distance to the fifth neighbour: in 5 dimensions one row in 20,000 comes so near
 FEWEST_ROWS = 20
-COPIES = 0.6
+COPIES, AROUND = 0.6, 4.0
 TABLES, CELL_COLUMNS, COMPONENTS, NEXT = 6, 6, 12, 3
 _CELL = 16.0  # thresholds: noise of one threshold per direction leaves a cell of this width in one case of 20
 _PART = 8.0  # cells of a deviation: wider where a component varies much, for noise that lies along it
@@ -61,7 +62,7 @@ def near_pairs(evidence: Evidence, rows: IntArray, random: np.random.Generator) 
         candidates = candidates[np.sort(random.choice(compared, MOST_COMPARED, replace=False))]
     distance = _distances(evidence, rows[candidates], mapping)
     near = distance <= threshold
-    within, around = int(near.sum()), int((distance <= 2 * threshold).sum())
+    within, around = int(near.sum()), int((distance <= AROUND * threshold).sum())
     return NearPairs(rows[candidates[near]], threshold, usual, within < COPIES * around, compared)
 
 
@@ -94,9 +95,9 @@ def _projected(evidence: Evidence, rows: IntArray, mapping: FeatureMap, directio
 def _candidates(
     points: FloatArray, spread: FloatArray, threshold: float, width: int, random: np.random.Generator
 ) -> IntArray:
-    """Places of pairs that fell into one cell of a table, next to each other, and whose projections allow 2t."""
+    """Places of pairs that fell into one cell of a table, next to each other, and whose projections allow it."""
     cells = np.maximum(np.maximum(_CELL * threshold, spread / _PART), 1e-12)
-    reach = 4 * threshold**2 * width  # projections shorten: |Pz|^2 <= |z|^2 = width x distance^2
+    reach = (AROUND * threshold) ** 2 * width  # projections shorten: |Pz|^2 <= |z|^2 = width x distance^2
     found = [np.zeros(0, dtype=np.int64)]
     for _ in range(TABLES):
         chosen = random.choice(points.shape[1], min(CELL_COLUMNS, points.shape[1]), replace=False)

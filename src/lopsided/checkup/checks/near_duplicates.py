@@ -11,7 +11,7 @@ from lopsided.checkup.checks.duplicates import FAILING_SHARE, MOST_EXAMPLES
 from lopsided.checkup.evidence import Evidence
 from lopsided.checkup.finding import Check, Checked, Finding, Level
 from lopsided.checkup.intervals import rate_intervals
-from lopsided.checkup.near_copies import COPIES, FRACTION, NEAR, NearPairs, near_pairs
+from lopsided.checkup.near_copies import AROUND, COPIES, FRACTION, NEAR, NearPairs, near_pairs
 from lopsided.checkup.row_identity import description_codes, row_identities
 from lopsided.core.validation import IntArray
 
@@ -41,7 +41,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     if found.crowded:
         message = (
             f"Rows lie close together by themselves (fewer than {COPIES:.0%} of the pairs within "
-            f"{2 * found.threshold:.2g} deviations are within {found.threshold:.2g}): near rows are no sign of copies."
+            f"{AROUND * found.threshold:.2g} deviations are within {found.threshold:.2g}): near rows are no sign of copies."
         )
         quiet = Finding("near_duplicates", Level.HEALTHY, "all rows", None, None, message, "Nothing to do.", _GROUND)
         return Checked([quiet], measures)
