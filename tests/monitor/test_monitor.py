@@ -317,7 +317,7 @@ def test_no_graph_is_kept(run) -> None:
         del logits
         gc.collect()
         assert alive() is None
-    assert not monitor._buffers[True].sums.sums.requires_grad
+    assert not monitor._phases._buffers[True].sums.sums.requires_grad
 
 
 def test_copies_and_pickles_of_the_model_are_not_watched(run) -> None:
@@ -329,7 +329,7 @@ def test_copies_and_pickles_of_the_model_are_not_watched(run) -> None:
     torch.save(model, buffer)
     for other in (twin, stored):
         assert torch.equal(other.eval()(inputs), model.eval()(inputs))
-        monitor._pending.clear()
+        monitor._watch._waiting.clear()
         other(inputs)
         with pytest.raises(InputError, match="a forward through the head"):
             monitor.update(labels)

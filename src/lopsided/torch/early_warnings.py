@@ -11,6 +11,7 @@ import numpy as np
 
 from lopsided.core.validation import BoolArray, FloatArray
 from lopsided.measure.angles import cosines
+from lopsided.measure.pairwise_angles import PairwiseAngles
 from lopsided.torch.run_forecast import RunForecast
 
 VANISHING = 0.1  # of the median length: a classifier this short has no say
@@ -20,13 +21,12 @@ class ImbalanceWarning(UserWarning):
     """Something that the monitor saw and a person should know."""
 
 
-def merging_cosines(weight: FloatArray) -> FloatArray:
+def merging_cosines(weight: FloatArray, found: PairwiseAngles) -> FloatArray:
     """K x K: the smaller of plain and centred cosine; nan on the diagonal and where a row is 0."""
-    plain = cosines(weight)
-    if len(weight) > 2:
-        plain = np.fmin(plain, cosines(weight - weight.mean(axis=0)))
-    np.fill_diagonal(plain, np.nan)
-    return plain
+    centred = cosines(weight - weight.mean(axis=0)) if len(weight) > 2 else found.cosines
+    merging = np.asarray(np.fmin(found.cosines, centred))
+    np.fill_diagonal(merging, np.nan)
+    return merging
 
 
 class EarlyWarnings:

@@ -18,6 +18,7 @@ import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray
+from lopsided.measure.product_norm import nuclear_norm_of_product
 from lopsided.theory.collapse import collapse
 from lopsided.theory.layer_peeled.models import Features
 from lopsided.theory.survival_law import SurvivalForecast, survival_forecast
@@ -143,7 +144,7 @@ def _by_multiplier(
     if not (mean_energy > 0 and weight_energy > 0):
         raise _Declined("classifiers or centred class means are 0")
     multiplier = wd * math.sqrt(weight_energy / mean_energy)
-    norm = float(np.linalg.svd(weight @ centred.T, compute_uv=False).sum())
+    norm = nuclear_norm_of_product(weight, centred)
     facts: dict[str, object] = {
         "multiplier": multiplier,
         "multiplier_from_logits": wd * len(weight) * weight_energy / norm if norm > 0 else None,
