@@ -6,9 +6,9 @@ the sum of cross entropies. With D_k the mean of d in class k, whatever r,
 
     mean_k = r_k + D_k,   sum_i |h_i - mean_k|^2 = sum_i |d_i|^2 - n_k |D_k|^2
 
-and, from some rows ("sampled"), the within-class scatter
+and, from m_k sampled rows with the sum s_k of their d, their scatter around the means of all rows
 
-    sum_i (h_i - mean_y)(h_i - mean_y)^T = sum_i d_i d_i^T - sum_k n_k D_k D_k^T.
+    sum_i (h_i - mean_y)(h_i - mean_y)^T = sum_i d_i d_i^T - sum_k (s_k D_k^T + D_k s_k^T - m_k D_k D_k^T).
 
 Nothing cancels, because r is near the means: features of 10,000 +- 1 in single precision keep their digits. The means
 of the epoch before also serve NC4: the share of examples whose nearest one is not the predicted class. A last row
@@ -23,6 +23,7 @@ import torch
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray
+from lopsided.measure.pairwise_angles import DOUBLE
 from lopsided.torch.sums_snapshot import SumsSnapshot, uneven
 
 SAMPLES = 512  # sampled rows that enter the scatter together
@@ -72,24 +73,30 @@ class ClassSums:
         self.groups = torch.zeros(self.groups_seen + 1, 3, **options)
 
     def add(
-        self, features: torch.Tensor, logits: torch.Tensor, codes: torch.Tensor, groups: torch.Tensor | None = None
+        self,
+        features: torch.Tensor,
+        predicted: torch.Tensor,
+        losses: torch.Tensor,
+        codes: torch.Tensor,
+        groups: torch.Tensor | None = None,
     ) -> None:
-        """Add examples: features (n, p), logits (n, K), class codes (n,), group codes (n,). Classes may be lacking."""
+        """Add examples: features (n, p), predicted class, cross entropy, class code and group code (n,) each.
+
+        Classes may be lacking.
+        """
         k, n = self.classes, len(codes)
         self.batches += 1
         valid = (codes >= 0) & (codes < k)
         self.strays += (~valid & (codes != self.ignored)).sum()
         codes = torch.where(valid, codes, k)
-        predicted = logits.argmax(dim=1)
         features = features if features.dtype == torch.float64 else features.float()
         if not self._all_placed:
             self._place(features, codes)
         differences = features - self._points[codes]
         self._add_differences(differences, codes)
-        chances = torch.log_softmax(logits.float(), dim=1).gather(1, codes.clamp(max=k - 1)[:, None])[:, 0]
         lengths = torch.linalg.vector_norm(differences, dim=1).to(self.dtype).square_()
         right = (predicted == codes).to(self.dtype)
-        scores = torch.stack([valid.to(self.dtype), lengths, right, -chances.to(self.dtype)], dim=1)
+        scores = torch.stack([valid.to(self.dtype), lengths, right, losses.to(self.dtype)], dim=1)
         self.scores.index_add_(0, codes, scores)
         if groups is not None:
             self._add_groups(groups, scores, valid)
@@ -201,7 +208,7 @@ class ClassSums:
             offsets = _array(self.sums)[:k] / np.where(counts > 0, counts, np.nan)[:, None]
             around = scores[:, 1] - counts * np.where(counts > 0, (offsets**2).sum(axis=1), 0.0)
         differing, compared = _array(self.disagreeing)
-        within, examples = self._within()
+        within, examples = self._within(offsets)
         unfair = uneven(_array(self.sampled)[:k, -1], counts)
         return SumsSnapshot(
             counts=counts,
@@ -217,15 +224,18 @@ class ClassSums:
             uneven=unfair,
         )
 
-    def _within(self) -> tuple[FloatArray | None, int]:
+    def _within(self, offsets: FloatArray) -> tuple[FloatArray | None, int]:
+        """Covariance of the sampled rows around the class means, which lie `offsets` from the points."""
         sampled = _array(self.sampled)[: self.classes]
-        counts, examples = sampled[:, -1], int(sampled[:, -1].sum())
+        examples = int(sampled[:, -1].sum())
         if self.scatter is None or not examples:
             return None, examples
-        seen = counts > 0
-        scaled = sampled[seen, :-1] / np.sqrt(counts[seen])[:, None]
-        scatter = _array(self.scatter) - scaled.T @ scaled
-        return scatter / examples, examples
+        seen = sampled[:, -1] > 0
+        middle = sampled[seen, :-1] - sampled[seen, -1:] * offsets[seen] / 2
+        # A correction by the move of the means since r was taken; of many classes, seven digits of it are enough.
+        kind = np.float64 if self.classes <= DOUBLE else np.float32
+        crossed = offsets[seen].astype(kind).T @ middle.astype(kind)
+        return (_array(self.scatter) - crossed - crossed.T) / examples, examples
 
     def keep_reference(self) -> None:
         """Let this epoch's class means be the points r of the next; classes without examples keep their old ones."""

@@ -3,12 +3,23 @@
 from dataclasses import dataclass
 
 FULLY_OBSERVED = 8192  # examples at the start of an epoch that are all observed
+OBSERVE_EVERY = 8
+MANY_CLASSES = 256  # beyond, a row of logits takes so long to read that fewer are observed:
+FULLY_OBSERVED_OF_MANY, OBSERVE_EVERY_OF_MANY = 2048, 16
+
+
+def sparse_observation(classes: int, told: int | None) -> tuple[int, int]:
+    """How many examples at the start of an epoch are observed, and every so-manieth batch after them."""
+    if classes <= MANY_CLASSES:
+        return FULLY_OBSERVED, OBSERVE_EVERY if told is None else told
+    return FULLY_OBSERVED_OF_MANY, OBSERVE_EVERY_OF_MANY if told is None else told
 
 
 @dataclass
 class EpochCounters:
     """Counters of the running epoch, and of the run (`steps`, `all_batches`, `batch_size`)."""
 
+    fully_observed: int
     observe_every: int
     observed_rows: int = 0
     passed_rows: int = 0
@@ -26,7 +37,7 @@ class EpochCounters:
 
     def passes_over(self) -> bool:
         """Whether the next training batch is one that is not observed."""
-        return self.observed_rows >= FULLY_OBSERVED and bool(self.batches % self.observe_every)
+        return self.observed_rows >= self.fully_observed and bool(self.batches % self.observe_every)
 
     def training_forward(self, rows: int) -> None:
         """A forward whose gradient will be part of the next step."""

@@ -213,10 +213,9 @@ def _collapse(
 
 
 def _spread(values: FloatArray, present: BoolArray) -> tuple[float | None, ...]:
-    filled: list[float | None] = [None] * len(present)
-    for place, value in zip(np.flatnonzero(present), values, strict=True):
-        filled[int(place)] = float(value) if np.isfinite(value) else None
-    return tuple(filled)
+    filled = np.full(len(present), np.nan)
+    filled[present] = values
+    return tuple(value if known else None for value, known in zip(filled.tolist(), np.isfinite(filled), strict=True))
 
 
 def _group(name: str, count: float, correct: float, losses: float) -> GroupRecord:

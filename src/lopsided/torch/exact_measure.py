@@ -17,6 +17,7 @@ from lopsided.torch.forward_watch import ForwardWatch
 from lopsided.torch.head import Head
 from lopsided.torch.phase_sums import PhaseSums
 from lopsided.torch.quiet import modes_kept
+from lopsided.torch.row_buffer import outcomes
 from lopsided.torch.sums_snapshot import SumsSnapshot
 
 Batches = Callable[[], Iterable[Any]] | Iterable[Any]
@@ -33,10 +34,11 @@ def measure_exactly(
             inputs, labels = _pair(batch)
             model(inputs.to(device))
             codes = class_codes(labels, head)
-            rows = rows_of(watch.take(codes.shape[0]), codes, head, told_features=told_features)
+            seen = watch.take(codes.shape[0])
+            features, logits, codes = rows_of(seen, codes, head, told_features=told_features)
             if sums is None:
-                sums = phases.new(rows[0], interval=1)
-            sums.add(*rows)
+                sums = phases.new(features, interval=1)
+            sums.add(features, *outcomes(logits, codes), codes)
         if sums is None:
             raise InputError("batches of inputs and labels", "none", "give a DataLoader or a list")
         return sums

@@ -34,7 +34,7 @@ from lopsided.torch.activation_probe import ActivationProbe
 from lopsided.torch.batch_rows import class_codes, rows_of
 from lopsided.torch.class_sums import affordable_interval
 from lopsided.torch.early_warnings import EarlyWarnings, ImbalanceWarning, merging_cosines
-from lopsided.torch.epoch_counters import EpochCounters
+from lopsided.torch.epoch_counters import EpochCounters, sparse_observation
 from lopsided.torch.epoch_notes import distributed, epoch_notes
 from lopsided.torch.epoch_record import ClassifierRecord, EpochRecord, PhaseRecord, classifier_record, phase_record
 from lopsided.torch.exact_measure import Batches, measure_exactly
@@ -79,10 +79,11 @@ class Monitor:
     loggers: one logger, several or none, see `lopsided.torch.Logger`.
     warn_at, patience: classes are said to merge when their cosine is that high in so many epochs in a row.
     layers: follow every layer (True), none (False), or the named ones.
-    spectra_every: epochs between whole spectra of the layers' changes; 0 for none.
+    spectra_every: epochs between whole spectra of the layers' changes, and of the logits of a head with more than 128
+        classes and features; 0 for none.
     patterns: examples kept to follow activation patterns; 0 for none.
-    observe_every: after the first 8192 examples of a training epoch, every so-manieth batch is observed; held-out
-        batches all are. 1 observes everything.
+    observe_every: after the first 8192 examples of a training epoch, every so-manieth batch is observed, the eighth
+        when not told (of more than 256 classes, after 2048 the sixteenth); held-out batches all are. 1 observes all.
     scatter_every: after the first 512 examples of an epoch, one example in so many feeds the within-class
         scatter and NC4; when not told, so few that it costs a quarter of a percent of the network's arithmetic.
     ignore_index: label that carries no class.
@@ -109,7 +110,7 @@ class Monitor:
         layers: bool | Iterable[str] = True,
         spectra_every: int = 10,
         patterns: int = 64,
-        observe_every: int = 8,
+        observe_every: int | None = None,
         scatter_every: int | None = None,
         ignore_index: int = -100,
         all_reduce: bool = False,
@@ -146,7 +147,8 @@ class Monitor:
             ignored=ignore_index,
             all_reduce=all_reduce,
         )
-        self._counters = EpochCounters(check_count(observe_every, "observe_every"))
+        every = None if observe_every is None else check_count(observe_every, "observe_every")
+        self._counters = EpochCounters(*sparse_observation(self.head.classes, every))
         self._diverged = False
         self._own_seconds, self._epoch_began = 0.0, time.perf_counter()
         self._watch = ForwardWatch(
@@ -198,7 +200,7 @@ class Monitor:
         minority = self._minority_of(np.zeros(self.head.classes) if shown is None else shown)
         angles = pairwise_angles(weight) if np.isfinite(weight).all() else None
         phases = {training: self._phase(sums, weight, angles, minority) for training, sums in snapshots.items()}
-        forecast = self._forecast(snapshots.get(True), weight, shown, finite=angles is not None)
+        forecast = self._forecast(snapshots.get(True), weight, shown, finite=angles is not None, spectra=spectra)
         classifier, said = self._look(weight, angles, minority, forecast, shown, phases.get(True))
         now = time.perf_counter()
         record = EpochRecord(
@@ -298,7 +300,7 @@ class Monitor:
         return phase_record(sums, own, angles, minority, names)
 
     def _forecast(
-        self, train: SumsSnapshot | None, weight: FloatArray, shown: FloatArray | None, *, finite: bool
+        self, train: SumsSnapshot | None, weight: FloatArray, shown: FloatArray | None, *, finite: bool, spectra: bool
     ) -> RunForecast:
         world = torch.distributed.get_world_size() if distributed() else 1
         return self._forecaster.forecast(
@@ -307,6 +309,7 @@ class Monitor:
             weight if finite else np.zeros_like(weight),
             None if train is None or self._told_features or not finite else train.means,
             "relu" if train is not None and bool((np.nan_to_num(train.means) >= 0).all()) else "free",
+            spectra=spectra,
         )
 
     def _look(
