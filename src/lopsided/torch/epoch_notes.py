@@ -33,13 +33,19 @@ def epoch_notes(
     if any(one.uneven for one in sums):
         notes.append("batches came class by class, so NC1 and NC4 are left out; monitor.measure(loader) gives them")
     if counters.overwritten:
-        notes.append(f"{counters.overwritten} batches were left out: features or logits were overwritten in place")
+        left = counted_batches(counters.overwritten)
+        notes.append(f"left out {left} whose features or logits were overwritten in place")
     if any(not np.isfinite(one.means[one.counts > 0]).all() for one in sums):
         notes.append("some features were NaN or infinite, so class means could not be measured")
     if distributed() and not all_reduce:
         rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
         notes.append(f"process {rank} of {size} saw its own shard only; all_reduce=True adds them up")
     return tuple(notes)
+
+
+def counted_batches(number: int) -> str:
+    """1 batch, 2 batches."""
+    return f"{number} batch" if number == 1 else f"{number} batches"
 
 
 def distributed() -> bool:

@@ -42,6 +42,12 @@ class ForwardWatch:
                 type(loss).__name__,
                 "call monitor.update(labels) after each forward instead",
             )
+        if label_keyword is not None and not isinstance(label_keyword, str):
+            raise InputError(
+                "the name of the keyword that holds the labels",
+                type(label_keyword).__name__,
+                "write labels='labels', or call monitor.update(labels) after each forward",
+            )
         self.seconds = 0.0  # spent here beyond what a hook costs
         self._model, self._head, self._counters, self._probe = model, head, counters, probe
         self._told = None if features is None else named_module(model, features)

@@ -35,7 +35,7 @@ from lopsided.torch.batch_rows import class_codes, rows_of
 from lopsided.torch.class_sums import affordable_interval
 from lopsided.torch.early_warnings import EarlyWarnings, ImbalanceWarning, merging_cosines
 from lopsided.torch.epoch_counters import EpochCounters, sparse_observation
-from lopsided.torch.epoch_notes import distributed, epoch_notes
+from lopsided.torch.epoch_notes import counted_batches, distributed, epoch_notes
 from lopsided.torch.epoch_record import ClassifierRecord, EpochRecord, PhaseRecord, classifier_record, phase_record
 from lopsided.torch.exact_measure import Batches, measure_exactly
 from lopsided.torch.forward_watch import ForwardWatch
@@ -43,6 +43,7 @@ from lopsided.torch.head import Head, find_head, unwrap, weight_count
 from lopsided.torch.layer_change import LayerStarts
 from lopsided.torch.loggers import Logger
 from lopsided.torch.monitor_arguments import (
+    checked_ignore_index,
     checked_loggers,
     checked_optimizer,
     class_names,
@@ -144,7 +145,7 @@ class Monitor:
             interval=affordable_interval(self.head.width, self.head.classes, weight_count(model))
             if scatter_every is None
             else check_count(scatter_every, "scatter_every"),
-            ignored=ignore_index,
+            ignored=checked_ignore_index(ignore_index),
             all_reduce=all_reduce,
         )
         every = None if observe_every is None else check_count(observe_every, "observe_every")
@@ -273,7 +274,7 @@ class Monitor:
         if self._counters.overwritten:
             return InputError(
                 "features and logits as the head gave them when their labels come",
-                f"{self._counters.overwritten} batches that were overwritten in place, and no other",
+                f"{counted_batches(self._counters.overwritten)} overwritten in place, and no other",
                 "call monitor.update(labels) right after the forward, or write logits = logits * 2 instead of mul_(2)",
             )
         return InputError(

@@ -70,6 +70,13 @@ def checked_optimizer(optimizer: Any) -> Any:
     return optimizer
 
 
+def checked_ignore_index(ignored: Any) -> int:
+    """The label that carries no class."""
+    if isinstance(ignored, bool) or not isinstance(ignored, (int, np.integer)):
+        raise InputError("a whole number for ignore_index", repr(ignored), "-100 is PyTorch's")
+    return int(ignored)
+
+
 def group_codes(groups: Any, codes: torch.Tensor) -> torch.Tensor:
     """One group code per label, on the labels' device; a copy, because the caller may reuse its buffer."""
     expected, remedy = f"{codes.numel()} group codes 0, 1, 2, ...", "code the groups as whole numbers, one per label"
