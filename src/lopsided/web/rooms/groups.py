@@ -24,9 +24,9 @@ from lopsided.web.recipe import Recipe, command
 SWEPT = np.round(np.linspace(0.02, 0.98, 25), 4).tolist()
 SIMULATED = np.round(np.linspace(0.05, 0.95, 7), 4).tolist()
 MOST_SAMPLES, DRAWN_POINTS = 20_000, 300
-# The excess of one network is a weighted chi-square of few degrees: its deviation is about 0.8 of its mean, so this many
-# leave a standard error near a tenth.
-REPEATS = 60
+# The excess of one network is a weighted chi-square of few degrees: its deviation is about 0.8 of its mean, so so many
+# leave a standard error near an eighth.
+REPEATS = 40
 Coordinate = Annotated[float, Field(ge=-20, le=20, allow_inf_nan=False)]
 router = APIRouter(prefix="/api/groups", tags=["groups"], responses=responses(503))
 

@@ -8,7 +8,7 @@ import { Drawing } from "../plots.js";
 import { Vectors } from "../vectors.js";
 
 const FORMS = {
-  energies: { words: "Energies of features and classifiers", fields: { feature_energy: ["Feature energy E_H", .05, 100, 5], weight_energy: ["Weight energy E_W", .01, 100, 1] } },
+  energies: { words: "Energies (lengths)", fields: { feature_energy: ["Feature energy E_H", .05, 100, 5], weight_energy: ["Weight energy E_W", .01, 100, 1] } },
   decay: { words: "Weight decay", fields: { weight_decay: ["Weight decay", 1e-6, 1, 5e-3], feature_decay: ["Feature decay", 1e-6, 1, 5e-3] } },
   tau: { words: "τ = K √(E_H E_W)", fields: { tau: ["τ", .5, 500, 22.36] } },
   multiplier: { words: "Multiplier", fields: { multiplier: ["Multiplier", 1e-6, 1, 5e-3] } },
@@ -106,7 +106,7 @@ export function mount(place, { values }) {
   showHeld();
   place.append(head("Collapse", "From class counts to the classes that a network will fail to tell apart. Drag the bars and watch the smallest classes fall together."),
     el("div", { class: "columns" }, controls, el("div", { class: "stack" }, el("div", {}, verdict, remedy, status), histogram.element,
-      el("div", { class: "grid" }, vectors.element, angles.element), curve.element, curve.caption, facts, code)));
+      el("div", { class: "grid" }, vectors.element, angles.element), curve.element, facts, code)));
   histogram.set(state.counts);
   ask();
   return () => { clearTimeout(later); forecast.cancel(); cure.cancel(); curves.cancel(); histogram.remove(); vectors.remove(); angles.remove(); curve.remove(); };

@@ -33,7 +33,7 @@ export function mount(place, { values }) {
       code.show(found.recipe);
       const facts = found.facts;
       result.replaceChildren(el("h2", { text: `Forecast for n = ${facts.samples.toLocaleString("en")}` }),
-        table(["group", "fraction", "label entropy", "excess risk", "a larger fraction", "hurts beyond"], facts.groups.map((group, g) =>
+        table(["group", "fraction", "label entropy", "excess risk", "more of it", "hurts beyond"], facts.groups.map((group, g) =>
           [`group ${g}`, group.fraction, group.label_entropy, group.excess_risk, `${group.fraction_effect} (${group.fraction_elasticity >= 0 ? "+" : ""}${group.fraction_elasticity.toFixed(2)})`, group.fraction_crossing === null ? "–" : short(group.fraction_crossing)])),
         el("p", { class: "soft", text: `Average excess risk ${short(facts.average_excess_risk)} nats whatever the mixture; ${facts.law_reliable ? "n is large enough for the law." : `n is small for this law: it predicts a weight error of ${(100 * facts.relative_weight_error).toFixed(0)} %.`}` }));
       status.say(`answered in ${took.toFixed(0)} ms`);
@@ -74,8 +74,8 @@ export function mount(place, { values }) {
   const sets = el("div");
   function showGroups() {
     sets.replaceChildren(...state.groups.map((group, g) => {
-      const title = el("legend", { text: `Group ${g}` }); title.style.color = COLOURS[g];
-      return el("fieldset", {}, title, SLIDERS.map(([label, min, max, step], i) => slider({ label, min, max, step, value: group[i], onInput: value => { group[i] = value; ask(); } })));
+      const title = el("summary", { text: `Group ${g}` }); title.style.color = `var(--c${g})`;
+      return el("details", { class: "group", open: matchMedia("(min-width: 60rem)").matches }, title, SLIDERS.map(([label, min, max, step], i) => slider({ label, min, max, step, value: group[i], onInput: value => { group[i] = value; ask(); } })));
     }));
     swept.select.replaceChildren(...state.groups.map((_, g) => el("option", { value: String(g), text: `group ${g}` })));
     swept.set(String(Math.min(state.swept, state.groups.length - 1)));
@@ -90,7 +90,7 @@ export function mount(place, { values }) {
       slider({ label: "Angle between them (degrees)", min: 5, max: 175, step: 1, value: state.turn, onInput: value => { state.turn = value; ask(); } })));
   showGroups();
   place.append(head("Groups", "Groups of a Gaussian mixture, one network for all. Does more of a group help it? Excess risk and label entropy apart, by the large-n law; the button trains networks and lays them over it."),
-    el("div", { class: "columns" }, controls, el("div", { class: "stack" }, status, el("div", { class: "grid" }, plane.element, el("div", { class: "stack" }, result, el("div", { class: "row" }, simulate), line, agreement)), plane.caption, sweep.element, sweep.caption, code)));
+    el("div", { class: "columns" }, controls, el("div", { class: "stack" }, status, result, el("div", { class: "grid" }, plane.element, el("section", { class: "panel" }, el("h2", { text: "Simulation" }), el("p", { class: "soft", text: "Networks are trained on fresh samples at several fractions; the mean of each group is laid over the law below, with bars of two standard errors." }), el("div", { class: "row" }, simulate), line, agreement)), plane.caption, sweep.element, sweep.caption, code)));
   ask();
   return () => { forecast.cancel(); stop?.(); plane.remove(); sweep.remove(); };
 }

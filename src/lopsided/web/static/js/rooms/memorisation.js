@@ -60,7 +60,7 @@ export function mount(place, { values }) {
 }
 
 function scores(stops) {
-  const pictures = new Drawing("influence-scores", { tall: true }), line = jobLine(), classes = el("div"), code = recipe();
+  const pictures = new Drawing("influence-scores", { tall: true }), line = jobLine(), classes = el("div", { class: "panel", hidden: true }), code = recipe();
   code.hidden = true;
   let asked = { builtin: "digits", per_class: 200, extremes: 8, upload: null, labels: null }, found = null;
   const builtin = choice({ label: "What to score", options: [["digits", "digits"]], value: "digits", onChange: value => { if (value === "file") return; chooser.clear(); builtin.set(value); asked = { ...asked, builtin: value, upload: null, labels: null }; } });
@@ -89,6 +89,7 @@ function scores(stops) {
         found = await result(job.id);
         pictures.show({ panels: found.figures.flatMap(figure => figure.panels), caption: found.figures[0]?.caption });
         classes.replaceChildren(table(["class", "examples", "highest", "lowest", "extreme examples"], found.classes.map(entry => [entry.label, entry.count, entry.highest, entry.lowest, entry.declined ?? entry.highest_examples.slice(0, 5).join(", ")])));
+        classes.hidden = false;
         save.hidden = !found.scores;
         code.hidden = false;
         code.show(found.recipe);
