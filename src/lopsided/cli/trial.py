@@ -64,10 +64,8 @@ def command(
     from lopsided.checkup.gather import gather
     from lopsided.checkup.trial import run_trial
     from lopsided.cli.console import print_json
-    from lopsided.cli.plan import columns, export_plan
-    from lopsided.cli.progress import progress_tasks
     from lopsided.cli.plan import export_plan
-    from lopsided.cli.progress import progress_bar
+    from lopsided.cli.progress import progress_tasks
     from lopsided.report.drawing import check_plot_path
 
     if report is not None:
