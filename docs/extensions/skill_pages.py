@@ -6,7 +6,7 @@ from generated import heading, write_page
 from plain_docstrings import plain
 from sphinx.application import Sphinx
 
-from lopsided.experiments.skill.benchmark import FamilyScore, Skill, published
+from lopsided.experiments.skill.benchmark import FamilyScore, Skill, number_questions, published
 
 _METHOD = """
 The published score of lopsided {version}, measured on {date}. A rate is of the answers that were measured clearly and
@@ -46,9 +46,7 @@ def _with_interval(rate: float, interval: tuple[float, float]) -> str:
 
 def _number_cells(entry: FamilyScore) -> list[list[str]]:
     rows = []
-    for question, found in entry.numbers.items():
-        if question in ("recipes", "baselines"):
-            continue
+    for question, found in number_questions(entry.numbers).items():
         named = {found["recipe"]: found["recipes"][found["recipe"]], **found["baselines"]}
         for name, score in named.items():
             values = [score[key] for key in ("typical_error", "error_nine_in_ten", "coverage")]

@@ -94,10 +94,10 @@ def _print(found: "Skill") -> None:
 
 
 def _number_rows(entry: "FamilyScore") -> list[list[str]]:
+    from lopsided.experiments.skill.benchmark import number_questions
+
     rows = []
-    for question, scores in entry.numbers.items():
-        if question in ("recipes", "baselines"):
-            continue
+    for question, scores in number_questions(entry.numbers).items():
         own = scores["recipes"][scores["recipe"]]
         rule = min((one["mean_absolute_error"] for one in scores["baselines"].values() if one["count"]), default=None)
         before = "x" if scores["miss"] == "ratio" else ""

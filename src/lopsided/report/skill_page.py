@@ -6,12 +6,13 @@ All numbers are those of `experiments.skill`; misses are of the development half
 import json
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.core.files import write_atomically
-from lopsided.experiments.skill.benchmark import FamilyScore, Skill
+from lopsided.experiments.skill.benchmark import STRICTER, FamilyScore, Skill, number_questions
 from lopsided.report.page import panel_table, plotly_library, render, script_json
 from lopsided.report.plotly import figure_json
 
@@ -41,7 +42,7 @@ def skill_page(found: Skill) -> str:
                 "title": scores[0].title,
                 "question": scores[0].question,
                 "scores": [_score(entry) for entry in scores],
-                "rules": _rules(scores),
+                "rules": [{"question": "", "rules": _rules(scores)}, *_stricter(scores)],
                 "numbers": _numbers(scores),
                 "plots": places,
                 "tables": [panel_table(panel) for panel in figure.panels],
@@ -122,13 +123,20 @@ def _rules(scores: Sequence[FamilyScore]) -> list[dict[str, Any]]:
     return rows
 
 
+def _stricter(scores: Sequence[FamilyScore]) -> list[dict[str, Any]]:
+    """The same under narrower measures, by their name."""
+    tables = []
+    for question in dict.fromkeys(name for entry in scores for name in entry.numbers.get(STRICTER, {})):
+        held = [replace(entry, numbers=entry.numbers[STRICTER][question]) for entry in scores]
+        tables.append({"question": question, "rules": _rules(held)})
+    return tables
+
+
 def _numbers(scores: Sequence[FamilyScore]) -> list[dict[str, Any]]:
     """Every numeric forecast: errors, coverage and CRPS of recipes and rules on each half."""
     tables = []
     for entry in scores:
-        for question, found in entry.numbers.items():
-            if question in ("recipes", "baselines"):
-                continue
+        for question, found in number_questions(entry.numbers).items():
             rows = [
                 {
                     "name": name,

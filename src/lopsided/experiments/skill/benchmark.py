@@ -45,6 +45,7 @@ from lopsided.experiments.store import Store
 from lopsided.experiments.tasks import Task, canonical, jsonable_exactly
 
 _PACKAGE = "lopsided.experiments.skill.families"
+STRICTER = "stricter"  # the key of `numbers` under which stricter measures stand
 ProgressStart = Callable[[int], Callable[[int], None]]
 
 
@@ -188,6 +189,8 @@ def score_family(family: Family, split: Split, rows: Sequence[Row]) -> FamilySco
         "recipes": {name: asdict(_hits(first, rows, recipe)) for name, recipe in first.recipes.items()},
         "baselines": {name: asdict(found) for name, found in rules.items()},
     }
+    if family.stricter:
+        numbers[STRICTER] = {question.name: _all_hits(question, rows) for question in family.stricter}
     for question in family.numbers:
         numbers[question.name] = {
             "recipe": question.default,
@@ -212,6 +215,19 @@ def score_family(family: Family, split: Split, rows: Sequence[Row]) -> FamilySco
         baseline_rate=rates[best],
         numbers=numbers,
     )
+
+
+def number_questions(numbers: dict[str, Any]) -> dict[str, Any]:
+    """The scored numbers among a family's `numbers`."""
+    return {name: found for name, found in numbers.items() if name not in ("recipes", "baselines", STRICTER)}
+
+
+def _all_hits(question: ChoiceQuestion, rows: Sequence[Row]) -> dict[str, Any]:
+    forecasters = {"recipes": question.recipes, "baselines": question.baselines}
+    return {
+        kind: {name: asdict(_hits(question, rows, one)) for name, one in named.items()}
+        for kind, named in forecasters.items()
+    }
 
 
 def family_details(family: Family, split: Split, rows: Sequence[Row]) -> dict[str, Any]:

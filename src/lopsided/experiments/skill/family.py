@@ -82,7 +82,8 @@ class NumberQuestion:
 
 @dataclass(frozen=True)
 class Family:
-    """Tasks of one kind. `question` gives the family's hit rate; raise `version` when numbers change."""
+    """Tasks of one kind. `question` gives the family's hit rate, `stricter` are the same answers held to a narrower
+    measure; raise `version` when numbers change."""
 
     id: str
     title: str
@@ -90,6 +91,7 @@ class Family:
     measure: Callable[[Settings, int], Numbers]
     question: ChoiceQuestion
     numbers: Sequence[NumberQuestion] = ()
+    stricter: Sequence[ChoiceQuestion] = ()
     needs: Sequence[str] = ()
     packages: Sequence[str] = ()
     version: int = 1
