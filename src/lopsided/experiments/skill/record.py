@@ -1,6 +1,6 @@
 """What the published benchmark says about a kind of forecast, in one sentence to stand beside it.
 
-    measured_skill("survival law").sentence -> "Such forecasts were right in 87 of 100 cases (..."
+    measured_skill("survival law").sentence -> "Such forecasts were right in 87 of 100 cases with small networks (..."
 
 A forecast is looked up under the family and the recipe that make it, on the held-out half alone: that is the half no
 recipe was designed on. Where nothing was published for it the answer is None and nothing is said.
@@ -14,13 +14,13 @@ from typing import Any
 
 PUBLISHED = "published.json"
 _SPLIT = "held-out"
-# kind of forecast -> (family, recipe; None is the family's default)
-FORECASTS: dict[str, tuple[str, str | None]] = {
-    "collapse": ("skill-collapse-ratio", "constant multiplier of the pilot"),
-    "survival law": ("skill-collapse-ratio", "survival law"),
-    "more of a group": ("skill-group-mixtures", "law, fitted"),
-    "remedy by pilot": ("skill-remedies", "pilot under other priors"),
-    "width": ("skill-width", "pilot, scaled by 1/sqrt(width)"),
+_NETWORKS, _TABLES = "with small networks on pictures", "with pictures and census rows"
+# kind of forecast -> family, recipe, what the cases are
+FORECASTS: dict[str, tuple[str, str, str]] = {
+    "collapse": ("skill-collapse-ratio", "constant multiplier of the pilot", _NETWORKS),
+    "survival law": ("skill-collapse-ratio", "survival law", _NETWORKS),
+    "more of a group": ("skill-group-mixtures", "law, fitted", "with random mixtures, which fit its model exactly"),
+    "remedy by pilot": ("skill-remedies", "pilot under other priors", _TABLES),
 }
 
 
@@ -30,6 +30,7 @@ class Record:
 
     family: str
     recipe: str
+    cases: str
     tasks: int
     asked: int
     decided: int
@@ -50,7 +51,7 @@ class Record:
         silent = self.asked - self.decided
         left = f", {silent} left open" if silent else ""
         return (
-            f"Such forecasts were right in {self._of(self.rate)} of 100 cases "
+            f"Such forecasts were right in {self._of(self.rate)} of 100 cases {self.cases} "
             f"({self.right} of {self.decided} in {self.tasks} held-out tasks{left}{rule})."
         )
 
@@ -61,18 +62,18 @@ class Record:
 
 def measured_skill(forecast: str) -> Record | None:
     """The record of a kind of forecast (a key of `FORECASTS`), None where none is published."""
-    family, recipe = FORECASTS[forecast]
+    family, recipe, cases = FORECASTS[forecast]
     entry = _held_out().get(family)
     if entry is None:
         return None
-    name = recipe or str(entry["recipe"])
-    own = entry["numbers"]["recipes"].get(name)
+    own = entry["numbers"]["recipes"].get(recipe)
     if own is None or not own["decided"]:
         return None
     ends = own["interval"]
     return Record(
         family,
-        name,
+        recipe,
+        cases,
         entry["tasks"],
         own["asked"],
         own["decided"],
