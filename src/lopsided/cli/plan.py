@@ -48,7 +48,8 @@ def command(
     lopsided trial tries them.
     """
     from lopsided.checkup.plan import plan
-    from lopsided.cli.console import print_json, status_line
+    from lopsided.cli.console import print_json
+    from lopsided.cli.progress import status_line
 
     recipe = network_recipe(weight_decay, learning_rate, batch_size, momentum)
     with status_line("forecasting with a small pilot", quiet=as_json):
