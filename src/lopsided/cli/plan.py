@@ -37,7 +37,7 @@ def command(
     lopsided trial tries them.
     """
     from lopsided.checkup.plan import plan
-    from lopsided.cli.console import print_json, print_table, status_line
+    from lopsided.cli.console import print_json, print_line, print_table, status_line
 
     with status_line("forecasting with a small pilot", quiet=as_json):
         made = plan(
@@ -58,9 +58,9 @@ def command(
     rows = [[remedy.name, told(remedy.forecast), remedy.why] for remedy in made.remedies]
     print_table("Plan, best forecast first", ("remedy", "forecast gain", "why"), rows, numbers_from=9)
     for note in made.notes:
-        print(note)
+        print_line(note)
     if written is not None:
-        print(f"Exported to {written}")
+        print_line(f"Exported to {written}")
 
 
 def columns(names: str | None) -> list[str] | str | None:

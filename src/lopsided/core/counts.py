@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from lopsided.core.errors import InputError
+from lopsided.core.files import check_regular
 from lopsided.core.validation import FloatArray
 
 MOST_CLASSES = 10_000_000
@@ -79,13 +80,9 @@ def class_counts(
 
 def counts_file(path: str | os.PathLike[str]) -> ClassCounts:
     """Counts from a text file: one per line, or comma-separated, or csv with a column of counts and one of names."""
-    source = Path(path)
+    source = check_regular(path, "a file of class counts")
     try:
         text = source.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError("a file of class counts", f"no such file: {source}", "check the path") from None
-    except IsADirectoryError:
-        raise InputError("a file of class counts", f"a directory: {source}", "name a csv or txt file") from None
     except UnicodeDecodeError:
         raise InputError(
             "a UTF-8 text file of class counts", f"other bytes in {source}", "save it as UTF-8 csv"

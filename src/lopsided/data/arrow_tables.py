@@ -21,6 +21,8 @@ def open_parquet(
 
     try:
         handle = pq.ParquetFile(path)
+    except UnicodeEncodeError:
+        raise InputError("a path in UTF-8, as Arrow asks for", repr(str(path)), "rename the file") from None
     except (pa.ArrowException, OSError) as error:
         raise _damaged("parquet", path, error) from None
     names, listed = _feature_columns(handle.schema_arrow, path, features, beside, need_features)

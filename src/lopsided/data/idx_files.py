@@ -1,6 +1,7 @@
 """idx files, the format of MNIST: two zeros, a type, the number of axes, their lengths (big endian), the values."""
 
 import gzip
+import math
 import zlib
 from pathlib import Path
 
@@ -34,9 +35,9 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     if content[:3] != b"\x00\x00\x08" or axes == 0 or len(content) < header:
         raise InputError("an idx file of bytes", f"something else: {source}", "fetch it again")
     shape = tuple(int(length) for length in np.frombuffer(content[4:header], dtype=">u4"))
-    if len(content) - header != int(np.prod(shape, dtype=np.int64)):
+    if len(content) - header != math.prod(shape):  # of Python's whole numbers, which do not overflow
         raise InputError(
-            f"{np.prod(shape, dtype=np.int64)} bytes of pixels or labels",
+            f"{math.prod(shape)} bytes of pixels or labels",
             f"{len(content) - header} in {source}",
             "fetch it again",
         )
