@@ -53,7 +53,7 @@ def npz_bytes(contents: dict[str, Any], random: Random) -> bytes:
 
 
 def npz(random: Random, folder: Path, canary: Path) -> Path:
-    contents = ARRAYS[random.choice(list(ARRAYS)) if random.random() < 0.85 else "sound"](random)
+    contents = ARRAYS[random.choice(list(ARRAYS)) if random.random() < 0.7 else "sound"](random)
     return written(folder / "data.npz", npz_bytes(contents, random))
 
 

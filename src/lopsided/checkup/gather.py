@@ -291,7 +291,8 @@ def _probabilities(source: Source, given: Any, logits: Any, classes: Partition |
             "leave out classes without examples",
         )  # fmt: skip
     if values is None:
-        shifted = np.exp(matrix - matrix.max(axis=1, keepdims=True))
+        with np.errstate(over="ignore"):  # a difference beyond the doubles is a probability of 0 all the same
+            shifted = np.exp(matrix - matrix.max(axis=1, keepdims=True))
         return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
     totals = matrix.sum(axis=1)
     if matrix.min() < 0 or np.abs(totals - 1).max() > _SUM_SLACK:

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
+MOST_ROWS = 1000  # a longer table is not read, and takes minutes to lay out
+
+
 def print_json(value: Any) -> None:
     """One JSON object on standard output and nothing else."""
     from lopsided.core.jsonable import dump_json
@@ -44,9 +47,11 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     table = Table(title=safe_text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for position, column in enumerate(columns):
         table.add_column(safe_text(column), justify="right" if position >= numbers_from else "left")
-    for row in rows:
+    for row in rows[:MOST_ROWS]:
         table.add_row(*[safe_text(cell) for cell in row])
     Console(highlight=False).print(table)
+    if len(rows) > MOST_ROWS:
+        print(f"The first {MOST_ROWS:,} of {len(rows):,} rows; --json prints all.")
 
 
 def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -59,9 +64,11 @@ def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
     for position, column in enumerate(columns):
         last = position == len(columns) - 1
         table.add_column(safe_text(column), no_wrap=position == 0, overflow="fold", ratio=3 if last else None)
-    for row in rows:
+    for row in rows[:MOST_ROWS]:
         table.add_row(*[safe_text(cell) for cell in row])
     Console(highlight=False).print(table)
+    if len(rows) > MOST_ROWS:
+        print(f"The first {MOST_ROWS:,} of {len(rows):,} rows; --json prints all.")
 
 
 def print_facts(rows: Sequence[tuple[str, str]]) -> None:

@@ -51,6 +51,13 @@ def check_count(value: object, name: str, *, at_least: int = 1) -> int:
     return int(number)
 
 
+def check_text(value: object, what: str) -> str:
+    """Text, where `what` is expected."""
+    if not isinstance(value, str):
+        raise InputError(what, _kind(value), "give text")
+    return value
+
+
 def check_finite(array: FloatArray, name: str) -> None:
     """Every entry is a finite number; the error says how many are not and where the first stands."""
     bad = ~np.isfinite(array)
@@ -97,6 +104,8 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
         check_finite(array.astype(np.float64), name)
         if np.any(array != np.floor(array)):
             raise InputError(f"class labels in {name}", "fractions", "give whole numbers or strings, one per class")
+        if np.abs(array).max() >= 2.0**63:
+            raise InputError(f"class labels in {name}", f"{np.abs(array).max():g}", "give smaller numbers or strings")
         array = array.astype(np.int64)
     if array.dtype.kind == "O":
         if any(isinstance(entry, (np.ndarray, list, tuple, set, dict)) for entry in array):

@@ -151,7 +151,9 @@ def _column(chunked: Any) -> NDArray[Any]:
 def _block(batch: Any, listed: bool, path: str | Path) -> NDArray[Any]:
     if listed:
         column = batch.column(0)
-        flat = column.flatten().to_numpy(zero_copy_only=False)
+        flat = _numbers(column.flatten())
+        if flat.dtype.kind not in "biuf":
+            raise InputError(f"lists of numbers as features in {path}", f"lists of {flat.dtype}", "choose others")
         if column.null_count or column.flatten().null_count or flat.size % max(len(column), 1):
             raise InputError(
                 f"a list of equally many numbers in every row of {path}", "missing or ragged lists", "mend it"
@@ -162,7 +164,16 @@ def _block(batch: Any, listed: bool, path: str | Path) -> NDArray[Any]:
             raise InputError(
                 f"a number in every row of {name} in {path}", f"{column.null_count} missing", "fill them first"
             )
-    return np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns])
+    return np.column_stack([_numbers(column) for column in batch.columns])
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    from pyarrow import float64, types
+
+    if types.is_decimal(column.type):  # NumPy would hold Python's decimals as objects
+        column = column.cast(float64())
+    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values
 
 
 def _damaged(kind: str, path: Path, error: Exception) -> InputError:

@@ -79,7 +79,9 @@ class TeacherStudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             raise InputError("labels of at least two classes", "one class", "give examples of another class")
         source = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         # Features far from unit scale would make any start saturated; the fit is done in standardised columns.
-        self.scale_ = np.sqrt(np.mean(np.square(features), axis=0))
+        # Divided by a power of two first, which changes no digit and keeps the squares of extreme units in range.
+        unit = np.ldexp(1.0, np.frexp(np.abs(features).max(axis=0))[1])
+        self.scale_ = unit * np.sqrt(np.mean(np.square(features / unit), axis=0))
         self.scale_ = np.where(self.scale_ > 0, self.scale_, 1.0)
         if self.initialisation != "random":
             self.scale_ = np.ones_like(self.scale_)  # a given start or mixture is in the features' own units
