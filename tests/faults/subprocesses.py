@@ -1,5 +1,6 @@
 """The command in processes of its own: started, waited for, killed with everything it started."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -40,10 +41,8 @@ def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
 
 def kill_group(process: "subprocess.Popen[str]") -> None:
     """kill -9 to the process and whatever it started."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
 
 
 def kill_after(process: "subprocess.Popen[str]", seconds: float, *, group: bool) -> bool:
