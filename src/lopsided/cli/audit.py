@@ -40,7 +40,8 @@ def command(
     Whatever is given decides which checks run; the others are listed with what they need. Writes an offline report.
     """
     from lopsided.checkup.audit import level_of
-    from lopsided.cli.console import print_json, progress_steps
+    from lopsided.cli.console import print_json
+    from lopsided.cli.progress import progress_steps
     from lopsided.report.audit import audit, check_report_path
 
     limit = None if fail_on is None else level_of(fail_on)

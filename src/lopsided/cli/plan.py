@@ -37,7 +37,8 @@ def command(
     lopsided trial tries them.
     """
     from lopsided.checkup.plan import plan
-    from lopsided.cli.console import print_json, print_line, print_table, status_line
+    from lopsided.cli.console import print_json, print_line, print_table
+    from lopsided.cli.progress import status_line
 
     with status_line("forecasting with a small pilot", quiet=as_json):
         made = plan(

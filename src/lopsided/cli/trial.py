@@ -56,13 +56,13 @@ def command(
     from lopsided.checkup.trial import run_trial
     from lopsided.cli.console import print_json, print_line
     from lopsided.cli.plan import columns, export_plan
-    from lopsided.cli.progress import progress_bar
+    from lopsided.cli.progress import progress_tasks
     from lopsided.report.drawing import check_plot_path
 
     if report is not None:
         check_plot_path(report)
     signal.signal(signal.SIGTERM, _stop)  # batch systems end jobs so: as with Ctrl-C, what was finished is kept
-    with progress_bar("trial") as progress:
+    with progress_tasks("trial") as progress:
         evidence = gather(
             data,
             labels=labels,
