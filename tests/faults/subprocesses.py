@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+_PROGRESS = re.compile(r"^lopsided: \w+ \d+ of \d+.*\n", re.MULTILINE)  # a line a minute in long runs
 PATIENCE = 120  # seconds; the machines are shared and slow
 
 
@@ -36,7 +38,7 @@ def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
         kill_group(process)
         out, err = process.communicate()
         return -signal.SIGALRM, out, f"hung for {PATIENCE} seconds; {err}"
-    return process.returncode, out, err
+    return process.returncode, out, _PROGRESS.sub("", err)
 
 
 def kill_group(process: "subprocess.Popen[str]") -> None:

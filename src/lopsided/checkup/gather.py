@@ -159,7 +159,7 @@ def _classes(values: NDArray[Any], rows: int, given: Any, source: Source, order:
     found = partition(values, "labels", rows)
     if order is None:
         return Partition(name, found.codes, found.names)
-    wanted = [str(entry) for entry in order]
+    wanted = [str(entry) for entry in plain_array(order, "classes").ravel()]
     if sorted(wanted) != sorted(found.names):
         odd = sorted(set(wanted) ^ set(found.names))
         raise InputError(

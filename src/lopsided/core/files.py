@@ -65,7 +65,7 @@ def check_regular(path: str | os.PathLike[str], what: str) -> Path:
         raise InputError(what, f"{source}: {error.strerror}", "check the path") from None
     if not there:
         raise InputError(what, f"no such file: {source}", "check the path")
-    kind = "a folder" if source.is_dir() else "a pipe, socket or device"
+    kind = "a directory" if source.is_dir() else "a pipe, socket or device"
     raise InputError(what, f"{kind}: {source}", "name a regular file")
 
 
