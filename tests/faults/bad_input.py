@@ -41,13 +41,11 @@ class Shared:
 def run(size: Size, counts: dict[str, int] | None = None) -> list[Row]:
     """Every kind, split over processes."""
     found = Shared()
+    wanted = counts or (FULL if size == "full" else SHORT)
+    length = 500 if size == "full" else -(-max(wanted.values()) // PROCESSES)
     pieces = [
-        (kind, first, min(first + 500, count))
-        for kind, count in (counts or (FULL if size == "full" else SHORT)).items()
-        for first in range(0, count, 500 if size == "full" else -(-count // PROCESSES))
+        (kind, first, min(first + length, count)) for kind, count in wanted.items() for first in range(0, count, length)
     ]
-    if size == "short":
-        pieces = [(kind, first, min(first + -(-SHORT[kind] // PROCESSES), SHORT[kind])) for kind, first, _ in pieces]
     waiting = iter(pieces)
     lock = threading.Lock()
 

@@ -209,12 +209,14 @@ _ODD = (
 )
 
 
+FIELDS = ("counts", "tau", "weight_decay", "features", "groups", "dimension", "neurons", "samples", "seed", "upload")
+FIELDS += ("labels", "name", "scale", "sizes", "ratio", "width", "steps", "id", "classes", "plan", "multiplier")
+
+
 def _bodies(row: Row, client: Any, paths: dict[str, Any], count: int) -> None:
-    """Every address that takes a body, with fields of the right name and values of any kind; and bodies that are none."""
+    """Every address that takes a body: fields of the right name with values of any kind, and bodies that are none."""
     random = Random("bodies")
     posts = sorted(path for path, about in paths.items() if "post" in about and path != "/api/uploads")
-    fields = ("counts", "tau", "weight_decay", "features", "groups", "dimension", "neurons", "samples", "seed", "upload", "labels",
-              "name", "scale", "sizes", "ratio", "width", "steps", "id", "classes", "plan", "multiplier", "feature_energy")  # fmt: skip
     for number in range(count):
         path = re.sub(r"\{[^}]+\}", lambda _: random.choice(("0" * 32, "x", "..", "%00", "é")), random.choice(posts))
         kind = number % 4
@@ -223,7 +225,7 @@ def _bodies(row: Row, client: Any, paths: dict[str, Any], count: int) -> None:
                 (b"", b"{", b"null", b"[]", b"\xff\xfe", b"[" * 20_000, b'{"a":' * 5000, b"NaN", b'{"counts": 1e999}')
             )
         else:
-            chosen = {name: random.choice(_ODD) for name in random.sample(fields, random.randrange(6))}
+            chosen = {name: random.choice(_ODD) for name in random.sample(FIELDS, random.randrange(6))}
             if kind == 3:
                 chosen |= {"counts": "9,8", "tau": 3.0}
             body = json.dumps(chosen).encode()
@@ -240,7 +242,7 @@ def _bodies(row: Row, client: Any, paths: dict[str, Any], count: int) -> None:
 
 
 def _slow(row: Row, place: Path) -> None:
-    """Half-sent requests hold sixty connections; others are answered all the same, and the server stops when told to."""
+    """Half-sent requests hold sixty connections; others are answered all the same, and the server stops when told."""
     command = [sys.executable, "-m", "lopsided", "serve", "--port", "0", "--no-browser", "--store", str(place / "slow")]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     held: list[socket.socket] = []

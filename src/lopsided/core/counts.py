@@ -163,7 +163,12 @@ def _cell(row: list[str], column: int) -> str:
 def _looks_like_file(text: str) -> bool:
     if re.search(r"\.(csv|tsv|txt)$", text.strip(), re.IGNORECASE):
         return True
-    return len(text) < 4096 and not re.fullmatch(r"[\s\d.,*eE+\-]*", text) and "\0" not in text and Path(text).is_file()
+    if len(text) >= 4096 or re.fullmatch(r"[\s\d.,*eE+\-]*", text) or "\0" in text:
+        return False
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # a name that is too long, or that no file system takes
+        return False
 
 
 def _parse(text: str) -> list[float]:
