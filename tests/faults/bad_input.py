@@ -1,6 +1,7 @@
 """Bad input: generated cases over every command and every public function, in watched processes."""
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -15,7 +16,7 @@ SEED = 11
 # cases of each kind; the bombs take seconds each
 FULL = {"commands": 9000, "calls": 4000, "commands:zip bomb": 16, "commands:long csv": 8}
 SHORT = {"commands": 240, "calls": 160}
-PROCESSES = 2
+PROCESSES = int(os.environ.get("FAULT_PROCESSES", "2"))
 
 
 @dataclass
@@ -31,6 +32,7 @@ class Shared:
             row = self.rows.setdefault(name, Row("bad input", name))
             if ended == "lost":
                 row.lose(f"{what}: {words}")
+                print(f"lost in {what}: {words}", file=sys.stderr, flush=True)
             elif ended == "refused":
                 row.refuse()
             else:
