@@ -16,7 +16,7 @@ def faults_table(run: dict[str, Any]) -> str:
     lines = [
         f"lopsided {run['version']}, {run['date']}, {place}.",
         *([run["note"]] if "note" in run else []),
-        "*Answered*: a result came, and where there is a truth to compare with it was that. *Refused*: one sentence came.",
+        "*Answered*: a result came, and the right one where that is known. *Refused*: one sentence came.",
         "",
         "| part | what was tried | tried | answered | refused | lost |",
         "|---|---|---:|---:|---:|---:|",

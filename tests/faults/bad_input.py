@@ -15,7 +15,7 @@ from tests.faults.tally import Row, Size
 SEED = 11
 # cases of each kind; the bombs take seconds each
 FULL = {"commands": 9000, "calls": 4000, "commands:zip bomb": 16, "commands:long csv": 8}
-SHORT = {"commands": 240, "calls": 160}
+SHORT = {"commands": 160, "calls": 100}
 PROCESSES = int(os.environ.get("FAULT_PROCESSES", "2"))
 
 

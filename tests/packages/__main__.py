@@ -1,8 +1,9 @@
 """Builds sdist and wheel and installs them into clean environments; prints what worked where.
 
-The sdist is built from the checkout, the wheel from the unpacked sdist, as a package index would. The wheel goes alone and
-with each extra into environments of its own under the first Python, and alone under the others; in each the features
-that it promises are used. A Python that is not installed is named as not tried. Needs a package index; takes minutes.
+The sdist is built from the checkout, the wheel from the unpacked sdist, as a package index would. The wheel goes alone
+and with each extra into environments of its own under the first Python, and alone under the others; in each the
+features that it promises are used. A Python that is not installed is named as not tried. Needs a package index; takes
+minutes.
 """
 
 import argparse

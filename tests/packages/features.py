@@ -87,8 +87,8 @@ FEATURES: dict[str, tuple[Feature, ...]] = {
     "docs": (
         _program(
             "extensions",
-            "import sphinx.cmd.build, furo, myst_parser, sphinx_design, sphinx_copybutton, sphinx_gallery, latex2mathml\n"
-            "print('works')",
+            "import sphinx.cmd.build, furo, myst_parser, sphinx_design, sphinx_copybutton, sphinx_gallery\n"
+            "import latex2mathml.converter\nprint('works')",
         ),
     ),
 }
