@@ -5,6 +5,7 @@
     STORE/set-aside/                      files that could not be read back; their tasks run again
     STORE/broken/<claim>.txt              the traceback of a task that raised
     STORE/inputs/<hash>/<name>.npy        arrays that tasks in other processes read, for as long as a run lasts
+    STORE/unfinished/<hash>/              what a task that was stopped had done so far (`experiments.unfinished`)
 
 Nothing is locked: results of one task are equal, and a rename replaces a file in one step, so two runs at once at worst
 do some work twice. A file is believed only if its checksum fits, so a half-copied store or a power cut costs a repeat.
@@ -25,6 +26,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.files import WriteError, as_path, write_atomically
 from lopsided.core.jsonable import dump_json, jsonable
 from lopsided.experiments.tasks import Task, canonical, task_key
+from lopsided.experiments.unfinished import forget_unfinished
 
 DEFAULT_STORE = "lopsided-results"
 STORE_VARIABLE = "LOPSIDED_STORE"
@@ -66,6 +68,10 @@ class Store:
         """Where the result of `task` stands or will stand."""
         return self.folder / "tasks" / task.claim / f"{task.key}.json"
 
+    def unfinished(self, task: Task) -> Path:
+        """Where `task` keeps what it has done so far."""
+        return self.folder / "unfinished" / task.key
+
     def load(self, task: Task) -> Result | None:
         """The result of `task`, or None if it is missing or damaged; a damaged file is set aside."""
         path = self.task_path(task)
@@ -88,7 +94,8 @@ class Store:
         self._write(path, text, durable=False)
 
     def forget(self, task: Task) -> None:
-        """Delete the result of `task`, so that it runs again."""
+        """Delete the result of `task` and what it had done so far, so that it runs again."""
+        forget_unfinished(self.unfinished(task))
         path = self.task_path(task)
         if path.is_dir():
             self._set_aside(path)
