@@ -273,7 +273,11 @@ def _with_classifier(evidence: Evidence, weight: Any, bias: Any) -> Evidence:
 
 def _probabilities(source: Source, given: Any, logits: Any, classes: Partition | None, rows: int) -> FloatArray | None:
     if isinstance(given, (list, tuple)) and _is_name(given):
-        values: Any = np.stack([np.asarray(_part(source, name, (), "probabilities")) for name in given], axis=1)
+        columns = [np.asarray(_part(source, name, (), "probabilities")) for name in given]
+        if {column.shape for column in columns} != {(rows,)}:
+            got = ", ".join(f"{name} {column.shape}" for name, column in zip(given, columns, strict=True))
+            raise InputError(f"columns of {rows} probabilities", got, "name one array, or one column per class")
+        values: Any = np.stack(columns, axis=1)
     else:
         values = _part(source, given, PROBABILITY_NAMES, "probabilities")
     scores = None if values is not None else _part(source, logits, LOGIT_NAMES, "logits")
