@@ -74,7 +74,9 @@ FEATURES: dict[str, tuple[Feature, ...]] = {
         _command("reproduce", "lp-limit", "--out", "site", says="holds"),
         _command("serve", "--port", "0", code=2, says="lopsided[web]"),
         _command("compare", "a.pt", "b.pt", code=2, says="lopsided[torch]"),
-        _command("reproduce", "lp-limit", "--cluster", "tcp://127.0.0.1:1", code=2, says="lopsided[cluster]"),
+        _command(
+            "reproduce", "lp-limit", "--fresh", "--cluster", "tcp://127.0.0.1:1", code=2, says="lopsided[cluster]"
+        ),
         _command("docs", code=2, says="source checkout"),
     ),
     "torch": (
