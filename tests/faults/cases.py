@@ -4,7 +4,6 @@
 that breaks the interpreter ends it without; the parent (`bad_input.py`) sees which case it was and goes on behind it.
 """
 
-import faulthandler
 import json
 import os
 import resource
@@ -14,7 +13,9 @@ import tempfile
 from pathlib import Path
 from random import Random
 
-HANG_SECONDS = 120  # no case has more than a few thousand rows; the slowest answer takes a few seconds
+from tests.faults.watchdog import Watchdog
+
+WATCHDOG = Watchdog()
 MEMORY_BYTES = 8 * 2**30  # of addresses: what eats memory is told so instead of eating the machine
 
 
@@ -39,12 +40,12 @@ def run(kind: str, seed: int, first: int, last: int) -> None:
 
 
 def _begin(number: int) -> None:
-    faulthandler.dump_traceback_later(HANG_SECONDS, exit=True)
+    WATCHDOG.begin()
     print(json.dumps({"begins": number}), flush=True)
 
 
 def _report(number: int, what: str, ended: str, words: str) -> None:
-    faulthandler.cancel_dump_traceback_later()
+    WATCHDOG.end()
     print(json.dumps({"case": number, "what": what, "ended": ended, "words": words}), flush=True)
 
 

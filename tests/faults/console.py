@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import sys
 import warnings
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from lopsided.cli.main import main
 
+PROGRESS = re.compile(r"^lopsided: [\w ]+ \d+ of \d+.*\n", re.MULTILINE)  # a line a minute where work is long
 QUIET = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
 
 
@@ -81,17 +83,22 @@ def fault(said: Said, arguments: Sequence[str], folder: Path, outputs: Path) -> 
     left = [path.name for path in folder.rglob(".*.tmp")]
     if left:
         return f"a temporary file was left: {left[0]}"
+    complaint = PROGRESS.sub("", said.err)
     if said.code == 2:
         if said.out:
             return f"a refusal that printed {said.out[:80]!r}"
-        if not said.err.startswith("lopsided: ") or said.err.count("\n") != 1 or not said.err.endswith((".\n", "?\n")):
+        if (
+            not complaint.startswith("lopsided: ")
+            or complaint.count("\n") != 1
+            or not complaint.endswith((".\n", "?\n"))
+        ):
             return f"not one sentence: {said.err[:300]!r}"
         if len(said.err) > 1500:
             return f"a sentence of {len(said.err)} characters"
         if any(path.is_file() for path in outputs.rglob("*")):
             return "a refusal that wrote a file"
         return None
-    if said.err:
+    if complaint:
         return f"an answer that complained: {said.err[:200]!r}"
     if "--json" in arguments:
         try:

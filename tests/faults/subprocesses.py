@@ -2,15 +2,15 @@
 
 import contextlib
 import os
-import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+from tests.faults.console import PROGRESS
+
 ROOT = Path(__file__).parents[2]
-_PROGRESS = re.compile(r"^lopsided: \w+ \d+ of \d+.*\n", re.MULTILINE)  # a line a minute in long runs
 PATIENCE = 120  # seconds; the machines are shared and slow
 
 
@@ -38,7 +38,7 @@ def finish(process: "subprocess.Popen[str]") -> tuple[int, str, str]:
         kill_group(process)
         out, err = process.communicate()
         return -signal.SIGALRM, out, f"hung for {PATIENCE} seconds; {err}"
-    return process.returncode, out, _PROGRESS.sub("", err)
+    return process.returncode, out, PROGRESS.sub("", err)
 
 
 def kill_group(process: "subprocess.Popen[str]") -> None:
