@@ -1,15 +1,38 @@
-"""The rule and the figure that the two augmentation claims share."""
+"""The worlds, the rule and the figure that the two augmentation claims share."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from lopsided.core.figure import Figure, Line, Panel
-from lopsided.experiments.claim import Row, Verdict
+from lopsided.experiments.claim import Plan, Row, Scale, Verdict
+from lopsided.experiments.group_pictures import (
+    FACES,
+    PAPER_GARMENTS,
+    PAPER_PLANES,
+    QUICK_DIGITS,
+    QUICK_PLANES,
+    AlsoFaces,
+)
 from lopsided.experiments.group_trends import accuracy_panel, by_world, hill
+from lopsided.experiments.network_settings import varied
 from lopsided.experiments.network_summary import chosen, curve, level, percent
 from lopsided.experiments.structured_summary import Part, weigh
 
 JUDGED = {"minority": "minority group", "balanced": "average"}
+
+
+def augmentation_plans(key: str, quick: Sequence[float], paper: Sequence[float]) -> dict[Scale, Plan]:
+    """Planes and digits at the `quick` levels of `key`; planes, garments and, if there, faces at the `paper` ones."""
+    few = [
+        *varied({**QUICK_PLANES, "copies": 100}, **{key: quick}),
+        *varied({**QUICK_DIGITS, "copies": 20}, **{key: quick}),
+    ]
+    many = [
+        *varied({**PAPER_PLANES, "copies": 1000}, **{key: paper}),
+        *varied({**PAPER_GARMENTS, "copies": 300}, **{key: paper}),
+    ]
+    faces = varied({**FACES, "copies": 300}, **{key: paper})
+    return {"quick": Plan(few, seeds=range(5)), "paper": Plan(AlsoFaces(many, faces), seeds=range(10))}
 
 
 def name_of(row: Row) -> str:
