@@ -68,6 +68,46 @@ def test_drafts_start_from_the_page_and_stay_certified(local) -> None:
     assert draft["facts"]["count_needed"] == pytest.approx(rest["facts"]["count_needed"], rel=1e-3)
 
 
+def test_a_hurried_draft_says_how_rough_it_is(local, monkeypatch) -> None:
+    from lopsided.web.rooms import collapse as room
+
+    monkeypatch.setattr(room, "DRAFT_SECONDS", -1.0)
+    body = {"tau": 60, "page": "hurry"}
+    first = ask(
+        local, "/api/collapse/forecast", counts=",".join(str(500 - 9 * k) for k in range(40)), draft=True, **body
+    )
+    assert not first["draft"]  # with nothing to start from it is solved in full
+    moved = ",".join(str(500 - 9 * k + 40 * (k == 20)) for k in range(40))
+    draft = ask(local, "/api/collapse/forecast", counts=moved, draft=True, **body)
+    assert draft["draft"]
+    assert draft["facts"]["status"].startswith("stopped early")
+    assert 1e-6 < draft["facts"]["relative_gap"] < 1e-3
+    rest = ask(local, "/api/collapse/forecast", counts=moved, **body)
+    # A gap of 1e-3 leaves about its square root in the multiplier.
+    assert draft["facts"]["count_needed"] == pytest.approx(rest["facts"]["count_needed"], rel=3e-2)
+
+
+def test_the_cure_takes_over_the_forecast_of_the_page(local, monkeypatch) -> None:
+    """Same plan with and without it, and one long solve less."""
+    from lopsided.theory.layer_peeled.models import Model
+
+    made, solve = [], Model.solve
+    monkeypatch.setattr(Model, "solve", lambda self, *given: made.append(given[0].tolist()) or solve(self, *given))
+    body = {"counts": "900,500,310,80,9,8", "tau": 12}
+    alone = ask(local, "/api/collapse/cure", **body)
+    made_alone = len(made)
+    ask(local, "/api/collapse/forecast", **body, page="cured")
+    made.clear()
+    assert ask(local, "/api/collapse/cure", **body, page="cured") == alone
+    assert len(made) == made_alone - 1
+    # A draft is not as exact as the plan asks for, so nothing is taken over from it.
+    ask(local, "/api/collapse/forecast", counts="900,500,300,80,9,8", tau=12, page="cured")
+    ask(local, "/api/collapse/forecast", **body, page="cured", draft=True)
+    made.clear()
+    assert ask(local, "/api/collapse/cure", **body, page="cured") == alone
+    assert len(made) == made_alone
+
+
 def test_cure_is_the_plan_of_the_command(local) -> None:
     body = {"counts": "5000*5,50*5", "feature_energy": 5, "weight_energy": 1}
     found = ask(local, "/api/collapse/cure", **body)
@@ -100,6 +140,39 @@ def test_fraction_sweep_agrees_with_the_forecast_at_this_fraction(local) -> None
     direct = lopsided.mixture(problem, 1000)
     # Rescaling the other group's fraction rounds once.
     assert law.excess[0] == pytest.approx([group.excess_risk for group in direct.law.groups], rel=1e-12)
+
+
+def test_simulated_groups_lie_about_the_law_each_fraction_on_its_own() -> None:
+    from lopsided.core.mixture_file import mixture_problem
+    from lopsided.experiments.mixture_fractions import fraction_law, simulated_excess
+    from lopsided.web.rooms.groups import GroupsProblem
+
+    second = {"share": 0.2, "mean": [2, 1], "deviations": [1.7, 0.8], "correlation": 0.3}
+    problem = mixture_problem(GroupsProblem(groups=[{"share": 0.7}, second]).specification())
+    law = np.array(fraction_law(problem, 3000, 1, [0.2]).excess[0])
+    found = simulated_excess(problem, 3000, 1, 0.2, repeats=80, seed=1)
+    again = simulated_excess(problem, 3000, 1, 0.2 + 1e-9, repeats=80, seed=1)
+    error = np.hypot(found.error, again.error)
+    for one in (found, again):
+        # Four standard errors, and the 1/n^2 terms that the law leaves out (the weight error is 0.15 here).
+        assert np.all(np.abs(np.array(one.mean) - law) < 4 * np.array(one.error) + 0.1 * law)
+    # Common samples would give the same means to nine digits; fresh ones differ by about a standard error.
+    assert np.any(np.abs(np.array(found.mean) - again.mean) > 0.05 * error)
+
+
+def test_words_about_the_overlay_come_from_the_distances() -> None:
+    from lopsided.web.rooms.groups import REPEATS, SIMULATED, _agreement
+
+    runs = REPEATS * len(SIMULATED)
+    words = _agreement([0.5, 1.9, 3.25], runs, 3000, 3000)
+    assert words.startswith("2 of 3 means lie within two standard errors")
+    assert "farthest is 3.2 away" in words
+    assert "left out" not in words
+    assert "scaled by 1/n" not in words
+    words = _agreement([0.5], runs - 7, 20_000, 90_000)
+    assert f"7 of {runs} networks" in words
+    assert "n = 20,000 and scaled" in words
+    assert _agreement([], 0, 100, 100).startswith("No network")
 
 
 def test_width_job_gives_the_numbers_of_an_unwatched_run(local, tmp_path) -> None:
@@ -161,6 +234,24 @@ def test_names_of_columns_cannot_name_other_files(tmp_path) -> None:
             work(parameters, lambda **message: None)
     with pytest.raises(lopsided.InputError, match="at most 5 rows"):
         score_examples({"asked": {}, "upload": upload | {"most_rows": 5}, "data": None}, lambda **message: None)
+
+
+@pytest.mark.parametrize("path", ["/api/audit/run", "/api/memorisation/score"])
+def test_an_upload_or_a_builtin_set_not_both_and_no_columns_for_the_latter(path) -> None:
+    settings = Settings(limits=Limits(jobs_running=0), spare_worker=False)
+    with TestClient(create_app(settings), base_url="http://localhost") as quiet:
+        upload = quiet.post("/api/uploads", files={"file": ("a.csv", b"a,y\n1,0\n")}).json()["id"]
+        for body, words in (
+            ({"upload": upload, "builtin": "digits"}, "an upload or a built-in set, but got both"),
+            ({"builtin": "digits", "labels": "y"}, "for an upload alone, but got labels"),
+            ({"labels": "y"}, "for an upload alone, but got labels"),
+        ):
+            answer = quiet.post(path, json=body)
+            assert answer.status_code == 422
+            assert words in answer.json()["error"]
+        assert quiet.post(path, json={"upload": upload, "labels": "y"}).is_success
+        assert quiet.post(path, json={"builtin": "digits"}).is_success
+        assert quiet.post(path, json={}).is_success
 
 
 def test_claims_are_those_of_the_command(tmp_path) -> None:

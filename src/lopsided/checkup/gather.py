@@ -212,7 +212,7 @@ def _describing(source: Source, outcomes: Sequence[Any]) -> list[str]:
 
 def _ignored(source: Source, beside: Sequence[str]) -> list[str]:
     """Columns of words that nobody named: they stay out of the features, and the report says so."""
-    if source.table is None or not source.table.feature_names:
+    if source.table is None or (source.table.width and not source.table.feature_names):
         return []
     left = [
         name for name in source.table.columns if name not in beside and name.lower() not in {*_OUTCOMES, *GROUP_NAMES}
@@ -220,6 +220,8 @@ def _ignored(source: Source, beside: Sequence[str]) -> list[str]:
     if not left:
         return []
     some = ", ".join(left[:6]) + (f" and {len(left) - 6} more" if len(left) > 6 else "")
+    if not source.table.width:
+        return [f"No column holds numbers, so there are no features; if these should, convert them: {some}."]
     return [f"Columns that hold no numbers are not features: {some}."]
 
 
@@ -291,6 +293,8 @@ def _probabilities(source: Source, given: Any, logits: Any, classes: Partition |
             "leave out classes without examples",
         )  # fmt: skip
     if values is None:
+        if matrix.min() >= 0 and matrix.shape[1] > 1 and np.abs(matrix.sum(axis=1) - 1).max() < _SUM_SLACK:
+            raise InputError("logits", "rows from 0 to 1 that sum to 1", "give them as probabilities=")
         shifted = np.exp(matrix - matrix.max(axis=1, keepdims=True))
         return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
     totals = matrix.sum(axis=1)

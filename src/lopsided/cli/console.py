@@ -1,8 +1,7 @@
-"""What the terminal sees: tables, one JSON object, progress with time left. Nothing else in the package prints."""
+"""What the terminal sees: tables and one JSON object. With `cli.progress`, all that the package prints."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 
@@ -54,47 +53,3 @@ def print_facts(rows: Sequence[tuple[str, str]]) -> None:
     for name, value in rows:
         table.add_row(Text(name, style="dim"), Text(value))
     Console(highlight=False).print(table)
-
-
-@contextmanager
-def status_line(words: str, *, quiet: bool = False) -> Iterator[Callable[[int, float], None]]:
-    """A line on standard error while a solver works, with its iteration and gap; gone when it ends."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield lambda iteration, gap: None
-        return
-    with console.status(words) as status:
-        yield lambda iteration, gap: status.update(f"{words}: iteration {iteration}, relative gap {gap:.1e}")
-
-
-@contextmanager
-def progress_bar(words: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """A bar with the time left on standard error, told (done, total); gone when it ends."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield lambda done, total: None
-        return
-    with Progress(console=console, transient=True) as bar:
-        task = bar.add_task(words, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-@contextmanager
-def progress_steps(words: str, *, quiet: bool = False) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on standard error that names the step under way, told (done, total, step); gone when it ends."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield lambda done, total, step: None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(words, total=None)
-        yield lambda done, total, step: bar.update(task, completed=done, total=total, description=step)

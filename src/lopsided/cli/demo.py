@@ -20,13 +20,13 @@ def command(
     import time
 
     from lopsided.cli.console import print_json
-    from lopsided.cli.progress import progress_bar
+    from lopsided.cli.progress import progress_tasks
     from lopsided.report.demo import write_demo
     from lopsided.report.drawing import check_plot_path
 
     target = check_plot_path(out)
     began = time.perf_counter()
-    with progress_bar("trial") as progress, tempfile.TemporaryDirectory() as store:
+    with progress_tasks("trial") as progress, tempfile.TemporaryDirectory() as store:
         from lopsided.checkup.digits_demo import digits_demo
         from lopsided.experiments.threads import one_thread
 

@@ -39,7 +39,8 @@ def command(
     Nothing is trained. Scores and ranks within the class are written to a file; examples that are pictures are drawn.
     """
     from lopsided.checkup.score import score
-    from lopsided.cli.console import print_json, progress_bar
+    from lopsided.cli.console import print_json
+    from lopsided.cli.progress import progress_steps
     from lopsided.core.errors import InputError
     from lopsided.report.drawing import check_plot_path, write_figures
 
@@ -51,7 +52,7 @@ def command(
     if plot is not None:
         check_plot_path(plot)
     names = [name.strip() for name in features.split(",")] if features else None
-    with progress_bar("reading and scoring", quiet=as_json) as progress:
+    with progress_steps("reading and scoring", quiet=as_json) as progress:
         result = score(
             data,
             labels,

@@ -24,12 +24,12 @@ def command(
 ) -> None:
     """How often our forecasts came true, on tasks not used to design them; prints the published score at once."""
     from lopsided.cli.console import print_json
-    from lopsided.cli.progress import progress_bar
+    from lopsided.cli.progress import progress_tasks
     from lopsided.core.files import write_atomically
     from lopsided.core.jsonable import dump_json
     from lopsided.experiments.skill.benchmark import skill
 
-    with progress_bar("tasks") as progress:
+    with progress_tasks("tasks") as progress:
         found = skill(
             run=run,
             only=family or (),

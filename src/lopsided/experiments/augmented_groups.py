@@ -1,4 +1,4 @@
-"""The worlds, the rule and the figure that the two augmentation claims share."""
+"""The plans, the rule and the figure that the two augmentation claims share."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -19,20 +19,6 @@ from lopsided.experiments.network_summary import chosen, curve, level, percent
 from lopsided.experiments.structured_summary import Part, weigh
 
 JUDGED = {"minority": "minority group", "balanced": "average"}
-
-
-def augmentation_plans(key: str, quick: Sequence[float], paper: Sequence[float]) -> dict[Scale, Plan]:
-    """Planes and digits at the `quick` levels of `key`; planes, garments and, if there, faces at the `paper` ones."""
-    few = [
-        *varied({**QUICK_PLANES, "copies": 100}, **{key: quick}),
-        *varied({**QUICK_DIGITS, "copies": 20}, **{key: quick}),
-    ]
-    many = [
-        *varied({**PAPER_PLANES, "copies": 1000}, **{key: paper}),
-        *varied({**PAPER_GARMENTS, "copies": 300}, **{key: paper}),
-    ]
-    faces = varied({**FACES, "copies": 300}, **{key: paper})
-    return {"quick": Plan(few, seeds=range(5)), "paper": Plan(AlsoFaces(many, faces), seeds=range(10))}
 
 
 def name_of(row: Row) -> str:
@@ -91,3 +77,28 @@ def augmentation_plot(rows: Sequence[Row], key: str, label: str) -> Figure:
         panels,
         "Bands: 95 % intervals over paired seeds. The average takes both groups alike; the natural mix as they are.",
     )
+
+
+def augmentation_plans(**levels: tuple[Sequence[float], Sequence[float]]) -> dict[Scale, Plan]:
+    """Both scales of a claim on copies of minority pictures; the levels of its one setting at the quick scale and at
+    the paper's."""
+    ((name, (few, many)),) = levels.items()
+    return {
+        "quick": Plan(
+            [
+                *varied({**QUICK_PLANES, "copies": 100}, **{name: few}),
+                *varied({**QUICK_DIGITS, "copies": 20}, **{name: few}),
+            ],
+            seeds=range(5),
+        ),
+        "paper": Plan(
+            AlsoFaces(
+                [
+                    *varied({**PAPER_PLANES, "copies": 1000}, **{name: many}),
+                    *varied({**PAPER_GARMENTS, "copies": 300}, **{name: many}),
+                ],
+                varied({**FACES, "copies": 300}, **{name: many}),
+            ),
+            seeds=range(10),
+        ),
+    }

@@ -20,6 +20,7 @@ from lopsided.checkup.evidence import Evidence
 from lopsided.checkup.feature_space import read_rows
 from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.intervals import Intervals, rate_intervals
+from lopsided.checkup.subjects import counted
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 
@@ -97,7 +98,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             Finding(
                 "contamination",
                 Level.HEALTHY,
-                f"{len(fitted)} classes",
+                counted(len(fitted), "classes"),
                 share / CORE,
                 None,
                 f"No class holds a clear share of foreign examples; the most are about {share / CORE:.1%} in "

@@ -20,7 +20,7 @@ import numpy as np
 from lopsided.checkup.evidence import Evidence, Partition
 from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.intervals import ALPHA, mean_intervals
-from lopsided.checkup.subjects import group_subject, opening, without_implied
+from lopsided.checkup.subjects import all_of, group_subject, opening, without_implied
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.validation import FloatArray, IntArray
@@ -178,7 +178,7 @@ def _findings(part: Partition, shifts: _Shifts, spread: FloatArray, words: str) 
 
 def _healthy(part: Partition, shifts: _Shifts) -> Finding:
     known = np.isfinite(shifts.value)
-    what = f"{part.name}: all {len(part.names)} groups"
+    what = f"{part.name}: {all_of(len(part.names), 'groups')}"
     if not known.any():
         words = f"Groups of {part.name} and classes coincide, so a shift between groups cannot be told from classes."
         return Finding("group_shift", Level.HEALTHY, what, None, None, words, "Nothing to do.", _GROUND)

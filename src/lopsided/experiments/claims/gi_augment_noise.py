@@ -7,9 +7,7 @@ it is the large-n law of the mixture papers on the sample's leading components (
 from lopsided.experiments.augmented_groups import augmentation_judge, augmentation_plans, augmentation_plot
 from lopsided.experiments.claim import Claim, Plan, Source
 from lopsided.experiments.group_forecast import noise_numbers
-from lopsided.experiments.group_pictures import (
-    TINY_DIGITS,
-)
+from lopsided.experiments.group_pictures import TINY_DIGITS
 from lopsided.experiments.network_settings import varied
 
 LEVELS = (0.0, 0.1, 0.2, 0.4, 0.8)
@@ -23,7 +21,7 @@ CLAIM = Claim(
     rule="In every world, for the minority group and for the average over both groups alike: some inner noise level "
     "beats both no noise and the largest noise, with paired 95 % intervals that hold for all inner levels at once; "
     "contradicted if everywhere an inner level lies below both ends by the same rule.",
-    plans=augmentation_plans("noise", LEVELS, MANY_LEVELS),
+    plans=augmentation_plans(noise=(LEVELS, MANY_LEVELS)),
     smoke=Plan(varied({**TINY_DIGITS, "copies": 10}, noise=(0.0, 0.2, 0.8)), seeds=range(2)),
     measure=noise_numbers,
     judge=lambda rows: augmentation_judge(rows, "noise", "noise level"),
