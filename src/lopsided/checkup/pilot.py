@@ -19,11 +19,13 @@ from lopsided.checkup.folds import deal
 from lopsided.checkup.paired_scores import Answers, Judged, Metric, gain
 from lopsided.checkup.remedy_plan import GainForecast
 from lopsided.checkup.training_set import TrainingSet
+from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 
 FOLDS = 5
 MOST_ROWS = 6000
+MOST_CLASSES = 1000  # with more, the pilot has a handful of rows a class and takes minutes
 MOST_COLUMNS, LEAST_COLUMNS = 50, 10
 _COLUMNS_BY_CLASSES = 2000  # columns times classes: a hundred classes are told apart by 20 components
 MOST_CELLS = 40  # classes times groups: beyond, the pilot sees classes only
@@ -96,8 +98,12 @@ def repeats_for(training: TrainingSet, parts: int) -> int:
 
 def run_pilot(training: TrainingSet, seed: int) -> Pilot:
     """Cross-validate the pilot; `training` should be `reduced` first."""
+    if training.size < FOLDS:
+        raise InputError(f"at least {FOLDS} examples to forecast from", training.size, "collect some first")
     groups = 1 if training.groups is None else len(training.groups.names)
     classes = len(training.classes.names)
+    if classes > MOST_CLASSES:
+        raise InputError(f"at most {MOST_CLASSES:,} classes to forecast for", f"{classes:,}", "join rare ones first")
     sees_groups = groups > 1 and groups * classes <= MOST_CELLS
     modelled = groups if sees_groups else 1
     cell = training.classes.codes * modelled + (training.group_codes if sees_groups else 0)

@@ -48,6 +48,8 @@ def make_plan(
     evidence's weight decay and classifier do not say it all.
     """
     training = training_set(evidence, group=group)
+    if recipe is not None and not isinstance(recipe, Mapping):
+        raise InputError("a recipe by name", f"a {type(recipe).__name__}", "give for example {'weight_decay': 5e-4}")
     known = dict(recipe) if recipe is not None else measured_recipe(evidence)
     return plan_for(training, metric=metric, recipe=known, seed=seed)
 

@@ -89,10 +89,10 @@ def command(
 
 def _show(result: "Audit", target: Path | None) -> None:
     from lopsided.checkup.finding import Level
-    from lopsided.cli.console import print_rows
+    from lopsided.cli.console import print_line, print_rows
     from lopsided.report.audit import verdict
 
-    print(verdict(result))
+    print_line(verdict(result))
     alarms = [finding for finding in result.findings if finding.level is not Level.HEALTHY]
     if alarms:
         print_rows("", ("level", "subject", "finding"), [[one.level.value, one.subject, one.message] for one in alarms])
@@ -102,7 +102,7 @@ def _show(result: "Audit", target: Path | None) -> None:
     if result.skipped:
         print_rows("Skipped", ("check", "why"), [[entry.check, entry.why] for entry in result.skipped])
     for note in result.evidence.notes:
-        print(note)
+        print_line(note)
     for check, told in {one.id: one.skill for one in result.findings if one.skill}.items():
-        print(f"{check}: {told}")
-    print(f"{result.seconds:.1f} s" + (f"; report: {target}" if target else ""))
+        print_line(f"{check}: {told}")
+    print_line(f"{result.seconds:.1f} s" + (f"; report: {target}" if target else ""))

@@ -48,7 +48,7 @@ def command(
     lopsided trial tries them.
     """
     from lopsided.checkup.plan import plan
-    from lopsided.cli.console import print_json
+    from lopsided.cli.console import print_json, print_line
     from lopsided.cli.progress import status_line
 
     recipe = network_recipe(weight_decay, learning_rate, batch_size, momentum)
@@ -71,19 +71,19 @@ def command(
         return
     print_plan(made)
     if written is not None:
-        print(f"Exported to {written}")
+        print_line(f"Exported to {written}")
 
 
 def print_plan(made: "Plan") -> None:
     """Remedies with their forecasts, and the notes."""
-    from lopsided.cli.console import print_table
+    from lopsided.cli.console import print_line, print_table
 
     rows = [[remedy.name, told(remedy.forecast), remedy.why] for remedy in made.remedies]
     print_table("Plan, best forecast first", ("remedy", "forecast gain", "why"), rows, numbers_from=9)
     for note in made.notes:
-        print(note)
+        print_line(note)
     if made.skill:
-        print(made.skill)
+        print_line(made.skill)
 
 
 def told(forecast: object) -> str:

@@ -87,6 +87,7 @@ def _cluster(address: str | None, ca: str | None, cert: str | None, key: str | N
 def _print(run: "Run", index: Path | None) -> None:
     from collections import Counter
 
+    from lopsided.cli.console import print_line
     from lopsided.cli.verdict_table import print_verdicts
 
     print_verdicts([(claim.id, "broken" if claim.broken else claim.verdict, claim.found) for claim in run.claims])
@@ -97,4 +98,4 @@ def _print(run: "Run", index: Path | None) -> None:
         f"{tasks} tasks, {reused} of them from the store; {run.seconds:.1f} s"
     )
     if index is not None:
-        print(f"site: {index}")
+        print_line(f"site: {index}")

@@ -115,7 +115,7 @@ def _facts(result: "Score", target: Path, drawn: Path | None) -> dict[str, objec
 
 
 def _show(result: "Score", target: Path, drawn: Path | None) -> None:
-    from lopsided.cli.console import print_table
+    from lopsided.cli.console import print_line, print_table
     from lopsided.report.words import short
 
     rows = [
@@ -133,13 +133,13 @@ def _show(result: "Score", target: Path, drawn: Path | None) -> None:
     print_table(f"Influence scores of {result.source}", heads, rows)
     if result.noise is not None:
         _show_noise(result.noise)
-    print(
+    print_line(
         f"{result.ranks.size:,} scores in {target}, {result.seconds:.1f} s" + (f"; drawn in {drawn}" if drawn else "")
     )
 
 
 def _show_noise(noise: "NoiseMatrix") -> None:
-    from lopsided.cli.console import print_table
+    from lopsided.cli.console import print_line, print_table
     from lopsided.report.words import short
 
     weakest = noise.weakest_ratios()
@@ -159,4 +159,4 @@ def _show_noise(noise: "NoiseMatrix") -> None:
         "Weakest ratio of every class", ("class", "tr(Σ²)", "Γ", f"{noise.level:.0%} interval", "against"), rows
     )
     if noise.note:
-        print(noise.note + ".")
+        print_line(noise.note + ".")

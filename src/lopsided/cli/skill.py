@@ -67,7 +67,7 @@ def command(
 
 
 def _print(found: "Skill") -> None:
-    from lopsided.cli.console import print_table
+    from lopsided.cli.console import print_line, print_table
 
     if not found.scores:
         print("No score has been published with this version; lopsided skill --run measures one.")
@@ -90,7 +90,7 @@ def _print(found: "Skill") -> None:
         heads = ("number", "half", "median error", "nine in ten", "mean error", "best rule's", "90 % intervals hold")
         print_table("Numbers (x: factors, their mean error in powers of 2)", heads, numbers)
     for name, why in found.not_run.items():
-        print(f"{name}: not run. {why}")
+        print_line(f"{name}: not run. {why}")
 
 
 def _number_rows(entry: "FamilyScore") -> list[list[str]]:

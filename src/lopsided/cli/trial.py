@@ -63,7 +63,7 @@ def command(
     """
     from lopsided.checkup.gather import gather
     from lopsided.checkup.trial import run_trial
-    from lopsided.cli.console import print_json
+    from lopsided.cli.console import print_json, print_line
     from lopsided.cli.plan import export_plan
     from lopsided.cli.progress import progress_tasks
     from lopsided.report.drawing import check_plot_path
@@ -106,13 +106,13 @@ def command(
         return
     print_trial(outcome)
     for place in filter(None, (report, written)):
-        print(f"Written: {place}")
+        print_line(f"Written: {place}")
 
 
 def print_trial(outcome: "Trial") -> None:
     """Accuracies of the arms, gains beside forecasts, then who won and what to know."""
     from lopsided.checkup.trial_figures import times
-    from lopsided.cli.console import print_table
+    from lopsided.cli.console import print_line, print_table
 
     run = [arm for arm in outcome.arms if arm.skipped is None]
     main = outcome.main_metrics()
@@ -134,10 +134,10 @@ def print_trial(outcome: "Trial") -> None:
         print("* in the class's own recall, or the group's own accuracy")
     for arm in outcome.arms:
         if arm.skipped is not None:
-            print(f"Skipped: {arm.name}. {arm.skipped}")
+            print_line(f"Skipped: {arm.name}. {arm.skipped}")
     for note in outcome.notes:
-        print(note)
-    print(outcome.sentence())
+        print_line(note)
+    print_line(outcome.sentence())
     print(f"{outcome.seconds:.1f} s, {outcome.reused} results from the store")
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from lopsided.core.errors import InputError
-from lopsided.core.files import WriteError, write_atomically
+from lopsided.core.files import WriteError, as_path, write_atomically
 from lopsided.core.jsonable import dump_json, jsonable
 from lopsided.experiments.tasks import Task, canonical, task_key
 from lopsided.experiments.unfinished import forget_unfinished
@@ -54,8 +54,14 @@ class Store:
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         if folder is not None and not str(folder).strip():
             raise InputError("a folder for the results", "an empty name", "name one, or leave it out")
-        self.folder = Path(folder or os.environ.get(STORE_VARIABLE) or DEFAULT_STORE).absolute()
-        if self.folder.exists() and not self.folder.is_dir():
+        given = os.environ.get(STORE_VARIABLE) or DEFAULT_STORE if folder is None else folder
+        self.folder = as_path(given, "a folder for the results").absolute()
+        try:
+            taken = self.folder.exists() and not self.folder.is_dir()
+        except OSError as error:
+            got = f"{self.folder}: {error.strerror}"
+            raise InputError("a folder for the results", got, "name another with --store") from None
+        if taken:
             raise InputError("a folder for the results", f"the file {self.folder}", "name another with --store")
 
     def task_path(self, task: Task) -> Path:
@@ -70,12 +76,12 @@ class Store:
         """The result of `task`, or None if it is missing or damaged; a damaged file is set aside."""
         path = self.task_path(task)
         try:
-            result = _parse(path.read_bytes())
+            result = _parse(_content(path))
             if path.stem != _key(result):
                 raise ValueError("another task's result")
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError, IsADirectoryError):
+        except (ValueError, KeyError, TypeError):
             self._set_aside(path)
             return None
         return result
@@ -100,10 +106,10 @@ class Store:
         """Every readable result, damaged files set aside on the way."""
         for path in sorted(self.folder.glob("tasks/*/*.json")):
             try:
-                yield _parse(path.read_bytes())
+                yield _parse(_content(path))
             except FileNotFoundError:
                 continue
-            except (ValueError, KeyError, TypeError, IsADirectoryError):
+            except (ValueError, KeyError, TypeError):
                 self._set_aside(path)
 
     def save_verdict(self, claim_id: str, scale: str, verdict: dict[str, Any]) -> None:
@@ -115,12 +121,12 @@ class Store:
         found = []
         for path in sorted(self.folder.glob("verdicts/*.json")):
             try:
-                verdict = json.loads(path.read_bytes())
+                verdict = json.loads(_content(path))
                 if not isinstance(verdict, dict) or not {"id", "scale", "verdict", "time"} <= verdict.keys():
                     raise ValueError("not a verdict")
             except FileNotFoundError:
                 continue
-            except (ValueError, IsADirectoryError):
+            except ValueError:
                 self._set_aside(path)
                 continue
             found.append(verdict)
@@ -179,6 +185,13 @@ class Store:
             if path.is_dir() and target.exists():  # a folder cannot replace one
                 target = aside / f"{path.parent.name}.{path.name}.{time.time_ns()}"
             os.replace(path, target)
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a regular file; a pipe or a device, which would wait or grow for ever, is a damaged file."""
+    if not path.is_file() and os.path.lexists(path):  # also a link that leads nowhere or to itself
+        raise ValueError("no file")
+    return path.read_bytes()
 
 
 def _parse(data: bytes) -> Result:

@@ -15,6 +15,7 @@ from typing import Any
 import torch
 
 from lopsided.core.errors import InputError, MissingPackage
+from lopsided.core.files import check_regular
 
 _INSIDE = ("state_dict", "model_state_dict", "model", "module", "net", "weights")
 _PREFIXES = ("module.", "_orig_mod.")
@@ -24,11 +25,7 @@ MOST_DENSE = 100_000_000  # entries of a sparse weight that is written out
 
 def read_weights(path: str | os.PathLike[str]) -> dict[str, torch.Tensor]:
     """Names and floating-point tensors of a checkpoint, in its order."""
-    source = Path(path)
-    if not source.exists():
-        raise InputError("a checkpoint file", f"no such file: {source}", "check the path")
-    if source.is_dir():
-        raise InputError("a checkpoint file", f"a directory: {source}", "name the file inside it")
+    source = check_regular(path, "a checkpoint file")
     content = _safetensors(source) if source.suffix == ".safetensors" else _torch(source)
     for name in _INSIDE:
         if isinstance(content, Mapping) and isinstance(content.get(name), Mapping):
