@@ -27,7 +27,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
 ) -> None:
     """How often our forecasts came true, on tasks not used to design them; prints the published score at once."""
-    from lopsided.cli.console import print_json
+    from lopsided.cli.console import print_json, print_line
     from lopsided.cli.progress import progress_tasks
     from lopsided.core.files import write_atomically
     from lopsided.core.jsonable import dump_json
@@ -61,7 +61,7 @@ def command(
         return
     _print(found)
     if target is not None:
-        print(f"Page: {target}")
+        print_line(f"Page: {target}")
     for detail in found.details if index is not None else ():
         print_json(detail["runs"])
 
