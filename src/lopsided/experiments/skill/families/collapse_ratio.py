@@ -23,9 +23,10 @@ from lopsided.experiments.skill.family import (
     NumberQuestion,
 )
 
-TASKS = 60
+TASKS = 56
 RATIOS = (5, 10, 20, 40, 80, 150, 300)
 PILOT = 10  # the ratio of the pilot run; it is not asked about
+TAIL_PILOT = (8.0, 160.0)  # ratios of the largest and the smallest minority class in the other pilot
 LOST = 0.5
 TIE = 0.1  # a cosine this close to 1/2 is a tie
 # Nine of ten R50 should lie in this range around the forecast, and nine of ten cosines within so much of it.
@@ -35,69 +36,49 @@ THRESHOLD_FACTOR, COSINE_WIDTH = 1.8, 0.15
 def tasks() -> Sequence[Settings]:
     """Specifications drawn by a generator of their own."""
     from lopsided.core.seeds import generator
-    from lopsided.experiments.skill.small_networks import ARCHITECTURES
+    from lopsided.experiments.skill.small_networks import random_training
 
     random = generator(70119, "skill", "collapse ratio")
     made = []
     for index in range(TASKS):
-        momentum = float(random.choice([0.0, 0.9], p=[0.3, 0.7]))
-        rate = float(random.choice([0.03, 0.1, 0.2])) if momentum else float(random.choice([0.1, 0.3]))
-        decay = float(f"{np.exp(random.uniform(np.log(3e-3), np.log(3e-2))):.2g}")
-        # The step is large for a third of the training; by then weight decay should have forgotten the start:
-        # sum of rate x decay / (1 - momentum) = 2.5, as far as 3000 steps allow.
-        steps = int(np.clip(3 * 2.5 * (1 - momentum) / (rate * decay), 600, 3000))
-        made.append(
-            {
-                "index": index,
-                "data": str(
-                    random.choice(["mnist", "fashion-mnist", "digits", "cifar-10"], p=[0.35, 0.35, 0.15, 0.15])
-                ),
-                "network": str(random.choice(list(ARCHITECTURES), p=[0.2, 0.3, 0.15, 0.2, 0.15])),
-                "weight_decay": decay,
-                "rate": rate,
-                "momentum": momentum,
-                "batch": int(random.choice([32, 64, 128])),
-                "majority": int(random.choice([3, 5, 7])),
-                "steps": steps,
-            }
-        )
+        settings = random_training(random)
+        classes = len(settings["classes"])
+        share = float(random.choice([0.3, 0.5, 0.7]))
+        majority = int(np.clip(round(share * classes), 1, classes - 2))
+        made.append({"index": index, **settings, "majority": majority})
     return made
 
 
 def counts_at(settings: Settings, ratio: float) -> list[int]:
     """Majority classes first; a minority class has at least one example."""
-    from lopsided.experiments.skill.small_networks import CLASSES, largest_class
+    large, majority = settings["largest"], settings["majority"]
+    return [large] * majority + [max(1, round(large / ratio))] * (len(settings["classes"]) - majority)
 
-    large, majority = largest_class(settings["data"]), settings["majority"]
-    return [large] * majority + [max(1, round(large / ratio))] * (CLASSES - majority)
+
+def tail_pilot_counts(settings: Settings) -> list[int]:
+    """Minority classes of all sizes, in equal steps of log size: one run that shows which sizes are lost."""
+    large, majority = settings["largest"], settings["majority"]
+    ratios = np.geomspace(*TAIL_PILOT, len(settings["classes"]) - majority)
+    return [large] * majority + [max(1, round(large / ratio)) for ratio in ratios]
 
 
 def _asked(settings: Settings) -> list[int]:
     """Ratios that the set can show: a minority class keeps one example at least."""
-    from lopsided.experiments.skill.small_networks import largest_class
-
-    return [ratio for ratio in RATIOS if ratio <= largest_class(settings["data"])]
+    return [ratio for ratio in RATIOS if ratio <= settings["largest"]]
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
-    """Mean minority cosine at every ratio; of the run at ratio 10 also what a pilot shows."""
-    from lopsided.experiments.skill.small_networks import cosines, trained
+    """The last layer at every ratio. Seen are three pilots: ratio 10, a tail of sizes, and 2 % of the steps."""
+    from lopsided.experiments.skill.small_networks import class_similarity, short_steps, trained
 
-    found: dict[str, float] = {}
-    seen: dict[str, Any] = {}
-    for ratio in _asked(settings):
-        end = trained(settings, counts_at(settings, ratio), seed)
-        minority = cosines(end.classifier)[settings["majority"] :, settings["majority"] :]
-        size = minority.shape[0]
-        found[str(ratio)] = float((minority.sum() - np.trace(minority)) / (size * (size - 1)))
-        if ratio == PILOT:
-            seen = {
-                "pilot_loss": end.loss,
-                "pilot_cosine": found[str(ratio)],
-                "pilot_weight_energy": end.weight_energy,
-                "pilot_mean_energy": end.centred_mean_energy,
-            }
-    return {"seen": seen, "truth": {"cosines": found}}
+    runs = {str(ratio): trained(settings, counts_at(settings, ratio), seed) for ratio in _asked(settings)}
+    seen = {
+        "pilot": runs[str(PILOT)],
+        "tail": trained(settings, tail_pilot_counts(settings), seed),
+        "short": trained(settings, counts_at(settings, PILOT), seed, steps=short_steps(settings)),
+        "data": class_similarity(settings, counts_at(settings, PILOT), seed),
+    }
+    return {"seen": seen, "truth": {"runs": runs}}
 
 
 def _ratios(settings: Settings) -> list[int]:
@@ -237,6 +218,7 @@ FAMILY = Family(
     measure=measure,
     needs=("mnist", "fashion-mnist", "cifar-10"),
     packages=("torch",),
+    version=2,
     question=ChoiceQuestion(
         "are the minority classes lost at this ratio",
         _true_lost,
