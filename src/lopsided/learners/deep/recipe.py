@@ -49,11 +49,11 @@ class Recipe:
         check_in_range(self.weight_decay, "the weight decay", 0.0, 10.0)
         check_positive(self.anneal_by, "the factor of annealing")
         for value, known, name in (
-            (self.schedule, get_args(Schedule), "schedule"),
-            (self.optimiser, get_args(Optimiser), "optimiser"),
+            (self.schedule, get_args(Schedule), "a schedule"),
+            (self.optimiser, get_args(Optimiser), "an optimiser"),
         ):
             if value not in known:
-                raise InputError(f"a {name} among {', '.join(known)}", repr(value), "name one of those")
+                raise InputError(f"{name} among {', '.join(known)}", repr(value), "name one of those")
         for share in self.anneal_at:
             check_in_range(share, "the time of annealing, as a share of training", 0.0, 1.0)
 
