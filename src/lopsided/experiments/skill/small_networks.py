@@ -140,7 +140,7 @@ def trained(settings: Settings, counts: Sequence[int] | IntArray, seed: int, *, 
 
 def short_steps(settings: Settings) -> int:
     """2 % of the steps."""
-    return max(_LEAST_SHORT_STEPS, round(SHORT_PILOT * settings["steps"]))
+    return max(_LEAST_SHORT_STEPS, round(SHORT_PILOT * int(settings["steps"])))
 
 
 def class_similarity(settings: Settings, counts: Sequence[int] | IntArray, seed: int) -> Numbers:

@@ -6,7 +6,6 @@ usual today: the cosine schedule, rate (1 + cos(pi t / T)) / 2 (Loshchilov and H
 """
 
 import math
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
