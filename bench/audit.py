@@ -25,7 +25,8 @@ def run(quick: bool) -> list[Row]:
     rows = [pictures(10_000 if quick else 60_000), table(100_000 if quick else 1_000_000)]
     rows += [report(size) for size in ((1000, 10_000) if quick else (1000, 10_000, 60_000, 300_000))]
     rows += [intervals(200_000 if quick else 1_000_000)]
-    rows += planted(3 if quick else 25)
+    rows += planted(3 if quick else 25, 200)
+    rows += planted(3 if quick else 25, 100)
     return rows
 
 
@@ -129,7 +130,7 @@ def intervals(n: int) -> Row:
     }
 
 
-def planted(times: int) -> list[Row]:
+def planted(times: int, per_class: int) -> list[Row]:
     """How often each planted defect is found, and how many sets raise an alarm that they should not."""
     import lopsided
     from lopsided.checkup.planted_truths import KINDS, judge, plant
@@ -138,7 +139,7 @@ def planted(times: int) -> list[Row]:
     for kind in KINDS:
         began, hits, false, about = time.perf_counter(), 0, 0, Counter[str]()
         for seed in range(times):
-            one = plant(kind, seed)
+            one = plant(kind, seed, per_class=per_class)
             hit, wrong = judge(lopsided.audit(**one.given, seed=seed), one)
             hits, false = hits + hit, false + bool(wrong)
             about.update(check for check, _, _ in wrong)
@@ -146,7 +147,13 @@ def planted(times: int) -> list[Row]:
         alarms = f"false alarms in {false} of {times} sets" + (f" ({dict(about)})" if about else "")
         seconds = (time.perf_counter() - began) / times
         rows.append(
-            {"what": f"planted: {kind}", "seconds": seconds, "peer": None, "peer_seconds": None, "note": found + alarms}
+            {
+                "what": f"planted: {kind}, {per_class} a class",
+                "seconds": seconds,
+                "peer": None,
+                "peer_seconds": None,
+                "note": found + alarms,
+            }
         )
     return rows
 

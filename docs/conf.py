@@ -25,8 +25,10 @@ extensions = [
     "name_pages",
     "claim_pages",
     "bench_page",
+    "faults_page",
 ]
 exclude_patterns = ["extensions", "_cache", "measured", "tutorials", "images", "CHANGELOG.md", "CONTRIBUTING.md"]
+exclude_patterns += ["SECURITY.md", "faults-table.md"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 smartquotes = False  # options such as --json keep their dashes
 suppress_warnings = ["ref.python"]  # Plan and Recipe name a class in several rooms; pages link to one of them

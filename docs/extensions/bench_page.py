@@ -52,7 +52,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 def _write(app: Sphinx) -> None:
     source = Path(app.srcdir)
-    runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((source / "measured").glob("*.json"))]
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in sorted((source / "measured").glob("bench*.json"))]
     write_page(source / "benchmarks.rst", bench_page(runs[::-1]))
 
 

@@ -3,68 +3,24 @@
 import json
 import os
 import signal
-import socket
 import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-import lopsided
 from lopsided.core.errors import InputError
 from lopsided.experiments.cluster import Cluster
 from lopsided.experiments.reproduce import reproduce
 from tests.experiments.conftest import measured, stored
+from tests.experiments.local_cluster import free_port, local_cluster
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
 
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _wait_for_port(port: int) -> None:
-    end = time.monotonic() + 60
-    while True:
-        try:
-            with socket.create_connection(("127.0.0.1", port), timeout=1):
-                return
-        except OSError:
-            assert time.monotonic() < end, "the scheduler did not start within a minute"
-            time.sleep(0.1)
-
-
-@contextmanager
-def _cluster(folder: Path, protocol: str, options: list[str]) -> Iterator[tuple[str, list["subprocess.Popen[bytes]"]]]:
-    """A scheduler and two workers: its address, and the processes with the scheduler first."""
-    port = _free_port()
-    address = f"{protocol}://127.0.0.1:{port}"
-    dask = [sys.executable, "-m", "distributed.cli.dask_scheduler"]
-    workers = [sys.executable, "-m", "distributed.cli.dask_worker"]
-    where = ["--host", "127.0.0.1", "--no-dashboard", *options]
-    # the very package under test, also when a relative path found it
-    environment = os.environ | {"PYTHONPATH": str(Path(lopsided.__file__).resolve().parents[1])}
-    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder, "env": environment}
-    processes = [subprocess.Popen([*dask, "--port", str(port), "--protocol", protocol, *where], **silent)]  # type: ignore[call-overload]
-    try:
-        _wait_for_port(port)
-        for _ in range(2):
-            command = [*workers, address, "--nthreads", "1", "--no-nanny", "--local-directory", str(folder), *where]
-            processes.append(subprocess.Popen(command, **silent))  # type: ignore[call-overload]
-        yield address, processes
-    finally:
-        for process in processes:
-            process.kill()
-            process.wait()
-
-
 def test_a_killed_worker_costs_nothing_but_time(laboratory: Path, start: Start) -> None:
-    with _cluster(laboratory, "tcp", []) as (address, (_, *workers)):
+    with local_cluster(laboratory, "tcp", []) as (address, (_, *workers)):
         run = start("reproduce", "toy-sum", "--scale", "paper", "--cluster", address, "--json")
         end = time.monotonic() + 60
         while len({line.split()[2] for line in measured(laboratory)}) < 2:
@@ -80,7 +36,7 @@ def test_a_killed_worker_costs_nothing_but_time(laboratory: Path, start: Start) 
 
 
 def test_a_lost_scheduler_is_one_sentence_and_the_run_resumes(laboratory: Path, start: Start) -> None:
-    with _cluster(laboratory, "tcp", []) as (address, (scheduler, *_)):
+    with local_cluster(laboratory, "tcp", []) as (address, (scheduler, *_)):
         run = start("reproduce", "toy-sum", "--scale", "paper", "--cluster", address)
         end = time.monotonic() + 60
         while len(stored(laboratory)) < 3:
@@ -101,7 +57,7 @@ def test_certificates_are_passed_through(laboratory: Path, start: Start) -> None
     subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
     subprocess.run(["openssl", "req", *request, *subject], check=True, capture_output=True)
     options = ["--tls-ca-file", certificate, "--tls-cert", certificate, "--tls-key", key]
-    with _cluster(laboratory, "tls", options) as (address, _):
+    with local_cluster(laboratory, "tls", options) as (address, _):
         ours = ["--tls-ca", certificate, "--tls-cert", certificate, "--tls-key", key]
         run = start("reproduce", "toy-sum", "--cluster", address, *ours, "--json")
         answer, complaint = run.communicate(timeout=90)
@@ -113,7 +69,7 @@ def test_certificates_are_passed_through(laboratory: Path, start: Start) -> None
 
 
 def test_a_scheduler_that_does_not_answer_is_one_sentence(laboratory: Path, start: Start) -> None:
-    run = start("reproduce", "toy-sum", "--cluster", f"tcp://127.0.0.1:{_free_port()}")
+    run = start("reproduce", "toy-sum", "--cluster", f"tcp://127.0.0.1:{free_port()}")
     _, complaint = run.communicate(timeout=60)
     assert run.returncode == 2
     assert "Expected a Dask scheduler" in complaint

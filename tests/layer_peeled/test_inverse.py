@@ -1,13 +1,16 @@
 """The inverse questions, each verified by solving again."""
 
 import math
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
 
 from lopsided.core.errors import InputError
 from lopsided.theory.collapse import collapse
-from lopsided.theory.layer_peeled.inverse import oversampled
+from lopsided.theory.layer_peeled.energy import restraint
+from lopsided.theory.layer_peeled.inverse import CLEARANCE, oversampled, rates_of_smallest_total
+from lopsided.theory.layer_peeled.models import Model
 
 ENERGIES = {"feature_energy": 5, "weight_energy": 1}
 
@@ -95,3 +98,32 @@ def test_hopeless_weight_decay_is_said() -> None:
     plan = collapse([50, 20, 10], multiplier=0.5, plan=True).plan
     assert not plan.oversampling.possible
     assert "multiplier must be below" in plan.oversampling.why_not
+
+
+@pytest.mark.parametrize("held", [ENERGIES, {"multiplier": 0.012}])
+@pytest.mark.parametrize("ratio", [0.6, 0.8])
+def test_rates_are_the_smallest_and_few_solves_find_them(held, ratio) -> None:
+    counts = 5000 * ratio ** np.arange(16)
+    model = Counting()
+    plan = rates_of_smallest_total(counts, restraint(16, **held), model)
+    spare = plan.level / plan.count_needed_after - 1
+    assert 0.9 * CLEARANCE < spare < 3.5 * CLEARANCE  # one to three, and the solver's own error
+    # Half a percent less, and the classes raised to it collapse.
+    lower = np.maximum(counts, 0.995 * plan.level)
+    assert collapse(lower, **held).collapsed
+    assert model.solves <= 12  # a bracketing search needs 20 to 30
+
+
+@dataclass(frozen=True)
+class Counting(Model):
+    """The model, counting its solves."""
+
+    made: list[int] = field(default_factory=list)
+
+    @property
+    def solves(self) -> int:
+        return len(self.made)
+
+    def solve(self, *given, **options):
+        self.made.append(1)
+        return super().solve(*given, **options)

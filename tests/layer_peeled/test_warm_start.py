@@ -41,3 +41,19 @@ def test_own_solution_comes_back_as_the_point() -> None:
     np.testing.assert_allclose(point.contrasts, solution.point.contrasts, atol=1e-12)
     assert point_near(np.zeros((7, 7)), merge(np.arange(1.0, 8.0))) is None
     assert point_near(np.eye(3), solution.problem) is None
+
+
+def test_a_solve_that_is_told_to_stop_says_so_and_certifies_what_it_has() -> None:
+    counts = [500 * 0.7**k for k in range(12)]
+    best = lopsided.collapse(counts, tau=20.0).solution.objective
+    gaps = []
+
+    def enough(iteration, gap):
+        gaps.append(gap)
+        return iteration == 1
+
+    found = lopsided.collapse(counts, tau=20.0, progress=enough)
+    assert found.to_dict()["status"].startswith("stopped early")
+    assert found.relative_gap == gaps[-1] > 1e-10
+    # The certificate is an upper bound on what was left undone.
+    assert 0 < found.solution.objective - best <= found.relative_gap * found.solution.objective

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from lopsided.core.errors import InputError
 from lopsided.torch.class_sums import ClassSums
+from lopsided.torch.row_buffer import outcomes
 
 from .reference import epochs, features_of, loop_reference, pair_cosines, small_network
 
@@ -77,7 +79,7 @@ def test_other_precisions(dtype) -> None:
     features = (torch.randn(300, 8, generator=generator, dtype=torch.float64) + 20).to(dtype)
     codes = torch.arange(300) % 3
     sums = ClassSums(3, 8, torch.device("cpu"))
-    sums.add(features, features[:, :3], codes)
+    sums.add(features, *outcomes(features[:, :3], codes), codes)
     found = sums.snapshot()
     exact = features.double().numpy()
     for k in range(3):
@@ -94,7 +96,7 @@ def test_far_from_the_origin_nothing_cancels() -> None:
     codes = torch.arange(400) % 2
     sums = ClassSums(2, 4, torch.device("cpu"))
     for _ in range(2):
-        sums.add(features, features[:, :2], codes)
+        sums.add(features, *outcomes(features[:, :2], codes), codes)
         found = sums.snapshot()
         sums.keep_reference()
         sums.clear()
@@ -108,7 +110,8 @@ def test_sampling_the_scatter_is_unbiased() -> None:
     generator = torch.Generator().manual_seed(1)
     features = torch.randn(20_000, 3, generator=generator)
     sums = ClassSums(2, 3, torch.device("cpu"), interval=10)
-    sums.add(features, features[:, :2], torch.randint(0, 2, (20_000,), generator=generator))
+    codes = torch.randint(0, 2, (20_000,), generator=generator)
+    sums.add(features, *outcomes(features[:, :2], codes), codes)
     found = sums.snapshot()
     assert found.within_examples == 512 + len(range(520, 20_000, 10))
     assert found.counts.sum() == 20_000
@@ -119,7 +122,8 @@ def test_sampling_the_scatter_is_unbiased() -> None:
 def test_labels_that_carry_no_class() -> None:
     sums = ClassSums(3, 2, torch.device("cpu"))
     features = torch.tensor([[1.0, 2], [3, 4], [np.nan, np.inf], [5, 6]])
-    sums.add(features, torch.zeros(4, 3), torch.tensor([0, 7, -100, 2]))
+    codes = torch.tensor([0, 7, -100, 2])
+    sums.add(features, *outcomes(torch.zeros(4, 3), codes), codes)
     found = sums.snapshot()
     assert found.counts.tolist() == [1, 0, 1]
     assert found.unclassed == 1  # 7; the ignored label is no mistake
@@ -132,7 +136,8 @@ def test_a_class_that_was_never_seen_is_nobodys_nearest() -> None:
     features = torch.tensor([[5.0, 0], [-5, 0]]).repeat(4, 1)
     logits = torch.tensor([[1.0, 0, 0], [0, 1, 0]]).repeat(4, 1)
     for _ in range(2):
-        sums.add(features, logits, torch.tensor([0, 1] * 4))
+        codes = torch.tensor([0, 1] * 4)
+        sums.add(features, *outcomes(logits, codes), codes)
         found = sums.snapshot()
         sums.keep_reference()
         sums.clear()
@@ -142,8 +147,10 @@ def test_a_class_that_was_never_seen_is_nobodys_nearest() -> None:
 def test_groups() -> None:
     sums = ClassSums(2, 2, torch.device("cpu"))
     logits = torch.tensor([[2.0, 0], [0, 2], [2, 0], [0, 2]])
-    sums.add(torch.zeros(4, 2), logits, torch.tensor([0, 0, 0, 1]), torch.tensor([0, 0, 2, 2]))
-    sums.add(torch.zeros(1, 2), logits[:1], torch.tensor([1]), torch.tensor([4]))  # more groups appear later
+    codes = torch.tensor([0, 0, 0, 1])
+    sums.add(torch.zeros(4, 2), *outcomes(logits, codes), codes, torch.tensor([0, 0, 2, 2]))
+    codes = torch.tensor([1])
+    sums.add(torch.zeros(1, 2), *outcomes(logits[:1], codes), codes, torch.tensor([4]))  # more groups appear later
     found = sums.snapshot().groups
     assert found[:, 0].tolist() == [2, 0, 2, 0, 1]
     assert found[:, 1].tolist() == [1, 0, 2, 0, 0]
@@ -154,3 +161,49 @@ def test_groups() -> None:
 def test_too_large_a_head_is_refused() -> None:
     with pytest.raises(InputError, match="GB"):
         ClassSums(250_000, 4096, torch.device("cpu"))
+
+
+def test_a_large_common_mean_leaves_the_variances() -> None:
+    """Features of 10,000 +- 1 in float32: differences of sums of squares (1e8 a row) would lose all digits of a
+    variance of 1; every number is compared with the same features in float64."""
+    torch.manual_seed(0)
+    labels = torch.arange(900) % 3
+    inputs = torch.randn(900, 6) + 3 * torch.eye(3, 6)[labels] + 1e4
+    model = nn.Sequential(nn.Identity(), nn.Linear(6, 3))
+    model.eval()
+    exact = inputs.double().numpy()
+    w, b = (tensor.detach().double().numpy() for tensor in (model[-1].weight, model[-1].bias))
+    want = loop_reference(exact, labels.numpy(), w, b, 3)
+    grand = want["means"].mean(axis=0)
+    between = np.mean([(mean - grand) @ (mean - grand) for mean in want["means"]])
+    with torch.no_grad():
+        monitor = epochs(model, inputs, labels, 2, size=50, scatter_every=1, patterns=0)
+    for record in monitor.records:
+        phase = record.held_out
+        # Differences from a point near the class are exact in float32; their sums are good to 1e-6.
+        assert phase.within_variance == pytest.approx(want["within_variance"], rel=1e-5)
+        assert phase.scatter_ratio == pytest.approx(want["within_variance"] / between, rel=1e-5)
+        assert phase.neural_collapse.nc1 == pytest.approx(want["nc1"], rel=1e-5)
+        assert phase.neural_collapse.feature_energy == pytest.approx(want["feature_energy"], rel=1e-12)
+        for k in range(3):
+            own = exact[labels.numpy() == k]
+            assert phase.class_variance[k] == pytest.approx(own.var(axis=0).sum(), rel=1e-5)
+    # The nearest mean is found although products of 1e8 a coordinate leave no digit of distances of 1 in float32;
+    # the head's own predictions are float32, so read them from the model.
+    with torch.no_grad():
+        predicted = model(inputs).argmax(1).numpy()
+    nearest = np.array([np.argmin([np.linalg.norm(x - m) for m in want["means"]]) for x in exact])
+    assert monitor.records[1].held_out.neural_collapse.nc4 == pytest.approx(np.mean(predicted != nearest), abs=2 / 900)
+
+
+def test_few_sampled_rows_of_many_classes_still_measure_the_scatter() -> None:
+    """With about one sampled row a class, distances to the mean of the sampled rows alone would be near 0."""
+    generator = torch.Generator().manual_seed(1)
+    codes = torch.arange(8000) % 400
+    features = torch.randn(8000, 4, generator=generator)
+    sums = ClassSums(400, 4, torch.device("cpu"), interval=1000)
+    sums.add(features, *outcomes(torch.zeros(8000, 400), codes), codes)
+    found = sums.snapshot()
+    assert found.within_examples < 600
+    # Standard error of a variance from n examples: sqrt(2/n); four of them, on 1 - 1/20 (20 rows move their mean).
+    assert np.abs(np.diag(found.within) - 0.95).max() < 4 * np.sqrt(2 / found.within_examples)

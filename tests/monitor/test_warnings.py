@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 
+from lopsided.measure.pairwise_angles import pairwise_angles
 from lopsided.torch import ImbalanceWarning, Monitor, RunSettings
 from lopsided.torch.early_warnings import EarlyWarnings, merging_cosines
 from lopsided.torch.run_forecast import RunForecast
@@ -14,6 +15,10 @@ from lopsided.torch.run_forecast import RunForecast
 from .reference import epochs, planted_head
 
 LABELS = torch.arange(60) % 6
+
+
+def merging(rows):
+    return merging_cosines(rows, pairwise_angles(rows))
 
 
 def planted_inputs(pair=None):
@@ -47,15 +52,15 @@ def test_a_healthy_network_is_left_in_peace() -> None:
 
 def test_a_vector_common_to_all_classifiers_is_no_merging() -> None:
     rows = np.eye(5) + 10  # cosines of 0.998, but softmax does not feel what is common
-    assert np.nanmax(merging_cosines(rows)) < 0
+    assert np.nanmax(merging(rows)) < 0
     rows[1] = rows[0]
-    found = merging_cosines(rows)
+    found = merging(rows)
     assert found[0, 1] == pytest.approx(1)
     assert np.nanmax(np.where(np.eye(5), np.nan, found)[2:]) < 0.9
 
 
 def test_two_classes_that_merge() -> None:
-    found = merging_cosines(np.array([[1.0, 0], [1, 0]]))
+    found = merging(np.array([[1.0, 0], [1, 0]]))
     assert found[0, 1] == pytest.approx(1)
     model = nn.Sequential(nn.Identity(), nn.Linear(3, 2))
     with torch.no_grad():
@@ -73,7 +78,7 @@ def look(times=1, **change):
     said = []
     for _ in range(times):
         said = watch.look(
-            merging_cosines(weight),
+            merging(weight),
             np.linalg.norm(weight, axis=1),
             RunForecast(**facts),
             np.arange(1.0, 7.0),

@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 import lopsided
 from lopsided.checkup import trial_task
-from lopsided.checkup.fold_scores import Estimate
+from lopsided.checkup.paired_scores import Estimate
 from lopsided.checkup.plan import make_plan
 from lopsided.checkup.remedy_plan import GainForecast, Plan, PlannedRemedy
 from lopsided.checkup.trial import run_trial

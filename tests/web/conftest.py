@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-PATIENCE = 60_000  # milliseconds; the machines are shared and slow
+PATIENCE = 120_000  # milliseconds; the machines are shared and slow
 
 
 def start_server(folder: Path, *options: str) -> tuple[subprocess.Popen, str]:

@@ -1,9 +1,11 @@
 """What the rooms answer is what the package computes, and the recipes they show give the same numbers."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -68,12 +70,55 @@ def test_drafts_start_from_the_page_and_stay_certified(local) -> None:
     assert draft["facts"]["count_needed"] == pytest.approx(rest["facts"]["count_needed"], rel=1e-3)
 
 
-def test_cure_is_the_plan_of_the_command(local) -> None:
+def test_a_hurried_draft_says_how_rough_it_is(local, monkeypatch) -> None:
+    from lopsided.web.rooms import collapse as room
+
+    monkeypatch.setattr(room, "DRAFT_SECONDS", -1.0)
+    body = {"tau": 60, "page": "hurry"}
+    first = ask(
+        local, "/api/collapse/forecast", counts=",".join(str(500 - 9 * k) for k in range(40)), draft=True, **body
+    )
+    assert not first["draft"]  # with nothing to start from it is solved in full
+    moved = ",".join(str(500 - 9 * k + 40 * (k == 20)) for k in range(40))
+    draft = ask(local, "/api/collapse/forecast", counts=moved, draft=True, **body)
+    assert draft["draft"]
+    assert draft["facts"]["status"].startswith("stopped early")
+    assert 1e-6 < draft["facts"]["relative_gap"] < 1e-3
+    rest = ask(local, "/api/collapse/forecast", counts=moved, **body)
+    # A gap of 1e-3 leaves about its square root in the multiplier.
+    assert draft["facts"]["count_needed"] == pytest.approx(rest["facts"]["count_needed"], rel=3e-2)
+
+
+def test_the_cure_takes_over_the_forecast_of_the_page(local, monkeypatch) -> None:
+    """Same plan with and without it, and one long solve less."""
+    from lopsided.theory.layer_peeled.models import Model
+
+    made, solve = [], Model.solve
+    monkeypatch.setattr(Model, "solve", lambda self, *given: made.append(given[0].tolist()) or solve(self, *given))
+    body = {"counts": "900,500,310,80,9,8", "tau": 12}
+    alone = ask(local, "/api/collapse/cure", **body)
+    made_alone = len(made)
+    ask(local, "/api/collapse/forecast", **body, page="cured")
+    made.clear()
+    assert ask(local, "/api/collapse/cure", **body, page="cured") == alone
+    assert len(made) == made_alone - 1
+    # A draft is not as exact as the plan asks for, so nothing is taken over from it.
+    ask(local, "/api/collapse/forecast", counts="900,500,300,80,9,8", tau=12, page="cured")
+    ask(local, "/api/collapse/forecast", **body, page="cured", draft=True)
+    made.clear()
+    assert ask(local, "/api/collapse/cure", **body, page="cured") == alone
+    assert len(made) == made_alone
+
+
+def test_cure_is_the_plan_of_the_command(local, tmp_path) -> None:
     body = {"counts": "5000*5,50*5", "feature_energy": 5, "weight_energy": 1}
     found = ask(local, "/api/collapse/cure", **body)
     plan = lopsided.collapse("5000*5,50*5", feature_energy=5, weight_energy=1, plan=True).plan
     assert found["rates"] == plan.oversampling.rates.tolist()
     assert found["collapsed_after"] == []
+    python, command = run_recipe(found["recipe"], tmp_path)
+    assert json.loads(command)["plan"]["oversampling"]["rates"] == found["rates"]
+    assert repr(found["level"]) in python
     impossible = ask(local, "/api/collapse/cure", counts="50*5,5*5", multiplier=0.5)
     assert not impossible["possible"]
     assert "equal class sizes" in impossible["why_not"]
@@ -100,6 +145,39 @@ def test_fraction_sweep_agrees_with_the_forecast_at_this_fraction(local) -> None
     direct = lopsided.mixture(problem, 1000)
     # Rescaling the other group's fraction rounds once.
     assert law.excess[0] == pytest.approx([group.excess_risk for group in direct.law.groups], rel=1e-12)
+
+
+def test_simulated_groups_lie_about_the_law_each_fraction_on_its_own() -> None:
+    from lopsided.core.mixture_file import mixture_problem
+    from lopsided.experiments.mixture_fractions import fraction_law, simulated_excess
+    from lopsided.web.rooms.groups import GroupsProblem
+
+    second = {"share": 0.2, "mean": [2, 1], "deviations": [1.7, 0.8], "correlation": 0.3}
+    problem = mixture_problem(GroupsProblem(groups=[{"share": 0.7}, second]).specification())
+    law = np.array(fraction_law(problem, 3000, 1, [0.2]).excess[0])
+    found = simulated_excess(problem, 3000, 1, 0.2, repeats=80, seed=1)
+    again = simulated_excess(problem, 3000, 1, 0.2 + 1e-9, repeats=80, seed=1)
+    error = np.hypot(found.error, again.error)
+    for one in (found, again):
+        # Four standard errors, and the 1/n^2 terms that the law leaves out (the weight error is 0.15 here).
+        assert np.all(np.abs(np.array(one.mean) - law) < 4 * np.array(one.error) + 0.1 * law)
+    # Common samples would give the same means to nine digits; fresh ones differ by about a standard error.
+    assert np.any(np.abs(np.array(found.mean) - again.mean) > 0.05 * error)
+
+
+def test_words_about_the_overlay_come_from_the_distances() -> None:
+    from lopsided.web.rooms.groups import REPEATS, SIMULATED, _agreement
+
+    runs = REPEATS * len(SIMULATED)
+    words = _agreement([0.5, 1.9, 3.25], runs, 3000, 3000)
+    assert words.startswith("2 of 3 means lie within two standard errors")
+    assert "farthest is 3.2 away" in words
+    assert "left out" not in words
+    assert "scaled by 1/n" not in words
+    words = _agreement([0.5], runs - 7, 20_000, 90_000)
+    assert f"7 of {runs} networks" in words
+    assert "n = 20,000 and scaled" in words
+    assert _agreement([], 0, 100, 100).startswith("No network")
 
 
 def test_width_job_gives_the_numbers_of_an_unwatched_run(local, tmp_path) -> None:
@@ -147,6 +225,83 @@ def test_audit_of_a_builtin_set_and_its_recipe(tmp_path) -> None:
     ]
 
 
+def test_recipes_of_uploads_give_the_numbers_of_the_jobs(tmp_path) -> None:
+    from lopsided.web.rooms.audit import run as audit
+    from lopsided.web.rooms.memorisation import score_examples
+
+    random = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], [60, 30, 12])
+    lines = [
+        f"{x:.4f},{y:.4f},{'north' if x > y else 'south'},{k}"
+        for (x, y), k in zip(random.normal(size=(102, 2)) + labels[:, None], labels, strict=True)
+    ]
+    kept = tmp_path / "0123abcd.csv"
+    kept.write_text("\n".join(["a,b,region,kind", *lines]))
+    (tmp_path / "my data.csv").write_bytes(kept.read_bytes())  # as the client has it, name with a blank
+    upload = {"path": str(kept), "name": "my data.csv", "most_rows": 1000}
+    asked = {"labels": "kind", "groups": ["region"], "weight_decay": 0.001, "seed": 3}
+    found = audit({"asked": asked, "upload": upload}, lambda **message: None)
+    _, command = run_recipe(found["recipe"], tmp_path, with_python=False)
+    told, expected = json.loads(command), jsonable(found["facts"])
+    assert told["findings"] == expected["findings"]
+    assert "0123abcd" not in json.dumps(expected)
+    found = score_examples({"asked": {"labels": "kind"}, "upload": upload, "data": None}, lambda **message: None)
+    python, command = run_recipe(found["recipe"], tmp_path)
+    assert [entry["highest"] for entry in json.loads(command)["classes"]] == [one.highest for one in found["classes"]]
+    assert repr(found["classes"][0].highest) in python
+
+
+def _archive(**arrays) -> bytes:
+    into = io.BytesIO()
+    np.savez(into, **arrays)
+    return into.getvalue()
+
+
+BAD_FILES = {
+    "empty.csv": b"",
+    "header.csv": b"a,b,y\n",
+    "ragged.csv": b"a,b,y\n1,2,0\n1,2\n3,4,5,6\n",
+    "words.csv": b"a,b\nfoo,bar\nbaz,qux\n",
+    "twice.csv": b"a,a,y\n1,2,0\n3,4,1\n",
+    "wide.csv": "a,y\n1,0\n2,1\n".encode("utf-16"),
+    "noise.csv": bytes(range(256)) * 8,
+    "short.parquet": b"PAR1junkPAR1",
+    "empty.npz": b"",
+    "cut.npy": b"\x93NUMPY\x01\x00v\x00junk",
+    "pickled.npz": _archive(features=np.array([[1, 2]], dtype=object), labels=np.array([0])),
+    "scalar.npz": _archive(x=np.float64(3)),
+    "nothing.npz": _archive(features=np.zeros((0, 2)), labels=np.zeros(0)),
+    "complex.npz": _archive(features=np.full((9, 2), 1 + 2j), labels=np.zeros(9)),
+    "climbing.npz": None,  # an archive whose entry would leave the folder, if it were unpacked
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files_of_every_kind_end_in_a_sentence_with_their_own_name(name, tmp_path) -> None:
+    from lopsided.web.rooms.files import inspect
+
+    kept = tmp_path / f"0123abcd{Path(name).suffix}"
+    if name == "climbing.npz":
+        with zipfile.ZipFile(kept, "w") as archive:
+            archive.writestr("../../evil.npy", b"x")
+    else:
+        kept.write_bytes(BAD_FILES[name])
+    with pytest.raises(lopsided.InputError) as error:
+        inspect({"path": str(kept), "name": name, "most_rows": 100}, lambda **message: None)
+    assert name in str(error.value)
+    assert "0123abcd" not in str(error.value)
+    assert str(tmp_path) not in str(error.value)
+
+
+def test_a_file_without_labels_is_read_as_one(tmp_path) -> None:
+    from lopsided.web.rooms.files import inspect
+
+    kept = tmp_path / "kept.csv"
+    kept.write_text("alone\n" + "1\n" * 5)
+    found = inspect({"path": str(kept), "name": "mine.csv", "most_rows": 100}, lambda **message: None)
+    assert (found["rows"], found["label"], found["columns"]) == (5, None, [])
+
+
 def test_names_of_columns_cannot_name_other_files(tmp_path) -> None:
     from lopsided.web.rooms.audit import run as audit
     from lopsided.web.rooms.memorisation import score_examples
@@ -161,6 +316,24 @@ def test_names_of_columns_cannot_name_other_files(tmp_path) -> None:
             work(parameters, lambda **message: None)
     with pytest.raises(lopsided.InputError, match="at most 5 rows"):
         score_examples({"asked": {}, "upload": upload | {"most_rows": 5}, "data": None}, lambda **message: None)
+
+
+@pytest.mark.parametrize("path", ["/api/audit/run", "/api/memorisation/score"])
+def test_an_upload_or_a_builtin_set_not_both_and_no_columns_for_the_latter(path) -> None:
+    settings = Settings(limits=Limits(jobs_running=0), spare_worker=False)
+    with TestClient(create_app(settings), base_url="http://localhost") as quiet:
+        upload = quiet.post("/api/uploads", files={"file": ("a.csv", b"a,y\n1,0\n")}).json()["id"]
+        for body, words in (
+            ({"upload": upload, "builtin": "digits"}, "an upload or a built-in set, but got both"),
+            ({"builtin": "digits", "labels": "y"}, "for an upload alone, but got labels"),
+            ({"labels": "y"}, "for an upload alone, but got labels"),
+        ):
+            answer = quiet.post(path, json=body)
+            assert answer.status_code == 422
+            assert words in answer.json()["error"]
+        assert quiet.post(path, json={"upload": upload, "labels": "y"}).is_success
+        assert quiet.post(path, json={"builtin": "digits"}).is_success
+        assert quiet.post(path, json={}).is_success
 
 
 def test_claims_are_those_of_the_command(tmp_path) -> None:

@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
 
 import lopsided
+from tests.web.conftest import PATIENCE, start_server, stop_server
 
 
 def open_room(page, laboratory, room):
@@ -98,11 +100,37 @@ def test_slow_forecast_shows_that_it_works_and_can_be_cancelled(page, laboratory
     page.wait_for_selector(".verdict:not(:empty)")
     page.locator("textarea").fill(",".join(str(1000 - k) for k in range(400)))
     page.wait_for_selector(".status .spinner:not([hidden])")
-    page.locator(".status button").click()
+    page.locator(".status:not(.remedy) button").click()
     page.wait_for_selector(".status:has-text('cancelled')")
     page.locator("textarea").fill("90,80")
     settle(page)
     assert verdict(page) == said("90,80")
+
+
+def test_slow_cure_shows_that_it_works_and_can_be_cancelled(page, laboratory) -> None:
+    page.route("**/api/collapse/cure", lambda route: None)  # an answer that never comes
+    open_room(page, laboratory, "collapse?counts=5000*3,50*2")
+    page.wait_for_selector(".remedy .spinner:not([hidden])")
+    page.locator(".remedy").get_by_role("button", name="Cancel").click()
+    page.wait_for_selector(".remedy:has-text('cancelled')")
+    assert not page.locator(".remedy .spinner").is_visible()
+    assert verdict(page) == said("5000*3,50*2")
+
+
+def test_drafts_are_named_while_a_bar_moves_and_the_full_forecast_follows(page, laboratory) -> None:
+    counts = ",".join(str(500 - 9 * k) for k in range(40))
+    open_room(page, laboratory, f"collapse?counts={counts}")
+    settle(page)
+    asked = []
+    page.on("request", lambda request: asked.append(request.post_data_json) if "forecast" in request.url else None)
+    with page.expect_response(lambda answer: answer.url.endswith("forecast")) as first:
+        page.locator(".histogram g[data-class='3']").focus()
+        page.keyboard.press("PageUp")
+    assert first.value.json()["draft"]
+    settle(page)
+    until(page, "!document.querySelector('.status:not(.remedy)').textContent.includes('while you move')")
+    assert asked[0]["draft"]
+    assert not asked[-1].get("draft")
 
 
 def test_plots_download_as_png_and_as_data(page, laboratory) -> None:
@@ -133,7 +161,7 @@ def test_groups_forecast_simulation_and_address(page, laboratory) -> None:
     page.wait_for_selector("text=Average excess risk")
     page.locator(".field:has-text('Groups') select").first.select_option("3")
     page.wait_for_selector("td:has-text('group 2')")
-    slider = page.locator("fieldset:has-text('Group 1') .field:has-text('Mean x') input[type=number]")
+    slider = page.locator("details.group:has-text('Group 1') .field:has-text('Mean x') input[type=number]")
     slider.fill("3.5")
     until(page, "location.hash.includes('3.5')")
     page.get_by_role("button", name="Simulate and overlay").click()
@@ -244,8 +272,13 @@ def test_first_load_is_small(page, laboratory) -> None:
     """What the first page needs, over the wire; the limit is the project's own."""
     sizes = []
     page.on("response", lambda answer: sizes.append(int(answer.headers.get("content-length", 0))))
+    page.add_init_script(
+        "new MutationObserver(() => { if (!('early' in window) && document.querySelector('.verdict')?.textContent)"
+        " window.early = !('Plotly' in window); }).observe(document, { subtree: true, childList: true })"
+    )
     page.goto(laboratory)
     page.wait_for_selector(".js-plotly-plot")
+    assert page.evaluate("early")  # the forecast stands there before the largest file is even read
     page.wait_for_load_state("networkidle")
     assert 100_000 < sum(sizes) < 2_000_000
 
@@ -279,3 +312,23 @@ def test_audit_of_a_file_with_its_report(page, laboratory, tmp_path) -> None:
     assert b"shop&lt;b&gt;.csv" in download.value.path().read_bytes()
     page.reload()
     page.wait_for_selector("iframe.report")
+
+
+def test_beyond_loopback_the_token_is_given_once_and_leaves_the_address(chromium, tmp_path) -> None:
+    process, address = start_server(tmp_path / "store", "--host", "0.0.0.0")
+    try:
+        address = re.sub("//[^:]+", "//127.0.0.1", address)  # the name of the machine need not resolve
+        context = chromium.new_context()
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{address}#/collapse?counts=70,7")
+        page.wait_for_selector(".verdict:not(:empty)")
+        assert verdict(page) == said("70,7")
+        assert "token" not in page.url
+        page.goto(f"{address.partition('?')[0]}#/width?width=40&dimension=20&steps=16")
+        page.get_by_role("button", name="Run").click()
+        page.wait_for_selector(".job-line:has-text('done in')")  # the stream of events has the cookie too
+        stranger = chromium.new_context().new_page()
+        assert stranger.goto(address.partition("?")[0]).status == 403
+    finally:
+        stop_server(process)

@@ -18,13 +18,24 @@ def local():
     return client()
 
 
-@pytest.mark.parametrize("host", ["localhost", "localhost:9999", "127.0.0.1:8000", "[::1]:8000", "LOCALHOST"])
+@pytest.mark.parametrize(
+    "host", ["localhost", "localhost:9999", "127.0.0.1:8000", "[::1]:8000", "LOCALHOST", "[0:0:0:0:0:0:0:1]", "[::1]"]
+)
 def test_names_of_this_machine_are_served(local, host) -> None:
     assert local.get("/api/jobs", headers={"Host": host}).status_code == 200
 
 
 @pytest.mark.parametrize(
-    "host", ["evil.example", "localhost.evil.example", "192.168.1.7", "", "[::1", "127.0.0.1.nip.io"]
+    "host",
+    [
+        *("evil.example", "localhost.evil.example", "192.168.1.7", "", "[::1", "127.0.0.1.nip.io"),
+        *("user@localhost", "user:word@localhost:8000", "@localhost", "localhost@evil.example"),
+        *("localhost:99999", "localhost:0", "localhost:", "localhost:80:80", "localhost:-1", "localhost:8e3"),
+        *("localhost.", "localhost.:8000", ".localhost", "localhost/", "localhost?x", "localhost#x", "localhost "),
+        *("localhost,evil.example", "localhost evil.example", "http://localhost", "loc\talhost", "l%6fcalhost"),
+        *("127.1", "2130706433", "0x7f.0.0.1", "127.0.0.01", "0.0.0.0", "127.0.0.2", "[127.0.0.1]", "[::]"),
+        *("[::1%25lo]", "[::1]x", "[[::1]]", "::1", "[::ffff:7f00:1]", "[]", "[::1]:", "[::1]:99999"),
+    ],
 )
 def test_other_names_are_refused(local, host) -> None:
     for path in ("/", "/static/js/main.js", "/api/jobs", "/api/openapi.json"):
@@ -32,7 +43,23 @@ def test_other_names_are_refused(local, host) -> None:
 
 
 @pytest.mark.parametrize(
-    "origin", ["http://evil.example", "null", "http://localhost:8001", "http://localhost", "http://["]
+    "origin",
+    [
+        *("http://evil.example", "null", "http://localhost:8001", "http://localhost", "http://[", "", "localhost:8000"),
+        *(
+            "https://localhost:8000",
+            "ftp://localhost:8000",
+            "file://localhost:8000",
+            "chrome-extension://localhost:8000",
+        ),
+        *(
+            "http://user@localhost:8000",
+            "http://localhost:8000/",
+            "http://localhost:8000.evil.example",
+            "//localhost:8000",
+        ),
+        *("http://127.0.0.1:8000", "http://localhost.:8000", "http://localhost:8000 http://evil.example"),
+    ],
 )
 def test_requests_of_other_pages_are_refused(local, origin) -> None:
     answer = local.post("/api/collapse/forecast", json={"counts": "9,8", "tau": 3}, headers={"Origin": origin})
@@ -46,6 +73,65 @@ def test_cross_site_requests_are_refused_without_an_origin_too(local) -> None:
     assert local.get("/api/jobs", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
     assert local.get("/api/jobs", headers={"Sec-Fetch-Site": "same-site"}).status_code == 403
     assert local.get("/", headers={"Sec-Fetch-Site": "cross-site"}).status_code == 200  # a link may lead here
+
+    assert local.get("/api/jobs", headers={"Sec-Fetch-Site": "nowhere"}).status_code == 403
+    for mode in ("no-cors", "cors", "websocket"):  # but not a picture, a script or a program of another page
+        asked = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": mode}
+        assert local.get("/", headers=asked).status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("Host", ["localhost", "evil.example"]),
+        ("Host", ["localhost", "localhost"]),
+        ("Origin", ["http://localhost:8000", "http://evil.example"]),
+        ("Origin", ["http://evil.example", "http://localhost:8000"]),
+        ("Sec-Fetch-Site", ["cross-site", "none"]),
+        ("Content-Length", ["0", "9"]),
+    ],
+)
+def test_what_decides_is_said_once(name, values) -> None:
+    """Below the client, which would not send them: the application itself is asked."""
+    import asyncio
+
+    sent = []
+
+    async def ask() -> None:
+        headers = [(b"host", b"localhost:8000")] if name != "Host" else []
+        headers += [(name.lower().encode(), value.encode()) for value in values]
+        scope = {"type": "http", "method": "GET", "path": "/api/jobs", "raw_path": b"/api/jobs", "query_string": b""}
+
+        async def receive():
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message) -> None:
+            sent.append(message)
+
+        app = create_app(Settings(spare_worker=False))
+        await app(scope | {"scheme": "http", "headers": headers, "root_path": "", "http_version": "1.1"}, receive, send)
+
+    asyncio.run(ask())
+    assert sent[0]["status"] == 400
+
+
+def test_beyond_loopback_addresses_and_the_own_name_are_known() -> None:
+    far = Access("0.0.0.0", "word", frozenset({"box"}))
+    assert all(far.knows(host) for host in ("box", "BOX:8000", "10.0.0.4", "[fe80::1]:8000", "localhost"))
+    assert not any(
+        far.knows(host) for host in ("box.evil.example", "box.", "me@box", "10.0.0.4:99999", "10.0.0.4.nip.io")
+    )
+    assert Access("::1").knows("[0:0::1]")
+    assert Access("0:0:0:0:0:0:0:1").knows("[::1]:9")
+    assert Access("lab.example", "word").knows("LAB.example:80")
+
+
+def test_behind_a_proxy_with_tls_the_scheme_is_that_of_the_page() -> None:
+    app = create_app(Settings(spare_worker=False))
+    for scheme, other in (("https", "http"), ("http", "https")):
+        local = TestClient(app, base_url=f"{scheme}://localhost")
+        assert local.get("/api/jobs", headers={"Origin": f"{scheme}://localhost"}).status_code == 200
+        assert local.get("/api/jobs", headers={"Origin": f"{other}://localhost"}).status_code == 403
 
 
 def test_token_once_in_the_address_then_in_a_cookie() -> None:

@@ -20,9 +20,10 @@ from lopsided.checkup.mended import MendedClassifier
 from lopsided.checkup.named_learner import make_learner
 from lopsided.checkup.plan import make_plan, measured_recipe
 from lopsided.checkup.remedy_plan import Plan
-from lopsided.checkup.trial import ProgressStart, run_trial
+from lopsided.checkup.trial import run_trial
 from lopsided.checkup.trial_figures import gains_panel
 from lopsided.checkup.trial_result import Trial
+from lopsided.checkup.trial_run import ProgressStart
 from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray

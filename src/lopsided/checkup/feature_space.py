@@ -137,7 +137,7 @@ def feature_space(evidence: Evidence) -> FeatureSpace:
     classes = 0 if evidence.classes is None else len(evidence.classes.names)
     width = int(kept.sum())
     large = 8 * max(classes, 1) * width * width > MOST_BYTES
-    directions, energy = _principal(scaled, LARGE_SPACE if large else min(SMALL_SPACE, width), evidence.seed)
+    directions, energy = principal_directions(scaled, LARGE_SPACE if large else min(SMALL_SPACE, width), evidence.seed)
     total = float(np.square(scaled).sum()) / len(scaled)
     few = directions[:, :SMALL_SPACE]
     explained = float(energy[: few.shape[1]].sum()) / total
@@ -153,7 +153,7 @@ def feature_space(evidence: Evidence) -> FeatureSpace:
     return FeatureSpace(mapping, sample, moments)
 
 
-def _principal(scaled: FloatArray, wanted: int, seed: int) -> tuple[FloatArray, FloatArray]:
+def principal_directions(scaled: FloatArray, wanted: int, seed: int) -> tuple[FloatArray, FloatArray]:
     """Leading directions as columns, and the variance along them."""
     n, d = scaled.shape
     wanted = min(wanted, d, max(1, n - 1))

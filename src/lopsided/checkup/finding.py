@@ -75,7 +75,7 @@ def shortened(findings: Sequence[Finding], most: int, unit: str) -> list[Finding
                     f"{len(left)} more {unit}",
                     float(len(left)),
                     None,
-                    f"The same holds, less strongly, for {len(left)} more {unit}: {names}.",
+                    f"The same holds for {len(left)} more {unit}: {names}.",
                     first.remedy,
                     first.ground,
                     first.about,

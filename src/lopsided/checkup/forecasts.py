@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.fold_scores import METRICS
 from lopsided.checkup.learning_curve import FURTHEST, LEAST_EXAMPLES, learning_curve
 from lopsided.checkup.offset_search import best_offsets
+from lopsided.checkup.paired_scores import METRICS
 from lopsided.checkup.pilot import Pilot
 from lopsided.checkup.remedy_plan import GainForecast
 from lopsided.checkup.training_set import TrainingSet
@@ -23,14 +23,20 @@ ADJUSTED = "a pilot's held-out probabilities, adjusted (Menon et al. 2021)"
 MOVED = "a pilot's held-out probabilities, offsets tuned on its other folds"
 CURVE = "a pilot's learning curve continued as a power law"
 
+SILENT = {
+    "noise": "no theory here gives the gain of noise in accuracy",
+    "group DRO": "its weights are known only after training",
+    "group standardising": "the mixture theory speaks of how fast a network learns, not of its accuracy",
+}
+
 Forecast = tuple[GainForecast | None, str]
 
 
 def forecast_gain(kind: str, parameters: Mapping[str, Any], pilot: Pilot, metric: str, seed: int) -> Forecast:
     """The forecast of a remedy that can be applied to the data as they are, and the reason where there is none."""
     names = pilot.training.classes.names
-    if kind == "noise":
-        return None, "No forecast: no theory here gives the gain of noise in accuracy."
+    if kind in SILENT:
+        return None, f"No forecast: {SILENT[kind]}."
     if kind == "threshold":
         return pilot.forecast(METRICS[metric], _moved(pilot, metric), MOVED), ""
     if kind == "group weights":
@@ -63,7 +69,8 @@ def forecast_collection(
     curve = learning_curve(pilot_set, axis, code, seed, ratio=ratio)
     value, low, high = curve.gain(since=have / size)
     metric = f"recall of {name}" if axis == "class" else f"accuracy on {name}"
-    return GainForecast(metric, value, low, high, f"{CURVE} with exponent {curve.exponent:.2f}"), ""
+    learned = curve.learned(since=have / size)
+    return GainForecast(metric, value, low, high, f"{CURVE} with exponent {curve.exponent:.2f}", learned), ""
 
 
 def _moved(pilot: Pilot, metric: str) -> FloatArray:

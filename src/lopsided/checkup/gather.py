@@ -159,7 +159,7 @@ def _classes(values: NDArray[Any], rows: int, given: Any, source: Source, order:
     found = partition(values, "labels", rows)
     if order is None:
         return Partition(name, found.codes, found.names)
-    wanted = [str(entry) for entry in order]
+    wanted = [str(entry) for entry in plain_array(order, "classes").ravel()]
     if sorted(wanted) != sorted(found.names):
         odd = sorted(set(wanted) ^ set(found.names))
         raise InputError(
@@ -212,7 +212,7 @@ def _describing(source: Source, outcomes: Sequence[Any]) -> list[str]:
 
 def _ignored(source: Source, beside: Sequence[str]) -> list[str]:
     """Columns of words that nobody named: they stay out of the features, and the report says so."""
-    if source.table is None or not source.table.feature_names:
+    if source.table is None or (source.table.width and not source.table.feature_names):
         return []
     left = [
         name for name in source.table.columns if name not in beside and name.lower() not in {*_OUTCOMES, *GROUP_NAMES}
@@ -220,6 +220,8 @@ def _ignored(source: Source, beside: Sequence[str]) -> list[str]:
     if not left:
         return []
     some = ", ".join(left[:6]) + (f" and {len(left) - 6} more" if len(left) > 6 else "")
+    if not source.table.width:
+        return [f"No column holds numbers, so there are no features; if these should, convert them: {some}."]
     return [f"Columns that hold no numbers are not features: {some}."]
 
 
@@ -271,7 +273,11 @@ def _with_classifier(evidence: Evidence, weight: Any, bias: Any) -> Evidence:
 
 def _probabilities(source: Source, given: Any, logits: Any, classes: Partition | None, rows: int) -> FloatArray | None:
     if isinstance(given, (list, tuple)) and _is_name(given):
-        values: Any = np.stack([np.asarray(_part(source, name, (), "probabilities")) for name in given], axis=1)
+        columns = [np.asarray(_part(source, name, (), "probabilities")) for name in given]
+        if {column.shape for column in columns} != {(rows,)}:
+            got = ", ".join(f"{name} {column.shape}" for name, column in zip(given, columns, strict=True))
+            raise InputError(f"columns of {rows} probabilities", got, "name one array, or one column per class")
+        values: Any = np.stack(columns, axis=1)
     else:
         values = _part(source, given, PROBABILITY_NAMES, "probabilities")
     scores = None if values is not None else _part(source, logits, LOGIT_NAMES, "logits")
@@ -291,7 +297,10 @@ def _probabilities(source: Source, given: Any, logits: Any, classes: Partition |
             "leave out classes without examples",
         )  # fmt: skip
     if values is None:
-        shifted = np.exp(matrix - matrix.max(axis=1, keepdims=True))
+        if matrix.min() >= 0 and matrix.shape[1] > 1 and np.abs(matrix.sum(axis=1) - 1).max() < _SUM_SLACK:
+            raise InputError("logits", "rows from 0 to 1 that sum to 1", "give them as probabilities=")
+        with np.errstate(over="ignore"):  # a difference beyond the doubles is a probability of 0 all the same
+            shifted = np.exp(matrix - matrix.max(axis=1, keepdims=True))
         return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
     totals = matrix.sum(axis=1)
     if matrix.min() < 0 or np.abs(totals - 1).max() > _SUM_SLACK:

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopsided.checkup.fold_scores import LEVEL
 from lopsided.checkup.folds import deal
+from lopsided.checkup.paired_scores import LEVEL
 from lopsided.checkup.pilot import FOLDS, logistic, repeats_for
 from lopsided.checkup.training_set import TrainingSet
 from lopsided.core.seeds import generator
@@ -60,6 +60,11 @@ class LearningCurve:
         overlap = 1.0 + count / (FOLDS - 1)  # (1/J + 1/(folds-1)) / (1/J)
         half = float(t.ppf(0.5 + LEVEL / 2, count - 1)) * float(np.sqrt(jackknife * overlap))
         return value, max(value - half, -1.0), min(value + half, 1.0)
+
+    def learned(self, *, since: float = 1.0) -> float:
+        """The part of the gain that is learning: err(m) (1 - r^-b), with the prior of the class as it is."""
+        error, exponent = self._law(np.ones(self.wrong.shape[0], dtype=bool))
+        return float(since**-exponent * error * (1.0 - self.ratio**-exponent))
 
     def _gain(self, folds: BoolArray, since: float) -> float:
         error, exponent = self._law(folds)

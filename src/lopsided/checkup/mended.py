@@ -5,6 +5,9 @@
     class_weights, group_weights   of the loss, multiplied, with mean 1 over the examples
     offsets        added to the logarithms of the predicted probabilities, class by class
     tuned_for      offsets chosen by cross-validation inside the training data to maximise that metric
+    dro            group DRO: the step of its weights over groups; DRO_ROUNDS rounds of refits (see `dro_refits`)
+    standardise    "centre" or "whiten": columns to unit deviation, then every group by its own mean (and covariance);
+                   predict needs the groups then
 
 Dictionaries are keyed by the label or group as text; what is left out keeps rate 1, weight 1, offset 0.
 """
@@ -19,15 +22,18 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
+from lopsided.checkup.dro_refits import dro_weights
 from lopsided.checkup.folds import deal
 from lopsided.checkup.named_learner import gives_probabilities, make_learner, takes_weights, weight_argument
 from lopsided.checkup.offset_search import best_offsets
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
-from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
+from lopsided.core.validation import BoolArray, FloatArray, IntArray, check_labels, check_matrix
+from lopsided.remedies.group_standardiser import GroupStandardiser
 from lopsided.remedies.resampling import resampling_plan
 
 TUNING_FOLDS = 3
+DRO_ROUNDS = 4
 
 
 class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -43,6 +49,8 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         group_weights: Mapping[str, float] | None = None,
         offsets: Mapping[str, float] | None = None,
         tuned_for: str | None = None,
+        dro: float | None = None,
+        standardise: str | None = None,
         seed: int = 0,
     ) -> None:
         self.estimator = estimator
@@ -52,6 +60,8 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.group_weights = group_weights
         self.offsets = offsets
         self.tuned_for = tuned_for
+        self.dro = dro
+        self.standardise = standardise
         self.seed = seed
 
     def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> "MendedClassifier":
@@ -63,8 +73,10 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_ = np.unique(labels)
         self.n_features_in_ = features.shape[1]
         group_names = None if groups is None else np.asarray(groups).astype(str)
-        if self.group_weights is not None and group_names is None:
-            raise InputError("groups to weight", "none", "give one group per example to fit")
+        if group_names is None and (self.group_weights, self.dro, self.standardise) != (None, None, None):
+            raise InputError("groups for a remedy of groups", "none", "give one group per example to fit")
+        if self.standardise is not None:
+            features = self._fit_standardiser(features, group_names)
         shift = np.array([float((self.offsets or {}).get(name, 0.0)) for name in names])
         if self.tuned_for is not None:
             shift = shift + self._tune(features, codes, names, group_names)
@@ -72,18 +84,33 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.estimator_ = self._train(features, codes, names, group_names)
         return self
 
-    def predict_proba(self, X: ArrayLike) -> FloatArray:
+    def predict_proba(self, X: ArrayLike, groups: ArrayLike | None = None) -> FloatArray:
         """Probabilities with the offsets applied, columns in the order of `classes_`."""
-        check_is_fitted(self, "estimator_")
-        return shifted(self._probabilities(self.estimator_, check_matrix(X, "features")), self.offsets_)
+        return shifted(self._probabilities(self.estimator_, self._prepared(X, groups)), self.offsets_)
 
-    def predict(self, X: ArrayLike) -> Any:
-        """The most probable class after the remedy."""
-        check_is_fitted(self, "estimator_")
-        features = check_matrix(X, "features", columns=self.n_features_in_)
+    def predict(self, X: ArrayLike, groups: ArrayLike | None = None) -> Any:
+        """The most probable class after the remedy; `groups` where it standardises them."""
+        features = self._prepared(X, groups)
         if not np.any(self.offsets_):
             return self.classes_[np.asarray(self.estimator_.predict(features), dtype=np.int64)]
-        return self.classes_[self.predict_proba(features).argmax(axis=1)]
+        return self.classes_[shifted(self._probabilities(self.estimator_, features), self.offsets_).argmax(axis=1)]
+
+    def _prepared(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
+        check_is_fitted(self, "estimator_")
+        features = check_matrix(X, "features", columns=self.n_features_in_)
+        if self.standardise is None:
+            return features
+        if groups is None:
+            raise InputError("groups of the examples to predict", "none", "give one group per example")
+        return self.standardiser_.transform((features - self.centre_) / self.scale_, np.asarray(groups).astype(str))
+
+    def _fit_standardiser(self, features: FloatArray, groups: Any) -> FloatArray:
+        if self.standardise not in ("centre", "whiten"):
+            raise InputError("standardise='centre' or 'whiten'", repr(self.standardise), "choose one of the two")
+        deviation = features.std(axis=0)
+        self.centre_, self.scale_ = features.mean(axis=0), np.where(deviation > 0, deviation, 1.0)
+        self.standardiser_ = GroupStandardiser(whiten=self.standardise == "whiten")
+        return self.standardiser_.fit_transform((features - self.centre_) / self.scale_, groups)
 
     def _probabilities(self, fitted: Any, features: FloatArray) -> FloatArray:
         """n x K; a class that a part of the data lacked has probability 0."""
@@ -106,6 +133,11 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             weights = None if weights is None else weights[chosen]
             if self.noise > 0:
                 features = self._noisy(features, codes, chosen, original)
+        if self.dro is not None:
+            weights = self._dro(features, codes, groups)
+        return self._fitted(features, codes, weights)
+
+    def _fitted(self, features: FloatArray, codes: IntArray, weights: FloatArray | None) -> Any:
         learner = make_learner(self.estimator, self.seed) if isinstance(self.estimator, str) else clone(self.estimator)
         options = {} if weights is None else {weight_argument(learner): weights}
         if weights is not None and not takes_weights(learner):
@@ -116,6 +148,22 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             warnings.simplefilter("ignore", ConvergenceWarning)  # the number of steps is the training budget
             learner.fit(features, codes, **options)
         return learner
+
+    def _dro(self, features: FloatArray, codes: IntArray, groups: Any) -> FloatArray:
+        """Weights of the last fit; `group_shares_` are the groups' shares in it."""
+        members = np.unique(groups, return_inverse=True)[1].astype(np.int64)
+
+        def train(rows: BoolArray, weights: FloatArray) -> Any:
+            return self._fitted(features[rows], codes[rows], weights[rows])
+
+        def chances(model: Any, rows: BoolArray) -> FloatArray:
+            return self._probabilities(model, features[rows])
+
+        assert self.dro is not None
+        weights, self.group_shares_ = dro_weights(
+            codes, members, rounds=DRO_ROUNDS, step=self.dro, seed=self.seed, train=train, chances=chances
+        )
+        return weights
 
     def _weights(self, codes: IntArray, names: list[str], groups: Any) -> FloatArray | None:
         if self.class_weights is None and self.group_weights is None:

@@ -6,7 +6,7 @@ threshold moving do that afterwards (Menon et al. 2021). With weights w_g on gro
 is sum_g w_g p(k, g|x). So a pilot's held-out probabilities p(k, g|x), moved so, forecast the gain of each of them.
 
 The pilot is logistic regression on at most `MOST_COLUMNS` principal components of at most `MOST_ROWS` rows, cross-
-validated over its own folds; the interval is that of `fold_scores` (Nadeau and Bengio). Where the learner is not like
+validated over its own folds; the interval is that of `paired_scores`. Where the learner is not like
 the pilot, or has collapsed, the forecast can be wrong: that is what the trial is for.
 """
 
@@ -15,15 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.fold_scores import Answers, Judged, Metric, estimate, gain
 from lopsided.checkup.folds import deal
+from lopsided.checkup.paired_scores import Answers, Judged, Metric, gain
 from lopsided.checkup.remedy_plan import GainForecast
 from lopsided.checkup.training_set import TrainingSet
+from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 
 FOLDS = 5
 MOST_ROWS = 6000
+MOST_CLASSES = 1000  # with more, the pilot has a handful of rows a class and takes minutes
 MOST_COLUMNS, LEAST_COLUMNS = 50, 10
 _COLUMNS_BY_CLASSES = 2000  # columns times classes: a hundred classes are told apart by 20 components
 MOST_CELLS = 40  # classes times groups: beyond, the pilot sees classes only
@@ -41,8 +43,9 @@ class Pilot:
     judged: Judged
 
     def answers(self, class_scores: FloatArray) -> Answers:
-        """Right answers per fold of the class with the highest score (repeats x n x K)."""
-        return count_answers(class_scores.argmax(axis=2), self.training, self.fold, FOLDS)
+        """Right answers of the class with the highest score (repeats x n x K)."""
+        codes = self.training.classes.codes
+        return Answers(class_scores.argmax(axis=2) == codes, self.fold, codes, self.training.group_codes)
 
     def plain(self) -> FloatArray:
         """p(class | x)."""
@@ -56,26 +59,11 @@ class Pilot:
     def recalls(self, axis: str) -> FloatArray:
         """Share of right answers of every class or group."""
         answers = self.answers(self.plain())
-        parts = range(answers.right.shape[1 if axis == "class" else 2])
-        return np.array([estimate(Metric("", axis, "one", part), answers, self.judged).value for part in parts])
-
-
-def count_answers(predicted: IntArray, training: TrainingSet, fold: IntArray, folds: int) -> Answers:
-    """Right answers and totals by fold, class and group, from predictions (repeats x n) and folds of the same shape."""
-    groups = 1 if training.groups is None else len(training.groups.names)
-    classes = len(training.classes.names)
-    cell = training.classes.codes * groups + training.group_codes
-    repeats = fold.shape[0]
-    shape = (repeats * folds, classes, groups)
-    right, total = np.zeros(shape), np.zeros(shape)
-    for repeat in range(repeats):
-        for number in range(folds):
-            here = fold[repeat] == number
-            correct = (predicted[repeat][here] == training.classes.codes[here]).astype(float)
-            place = repeat * folds + number
-            total[place] = np.bincount(cell[here], minlength=classes * groups).reshape(classes, groups)
-            right[place] = np.bincount(cell[here], weights=correct, minlength=classes * groups).reshape(classes, groups)
-    return Answers(right, total, folds)
+        codes = answers.parts(axis)
+        partition = self.training.classes if axis == "class" else self.training.groups
+        parts = 1 if partition is None else len(partition.names)
+        sizes = np.bincount(codes, minlength=parts)
+        return np.bincount(codes, weights=answers.shares, minlength=parts) / np.maximum(sizes, 1)
 
 
 def judged_parts(training: TrainingSet) -> Judged:
@@ -110,8 +98,12 @@ def repeats_for(training: TrainingSet, parts: int) -> int:
 
 def run_pilot(training: TrainingSet, seed: int) -> Pilot:
     """Cross-validate the pilot; `training` should be `reduced` first."""
+    if training.size < FOLDS:
+        raise InputError(f"at least {FOLDS} examples to forecast from", training.size, "collect some first")
     groups = 1 if training.groups is None else len(training.groups.names)
     classes = len(training.classes.names)
+    if classes > MOST_CLASSES:
+        raise InputError(f"at most {MOST_CLASSES:,} classes to forecast for", f"{classes:,}", "join rare ones first")
     sees_groups = groups > 1 and groups * classes <= MOST_CELLS
     modelled = groups if sees_groups else 1
     cell = training.classes.codes * modelled + (training.group_codes if sees_groups else 0)

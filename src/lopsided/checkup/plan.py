@@ -1,9 +1,10 @@
 """From evidence to a plan: remedies with parameters, each with the gain a forecast gives it, best first.
 
 Oversampling rates come from the collapse forecast (or the survival law) where the settings of the network are known,
-else they are half-way to equal classes; examples to collect from the collapse forecast, else as many again. The plan is
-ordered by the forecast gain in its metric; the gain of one class counts 1/K towards balanced accuracy, and its share of
-the data towards the overall one. What rests on no forecast comes last, with the reason.
+else they are half-way to equal classes; examples to collect as `collection` says. The plan is ordered by the forecast
+gain in its metric; the gain of one class counts 1/K towards balanced accuracy, and otherwise its share of the data, as
+that of a group does. What a class gains by being likelier counts nothing, because other classes pay for it. What rests
+on no forecast comes last, with the reason.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,22 +13,22 @@ from typing import Any
 
 import numpy as np
 
+from lopsided.checkup.collection import collections
 from lopsided.checkup.evidence import Evidence
-from lopsided.checkup.fold_scores import METRICS
-from lopsided.checkup.forecasts import forecast_collection, forecast_gain
-from lopsided.checkup.learning_curve import LEAST_EXAMPLES
+from lopsided.checkup.finding import named
+from lopsided.checkup.forecasts import forecast_gain
+from lopsided.checkup.group_remedies import EVEN, group_remedies
 from lopsided.checkup.offset_search import best_offsets
-from lopsided.checkup.pilot import Pilot, reduced, run_pilot
+from lopsided.checkup.paired_scores import METRICS
+from lopsided.checkup.pilot import FOLDS, Pilot, reduced, run_pilot
 from lopsided.checkup.remedy_plan import Plan, PlannedRemedy, TrainingRows
 from lopsided.checkup.training_set import TrainingSet, training_set
 from lopsided.core.errors import InputError
-from lopsided.core.validation import FloatArray, IntArray
+from lopsided.core.validation import FloatArray
 from lopsided.remedies.logit_adjustment import logit_offsets
 from lopsided.remedies.rates import Rates, oversampling_rates
 
-EVEN = 1.1  # sizes within a tenth of each other count as equal: nothing to reweight
 NOISE = 0.5  # deviations of the class: a copy stays nearer to its original than to a stranger of the class
-MOST_COLLECTED = 3  # classes for which collecting is planned
 
 
 def make_plan(
@@ -45,6 +46,8 @@ def make_plan(
     evidence's weight decay and classifier do not say it all.
     """
     training = training_set(evidence, group=group)
+    if recipe is not None and not isinstance(recipe, Mapping):
+        raise InputError("a recipe by name", f"a {type(recipe).__name__}", "give for example {'weight_decay': 5e-4}")
     known = dict(recipe) if recipe is not None else measured_recipe(evidence)
     return plan_for(training, metric=metric, recipe=known, seed=seed)
 
@@ -78,7 +81,7 @@ def plan_for(
     pilot = run_pilot(reduced(training, seed), seed)
     remedies, notes = _now(training, pilot, wanted, known)
     planned = [_with_forecast(remedy, pilot, wanted, seed) for remedy in remedies]
-    planned += _collections(training, pilot, known, seed)
+    planned += collections(training, pilot, known, seed)
     about = TrainingRows(training.rows, training.classes, training.groups)
     ordered = sorted(planned, key=_order(training, wanted))
     return Plan([replace(remedy, training=about) for remedy in ordered], wanted, notes)
@@ -125,13 +128,25 @@ def _now(
     else:
         notes.append("The classes are equal in size to within a tenth: weights, rates and adjustment are left out.")
     remedies.append(_threshold(pilot, metric))
-    if training.groups is not None:
-        sizes = training.groups.counts[training.groups.counts > 0]
-        if sizes.size > 1 and sizes.max() / sizes.min() >= EVEN:
-            remedies.append(_group_weights(training))
-        else:
-            notes.append("The groups are equal in size to within a tenth: group weights are left out.")
-    return remedies, notes
+    of_groups, group_notes = group_remedies(training)
+    return remedies + of_groups, [*notes, *group_notes, *_unjudged(training)]
+
+
+def _unjudged(training: TrainingSet) -> list[str]:
+    """Which classes the forecasts say nothing about, and why."""
+    counts, names = training.classes.counts, training.classes.names
+    single = [names[code] for code in np.flatnonzero(counts == 1)]
+    few = [names[code] for code in np.flatnonzero((counts > 1) & (counts < FOLDS))]
+    notes = []
+    if single:
+        verb = "class has one example" if len(single) == 1 else "classes have one example each"
+        notes.append(f"{len(single):,} {verb} and count in no forecast ({named(single)}): collect more of them first.")
+    if few:
+        verb = "class has" if len(few) == 1 else "classes have"
+        notes.append(
+            f"{len(few):,} {verb} fewer than {FOLDS} examples ({named(few)}): forecasts rest on next to nothing there."
+        )
+    return notes
 
 
 def _class_remedies(names: Sequence[str], counts: FloatArray, recipe: Mapping[str, Any]) -> list[PlannedRemedy]:
@@ -197,67 +212,9 @@ def _threshold(pilot: Pilot, metric: str) -> PlannedRemedy:
     )
 
 
-def _group_weights(training: TrainingSet) -> PlannedRemedy:
-    groups = training.groups
-    assert groups is not None
-    counts = groups.counts.astype(float)
-    weights = np.where(counts > 0, counts.sum() / np.maximum(counts, 1) / np.count_nonzero(counts), 1.0)
-    return PlannedRemedy(
-        "group weights",
-        "group weights",
-        {"partition": groups.name, "group_weights": dict(zip(groups.names, weights.tolist(), strict=True))},
-        f"Every group of {groups.name} has the same say in the loss.",
-        None,
-    )
-
-
 def _with_forecast(remedy: PlannedRemedy, pilot: Pilot, metric: str, seed: int) -> PlannedRemedy:
     forecast, reason = forecast_gain(remedy.kind, remedy.parameters, pilot, metric, seed)
     return replace(remedy, forecast=forecast, why=f"{remedy.why} {reason}".strip())
-
-
-def _collections(training: TrainingSet, pilot: Pilot, recipe: Mapping[str, Any], seed: int) -> list[PlannedRemedy]:
-    """The worst class with enough examples to test it, those that collapse, the worst of all; the worst group."""
-    counts, recall = training.classes.counts, pilot.recalls("class")
-    lacks = _examples_lacking(counts, recipe)
-    worst = sorted(pilot.judged.classes, key=lambda code: (recall[code], counts[code]))
-    testable = [code for code in worst if counts[code] >= 2 * LEAST_EXAMPLES][:1]
-    collapsing = sorted((int(code) for code in np.flatnonzero(lacks > 0)), key=lambda code: -lacks[code])
-    chosen = list(dict.fromkeys([*testable, *collapsing, *worst[:1]]))[:MOST_COLLECTED]
-    found = [_collection(training, pilot, "class", code, int(lacks[code] or counts[code]), seed) for code in chosen]
-    if training.groups is not None:
-        sizes, accuracy = training.groups.counts, pilot.recalls("group")
-        code = min(np.flatnonzero(sizes > 0).tolist(), key=lambda group: float(accuracy[group]))
-        found.append(_collection(training, pilot, "group", code, int(sizes[code]), seed))
-    return found
-
-
-def _examples_lacking(counts: IntArray, recipe: Mapping[str, Any]) -> FloatArray:
-    """Examples that each class lacks to stay clear of collapse; 0 where the weight decay is not known."""
-    from lopsided.theory.collapse import collapse
-
-    known = {name: recipe[name] for name in ("multiplier", "weight_decay", "features") if name in recipe}
-    lacks, present = np.zeros(counts.size), counts > 0
-    if {"multiplier", "weight_decay"} & known.keys():
-        answer = collapse(counts[present].astype(float), **known, plan=True).plan
-        if answer is not None and answer.collection.possible:
-            lacks[present] = np.ceil(answer.collection.extra)
-    return lacks
-
-
-def _collection(training: TrainingSet, pilot: Pilot, axis: str, code: int, examples: int, seed: int) -> PlannedRemedy:
-    partition = training.classes if axis == "class" else training.groups
-    assert partition is not None
-    name, have = partition.names[code], int(partition.counts[code])
-    ratio = (have + examples) / have
-    forecast, reason = forecast_collection(pilot.training, axis, code, have=have, ratio=ratio, seed=seed)
-    return PlannedRemedy(
-        f"collect {axis} {name}",
-        "collect",
-        {"axis": axis, "code": code, "subject": name, "examples": examples, "have": have},
-        f"{examples:,} more examples of {axis} {name}, which has {have:,}. {reason}".strip(),
-        forecast,
-    )
 
 
 def _order(training: TrainingSet, metric: str) -> Callable[[PlannedRemedy], tuple[bool, float]]:
@@ -265,11 +222,13 @@ def _order(training: TrainingSet, metric: str) -> Callable[[PlannedRemedy], tupl
         if remedy.forecast is None:
             return True, 0.0
         share = 1.0
-        if remedy.kind == "collect" and metric == "balanced":
-            classes = np.count_nonzero(training.classes.counts)
-            share = 1.0 / classes if remedy.parameters["axis"] == "class" else remedy.parameters["have"] / training.size
-        elif remedy.kind == "collect" and metric == "overall":
-            share = remedy.parameters["have"] / training.size
-        return False, -share * remedy.forecast.gain
+        if remedy.kind == "collect":  # its gain is in the subject's own accuracy
+            axis, part = remedy.parameters["axis"], remedy.parameters["have"] / training.size
+            if metric == "balanced" and axis == "class":
+                share = 1.0 / np.count_nonzero(training.classes.counts)
+            elif metric != f"worst-{axis}":
+                share = part
+        forecast = remedy.forecast
+        return False, -share * (forecast.gain if forecast.learned is None else min(forecast.gain, forecast.learned))
 
     return key

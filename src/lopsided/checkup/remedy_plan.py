@@ -15,16 +15,25 @@ from lopsided.checkup.evidence import Partition
 from lopsided.core.errors import InputError, MissingPackage
 from lopsided.core.validation import FloatArray, IntArray
 
+_IN_TORCH = {
+    "group DRO": "use lopsided.torch.GroupDROLoss with the groups' counts",
+    "group standardising": "use lopsided.torch.GroupWhitening over a fitted lopsided.remedies.GroupStandardiser",
+    "collect": "collect the examples first",
+}
+
 
 @dataclass(frozen=True)
 class GainForecast:
-    """Change of a metric (its name as in a trial: worst class recall, balanced accuracy...) and what it rests on."""
+    """Change of a metric (its name as in a trial: worst class recall, balanced accuracy...) and what it rests on.
+
+    learned: for collection, the part that does not come from the class being likelier, which others pay for."""
 
     metric: str
     gain: float
     low: float
     high: float
     ground: str
+    learned: float | None = None
 
 
 @dataclass(frozen=True)
@@ -38,8 +47,9 @@ class TrainingRows:
 
 @dataclass(frozen=True)
 class PlannedRemedy:
-    """One arm: `kind` names the remedy (oversample, reweight, logit adjustment, threshold, group weights, noise,
-    collect), `parameters` are plain values; `forecast` is None where no theory speaks, with the reason in `why`."""
+    """One arm: `kind` names the remedy (oversample, reweight, logit adjustment, threshold, group weights, group DRO,
+    group standardising, noise, collect), `parameters` are plain values; `forecast` is None where no theory speaks, with
+    the reason in `why`."""
 
     name: str
     kind: str
@@ -55,6 +65,8 @@ class PlannedRemedy:
             "noise": ("rates", "noise"),
             "reweight": ("class_weights",),
             "group weights": ("group_weights",),
+            "group DRO": ("dro",),
+            "group standardising": ("standardise",),
             "logit adjustment": ("offsets",),
             "threshold": ("tuned_for",),
             "collect": (),
@@ -106,8 +118,8 @@ class PlannedRemedy:
         return MendedClassifier(estimator, **self.options(), seed=seed)
 
     def torch(self, *, seed: int = 0) -> Any:
-        """A sampler of rows (oversampling, group weights), a weighted loss, or a layer that adds the offsets to
-        logits."""
+        """A sampler of rows (oversampling, group weights), a loss (class weights, group DRO), or a layer that adds the
+        offsets to logits."""
         try:
             import torch
         except ImportError:
@@ -119,6 +131,8 @@ class PlannedRemedy:
         if self.kind in ("oversample", "noise", "group weights"):
             stream = torch.Generator().manual_seed(seed)
             return torch.utils.data.SubsetRandomSampler(self.indices(seed).tolist(), generator=stream)
+        if self.kind in _IN_TORCH:
+            raise InputError("a remedy that needs nothing but the plan", f"{self.name!r}", _IN_TORCH[self.kind])
         offsets = torch.tensor(self.offsets(), dtype=torch.float32)
         layer = torch.nn.Linear(offsets.numel(), offsets.numel())
         with torch.no_grad():

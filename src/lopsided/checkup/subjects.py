@@ -17,6 +17,16 @@ def group_subject(part: Partition, code: int) -> str:
     return f"{part.name}: {part.names[code]}"
 
 
+def counted(number: int, unit: str) -> str:
+    """`1 class`, `5 classes`, `1 group`: `unit` is the plural."""
+    return f"{number:,} {unit if number != 1 else {'classes': 'class', 'groups': 'group'}[unit]}"
+
+
+def all_of(number: int, unit: str) -> str:
+    """`all 5 classes`, `the only class`."""
+    return f"all {counted(number, unit)}" if number != 1 else f"the only {counted(1, unit).removeprefix('1 ')}"
+
+
 def opening(subject: str) -> str:
     """A subject at the start of a sentence; names keep the user's spelling."""
     return subject[:1].upper() + subject[1:] if subject.startswith("class") else f"Group {subject}"

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from lopsided.checkup.fold_scores import LEVEL, Estimate
+from lopsided.checkup.paired_scores import LEVEL, Estimate
 from lopsided.checkup.remedy_plan import GainForecast, Plan
 from lopsided.core.figure import Figure
 
@@ -146,7 +146,10 @@ class Trial:
             ("gains", f"in {self.metric}, against plain training; other metrics are named beside the arm"),
             ("learner", self.learner),
             ("cross-validation", how),
-            ("intervals", f"{LEVEL:.0%}, corrected resampled t (Nadeau and Bengio 2003), paired with plain training"),
+            (
+                "intervals",
+                f"{LEVEL:.0%}, paired with plain training example by example; the winner's for all arms at once",
+            ),
             *[("note", note) for note in self.notes],
         ]
 

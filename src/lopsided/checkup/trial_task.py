@@ -1,10 +1,11 @@
-"""One arm in one fold: train on the other folds, count right answers on this one, by class and group.
+"""One arm in one fold: train on the other folds, say which examples of this one are answered rightly.
 
 Tasks run through the runner of the claims laboratory, so they are parallel, resume after an interruption and are kept
 one by one. A task names its data by their hash; in the process of the trial they are held here, in others read from
 the run's shared folder.
 """
 
+import base64
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -60,7 +61,7 @@ def arrays_of(training: TrainingSet) -> dict[str, Any]:
 
 
 def measure(settings: Settings, seed: int) -> dict[str, Any]:
-    """Right answers and totals of an arm in a fold, or the forecasts made from the fold's training rows."""
+    """Right answers of an arm in a fold, as bits packed into text, or forecasts from the fold's training rows."""
     training = _held.get(settings["data"]) or _read(settings["place"])
     groups = None if training.groups is None else training.groups.codes
     fold = deal(training.classes.codes, groups, settings["folds"], seed, settings["repeat"])
@@ -82,14 +83,14 @@ def _answers(
     model = MendedClassifier(learner, **settings["options"], seed=state)
     codes, groups = training.classes.codes, training.group_codes
     model.fit(training.features[inside], codes[inside], groups[inside])
-    right = model.predict(training.features[tested]) == codes[tested]
-    count = 1 if training.groups is None else len(training.groups.names)
-    shape = (len(training.classes.names), count)
-    cell = codes[tested] * count + groups[tested]
-    return {
-        "right": np.bincount(cell, weights=right, minlength=shape[0] * shape[1]).reshape(shape).astype(int),
-        "total": np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape),
-    }
+    right = model.predict(training.features[tested], groups[tested]) == codes[tested]
+    return {"right": base64.b64encode(np.packbits(right).tobytes()).decode()}
+
+
+def unpacked(text: str, examples: int) -> BoolArray:
+    """The right answers of a task, one per tested example in the order of the data."""
+    packed = np.frombuffer(base64.b64decode(text), dtype=np.uint8)
+    return np.unpackbits(packed, count=examples).astype(bool)
 
 
 def _kept(training: TrainingSet, inside: BoolArray, settings: Settings, seed: int) -> BoolArray:
@@ -156,4 +157,4 @@ def _read(place: str) -> TrainingSet:
     return TrainingSet("", features, classes, groups, rows)
 
 
-MEASUREMENT = Measurement("trial", 2, measure)
+MEASUREMENT = Measurement("trial", 3, measure)

@@ -5,19 +5,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lopsided.cli.options import number
+from lopsided.cli.data_options import (
+    AsJson,
+    Data,
+    Features,
+    Groups,
+    Labels,
+    Split,
+    WeightDecay,
+    names,
+    one_or_several,
+)
 
 if TYPE_CHECKING:
     from lopsided.report.audit import Audit
 
 
 def command(
-    data: Annotated[Path, typer.Argument(help="npz, parquet, csv or tsv file, or a folder of pictures.")],
-    labels: Annotated[str | None, typer.Option(help="Column or array of labels, or a file with one per line.")] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="Columns of groups, comma-separated; intersections follow.")
-    ] = None,
-    features: Annotated[str | None, typer.Option(help="Array or columns (comma-separated) of features.")] = None,
+    data: Data,
+    labels: Labels = None,
+    groups: Groups = None,
+    features: Features = None,
     classifier: Annotated[str | None, typer.Option(help="Array of classifier weights (K x p).")] = None,
     bias: Annotated[str | None, typer.Option(help="Array of the classifier's biases.")] = None,
     probabilities: Annotated[
@@ -25,22 +33,24 @@ def command(
     ] = None,
     logits: Annotated[str | None, typer.Option(help="Array of logits, in place of probabilities.")] = None,
     predictions: Annotated[str | None, typer.Option(help="Column or array of predicted labels.")] = None,
-    split: Annotated[str | None, typer.Option(help="Column that says train or test.")] = None,
-    weight_decay: Annotated[float | None, number("Weight decay of the network.")] = None,
+    split: Split = None,
+    weight_decay: WeightDecay = None,
     checks: Annotated[str | None, typer.Option(help="Only these checks, comma-separated.")] = None,
     report: Annotated[Path | None, typer.Option(help="The report to write (.html); default DATA-audit.html.")] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     with_plan: Annotated[bool, typer.Option("--plan", help="Add the plan of remedies to report and output.")] = False,
     fail_on: Annotated[str | None, typer.Option(help="Exit with code 1 when a finding is at-risk or failing.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of samples and intervals.", min=0)] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Audit your data: counts, forecasts, the model's last layer and predictions, groups, labels, duplicates.
 
     Whatever is given decides which checks run; the others are listed with what they need. Writes an offline report.
     """
     from lopsided.checkup.audit import level_of
-    from lopsided.cli.console import print_json, progress_steps
+    from lopsided.cli.console import print_json
+    from lopsided.cli.plan import print_plan
+    from lopsided.cli.progress import progress_steps
     from lopsided.report.audit import audit, check_report_path
 
     limit = None if fail_on is None else level_of(fail_on)
@@ -49,16 +59,16 @@ def command(
         result = audit(
             data,
             labels=labels,
-            groups=_names(groups),
-            features=_one_or_several(features),
+            groups=names(groups),
+            features=one_or_several(features),
             classifier=classifier,
             bias=bias,
-            probabilities=_one_or_several(probabilities),
+            probabilities=one_or_several(probabilities),
             logits=logits,
             predictions=predictions,
             split=split,
             weight_decay=weight_decay,
-            checks=_names(checks),
+            checks=names(checks),
             seed=seed,
             progress=progress,
         )
@@ -72,33 +82,17 @@ def command(
     else:
         _show(result, target)
         if plan is not None:
-            _show_plan(plan)
+            print_plan(plan)
     if limit is not None and not result.passed(limit):
         raise typer.Exit(1)
 
 
-def _names(text: str | None) -> list[str] | None:
-    if text is None:
-        return None
-    names = [name.strip() for name in text.split(",") if name.strip()]
-    if not names:
-        from lopsided.core.errors import InputError
-
-        raise InputError("names separated by commas", repr(text), "leave the option out, or name some")
-    return names
-
-
-def _one_or_several(text: str | None) -> str | list[str] | None:
-    names = _names(text)
-    return names[0] if names is not None and len(names) == 1 else names
-
-
 def _show(result: "Audit", target: Path | None) -> None:
     from lopsided.checkup.finding import Level
-    from lopsided.cli.console import print_rows
+    from lopsided.cli.console import print_line, print_rows
     from lopsided.report.audit import verdict
 
-    print(verdict(result))
+    print_line(verdict(result))
     alarms = [finding for finding in result.findings if finding.level is not Level.HEALTHY]
     if alarms:
         print_rows("", ("level", "subject", "finding"), [[one.level.value, one.subject, one.message] for one in alarms])
@@ -108,16 +102,5 @@ def _show(result: "Audit", target: Path | None) -> None:
     if result.skipped:
         print_rows("Skipped", ("check", "why"), [[entry.check, entry.why] for entry in result.skipped])
     for note in result.evidence.notes:
-        print(note)
-    print(f"{result.seconds:.1f} s" + (f"; report: {target}" if target else ""))
-
-
-def _show_plan(plan: Any) -> None:
-    from lopsided.cli.console import print_rows
-
-    rows = []
-    for remedy in plan.remedies:
-        forecast = remedy.forecast
-        told = "none" if forecast is None else f"{forecast.metric} {forecast.gain:+.3f}"
-        rows.append([remedy.name, told, remedy.why])
-    print_rows("Plan", ("remedy", "forecast", "why"), rows)
+        print_line(note)
+    print_line(f"{result.seconds:.1f} s" + (f"; report: {target}" if target else ""))

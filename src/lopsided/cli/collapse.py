@@ -38,7 +38,8 @@ def command(
     the ratios at which the minority collapses or vanishes, and what prevents it. Without energies or weight decay, a
     feature energy of 5 and a weight energy of 1 are taken, as in the paper's figures.
     """
-    from lopsided.cli.console import print_facts, print_json, status_line
+    from lopsided.cli.console import print_facts, print_json, print_line
+    from lopsided.cli.progress import status_line
     from lopsided.core.counts import class_counts
     from lopsided.core.counts import counts_file as read_counts
     from lopsided.core.errors import InputError
@@ -92,9 +93,9 @@ def command(
         return
     from lopsided.report.collapse import summary, verdict
 
-    print(verdict(forecast))
+    print_line(verdict(forecast))
     print_facts(summary(forecast))
     if assumed:
         print("Energies were not given: feature energy 5 and weight energy 1 are assumed.")
     if target is not None:
-        print(f"Drawn into {target}")
+        print_line(f"Drawn into {target}")

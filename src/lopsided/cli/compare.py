@@ -19,7 +19,7 @@ def command(
 
     Nothing in the files is executed: safetensors, or PyTorch weights read with weights_only.
     """
-    from lopsided.cli.console import print_json, print_table
+    from lopsided.cli.console import print_json, print_line, print_table
     from lopsided.report.drawing import check_plot_path, write_figure
     from lopsided.report.words import short
     from lopsided.torch import compare_checkpoints
@@ -48,10 +48,10 @@ def command(
     print_table("Change of each layer", columns, rows, numbers_from=2)
     if found.classifier is not None:
         head_facts = found.classifier
-        print(
+        print_line(
             f"Classifier {head_facts.name}: mean cosine {short(head_facts.cosine_before, 3)} before, "
             f"{short(head_facts.cosine_after, 3)} after; largest {short(head_facts.largest_after, 3)}"
             + ("" if head_facts.closest_after is None else " (rows {} and {})".format(*head_facts.closest_after))
         )
     if target is not None:
-        print(f"Drawn into {target}")
+        print_line(f"Drawn into {target}")

@@ -1,16 +1,40 @@
-"""What the terminal sees: tables, one JSON object, progress with time left. Nothing else in the package prints."""
+"""What the terminal sees: tables and one JSON object. With `cli.progress`, all that the package prints."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from lopsided.cli.printable import printable
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+
+MOST_ROWS = 1000  # a longer table is not read, and takes minutes to lay out
 
 
 def print_json(value: Any) -> None:
     """One JSON object on standard output and nothing else."""
     from lopsided.core.jsonable import dump_json
 
-    sys.stdout.write(dump_json(value, indent=2) + "\n")
+    text = dump_json(value, indent=2)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:  # a terminal that lacks a letter, or a name that is no text: JSON can write both
+        text = dump_json(value, indent=2, ascii_only=True)
+    sys.stdout.write(text + "\n")
+
+
+def print_line(text: str) -> None:
+    """A line that may hold names out of data."""
+    print(printable(text))
+
+
+def safe_text(text: str, style: str = "") -> "Text":
+    """For tables: neither rich's markup nor the terminal's controls are obeyed."""
+    from rich.text import Text
+
+    return Text(printable(text), style=style)
 
 
 def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], *, numbers_from: int = 1) -> None:
@@ -18,14 +42,15 @@ def print_table(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     from rich import box
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
-    table = Table(title=Text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=safe_text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for position, column in enumerate(columns):
-        table.add_column(Text(column), justify="right" if position >= numbers_from else "left")
-    for row in rows:
-        table.add_row(*[Text(cell) for cell in row])  # Text, so that names with brackets are not read as markup
+        table.add_column(safe_text(column), justify="right" if position >= numbers_from else "left")
+    for row in rows[:MOST_ROWS]:
+        table.add_row(*[safe_text(cell) for cell in row])
     Console(highlight=False).print(table)
+    if len(rows) > MOST_ROWS:
+        print(f"The first {MOST_ROWS:,} of {len(rows):,} rows; --json prints all.")
 
 
 def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -33,68 +58,24 @@ def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]
     from rich import box
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
-    table = Table(title=Text(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(title=safe_text(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for position, column in enumerate(columns):
         last = position == len(columns) - 1
-        table.add_column(Text(column), no_wrap=position == 0, overflow="fold", ratio=3 if last else None)
-    for row in rows:
-        table.add_row(*[Text(cell) for cell in row])
+        table.add_column(safe_text(column), no_wrap=position == 0, overflow="fold", ratio=3 if last else None)
+    for row in rows[:MOST_ROWS]:
+        table.add_row(*[safe_text(cell) for cell in row])
     Console(highlight=False).print(table)
+    if len(rows) > MOST_ROWS:
+        print(f"The first {MOST_ROWS:,} of {len(rows):,} rows; --json prints all.")
 
 
 def print_facts(rows: Sequence[tuple[str, str]]) -> None:
     """Names and values in two columns."""
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
 
     table = Table.grid(padding=(0, 3))
     for name, value in rows:
-        table.add_row(Text(name, style="dim"), Text(value))
+        table.add_row(safe_text(name, "dim"), safe_text(value))
     Console(highlight=False).print(table)
-
-
-@contextmanager
-def status_line(words: str, *, quiet: bool = False) -> Iterator[Callable[[int, float], None]]:
-    """A line on standard error while a solver works, with its iteration and gap; gone when it ends."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield lambda iteration, gap: None
-        return
-    with console.status(words) as status:
-        yield lambda iteration, gap: status.update(f"{words}: iteration {iteration}, relative gap {gap:.1e}")
-
-
-@contextmanager
-def progress_bar(words: str, *, quiet: bool = False) -> Iterator[Callable[[int, int], None]]:
-    """A bar with the time left on standard error, told (done, total); gone when it ends."""
-    from rich.console import Console
-    from rich.progress import Progress
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield lambda done, total: None
-        return
-    with Progress(console=console, transient=True) as bar:
-        task = bar.add_task(words, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
-@contextmanager
-def progress_steps(words: str, *, quiet: bool = False) -> Iterator[Callable[[int, int, str], None]]:
-    """A bar on standard error that names the step under way, told (done, total, step); gone when it ends."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield lambda done, total, step: None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task(words, total=None)
-        yield lambda done, total, step: bar.update(task, completed=done, total=total, description=step)

@@ -19,14 +19,14 @@ def command(
     import tempfile
     import time
 
-    from lopsided.cli.console import print_json
-    from lopsided.cli.progress import progress_bar
+    from lopsided.cli.console import print_json, print_line
+    from lopsided.cli.progress import progress_tasks
     from lopsided.report.demo import write_demo
     from lopsided.report.drawing import check_plot_path
 
     target = check_plot_path(out)
     began = time.perf_counter()
-    with progress_bar("trial") as progress, tempfile.TemporaryDirectory() as store:
+    with progress_tasks("trial") as progress, tempfile.TemporaryDirectory() as store:
         from lopsided.checkup.digits_demo import digits_demo
         from lopsided.experiments.threads import one_thread
 
@@ -36,7 +36,7 @@ def command(
     seconds = time.perf_counter() - began
     if not as_json:
         _show(demo)
-        print(f"Report: {target} ({seconds:.1f} s)")
+        print_line(f"Report: {target} ({seconds:.1f} s)")
         return
     print_json(
         {
@@ -56,11 +56,11 @@ def command(
 
 def _show(demo: "DigitsDemo") -> None:
     from lopsided.checkup.finding import Level
-    from lopsided.cli.console import print_rows, print_table
+    from lopsided.cli.console import print_line, print_rows, print_table
     from lopsided.cli.trial import print_trial
     from lopsided.report.audit import verdict
 
-    print(verdict(demo.audit))
+    print_line(verdict(demo.audit))
     alarms = [one for one in demo.audit.findings if one.level is not Level.HEALTHY]
     print_rows("", ("level", "subject", "finding"), [[one.level.value, one.subject, one.message] for one in alarms])
     print_trial(demo.trial)

@@ -82,7 +82,9 @@ def staged(pages: Path, source: Path) -> Path:
         if path.is_file() and not {"_cache", "__pycache__"} & set(path.relative_to(pages).parts)
     }
     root = pages.parent
-    wanted |= {name: root / name for name in ("CHANGELOG.md", "CONTRIBUTING.md") if (root / name).is_file()}
+    wanted |= {
+        name: root / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md") if (root / name).is_file()
+    }
     for name, path in wanted.items():
         target = source / name
         if not target.exists() or not filecmp.cmp(path, target, shallow=False):

@@ -1,8 +1,11 @@
 """The `lopsided` command: every error a person can cause ends in one sentence and exit code 2."""
 
+import io
 import os
 import sys
 from collections.abc import Sequence
+
+from lopsided.cli.printable import one_sentence
 
 INTERRUPTED = 130
 
@@ -11,6 +14,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code."""
     if sys.stdout is None:  # closed by the caller: there is nobody to read, but the work can still be done
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+    for stream in (sys.stdout, sys.stderr):  # a terminal that lacks a letter gets its number
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
     try:
         result = _run(arguments)
     except KeyboardInterrupt:
@@ -53,7 +59,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
 
 def _complain(sentence: str) -> int:
-    print(f"lopsided: {' '.join(sentence.split())}", file=sys.stderr)
+    print(f"lopsided: {one_sentence(sentence)}", file=sys.stderr)
     return 2
 
 

@@ -104,7 +104,7 @@ def _said(groups: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 def _print(facts: dict[str, Any]) -> None:
-    from lopsided.cli.console import print_facts, print_table
+    from lopsided.cli.console import print_facts, print_line, print_table
     from lopsided.report.words import short
 
     rows = []
@@ -126,7 +126,7 @@ def _print(facts: dict[str, Any]) -> None:
         rows,
     )
     for said, whom in _said(facts["groups"]):
-        print(f"The paper on a larger fraction, {whom}: {said}.")
+        print_line(f"The paper on a larger fraction, {whom}: {said}.")
     if not facts["law_reliable"]:
         print(
             f"n is small for this law: it predicts a weight error of {facts['relative_weight_error']:.0%}; "
@@ -145,7 +145,7 @@ def _print(facts: dict[str, Any]) -> None:
                 f"Left out: {facts['dropped_directions']} directions that hardly vary (constant or repeated columns)."
             )
         for number, reason in facts["declined_groups"].items():
-            print(f"{number} groups declined: {reason}.")
+            print_line(f"{number} groups declined: {reason}.")
     for line in _headline(facts)[2:]:
         print(f"{line[0]}: {line[1]}")
     print(f"integration: {facts['integration']}, relative error {facts['integration_error']:.1e}")

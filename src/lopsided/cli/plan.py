@@ -5,69 +5,83 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lopsided.cli.options import number
+from lopsided.cli.data_options import (
+    AsJson,
+    BatchSize,
+    Data,
+    Export,
+    Features,
+    Group,
+    Groups,
+    Labels,
+    LearningRate,
+    Metric,
+    Momentum,
+    Split,
+    WeightDecay,
+    network_recipe,
+    one_or_several,
+)
 
 if TYPE_CHECKING:
     from lopsided.checkup.remedy_plan import Plan
 
 
 def command(
-    data: Annotated[Path, typer.Argument(help="npz, npy, parquet or csv file, or a folder of pictures.")],
-    labels: Annotated[str | None, typer.Option(help="Column or array of labels, where its name does not say.")] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="Columns of groups, comma-separated; intersections follow.")
-    ] = None,
-    features: Annotated[str | None, typer.Option(help="Array or columns (comma-separated) of features.")] = None,
-    split: Annotated[str | None, typer.Option(help="Column that says which rows are for testing.")] = None,
-    weight_decay: Annotated[float | None, number("Weight decay of the network that is trained.")] = None,
-    metric: Annotated[
-        str | None, typer.Option(help="balanced, worst-class, worst-group or overall: what is to rise.")
-    ] = None,
-    group: Annotated[
-        str | None, typer.Option(help="The groups whose worst one counts, such as 'sex' or 'sex × race'.")
-    ] = None,
-    export: Annotated[
-        Path | None, typer.Option(help="Write plan.json and arrays (indices, weights, offsets) into this folder.")
-    ] = None,
+    data: Data,
+    labels: Labels = None,
+    groups: Groups = None,
+    features: Features = None,
+    split: Split = None,
+    weight_decay: WeightDecay = None,
+    learning_rate: LearningRate = None,
+    batch_size: BatchSize = None,
+    momentum: Momentum = None,
+    metric: Metric = None,
+    group: Group = None,
+    export: Export = None,
     seed: Annotated[int, typer.Option(help="Seed of the pilot's folds.", min=0)] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Plan remedies: rates, weights, offsets, noise, examples to collect, each with its forecast gain.
 
     lopsided trial tries them.
     """
     from lopsided.checkup.plan import plan
-    from lopsided.cli.console import print_json, print_table, status_line
+    from lopsided.cli.console import print_json, print_line
+    from lopsided.cli.progress import status_line
 
+    recipe = network_recipe(weight_decay, learning_rate, batch_size, momentum)
     with status_line("forecasting with a small pilot", quiet=as_json):
         made = plan(
             data,
             labels=labels,
-            groups=columns(groups),
-            features=columns(features),
+            groups=one_or_several(groups),
+            features=one_or_several(features),
             split=split,
             weight_decay=weight_decay,
             metric=metric,
             group=group,
+            recipe=recipe,
             seed=seed,
         )
     written = None if export is None else export_plan(made, export, seed)
     if as_json:
         print_json({**made.to_dict(), "export": written})
         return
+    print_plan(made)
+    if written is not None:
+        print_line(f"Exported to {written}")
+
+
+def print_plan(made: "Plan") -> None:
+    """Remedies with their forecasts, and the notes."""
+    from lopsided.cli.console import print_line, print_table
+
     rows = [[remedy.name, told(remedy.forecast), remedy.why] for remedy in made.remedies]
     print_table("Plan, best forecast first", ("remedy", "forecast gain", "why"), rows, numbers_from=9)
     for note in made.notes:
-        print(note)
-    if written is not None:
-        print(f"Exported to {written}")
-
-
-def columns(names: str | None) -> list[str] | str | None:
-    """`a,b` as a list; one name as it is."""
-    if names is None or "," not in names:
-        return names
-    return [name.strip() for name in names.split(",")]
+        print_line(note)
 
 
 def told(forecast: object) -> str:

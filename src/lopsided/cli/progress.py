@@ -1,12 +1,45 @@
-"""A progress bar with time left, on standard error, so that what is printed stays clean; silent when nobody watches."""
+"""Progress with time left, on standard error, so that what is printed stays clean.
+
+On a terminal a bar that is gone when the work ends; in a log (a batch job, `nohup`) one line a minute.
+"""
 
 import contextlib
+import sys
+import time
 from collections.abc import Callable, Iterator
+from typing import Any
+
+_SECONDS_BETWEEN_LINES = 60.0
+# Tasks differ in length, so the last ten minutes say more about the time left than the last seconds.
+_SECONDS_OF_SPEED = 600
 
 
-@contextlib.contextmanager
-def progress_bar(words: str) -> Iterator[Callable[[int], Callable[[int], None]]]:
-    """Gives a function that, told how many tasks there are, returns the counter of those that ended."""
+class LogLines:
+    """`lopsided: claims 12 of 360, about 4 min left`, at most one line a minute."""
+
+    def __init__(self, words: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._words, self._clock = words, clock
+        self._began = self._last = clock()
+
+    def __call__(self, done: int, total: int) -> None:
+        """Say it, if a minute has passed; silent at the end, when the results speak."""
+        now = self._clock()
+        if now - self._last < _SECONDS_BETWEEN_LINES or done >= total:
+            return
+        self._last = now
+        left = f", about {_spoken((now - self._began) / done * (total - done))} left" if done else ""
+        sys.stderr.write(f"lopsided: {self._words} {done} of {total}{left}\n")
+        sys.stderr.flush()
+
+
+def _spoken(seconds: float) -> str:
+    if seconds < 90:
+        return f"{max(seconds, 1):.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def _bar(**options: Any) -> Any:
+    """A bar that clears itself, or None where nobody watches."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -18,18 +51,26 @@ def progress_bar(words: str) -> Iterator[Callable[[int], Callable[[int], None]]]
     )
 
     console = Console(stderr=True)
-    bar = Progress(
+    if not console.is_terminal:
+        return None
+    columns = (
         TextColumn("{task.description}"),
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
         TextColumn("left"),
         TimeRemainingColumn(),
-        console=console,
-        transient=True,
-        disable=not console.is_terminal,
-        speed_estimate_period=600,  # tasks differ in length, so the last ten minutes say more than the last seconds
     )
+    return Progress(*columns, console=console, transient=True, **options)
+
+
+@contextlib.contextmanager
+def progress_tasks(words: str) -> Iterator[Callable[[int], Callable[[int], None]]]:
+    """Gives a function that, told how many tasks there are, returns the counter of those that ended."""
+    bar = _bar(speed_estimate_period=_SECONDS_OF_SPEED)
+    if bar is None:
+        yield lambda total: _counting(LogLines(words), total)
+        return
 
     def start(total: int) -> Callable[[int], None]:
         task = bar.add_task(words, total=total)
@@ -37,3 +78,40 @@ def progress_bar(words: str) -> Iterator[Callable[[int], Callable[[int], None]]]
 
     with bar:
         yield start
+
+
+def _counting(say: LogLines, total: int) -> Callable[[int], None]:
+    done = 0
+
+    def count(ended: int) -> None:
+        nonlocal done
+        done += ended
+        say(done, total)
+
+    return count
+
+
+@contextlib.contextmanager
+def progress_steps(words: str, *, quiet: bool = False) -> Iterator[Callable[..., None]]:
+    """Told (done, total), or (done, total, step) to name the step under way."""
+    bar = None if quiet else _bar()
+    if bar is None:
+        say = LogLines(words)
+        yield (lambda done, total, step="": None) if quiet else (lambda done, total, step="": say(done, total))
+        return
+    with bar:
+        task = bar.add_task(words, total=None)
+        yield lambda done, total, step=words: bar.update(task, completed=done, total=total, description=step)
+
+
+@contextlib.contextmanager
+def status_line(words: str, *, quiet: bool = False) -> Iterator[Callable[[int, float], None]]:
+    """A line on standard error while a solver works, with its iteration and gap; gone when it ends."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if quiet or not console.is_terminal:
+        yield lambda iteration, gap: None
+        return
+    with console.status(words) as status:
+        yield lambda iteration, gap: status.update(f"{words}: iteration {iteration}, relative gap {gap:.1e}")

@@ -36,14 +36,14 @@ def command(
     Exit code 0 whatever the verdicts; 1 only if a run broke.
     """
     from lopsided.cli.console import print_json
-    from lopsided.cli.progress import progress_bar
+    from lopsided.cli.progress import progress_tasks
     from lopsided.core.errors import InputError
     from lopsided.experiments.reproduce import reproduce
 
     if out is not None and out.exists() and not out.is_dir():
         raise InputError("a folder for the site", f"the file {out}", "name another with --out")
     signal.signal(signal.SIGTERM, _stop)  # batch systems end jobs so: as with Ctrl-C, what was finished is kept
-    with progress_bar("claims") as progress:
+    with progress_tasks("claims") as progress:
         run = reproduce(
             ids or [],
             papers=paper or [],
@@ -87,6 +87,7 @@ def _cluster(address: str | None, ca: str | None, cert: str | None, key: str | N
 def _print(run: "Run", index: Path | None) -> None:
     from collections import Counter
 
+    from lopsided.cli.console import print_line
     from lopsided.cli.verdict_table import print_verdicts
 
     print_verdicts([(claim.id, "broken" if claim.broken else claim.verdict, claim.found) for claim in run.claims])
@@ -97,4 +98,4 @@ def _print(run: "Run", index: Path | None) -> None:
         f"{tasks} tasks, {reused} of them from the store; {run.seconds:.1f} s"
     )
     if index is not None:
-        print(f"site: {index}")
+        print_line(f"site: {index}")

@@ -7,8 +7,6 @@ import typer
 
 from lopsided.cli.options import folder
 
-MOST_ROWS = 1000  # a longer table is not read, and takes minutes to lay out
-
 
 def command(
     question: Annotated[str, typer.Argument(metavar="SQL", help="A question; see --tables.")] = "",
@@ -35,10 +33,7 @@ def command(
     if as_json:
         print_json([{name: _plain(value) for name, value in record.items()} for record in answer.records()])
     else:
-        shown = answer.rows[:MOST_ROWS]
-        print_table("", answer.columns, [[_cell(value) for value in row] for row in shown], numbers_from=99)
-        if len(answer.rows) > MOST_ROWS:
-            print(f"The first {MOST_ROWS} of {len(answer.rows):,} rows; --json prints all.")
+        print_table("", answer.columns, [[_cell(value) for value in row] for row in answer.rows], numbers_from=99)
 
 
 def _plain(value: Any) -> Any:

@@ -39,7 +39,8 @@ def command(
     Nothing is trained. Scores and ranks within the class are written to a file; examples that are pictures are drawn.
     """
     from lopsided.checkup.score import score
-    from lopsided.cli.console import print_json, progress_bar
+    from lopsided.cli.console import print_json
+    from lopsided.cli.progress import progress_steps
     from lopsided.core.errors import InputError
     from lopsided.report.drawing import check_plot_path, write_figures
 
@@ -51,7 +52,7 @@ def command(
     if plot is not None:
         check_plot_path(plot)
     names = [name.strip() for name in features.split(",")] if features else None
-    with progress_bar("reading and scoring", quiet=as_json) as progress:
+    with progress_steps("reading and scoring", quiet=as_json) as progress:
         result = score(
             data,
             labels,
@@ -114,7 +115,7 @@ def _facts(result: "Score", target: Path, drawn: Path | None) -> dict[str, objec
 
 
 def _show(result: "Score", target: Path, drawn: Path | None) -> None:
-    from lopsided.cli.console import print_table
+    from lopsided.cli.console import print_line, print_table
     from lopsided.report.words import short
 
     rows = [
@@ -132,13 +133,13 @@ def _show(result: "Score", target: Path, drawn: Path | None) -> None:
     print_table(f"Influence scores of {result.source}", heads, rows)
     if result.noise is not None:
         _show_noise(result.noise)
-    print(
+    print_line(
         f"{result.ranks.size:,} scores in {target}, {result.seconds:.1f} s" + (f"; drawn in {drawn}" if drawn else "")
     )
 
 
 def _show_noise(noise: "NoiseMatrix") -> None:
-    from lopsided.cli.console import print_table
+    from lopsided.cli.console import print_line, print_table
     from lopsided.report.words import short
 
     weakest = noise.weakest_ratios()
@@ -158,4 +159,4 @@ def _show_noise(noise: "NoiseMatrix") -> None:
         "Weakest ratio of every class", ("class", "tr(Σ²)", "Γ", f"{noise.level:.0%} interval", "against"), rows
     )
     if noise.note:
-        print(noise.note + ".")
+        print_line(noise.note + ".")

@@ -24,12 +24,12 @@ def command(
 ) -> None:
     """How often our forecasts came true, on tasks not used to design them; prints the published score at once."""
     from lopsided.cli.console import print_json
-    from lopsided.cli.progress import progress_bar
+    from lopsided.cli.progress import progress_tasks
     from lopsided.core.files import write_atomically
     from lopsided.core.jsonable import dump_json
     from lopsided.experiments.skill.benchmark import skill
 
-    with progress_bar("tasks") as progress:
+    with progress_tasks("tasks") as progress:
         found = skill(
             run=run,
             only=family or (),
@@ -49,7 +49,7 @@ def command(
 
 
 def _print(found: "Skill") -> None:
-    from lopsided.cli.console import print_table
+    from lopsided.cli.console import print_line, print_table
 
     if not found.scores:
         print("No score has been published with this version; lopsided skill --run measures one.")
@@ -68,7 +68,7 @@ def _print(found: "Skill") -> None:
     columns = ("forecast", "half", "tasks", "right", "rate [95 %]", "best baseline")
     print_table(f"Forecast skill, lopsided {found.version}, {found.date}", columns, rows)
     for name, why in found.not_run.items():
-        print(f"{name}: not run. {why}")
+        print_line(f"{name}: not run. {why}")
 
 
 def _share(rate: float | None) -> str:

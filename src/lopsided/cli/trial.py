@@ -6,34 +6,45 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lopsided.cli.options import number
+from lopsided.cli.data_options import (
+    AsJson,
+    BatchSize,
+    Data,
+    Export,
+    Features,
+    Group,
+    Groups,
+    Labels,
+    LearningRate,
+    Metric,
+    Momentum,
+    Split,
+    WeightDecay,
+    network_recipe,
+    one_or_several,
+)
 
 if TYPE_CHECKING:
-    from lopsided.checkup.fold_scores import Estimate
+    from lopsided.checkup.paired_scores import Estimate
     from lopsided.checkup.remedy_plan import GainForecast
     from lopsided.checkup.trial_result import Trial
 
 
 def command(
-    data: Annotated[Path, typer.Argument(help="npz, npy, parquet or csv file, or a folder of pictures.")],
-    labels: Annotated[str | None, typer.Option(help="Column or array of labels, where its name does not say.")] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="Columns of groups, comma-separated; intersections follow.")
-    ] = None,
-    features: Annotated[str | None, typer.Option(help="Array or columns (comma-separated) of features.")] = None,
-    split: Annotated[
-        str | None, typer.Option(help="Column that says which rows are for testing; they stay out.")
-    ] = None,
-    weight_decay: Annotated[float | None, number("Weight decay of the network that is trained.")] = None,
+    data: Data,
+    labels: Labels = None,
+    groups: Groups = None,
+    features: Features = None,
+    split: Split = None,
+    weight_decay: WeightDecay = None,
+    learning_rate: LearningRate = None,
+    batch_size: BatchSize = None,
+    momentum: Momentum = None,
     learner: Annotated[
         str, typer.Option(help="logistic, boosting, network, deep (PyTorch), or a classifier as package.module:Class.")
     ] = "logistic",
-    metric: Annotated[
-        str | None, typer.Option(help="balanced, worst-class, worst-group or overall: what decides the winner.")
-    ] = None,
-    group: Annotated[
-        str | None, typer.Option(help="The groups whose worst one counts, such as 'sex' or 'sex × race'.")
-    ] = None,
+    metric: Metric = None,
+    group: Group = None,
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
     repeats: Annotated[int, typer.Option(help="How often it is repeated with other folds.")] = 2,
     jobs: Annotated[int | None, typer.Option(help="Processes; all cores when not given.")] = None,
@@ -42,11 +53,9 @@ def command(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not reuse stored results.")] = False,
     report: Annotated[Path | None, typer.Option(help="Write a report (.html, or .png with the pictures).")] = None,
-    export: Annotated[
-        Path | None, typer.Option(help="Write plan.json and arrays (indices, weights, offsets) into this folder.")
-    ] = None,
+    export: Export = None,
     seed: Annotated[int, typer.Option(help="Seed of the folds and of the learners.", min=0)] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Try remedies side by side, cross-validated, each outcome beside its forecast.
 
@@ -54,20 +63,21 @@ def command(
     """
     from lopsided.checkup.gather import gather
     from lopsided.checkup.trial import run_trial
-    from lopsided.cli.console import print_json
-    from lopsided.cli.plan import columns, export_plan
-    from lopsided.cli.progress import progress_bar
+    from lopsided.cli.console import print_json, print_line
+    from lopsided.cli.plan import export_plan
+    from lopsided.cli.progress import progress_tasks
     from lopsided.report.drawing import check_plot_path
 
     if report is not None:
         check_plot_path(report)
+    recipe = network_recipe(weight_decay, learning_rate, batch_size, momentum)
     signal.signal(signal.SIGTERM, _stop)  # batch systems end jobs so: as with Ctrl-C, what was finished is kept
-    with progress_bar("trial") as progress:
+    with progress_tasks("trial") as progress:
         evidence = gather(
             data,
             labels=labels,
-            groups=columns(groups),
-            features=columns(features),
+            groups=one_or_several(groups),
+            features=one_or_several(features),
             split=split,
             weight_decay=weight_decay,
             seed=seed,
@@ -77,6 +87,7 @@ def command(
             learner=learner,
             metric=metric,
             group=group,
+            recipe=recipe,
             folds=folds,
             repeats=repeats,
             jobs=jobs,
@@ -95,13 +106,13 @@ def command(
         return
     print_trial(outcome)
     for place in filter(None, (report, written)):
-        print(f"Written: {place}")
+        print_line(f"Written: {place}")
 
 
 def print_trial(outcome: "Trial") -> None:
     """Accuracies of the arms, gains beside forecasts, then who won and what to know."""
     from lopsided.checkup.trial_figures import times
-    from lopsided.cli.console import print_table
+    from lopsided.cli.console import print_line, print_table
 
     run = [arm for arm in outcome.arms if arm.skipped is None]
     main = outcome.main_metrics()
@@ -123,10 +134,10 @@ def print_trial(outcome: "Trial") -> None:
         print("* in the class's own recall, or the group's own accuracy")
     for arm in outcome.arms:
         if arm.skipped is not None:
-            print(f"Skipped: {arm.name}. {arm.skipped}")
+            print_line(f"Skipped: {arm.name}. {arm.skipped}")
     for note in outcome.notes:
-        print(note)
-    print(outcome.sentence())
+        print_line(note)
+    print_line(outcome.sentence())
     print(f"{outcome.seconds:.1f} s, {outcome.reused} results from the store")
 
 

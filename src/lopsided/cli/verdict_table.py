@@ -23,7 +23,8 @@ def print_verdicts(
     from rich import box
     from rich.console import Console
     from rich.table import Table
-    from rich.text import Text
+
+    from lopsided.cli.console import safe_text
 
     console = Console(highlight=False)
     fixed = len(columns) - 1
@@ -35,6 +36,10 @@ def print_verdicts(
     table.add_column(columns[fixed], overflow="fold")
     for claim, verdict, *others in rows:
         words = others[-1] if not one_line or len(others[-1]) <= left else others[-1][: left - 1] + "…"
-        cells = [Text(claim), Text(verdict, style=COLOURS.get(verdict, "")), *[Text(cell) for cell in others[:-1]]]
-        table.add_row(*cells, Text(words))
+        cells = [
+            safe_text(claim),
+            safe_text(verdict, COLOURS.get(verdict, "")),
+            *[safe_text(cell) for cell in others[:-1]],
+        ]
+        table.add_row(*cells, safe_text(words))
     console.print(table)

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from lopsided.core.errors import InputError
+from lopsided.core.files import check_regular
 from lopsided.core.validation import FloatArray
 
 MOST_CLASSES = 10_000_000
@@ -79,13 +80,9 @@ def class_counts(
 
 def counts_file(path: str | os.PathLike[str]) -> ClassCounts:
     """Counts from a text file: one per line, or comma-separated, or csv with a column of counts and one of names."""
-    source = Path(path)
+    source = check_regular(path, "a file of class counts")
     try:
         text = source.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError("a file of class counts", f"no such file: {source}", "check the path") from None
-    except IsADirectoryError:
-        raise InputError("a file of class counts", f"a directory: {source}", "name a csv or txt file") from None
     except UnicodeDecodeError:
         raise InputError(
             "a UTF-8 text file of class counts", f"other bytes in {source}", "save it as UTF-8 csv"
@@ -166,7 +163,12 @@ def _cell(row: list[str], column: int) -> str:
 def _looks_like_file(text: str) -> bool:
     if re.search(r"\.(csv|tsv|txt)$", text.strip(), re.IGNORECASE):
         return True
-    return len(text) < 4096 and not re.fullmatch(r"[\s\d.,*eE+\-]*", text) and "\0" not in text and Path(text).is_file()
+    if len(text) >= 4096 or re.fullmatch(r"[\s\d.,*eE+\-]*", text) or "\0" in text:
+        return False
+    try:
+        return Path(text).is_file()
+    except (OSError, ValueError):  # a name that is too long, or that no file system takes
+        return False
 
 
 def _parse(text: str) -> list[float]:

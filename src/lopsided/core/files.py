@@ -1,11 +1,11 @@
-"""Writing files so that none is ever half written: a temporary neighbour, then an atomic rename."""
+"""Writing files so that none is ever half written: a temporary neighbour, then an atomic rename. Reading only files."""
 
 import contextlib
 import os
 import tempfile
 from pathlib import Path
 
-from lopsided.core.errors import LopsidedError
+from lopsided.core.errors import InputError, LopsidedError
 
 
 class WriteError(LopsidedError):
@@ -19,7 +19,8 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, dura
     carries a checksum and can be made again.
     """
     target = Path(path)
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    # A name that is no text (a file called \xff) is written as \udcff, which JSON reads back and a page shows.
+    data = content.encode("utf-8", errors="backslashreplace") if isinstance(content, str) else content
     temporary = None
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
@@ -40,6 +41,32 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, dura
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
     return target
+
+
+def as_path(value: object, what: str) -> Path:
+    """A path from text or a path; `what` is expected."""
+    try:
+        path = Path(value)  # type: ignore[arg-type]
+    except TypeError:
+        raise InputError(what, f"a {type(value).__name__}", "give a path") from None
+    if "\0" in str(path):
+        raise InputError(what, repr(str(path)), "leave out the NUL")
+    return path
+
+
+def check_regular(path: str | os.PathLike[str], what: str) -> Path:
+    """The path of an existing regular file; reading a pipe, a terminal or /dev/zero would wait or grow for ever."""
+    source = as_path(path, what)
+    try:
+        if source.is_file():
+            return source
+        there = source.exists()
+    except OSError as error:  # a name that is too long, a folder that is closed to us
+        raise InputError(what, f"{source}: {error.strerror}", "check the path") from None
+    if not there:
+        raise InputError(what, f"no such file: {source}", "check the path")
+    kind = "a directory" if source.is_dir() else "a pipe, socket or device"
+    raise InputError(what, f"{kind}: {source}", "name a regular file")
 
 
 def _umask() -> int:

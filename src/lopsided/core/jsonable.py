@@ -30,6 +30,6 @@ def jsonable(value: Any) -> Any:
     raise TypeError(f"no JSON form for {type(value).__name__}")
 
 
-def dump_json(value: Any, *, indent: int | None = None) -> str:
+def dump_json(value: Any, *, indent: int | None = None, ascii_only: bool = False) -> str:
     """One JSON text; keys in the order given, no NaN tokens."""
-    return json.dumps(jsonable(value), indent=indent, allow_nan=False, ensure_ascii=False)
+    return json.dumps(jsonable(value), indent=indent, allow_nan=False, ensure_ascii=ascii_only)

@@ -12,13 +12,13 @@ activation = "sigmoid"            # or tanh, erf
 
 import os
 import tomllib
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lopsided.core.activation import check_activation
 from lopsided.core.errors import InputError
+from lopsided.core.files import check_regular
 from lopsided.core.mixture_spec import MixtureProblem, mixture_of, problem_of
 from lopsided.core.seeds import generator
 
@@ -27,13 +27,9 @@ MOST_DIMENSIONS = 2000
 
 def mixture_file(path: str | os.PathLike[str]) -> MixtureProblem:
     """Read and check a specification; errors name the field."""
-    source = Path(path)
+    source = check_regular(path, "a mixture specification in TOML")
     try:
         raw = tomllib.loads(source.read_bytes().decode("utf-8"))
-    except FileNotFoundError:
-        raise InputError("a mixture specification in TOML", f"no such file: {source}", "check the path") from None
-    except IsADirectoryError:
-        raise InputError("a mixture specification in TOML", f"a directory: {source}", "name a .toml file") from None
     except UnicodeDecodeError:
         raise InputError("a text file in TOML", f"binary content in {source}", "save it as UTF-8 text") from None
     except OSError as error:

@@ -51,6 +51,13 @@ def check_count(value: object, name: str, *, at_least: int = 1) -> int:
     return int(number)
 
 
+def check_text(value: object, what: str) -> str:
+    """Text, where `what` is expected."""
+    if not isinstance(value, str):
+        raise InputError(what, _kind(value), "give text")
+    return value
+
+
 def check_finite(array: FloatArray, name: str) -> None:
     """Every entry is a finite number; the error says how many are not and where the first stands."""
     bad = ~np.isfinite(array)
@@ -97,9 +104,13 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
         check_finite(array.astype(np.float64), name)
         if np.any(array != np.floor(array)):
             raise InputError(f"class labels in {name}", "fractions", "give whole numbers or strings, one per class")
+        if np.abs(array).max() >= 2.0**63:
+            raise InputError(f"class labels in {name}", f"{np.abs(array).max():g}", "give smaller numbers or strings")
         array = array.astype(np.int64)
     if array.dtype.kind == "O":
-        if any(entry is None or entry != entry for entry in array):
+        if any(isinstance(entry, (np.ndarray, list, tuple, set, dict)) for entry in array):
+            raise InputError(f"one label per example in {name}", "lists as entries", "give whole numbers or strings")
+        if any(_is_missing(entry) for entry in array):
             raise InputError(f"a label for every example in {name}", "missing values", "remove or fill them first")
         # whole numbers stay numbers, so that 2 comes before 10
         whole = all(isinstance(entry, (int, np.integer)) and not isinstance(entry, bool) for entry in array)
@@ -119,8 +130,21 @@ def _distinct(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     return names, codes
 
 
+def _is_missing(entry: Any) -> bool:
+    """None, NaN, NaT, or pandas' NA, which does not say whether it differs from itself."""
+    if entry is None:
+        return True
+    try:
+        return bool(entry != entry)
+    except (TypeError, ValueError):
+        return True
+
+
 def _text(entry: Any) -> str:
-    return entry.decode(errors="replace") if isinstance(entry, bytes) else str(entry)
+    if isinstance(entry, bytes):
+        return entry.decode(errors="replace")
+    # a lone surrogate is no text, and no file or page could hold it
+    return str(entry).encode(errors="backslashreplace").decode()
 
 
 def _kind(value: object) -> str:

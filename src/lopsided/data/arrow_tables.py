@@ -1,6 +1,7 @@
 """Tables in parquet and csv files, read through Apache Arrow."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,35 +17,35 @@ def open_parquet(
     path: Path, *, features: str | Sequence[str] | None, beside: Sequence[str], need_features: bool = True
 ) -> Table:
     """A table over a parquet file: one list column of features or many numeric ones, streamed."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
+    with _reading("parquet", path):
         handle = pq.ParquetFile(path)
-    except (pa.ArrowException, OSError) as error:
-        raise _damaged("parquet", path, error) from None
     names, listed = _feature_columns(handle.schema_arrow, path, features, beside, need_features)
     rows = int(handle.metadata.num_rows)
     if rows == 0:
         raise InputError(f"at least one example in {path}", "none", "write the file again")
     others = [field.name for field in handle.schema_arrow if field.name not in names]
-    try:
+    with _reading("parquet", path):
         columns = {
             name: _column(handle.read([name])[name]) for name in others if _plain(handle.schema_arrow.field(name).type)
         }
         width = len(names) if not listed else _block(next(handle.iter_batches(1, columns=names)), True, path).shape[1]
-    except (pa.ArrowException, OSError) as error:
-        raise _damaged("parquet", path, error) from None
 
     def read(size: int) -> Iterator[NDArray[Any]]:
-        try:
-            for batch in pq.ParquetFile(path).iter_batches(size, columns=names) if names else ():
+        batches: Iterator[Any] = iter(())
+        if names:
+            with _reading("parquet", path):
+                batches = pq.ParquetFile(path).iter_batches(size, columns=names)
+        while True:
+            with _reading("parquet", path):
+                batch = next(batches, None)
+                if batch is None:
+                    return
                 block = _block(batch, listed, path)
-                if block.shape[1] != width:
-                    raise InputError(f"{width} features in every row of {path}", block.shape[1], "make them equal")
-                yield block
-        except (pa.ArrowException, OSError) as error:
-            raise _damaged("parquet", path, error) from None
+            if block.shape[1] != width:
+                raise InputError(f"{width} features in every row of {path}", block.shape[1], "make them equal")
+            yield block
 
     return Table(str(path), rows, width, columns, read, feature_names=None if listed else tuple(names))
 
@@ -53,12 +54,8 @@ def open_csv(
     path: Path, *, features: str | Sequence[str] | None, beside: Sequence[str], need_features: bool = True
 ) -> Table:
     """A table over a csv or tsv file with a header line, read whole."""
-    import pyarrow as pa
-
-    try:
+    with _reading("csv", path):
         table = read_csv_table(path)
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise _damaged("csv", path, error) from None
     return table_over_arrow(table, path, features=features, beside=beside, need_features=need_features)
 
 
@@ -74,8 +71,11 @@ def table_over_arrow(
     if table.num_rows == 0:
         raise InputError(f"at least one example in {source}", "none", "write one row per example below the header")
     names, listed = _feature_columns(table.schema, source, features, beside, need_features)
+    taken = set(names)
     columns = {
-        name: _column(table[name]) for name in table.column_names if name not in names and _plain(table[name].type)
+        name: _column(column)
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if name not in taken and _plain(column.type)
     }
     chosen = table.select(names)
     width = _block(chosen.slice(0, 1).to_batches()[0], True, source).shape[1] if listed else len(names)
@@ -149,7 +149,9 @@ def _column(chunked: Any) -> NDArray[Any]:
 def _block(batch: Any, listed: bool, path: str | Path) -> NDArray[Any]:
     if listed:
         column = batch.column(0)
-        flat = column.flatten().to_numpy(zero_copy_only=False)
+        flat = _numbers(column.flatten())
+        if flat.dtype.kind not in "biuf":
+            raise InputError(f"lists of numbers as features in {path}", f"lists of {flat.dtype}", "choose others")
         if column.null_count or column.flatten().null_count or flat.size % max(len(column), 1):
             raise InputError(
                 f"a list of equally many numbers in every row of {path}", "missing or ragged lists", "mend it"
@@ -160,9 +162,28 @@ def _block(batch: Any, listed: bool, path: str | Path) -> NDArray[Any]:
             raise InputError(
                 f"a number in every row of {name} in {path}", f"{column.null_count} missing", "fill them first"
             )
-    return np.column_stack([column.to_numpy(zero_copy_only=False) for column in batch.columns])
+    return np.column_stack([_numbers(column) for column in batch.columns])
 
 
-def _damaged(kind: str, path: Path, error: Exception) -> InputError:
-    first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-    return InputError(f"a whole {kind} file", f"{path}, of which the reader says: {first}", "write it again")
+def _numbers(column: Any) -> NDArray[Any]:
+    from pyarrow import float64, types
+
+    if types.is_decimal(column.type):  # NumPy would hold Python's decimals as objects
+        column = column.cast(float64())
+    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+@contextmanager
+def _reading(kind: str, path: Path) -> Iterator[None]:
+    """Damaged bytes lead Arrow into errors of many kinds, which all mean that the file is not whole."""
+    try:
+        yield
+    except (InputError, MemoryError):
+        raise
+    except UnicodeEncodeError:
+        raise InputError("a path in UTF-8, as Arrow asks for", repr(str(path)), "rename the file") from None
+    except Exception as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        got = f"{path}, of which the reader says: {first[:300]}"
+        raise InputError(f"a whole {kind} file", got, "write it again") from None

@@ -12,8 +12,12 @@ from lopsided.data.tables import Table
 
 
 def is_frame(value: Any) -> bool:
-    """Does it have named columns that Arrow can read? (A series has not.)"""
-    return hasattr(value, "__arrow_c_stream__") and hasattr(value, "columns")
+    """Does it have named columns that Arrow can read? (A series has not; a lazy frame has, once collected.)"""
+    return _is_lazy(value) or (hasattr(value, "__arrow_c_stream__") and hasattr(value, "columns"))
+
+
+def _is_lazy(value: Any) -> bool:
+    return type(value).__name__ == "LazyFrame" and hasattr(value, "collect")
 
 
 def frame_table(
@@ -32,6 +36,8 @@ def arrow_of_frame(frame: Any) -> Any:
     """The frame as an Arrow table; a pandas index is no column."""
     import pyarrow as pa
 
+    if _is_lazy(frame):
+        frame = frame.collect()
     names = [str(name) for name in (frame.column_names if isinstance(frame, pa.Table) else frame.columns)]
     twice = sorted({name for name in names if names.count(name) > 1})
     if twice:

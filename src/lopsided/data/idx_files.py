@@ -1,6 +1,7 @@
 """idx files, the format of MNIST: two zeros, a type, the number of axes, their lengths (big endian), the values."""
 
 import gzip
+import math
 import zlib
 from pathlib import Path
 
@@ -15,10 +16,14 @@ def has_idx(path: Path) -> bool:
     return path.exists() or _packed(path).exists()
 
 
+def idx_source(path: Path) -> Path:
+    """The file that is read: the plain one, else the packed one."""
+    return path if path.exists() else _packed(path)
+
+
 def read_idx(path: Path) -> NDArray[np.uint8]:
     """An idx file of bytes (type 8), plain or as .gz."""
-    packed = _packed(path)
-    source = path if path.exists() else packed
+    packed, source = _packed(path), idx_source(path)
     try:
         content = gzip.decompress(source.read_bytes()) if source == packed else source.read_bytes()
     except FileNotFoundError:
@@ -34,9 +39,10 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     if content[:3] != b"\x00\x00\x08" or axes == 0 or len(content) < header:
         raise InputError("an idx file of bytes", f"something else: {source}", "fetch it again")
     shape = tuple(int(length) for length in np.frombuffer(content[4:header], dtype=">u4"))
-    if len(content) - header != int(np.prod(shape, dtype=np.int64)):
+    size = math.prod(shape)  # of Python's numbers: the product of damaged lengths may be beyond 64 bits
+    if len(content) - header != size:
         raise InputError(
-            f"{np.prod(shape, dtype=np.int64)} bytes of pixels or labels",
+            f"{size} bytes of pixels or labels",
             f"{len(content) - header} in {source}",
             "fetch it again",
         )

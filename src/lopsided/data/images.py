@@ -2,7 +2,8 @@
 
 Files are looked for in `folder`, else in the folder that the environment variable LOPSIDED_DATA names; there in the
 set's own subfolder (mnist, MNIST, MNIST/raw, ...) or directly; Fashion-MNIST last where Debian's package
-dataset-fashion-mnist puts it. Nothing is downloaded. Arrays are read-only and kept for the next caller.
+dataset-fashion-mnist puts it. Nothing is downloaded. Arrays are read-only and kept for the next caller
+until the files change.
 CelebA and folders of pictures have functions of their own (`celeba`, `image_folders`).
 """
 
@@ -16,7 +17,7 @@ import numpy as np
 from lopsided.core.errors import InputError
 from lopsided.core.validation import check_count
 from lopsided.data import cifar
-from lopsided.data.idx_files import has_idx, read_idx
+from lopsided.data.idx_files import has_idx, idx_source, read_idx
 from lopsided.data.image_set import Images
 
 Split = Literal["train", "test"]
@@ -58,8 +59,8 @@ def load_images(
         return _cut(_digits(split), at_most)
     place = _find(name, folder)
     if name in _IDX_FOLDERS:
-        return _cut(_load_idx(name, place, split), at_most)
-    return _load_cifar(name, place, split, at_most)
+        return _cut(_load_idx(name, place, split, _stamp(*_idx_files(place, split))), at_most)
+    return _load_cifar(name, place, split, at_most, _stamp(*_entries(place)))
 
 
 def has_images(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
@@ -99,8 +100,29 @@ def _holds_idx(place: Path) -> bool:
     return has_idx(place / "train-images-idx3-ubyte")
 
 
+_Stamp = tuple[tuple[str, int, int], ...]  # name, time of the last change, bytes
+
+
+def _stamp(*files: Path) -> _Stamp:
+    """What changes when a file is replaced, so that arrays kept from before are not given out again."""
+    return tuple((file.name, (facts := file.stat()).st_mtime_ns, facts.st_size) for file in files if file.exists())
+
+
+def _entries(place: Path) -> list[Path]:
+    """Files of a folder, and the folders of pictures two levels below; what cannot be listed fails when it is read."""
+    try:
+        return [*sorted(place.iterdir()), *sorted(place.glob("*/*/"))]
+    except OSError:
+        return []
+
+
+def _idx_files(place: Path, split: Split) -> tuple[Path, Path]:
+    stems = f"{_PREFIX[split]}-images-idx3-ubyte", f"{_PREFIX[split]}-labels-idx1-ubyte"
+    return idx_source(place / stems[0]), idx_source(place / stems[1])
+
+
 @lru_cache(maxsize=4)
-def _load_idx(name: str, place: Path, split: Split) -> Images:
+def _load_idx(name: str, place: Path, split: Split, _: _Stamp) -> Images:
     images = read_idx(place / f"{_PREFIX[split]}-images-idx3-ubyte")
     labels = read_idx(place / f"{_PREFIX[split]}-labels-idx1-ubyte")
     if images.ndim != 3 or labels.ndim != 1 or images.shape[0] != labels.shape[0]:
@@ -109,12 +131,15 @@ def _load_idx(name: str, place: Path, split: Split) -> Images:
             f"shapes {images.shape} and {labels.shape}",
             "fetch the files again",
         )
+    if not labels.size or labels.max() > 9:
+        got = f"a label {int(labels.max())}" if labels.size else "none"
+        raise InputError(f"images of {name} with labels from 0 to 9", got, "fetch the files again")
     names = _GARMENTS if name == "fashion-mnist" else _DIGITS
     return _read_only(Images(name, split, images, labels.astype(np.int64), names))
 
 
 @lru_cache(maxsize=2)
-def _load_cifar(name: str, place: Path, split: Split, at_most: int | None) -> Images:
+def _load_cifar(name: str, place: Path, split: Split, at_most: int | None, _: _Stamp) -> Images:
     return _read_only(cifar.load_cifar(name, place, split, at_most))
 
 

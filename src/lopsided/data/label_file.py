@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
+from lopsided.core.files import check_regular
 
 FILE_ENDINGS = (".npy", ".txt", ".csv", ".tsv")
 
@@ -18,12 +19,11 @@ def looks_like_a_file(name: str) -> bool:
 
 def read_label_file(path: Path) -> NDArray[Any]:
     """One label per example, in their order."""
+    check_regular(path, "a .npy or text file of labels")
     if path.suffix.lower() == ".npy":
         from lopsided.data.npz_tables import load_npy
 
         return load_npy(path)
-    if path.is_dir():
-        raise InputError("a .npy or text file of labels", f"a folder: {path}", "name a file")
     try:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (UnicodeDecodeError, OSError):

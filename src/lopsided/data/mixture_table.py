@@ -11,6 +11,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
 from lopsided.data.csv_file import read_csv_table
 from lopsided.data.frames import arrow_of_frame, is_frame
+from lopsided.data.npz_tables import npz_shapes, read_npz_array
 
 _FEATURES, _LABELS, _GROUPS = ("features", "x", "data"), ("labels", "label", "y", "target"), ("groups", "group", "g")
 
@@ -49,17 +50,7 @@ def labelled_table(data: Any, *, label: str | None = None, group: str | None = N
 
 
 def _from_npz(source: Path, label: str | None, group: str | None) -> LabelledTable:
-    try:
-        # Opened here, because NumPy leaves its own handle open when the archive is broken.
-        with source.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            arrays = {name.lower(): archive[name] for name in archive.files}
-    except (ValueError, OSError, KeyError, EOFError) as error:
-        if "allow_pickle" in str(error):
-            got = f"pickled objects in {source.name}"
-            raise InputError("arrays of numbers or text", got, "save them with one type, not dtype=object") from None
-        raise InputError("a readable npz file", f"{source.name}: {error}", "save it with numpy.savez") from None
-    except Exception as error:  # zipfile.BadZipFile and zlib.error have no common base
-        raise InputError("a readable npz file", f"{source.name}: {error}", "save it with numpy.savez") from None
+    arrays = {name.lower(): read_npz_array(source, name) for name in npz_shapes(source)}
     features = _pick(arrays, None, _FEATURES, "features")
     labels = _pick(arrays, label, _LABELS, "labels")
     wanted = None if group is None and not set(_GROUPS) & set(arrays) else _pick(arrays, group, _GROUPS, "groups")

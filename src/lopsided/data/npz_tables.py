@@ -1,5 +1,6 @@
 """Tables in NumPy's own files: .npz members streamed from the archive, .npy memory-mapped. No pickles."""
 
+import math
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
-from lopsided.data.tables import FEATURE_NAMES, LABEL_NAMES, Table, array_table, picture_shape
+from lopsided.data.tables import FEATURE_NAMES, LABEL_NAMES, Table, array_table, at_most_double, picture_shape
 
 _Header = tuple[tuple[int, ...], bool, np.dtype[Any]]  # shape, Fortran order, type
 
@@ -30,6 +31,7 @@ def read_npz_array(path: Path, name: str) -> NDArray[Any]:
             have = ", ".join(_names(archive)) or "none"
             raise InputError(f"an array {name!r} in {path}", f"the arrays: {have}", "name one of those")
         with archive.open(name + ".npy") as stream:
+            _read_header(archive, name, path)
             array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
             return array
 
@@ -65,7 +67,7 @@ def open_npz(path: Path, *, features: str | None = None, need_features: bool = T
                 content = stream.read(count * width * dtype.itemsize)
                 if len(content) < count * width * dtype.itemsize:
                     raise InputError(f"{shape[0]} examples in {path}", "fewer", "write the file again")
-                yield np.frombuffer(content, dtype=dtype).reshape(count, width)
+                yield at_most_double(np.frombuffer(content, dtype=dtype).reshape(count, width))
 
     return Table(str(path), shape[0], width, columns, read, image_shape=picture_shape(shape), misfits=misfits)
 
@@ -79,7 +81,11 @@ def load_npy(path: Path, *, memory_map: bool = False) -> NDArray[Any]:
     """The array of a .npy file."""
     try:
         array: NDArray[Any] = np.load(path, mmap_mode="r" if memory_map else None, allow_pickle=False)
-    except (ValueError, EOFError, TypeError, SyntaxError):
+    except OSError as error:
+        raise InputError("a readable .npy file", f"{path}: {error.strerror or error}", "check the file") from None
+    except MemoryError:
+        raise
+    except Exception:  # a damaged header leads NumPy's parser into errors of any kind
         raise InputError(
             "a whole .npy file without pickled objects", str(path), "write it again with numpy.save"
         ) from None
@@ -129,8 +135,11 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError):
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError):
+        # RuntimeError: encrypted, or packed by a method that Python lacks
         raise InputError("a whole npz file", f"a damaged one: {path}", "write it again with numpy.savez") from None
+    except OSError as error:
+        raise InputError("a readable npz file", f"{path}: {error.strerror or error}", "check the file") from None
     except ValueError as error:
         if isinstance(error, InputError):
             raise
@@ -144,15 +153,25 @@ def _names(archive: zipfile.ZipFile) -> list[str]:
 def _read_header(archive: zipfile.ZipFile, name: str, path: Path) -> _Header:
     with archive.open(name + ".npy") as stream:
         header = _header(stream)
+        begins = stream.tell()
+    promised = math.prod(header[0]) * header[2].itemsize
     if header[2].hasobject:
         raise InputError(
             f"plain arrays in {path}", f"pickled objects under {name!r}", "store numbers or fixed-width strings instead"
         )
+    held = archive.getinfo(name + ".npy").file_size - begins
+    if promised != held or min(header[0], default=0) < 0:  # asked before memory is, which may be without bounds
+        raise InputError(f"{promised:,} bytes of {name!r} in {path}", f"{held:,}", "write it again with numpy.savez")
     return header
 
 
 def _header(stream: IO[bytes]) -> _Header:
-    version = np.lib.format.read_magic(stream)
-    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-    header: _Header = read(stream)
+    try:
+        version = np.lib.format.read_magic(stream)
+        read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+        header: _Header = read(stream)
+    except (OSError, zipfile.BadZipFile, zlib.error):
+        raise
+    except Exception as error:  # a damaged header leads NumPy's parser into errors of any kind
+        raise ValueError(" ".join(str(error).split())[:120] or "a damaged header") from None
     return header

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
+from lopsided.core.files import check_regular
 
 LABEL_NAMES = ("label", "labels", "y", "target", "targets", "class")
 FEATURE_NAMES = ("features", "x", "images", "embeddings", "embedding", "data")
@@ -105,6 +106,7 @@ def open_table(
         from lopsided.data.image_folders import open_image_folder
 
         return open_image_folder(place, with_test=with_test)
+    check_regular(place, "a file or folder of examples")
     ending = place.suffix.lower()
     if ending == ".npz":
         from lopsided.data.npz_tables import open_npz
@@ -143,10 +145,18 @@ def array_table(features: NDArray[Any], columns: Mapping[str, NDArray[Any]], sou
     def read(size: int) -> Iterator[NDArray[Any]]:
         for start in range(0, n, size):
             part = features[start : start + size]
-            yield np.asarray(part).reshape(part.shape[0], -1)
+            yield at_most_double(np.asarray(part).reshape(part.shape[0], -1))
 
     width = int(np.prod(features.shape[1:], dtype=np.int64))
     return Table(source, n, width, dict(columns), read, image_shape=picture_shape(features.shape))
+
+
+def at_most_double(block: NDArray[Any]) -> NDArray[Any]:
+    """Long doubles as doubles: linear algebra knows none. What is too large becomes infinite and is refused later."""
+    if block.dtype.kind != "f" or block.dtype.itemsize <= 8:
+        return block
+    with np.errstate(over="ignore"):
+        return block.astype(np.float64)
 
 
 def picture_shape(shape: tuple[int, ...]) -> tuple[int, ...] | None:

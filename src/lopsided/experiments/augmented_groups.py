@@ -1,11 +1,20 @@
-"""The rule and the figure that the two augmentation claims share."""
+"""The plans, the rule and the figure that the two augmentation claims share."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from lopsided.core.figure import Figure, Line, Panel
-from lopsided.experiments.claim import Row, Verdict
+from lopsided.experiments.claim import Plan, Row, Scale, Verdict
+from lopsided.experiments.group_pictures import (
+    FACES,
+    PAPER_GARMENTS,
+    PAPER_PLANES,
+    QUICK_DIGITS,
+    QUICK_PLANES,
+    AlsoFaces,
+)
 from lopsided.experiments.group_trends import accuracy_panel, by_world, hill
+from lopsided.experiments.network_settings import varied
 from lopsided.experiments.network_summary import chosen, curve, level, percent
 from lopsided.experiments.structured_summary import Part, weigh
 
@@ -68,3 +77,28 @@ def augmentation_plot(rows: Sequence[Row], key: str, label: str) -> Figure:
         panels,
         "Bands: 95 % intervals over paired seeds. The average takes both groups alike; the natural mix as they are.",
     )
+
+
+def augmentation_plans(**levels: tuple[Sequence[float], Sequence[float]]) -> dict[Scale, Plan]:
+    """Both scales of a claim on copies of minority pictures; the levels of its one setting at the quick scale and at
+    the paper's."""
+    ((name, (few, many)),) = levels.items()
+    return {
+        "quick": Plan(
+            [
+                *varied({**QUICK_PLANES, "copies": 100}, **{name: few}),
+                *varied({**QUICK_DIGITS, "copies": 20}, **{name: few}),
+            ],
+            seeds=range(5),
+        ),
+        "paper": Plan(
+            AlsoFaces(
+                [
+                    *varied({**PAPER_PLANES, "copies": 1000}, **{name: many}),
+                    *varied({**PAPER_GARMENTS, "copies": 300}, **{name: many}),
+                ],
+                varied({**FACES, "copies": 300}, **{name: many}),
+            ),
+            seeds=range(10),
+        ),
+    }

@@ -122,8 +122,8 @@ def group_numbers(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 def trained_on_groups(settings: Mapping[str, Any], seed: int) -> tuple[Any, Images, Images, int, Any]:
     """The trained network, its sample, test set, minority code, and the scaling of pixels that it expects."""
+    from lopsided.experiments.unfinished import trained_resumably
     from lopsided.learners.deep.networks import build
-    from lopsided.learners.deep.training import train
 
     sample, test, minority = group_sample(settings, seed)
     plain = sample.planes()
@@ -137,7 +137,7 @@ def trained_on_groups(settings: Mapping[str, Any], seed: int) -> tuple[Any, Imag
     inputs = scaled(pixels)
     options = {name: settings[name] for name in ("widths", "width") if name in settings}
     network = build(settings["network"], inputs.shape[1:], settings["classes"], seed=seed, **options)
-    trained = train(network, inputs, labels, training_recipe(settings), seed=seed, threads=1)
+    trained = trained_resumably(network, inputs, labels, training_recipe(settings), seed=seed, threads=1)
     return trained, sample, test, minority, scaled
 
 

@@ -57,14 +57,18 @@ def simulated_excess(
     seed: int,
     progress: Callable[[], None] | None = None,
 ) -> SimulatedExcess:
-    """Networks trained on `repeats` samples, `group` having this fraction; told after each one."""
+    """Networks trained on `repeats` samples, `group` having this fraction; told after each one.
+
+    Samples are drawn afresh for every fraction: common ones would move a whole curve of points together, off the law.
+    """
     world = problem_of(problem.mixture.with_fraction(group, fraction), problem.weights, problem.activation)
+    tests = lab.drawn_tests(world, seed)
     values = []
     for repeat in range(repeats):
-        sample = draw_sample(world, samples, generator(seed, "fractions", repeat))
+        sample = draw_sample(world, samples, generator(seed, "fractions", repr(float(fraction)), repeat))
         point = lab.nearest_critical_point(world, training_set(sample.features, sample.labels, world.activation))
         if point.found:
-            values.append(lab.population_risks(world, point.weights, seed)["excess"])
+            values.append(lab.population_risks(world, point.weights, seed, tests)["excess"])
         if progress is not None:
             progress()
     if len(values) < 2:

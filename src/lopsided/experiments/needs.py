@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from lopsided.core.errors import InputError, MissingPackage
+from lopsided.core.files import as_path
 
 DATA_VARIABLE = "LOPSIDED_DATA"
 
@@ -38,8 +39,12 @@ def data_folder(folder: str | os.PathLike[str] | None) -> Iterator[None]:
     if folder is None:
         yield
         return
-    path = Path(folder).absolute()
-    if not path.is_dir():
+    path = as_path(folder, "a folder with the data sets").absolute()
+    try:
+        there = path.is_dir()
+    except OSError:  # a name that is too long
+        there = False
+    if not there:
         raise InputError("a folder with the data sets", str(path), "check --data-dir")
     before = os.environ.get(DATA_VARIABLE)
     os.environ[DATA_VARIABLE] = str(path)

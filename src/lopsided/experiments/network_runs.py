@@ -9,31 +9,34 @@ training sample, `minority` is over the minority classes, and `minority_inner` l
 classes only, which separates "not told apart" from "taken for a majority class".
 """
 
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lopsided.core.files import write_atomically
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.image_set import Images, standardised
 from lopsided.data.images import load_images
 from lopsided.data.subsampling import subsample
 from lopsided.experiments.network_settings import class_sizes, effective_sizes, training_recipe
+from lopsided.experiments.unfinished import half_done, trained_resumably
 from lopsided.measure.angles import cosine_summary, norm_variation
 from lopsided.measure.neural_collapse import NeuralCollapse, neural_collapse
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_free
 
 TRAINED = 0.999  # training accuracy from which on an epoch counts as past zero error
+_COURSE = "course.json"
 _EVALUATED = 20  # epochs at which a run that asks for its course is measured, evenly spaced
 
 
 def network_numbers(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Train as the settings say (`network_settings` lists them) and measure."""
     from lopsided.learners.deep.networks import build, hidden_layers
-    from lopsided.learners.deep.training import train
 
     sizes = class_sizes(settings)
     minority = np.arange(len(sizes)) >= settings["majority_classes"]
@@ -41,8 +44,8 @@ def network_numbers(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     inputs, test_inputs = standardised(sample, test)
     options = {name: settings[name] for name in ("widths", "width") if name in settings}
     network = build(settings["network"], inputs.shape[1:], len(sizes), seed=seed, **options)
-    course: list[dict[str, Any]] = []
-    trained = train(
+    course = _course_so_far()
+    trained = trained_resumably(
         network,
         inputs,
         sample.labels,
@@ -74,7 +77,7 @@ def network_numbers(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
         state = neural_collapse(trained.features(inputs), sample.labels, weights, trained.bias)
         numbers |= {**collapse_numbers(state), **_with_measured_energies(sizes, state, minority)}
     if course:
-        numbers["course"] = course
+        numbers["course"] = [course[step] for step in sorted(course)]
     return numbers
 
 
@@ -137,7 +140,7 @@ def collapse_numbers(state: NeuralCollapse) -> dict[str, float | None]:
 
 
 def _watcher(
-    inputs: Any, labels: IntArray, settings: Mapping[str, Any], course: list[dict[str, Any]]
+    inputs: Any, labels: IntArray, settings: Mapping[str, Any], course: dict[int, dict[str, Any]]
 ) -> Callable[[int, Any], None]:
     """Measures the network at the end of epochs, evenly spaced over the run."""
     from lopsided.learners.deep.evaluation import features_of
@@ -154,9 +157,22 @@ def _watcher(
         features = features_of(network, inputs)
         accuracy = float(((features @ weights.T + bias).argmax(axis=1) == labels).mean())
         state = collapse_numbers(neural_collapse(features, labels, weights, bias))
-        course.append({"step": epoch * per_epoch, "train_accuracy": accuracy, **state})
+        step = epoch * per_epoch
+        course[step] = {"step": step, "train_accuracy": accuracy, **state}
+        if (kept := half_done(_COURSE)) is not None:
+            write_atomically(kept, json.dumps(list(course.values())))
 
     return watch
+
+
+def _course_so_far() -> dict[int, dict[str, Any]]:
+    """What an earlier run of this task measured before it was stopped, by step; the network resumes no later."""
+    kept = half_done(_COURSE)
+    try:
+        found = [] if kept is None else json.loads(kept.read_bytes())
+        return {int(state["step"]): state for state in found}
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
+        return {}
 
 
 def _with_measured_energies(sizes: IntArray, state: NeuralCollapse, minority: BoolArray) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lopsided.core.errors import InputError
+from lopsided.core.validation import check_text
 from lopsided.experiments.catalogue import paper_of
 from lopsided.experiments.store import Result, Store
 
@@ -69,7 +70,7 @@ def results(question: str, *, store: str | os.PathLike[str] | None = None) -> An
     """Answer a SQL question over the tables `tasks`, `numbers` and `verdicts`."""
     import duckdb
 
-    if not question.strip():
+    if not check_text(question, "a question in SQL").strip():
         raise InputError("a question in SQL", "nothing", 'try "select claim, count(*) from tasks group by claim"')
     connection = duckdb.connect(":memory:")
     try:

@@ -41,7 +41,7 @@ def _in_this_process(tasks: Iterable[Task], store: Store, progress: Progress) ->
     failures: Failures = {}
     with one_thread():
         for task in tasks:
-            outcome = attempt(task)
+            outcome = attempt(task, store.unfinished(task))
             if isinstance(outcome, Failure):
                 failures[task.key] = outcome
             else:

@@ -5,6 +5,7 @@
     STORE/set-aside/                      files that could not be read back; their tasks run again
     STORE/broken/<claim>.txt              the traceback of a task that raised
     STORE/inputs/<hash>/<name>.npy        arrays that tasks in other processes read, for as long as a run lasts
+    STORE/unfinished/<hash>/              what a task that was stopped had done so far (`experiments.unfinished`)
 
 Nothing is locked: results of one task are equal, and a rename replaces a file in one step, so two runs at once at worst
 do some work twice. A file is believed only if its checksum fits, so a half-copied store or a power cut costs a repeat.
@@ -22,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from lopsided.core.errors import InputError
-from lopsided.core.files import WriteError, write_atomically
+from lopsided.core.files import WriteError, as_path, write_atomically
 from lopsided.core.jsonable import dump_json, jsonable
 from lopsided.experiments.tasks import Task, canonical, task_key
+from lopsided.experiments.unfinished import forget_unfinished
 
 DEFAULT_STORE = "lopsided-results"
 STORE_VARIABLE = "LOPSIDED_STORE"
@@ -52,24 +54,34 @@ class Store:
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         if folder is not None and not str(folder).strip():
             raise InputError("a folder for the results", "an empty name", "name one, or leave it out")
-        self.folder = Path(folder or os.environ.get(STORE_VARIABLE) or DEFAULT_STORE).absolute()
-        if self.folder.exists() and not self.folder.is_dir():
+        given = os.environ.get(STORE_VARIABLE) or DEFAULT_STORE if folder is None else folder
+        self.folder = as_path(given, "a folder for the results").absolute()
+        try:
+            taken = self.folder.exists() and not self.folder.is_dir()
+        except OSError as error:
+            got = f"{self.folder}: {error.strerror}"
+            raise InputError("a folder for the results", got, "name another with --store") from None
+        if taken:
             raise InputError("a folder for the results", f"the file {self.folder}", "name another with --store")
 
     def task_path(self, task: Task) -> Path:
         """Where the result of `task` stands or will stand."""
         return self.folder / "tasks" / task.claim / f"{task.key}.json"
 
+    def unfinished(self, task: Task) -> Path:
+        """Where `task` keeps what it has done so far."""
+        return self.folder / "unfinished" / task.key
+
     def load(self, task: Task) -> Result | None:
         """The result of `task`, or None if it is missing or damaged; a damaged file is set aside."""
         path = self.task_path(task)
         try:
-            result = _parse(path.read_bytes())
+            result = _parse(_content(path))
             if path.stem != _key(result):
                 raise ValueError("another task's result")
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError, IsADirectoryError):
+        except (ValueError, KeyError, TypeError):
             self._set_aside(path)
             return None
         return result
@@ -82,7 +94,8 @@ class Store:
         self._write(path, text, durable=False)
 
     def forget(self, task: Task) -> None:
-        """Delete the result of `task`, so that it runs again."""
+        """Delete the result of `task` and what it had done so far, so that it runs again."""
+        forget_unfinished(self.unfinished(task))
         path = self.task_path(task)
         if path.is_dir():
             self._set_aside(path)
@@ -93,10 +106,10 @@ class Store:
         """Every readable result, damaged files set aside on the way."""
         for path in sorted(self.folder.glob("tasks/*/*.json")):
             try:
-                yield _parse(path.read_bytes())
+                yield _parse(_content(path))
             except FileNotFoundError:
                 continue
-            except (ValueError, KeyError, TypeError, IsADirectoryError):
+            except (ValueError, KeyError, TypeError):
                 self._set_aside(path)
 
     def save_verdict(self, claim_id: str, scale: str, verdict: dict[str, Any]) -> None:
@@ -108,12 +121,12 @@ class Store:
         found = []
         for path in sorted(self.folder.glob("verdicts/*.json")):
             try:
-                verdict = json.loads(path.read_bytes())
+                verdict = json.loads(_content(path))
                 if not isinstance(verdict, dict) or not {"id", "scale", "verdict", "time"} <= verdict.keys():
                     raise ValueError("not a verdict")
             except FileNotFoundError:
                 continue
-            except (ValueError, IsADirectoryError):
+            except ValueError:
                 self._set_aside(path)
                 continue
             found.append(verdict)
@@ -172,6 +185,13 @@ class Store:
             if path.is_dir() and target.exists():  # a folder cannot replace one
                 target = aside / f"{path.parent.name}.{path.name}.{time.time_ns()}"
             os.replace(path, target)
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a regular file; a pipe or a device, which would wait or grow for ever, is a damaged file."""
+    if not path.is_file() and os.path.lexists(path):  # also a link that leads nowhere or to itself
+        raise ValueError("no file")
+    return path.read_bytes()
 
 
 def _parse(data: bytes) -> Result:

@@ -25,6 +25,7 @@ from lopsided.experiments.register import load_measurement
 from lopsided.experiments.store import Result, Store
 from lopsided.experiments.tasks import Task
 from lopsided.experiments.threads import one_thread
+from lopsided.experiments.unfinished import keeping_unfinished
 
 _PARENT_CHECK_SECONDS = 1.0
 
@@ -53,7 +54,7 @@ def work(task: Task, setup: WorkerSetup) -> tuple[str, Result | Failure | None]:
     _settle_in(follow_parent=setup.store is not None)
     if setup.data is not None:
         os.environ[DATA_VARIABLE] = setup.data
-    outcome = attempt(task)
+    outcome = attempt(task, None if setup.store is None else Store(setup.store).unfinished(task))
     if isinstance(outcome, Result) and setup.store is not None:
         Store(setup.store).save(task, outcome)
         return task.key, None
@@ -79,8 +80,8 @@ def _follow(parent: int) -> None:
     os._exit(1)
 
 
-def attempt(task: Task) -> Result | Failure:
-    """Measure; whatever a claim raises becomes a sentence."""
+def attempt(task: Task, unfinished: Path | None = None) -> Result | Failure:
+    """Measure; whatever a claim raises becomes a sentence. In `unfinished` it keeps what it has done so far."""
     wall, processor = time.perf_counter(), time.process_time()
     try:
         claim = load_measurement(task.home)
@@ -89,7 +90,8 @@ def attempt(task: Task) -> Result | Failure:
                 f"Expected version {task.version} of {task.claim} on the worker, but it has {claim.version}; "
                 f"install the same lopsided everywhere."
             )
-        numbers = _numbers(claim, task)
+        with keeping_unfinished(unfinished):
+            numbers = _numbers(claim, task)
     except WriteError:
         raise  # a full disk is no fault of the claim: the run stops
     except Exception as error:

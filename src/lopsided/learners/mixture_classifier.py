@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, check_random_state, valida
 from lopsided.core.activation import Activation, check_activation
 from lopsided.core.errors import InputError
 from lopsided.core.mixture_spec import Mixture
-from lopsided.core.validation import FloatArray
+from lopsided.core.validation import FloatArray, check_count, check_positive
 from lopsided.learners.multi_output import bits_needed, class_probability, fit_bits
 from lopsided.learners.teacher_student import TrainingSet
 from lopsided.learners.teacher_student_descent import descend
@@ -69,6 +69,9 @@ class TeacherStudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         features, labels = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(labels)
         activation = check_activation(self.activation)
+        check_count(self.neurons, "neurons")
+        check_count(self.steps, "steps")
+        check_positive(self.tolerance, "the tolerance")
         if self.initialisation not in ("tensor", "random", "given"):
             raise InputError("an initialisation tensor, random or given", repr(self.initialisation), "choose one")
         if self.optimiser not in ("newton", "descent"):
@@ -79,7 +82,9 @@ class TeacherStudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             raise InputError("labels of at least two classes", "one class", "give examples of another class")
         source = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         # Features far from unit scale would make any start saturated; the fit is done in standardised columns.
-        self.scale_ = np.sqrt(np.mean(np.square(features), axis=0))
+        # Divided by a power of two first, which changes no digit and keeps the squares of extreme units in range.
+        unit = np.ldexp(1.0, np.frexp(np.abs(features).max(axis=0))[1])
+        self.scale_ = unit * np.sqrt(np.mean(np.square(features / unit), axis=0))
         self.scale_ = np.where(self.scale_ > 0, self.scale_, 1.0)
         if self.initialisation != "random":
             self.scale_ = np.ones_like(self.scale_)  # a given start or mixture is in the features' own units
@@ -125,24 +130,26 @@ class TeacherStudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return run.weights
 
     def _start(self, data: TrainingSet, source: np.random.Generator) -> FloatArray:
-        shape = (data.dimension, self.neurons)
+        shape = (data.dimension, int(self.neurons))
         if self.initialisation == "given":
             given = np.empty(0) if self.start is None else np.asarray(self.start, dtype=np.float64)
             if given.shape != shape:
                 raise InputError(f"a start of shape {shape}", given.shape, "give start=, with the intercept's row")
             return given
-        few = data.count < 12 * self.neurons
+        few = data.count < 12 * int(self.neurons)
         if few and self.initialisation == "tensor":
             self.warnings_.append("too few samples for the tensor start; a random one was used")
         if few or self.initialisation == "random":
             return np.asarray(source.standard_normal(shape) / np.sqrt(data.dimension))
         rows = data.features[: data.dimension - 1 if self.intercept else None].T
         mixture = self.mixture or _one_gaussian(rows)
-        answer = tensor_start(rows, (data.signs + 1) / 2, mixture, self.neurons, source, activation=self.activation)
+        answer = tensor_start(
+            rows, (data.signs + 1) / 2, mixture, int(self.neurons), source, activation=self.activation
+        )
         if answer.warning:
             self.warnings_.append(answer.warning)
             warnings.warn(answer.warning, UserWarning, stacklevel=3)
-        return np.vstack([answer.weights, np.zeros(self.neurons)]) if self.intercept else answer.weights
+        return np.vstack([answer.weights, np.zeros(int(self.neurons))]) if self.intercept else answer.weights
 
 
 def _one_gaussian(features: FloatArray) -> Mixture:

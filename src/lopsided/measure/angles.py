@@ -34,12 +34,16 @@ class CosineSummary:
 
 def cosines(vectors: ArrayLike) -> FloatArray:
     """K x K cosines of the rows; nan where a row is zero."""
-    rows = check_matrix(vectors, "the vectors")
+    units = unit_rows(check_matrix(vectors, "the vectors"))
+    return np.clip(units @ units.T, -1.0, 1.0)
+
+
+def unit_rows(rows: FloatArray) -> FloatArray:
+    """Rows of length 1; nan where a row is zero."""
     largest = np.abs(rows).max(axis=1, keepdims=True)
     scaled = rows / np.where(largest > 0, largest, 1.0)  # lengths of 1e-200 or 1e200 do not under- or overflow
     lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
-    units = scaled / np.where(lengths > 0, lengths, np.nan)
-    return np.clip(units @ units.T, -1.0, 1.0)
+    return np.asarray(scaled / np.where(lengths > 0, lengths, np.nan))
 
 
 def cosine_summary(

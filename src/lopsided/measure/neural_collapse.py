@@ -22,9 +22,11 @@ from numpy.typing import ArrayLike
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
 from lopsided.measure.angles import cosine_summary, frame_distance, norm_variation
+from lopsided.measure.pairwise_angles import PairwiseAngles
 
 Batch = tuple[ArrayLike, ArrayLike]
 LARGEST_SCALE, SMALLEST_SCALE = 1e120, 1e-120  # squares of larger or smaller features leave the doubles
+DECOMPOSED = 128  # smaller side of the class means up to which NC1 is taken by a singular value decomposition
 Batches = Callable[[], Iterable[Batch]]  # each call starts a new pass over (features, label codes)
 
 
@@ -147,11 +149,21 @@ def neural_collapse_streaming(
     return summarise(moments, w, nc4)
 
 
-def summarise(moments: ClassMoments, classifier: FloatArray | None, nc4: float | None) -> NeuralCollapse:
-    """All quantities that follow from the accumulated moments and the classifier."""
+def summarise(
+    moments: ClassMoments,
+    classifier: FloatArray | None,
+    nc4: float | None,
+    *,
+    means_angles: PairwiseAngles | None = None,
+    classifier_angles: PairwiseAngles | None = None,
+) -> NeuralCollapse:
+    """All quantities that follow from the accumulated moments and the classifier.
+
+    Angles of the centred means and of the classifier that are known already are not taken again.
+    """
     centred = moments.centred_means
     classes = centred.shape[0]
-    angles = cosine_summary(centred)
+    cosines = cosine_summary(centred).values if means_angles is None else means_angles.of_pairs
     nc3 = None
     if classifier is not None:
         lengths = np.linalg.norm(classifier), np.linalg.norm(centred)
@@ -159,11 +171,11 @@ def summarise(moments: ClassMoments, classifier: FloatArray | None, nc4: float |
     return NeuralCollapse(
         nc1=_variability(moments.within_covariance, centred, float(np.linalg.norm(moments.means))),
         nc2_norm_variation=norm_variation(centred),
-        nc2_angle_deviation=float(np.abs(angles.values + 1 / (classes - 1)).mean()) if angles.values.size else None,
+        nc2_angle_deviation=float(np.abs(cosines + 1 / (classes - 1)).mean()) if cosines.size else None,
         nc3=nc3,
         nc4=nc4,
-        means_frame_distance=frame_distance(centred) if centred.any() else None,
-        classifier_frame_distance=None if classifier is None or not classifier.any() else frame_distance(classifier),
+        means_frame_distance=_frame_distance(centred, means_angles),
+        classifier_frame_distance=None if classifier is None else _frame_distance(classifier, classifier_angles),
         feature_energy=float((moments.squared_lengths / moments.counts).mean()),
         centred_mean_energy=float((centred**2).sum(axis=1).mean()),
         weight_energy=None if classifier is None else float((classifier**2).sum(axis=1).mean()),
@@ -172,9 +184,17 @@ def summarise(moments: ClassMoments, classifier: FloatArray | None, nc4: float |
     )
 
 
+def _frame_distance(rows: FloatArray, known: PairwiseAngles | None) -> float | None:
+    if known is not None:
+        return known.frame_distance()
+    return frame_distance(rows) if rows.any() else None
+
+
 def _variability(within: FloatArray, centred: FloatArray, length_of_means: float) -> float | None:
     """tr(S_W S_B^+)/K from the thin decomposition of the centred means; None where the means coincide."""
-    classes = centred.shape[0]
+    classes, width = centred.shape
+    if classes > width > DECOMPOSED and (quick := _variability_of_full_rank(within, centred)) is not None:
+        return quick
     _, values, right = np.linalg.svd(centred, full_matrices=False)
     # Centring rounds at the size of the means before it, and leaves rank K-1 at most; what is smaller is rounding.
     keep = values > max(centred.shape) * np.finfo(np.float64).eps * max(float(values[0]), length_of_means, 1e-300)
@@ -184,6 +204,21 @@ def _variability(within: FloatArray, centred: FloatArray, length_of_means: float
     directions = right[keep]
     spread = ((directions @ within) * directions).sum(axis=1)
     return float((spread / (values[keep] ** 2 / classes)).sum() / classes)
+
+
+def _variability_of_full_rank(within: FloatArray, centred: FloatArray) -> float | None:
+    """tr(S_W S_B^-1)/K by Cholesky when S_B has full rank and is good to eight digits; else None.
+
+    The inverse of S_B loses the digits of its condition number, of which a double has sixteen.
+    """
+    from scipy.linalg import lapack
+
+    gram = centred.T @ centred
+    factor, failed = lapack.dpotrf(gram)
+    if failed or lapack.dpocon(factor, np.abs(gram).sum(axis=0).max())[0] < 1e-8:
+        return None
+    inverse, _ = lapack.dpotri(factor)  # upper triangle
+    return float(2 * np.einsum("ij,ij->", within, np.triu(inverse)) - np.diagonal(within) @ np.diagonal(inverse))
 
 
 def _differing(features: ArrayLike, means: FloatArray, classifier: FloatArray, bias: FloatArray) -> tuple[int, int]:

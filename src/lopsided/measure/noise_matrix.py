@@ -138,7 +138,7 @@ def noise_matrix_of_blocks(
         replicates = _replicates(products, slope, raw, drawn, moments, resamples, random)
         ends = ((1 - level) / 2, (1 + level) / 2)
         low, high = np.quantile(replicates, ends, axis=0)
-        ratios_low, ratios_high = np.quantile(_ratios(replicates, sizes), ends, axis=0)
+        ratios_low, ratios_high = _quantiles(_ratios(replicates, sizes), ends)
     return NoiseMatrix(
         names,
         moments.counts,
@@ -153,6 +153,16 @@ def noise_matrix_of_blocks(
         note,
         level,
     )
+
+
+def _quantiles(values: FloatArray, ends: tuple[float, float]) -> FloatArray:
+    """Quantiles along the first axis; between two infinite neighbours lies infinity, where NumPy subtracts them."""
+    with np.errstate(invalid="ignore"):
+        found: FloatArray = np.quantile(values, ends, axis=0)
+    lost = np.isnan(found)
+    if lost.any():
+        found[lost] = np.quantile(values, ends, axis=0, method="higher")[lost]
+    return found
 
 
 def _choose(estimator: Estimator, moments: ClassMoments) -> tuple[str, str]:

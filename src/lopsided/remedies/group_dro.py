@@ -34,10 +34,21 @@ class DroState:
 
 def dro_start(counts: CountsLike, *, step: float = 0.01, adjustment: float = 0.0) -> DroState:
     """Equal weights on all groups."""
-    sizes = class_counts(counts).counts
+    sizes = _group_counts(counts)
     if adjustment != 0:
         check_positive(adjustment, "the size adjustment C")
     return DroState(np.full(sizes.size, 1.0 / sizes.size), sizes, check_positive(step, "the step"), float(adjustment))
+
+
+def _group_counts(counts: CountsLike) -> FloatArray:
+    try:
+        return class_counts(counts).counts
+    except InputError as error:  # counts are read as those of classes are, but these are groups
+        raise InputError(*(_of_groups(part) for part in (error.expected, error.got, error.remedy))) from None
+
+
+def _of_groups(words: str) -> str:
+    return words.replace("classes", "groups").replace("class", "group")
 
 
 def group_means(losses: ArrayLike, groups: ArrayLike, number: int) -> tuple[FloatArray, IntArray]:

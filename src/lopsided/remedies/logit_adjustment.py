@@ -15,10 +15,12 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, check_finite, check_matrix
 from lopsided.remedies.rates import Rates
 
+SUM_TOLERANCE = 0.01  # a softmax in half precision rounds each of many probabilities to three digits
+
 
 def prior_of(counts: ArrayLike | Rates) -> FloatArray:
     """Class frequencies from counts, from frequencies, or from rates (then those that an epoch shows)."""
-    values = counts.effective_class_counts if isinstance(counts, Rates) else np.asarray(counts, dtype=np.float64)
+    values = counts.effective_class_counts if isinstance(counts, Rates) else _numbers(counts)
     if values.ndim != 1 or values.size < 2:
         raise InputError("one count for each of at least two classes", f"shape {values.shape}", "give a flat list")
     check_finite(values, "the counts")
@@ -29,6 +31,14 @@ def prior_of(counts: ArrayLike | Rates) -> FloatArray:
             "leave out classes without examples: they have no prior",
         )
     return np.asarray(values / values.sum())
+
+
+def _numbers(counts: ArrayLike) -> FloatArray:
+    try:
+        return np.asarray(counts, dtype=np.float64)
+    except (TypeError, ValueError):
+        got = repr(counts) if isinstance(counts, str) else f"a {type(counts).__name__}"
+        raise InputError("one count for each of at least two classes", got, "give a flat list of numbers") from None
 
 
 def logit_offsets(counts: ArrayLike | Rates, *, tau: float = 1.0, target: ArrayLike | None = None) -> FloatArray:
@@ -58,6 +68,13 @@ def adjust_probabilities(
     given = check_matrix(probabilities, "probabilities", columns=offsets.size)
     if (given < 0).any() or (given.sum(axis=1) <= 0).any():
         raise InputError("probabilities >= 0 with a positive sum", "others", "for logits use adjust_logits")
+    off = np.abs(given.sum(axis=1) - 1.0)
+    if off.max() > SUM_TOLERANCE:
+        row = int(off.argmax())
+        got = f"a sum of {given[row].sum():.4g} in row {row}"
+        raise InputError(
+            "probabilities that sum to 1 in every row", got, "normalise them; for logits use adjust_logits"
+        )
     # Scaled so that the largest factor is 1: nothing overflows, and a zero probability stays zero.
     scaled = given * np.exp(-(offsets - offsets.min()))
     totals = scaled.sum(axis=1, keepdims=True)

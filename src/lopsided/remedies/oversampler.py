@@ -95,6 +95,10 @@ class Oversampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
 
     def _checked(self, X: Any, y: Any) -> Any:
         """One label per row; the number and names of the columns are kept, values are not looked at."""
+        for name, value in (("X", X), ("y", y)):
+            if isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
+                got = f"{name} of type {type(value).__name__}"
+                raise InputError("a table of examples and a label for each", got, "give arrays, lists or frames")
         check_classification_targets(y)
         if type_of_target(y) == "multilabel-indicator":
             indicators = np.asarray(y)

@@ -15,12 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from lopsided.core.blas import one_blas_thread
 from lopsided.core.counts import ClassCounts, class_counts
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, check_positive
 from lopsided.theory.layer_peeled.energy import Restraint, restraint
 from lopsided.theory.layer_peeled.inverse import (
     CollectionPlan,
+    InTurn,
     RatePlan,
     examples_to_collect,
     largest_safe_multiplier,
@@ -181,7 +183,8 @@ def collapse(
     tau = K sqrt(E_H E_W), the multiplier, or the weight decay. `class_weights` multiply the counts, which is what
     reweighting the loss and oversampling do. `target_cosine` adds the oversampling rate that reaches it; `plan` adds
     per-class rates, examples to collect and the weight decay that avoid collapse. `near`, the forecast for counts a
-    little different, makes many sizes quicker; what is found is certified all the same.
+    little different, makes many sizes quicker; what is found is certified all the same. `progress` is told iteration
+    and gap of the solver, and ends it early by returning True: the gap of the forecast says what that cost.
     """
     began = time.perf_counter()
     given = class_counts(counts)
@@ -196,24 +199,26 @@ def collapse(
         weight_decay=weight_decay,
         feature_decay=feature_decay,
     )
-    solution = model.solve(effective, held, progress, None if near is None else near.solution)
-    minority = minority_of(effective)
-    if not minority.any():
-        cosine = solution.mean_cosine(~minority)
-        minority_cosine = majority_cosine = cosine
-    else:
-        minority_cosine, majority_cosine = solution.mean_cosine(minority), solution.mean_cosine(~minority)
-    collapsed = np.zeros(given.classes, dtype=bool)
-    collapsed[solution.collapsed] = True
-    rate = None if target_cosine is None else rate_for_cosine(effective, held, model, target_cosine)
-    answers = _plan(effective, held, model) if plan else None
+    with one_blas_thread():
+        solution = model.solve(effective, held, progress, None if near is None else near.solution)
+        minority = minority_of(effective)
+        if not minority.any():
+            cosine = solution.mean_cosine(~minority)
+            minority_cosine = majority_cosine = cosine
+        else:
+            minority_cosine, majority_cosine = solution.mean_cosine(minority), solution.mean_cosine(~minority)
+        collapsed = np.zeros(given.classes, dtype=bool)
+        collapsed[solution.collapsed] = True
+        rate = None if target_cosine is None else rate_for_cosine(effective, held, model, target_cosine)
+        answers = _plan(effective, held, model) if plan else None
+        two = _two_sizes(effective, held, model)
     return CollapseForecast(
         counts=given,
         effective_counts=effective,
         held=held,
         model=model,
         solution=solution,
-        two_sizes=_two_sizes(effective, held, model),
+        two_sizes=two,
         minority_cosine=minority_cosine,
         majority_cosine=majority_cosine,
         collapsed_cosine=solution.mean_cosine(collapsed),
@@ -234,10 +239,10 @@ def _checked_weights(weights: Sequence[float] | None, classes: int) -> FloatArra
 
 
 def _plan(counts: FloatArray, held: Restraint, model: Model) -> Plan:
-    safe = largest_safe_multiplier(counts, model)
+    safe, solver = largest_safe_multiplier(counts, model), InTurn(held, model)
     return Plan(
-        rates_of_smallest_total(counts, held, model),
-        examples_to_collect(counts, held, model),
+        rates_of_smallest_total(counts, held, model, solver),
+        examples_to_collect(counts, held, model, solver),
         safe,
         model.solve(counts, restraint(counts.shape[0], multiplier=safe)).norm,
     )

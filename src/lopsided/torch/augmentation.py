@@ -54,6 +54,12 @@ class GroupNoise(_ForSomeExamples):
         """The batch with noise on the chosen examples."""
         if not self.training or self.deviation == 0:
             return inputs
+        if not inputs.is_floating_point():
+            raise InputError(
+                "inputs as floating-point numbers for Gaussian noise",
+                f"{inputs.dtype}",
+                "convert first, for instance pictures to inputs.float() / 255",
+            )
         noise = torch.randn(inputs.shape, generator=self.generator, dtype=inputs.dtype).to(inputs.device)
         chosen = self.chosen(inputs, groups).reshape(-1, *[1] * (inputs.ndim - 1))
         return inputs + chosen * self.deviation * noise

@@ -19,7 +19,7 @@ def class_codes(labels: Any, head: Head) -> torch.Tensor:
     try:
         given = labels.detach() if isinstance(labels, torch.Tensor) else torch.as_tensor(labels)
     except (TypeError, ValueError, RuntimeError):
-        raise InputError("labels as whole numbers", type(labels).__name__, "code the classes as 0, 1, 2, ...") from None
+        raise InputError("labels as whole numbers", type(labels).__name__, "code the classes from 0 on") from None
     if given.ndim == 0:
         raise InputError("one label per example", "a single number", "give the labels of the whole batch")
     if given.is_floating_point():
@@ -47,7 +47,7 @@ def rows_of(
     if not told_features:
         features = features.movedim(axis, -1)
     elif features.ndim > 2:
-        features = features.flatten(2).mean(dim=2)
+        features = _pooled(features, head)
     places = logits.shape[:-1]
     if codes.shape != places and codes.shape == (*places, 1):
         codes = codes[..., 0]
@@ -56,12 +56,31 @@ def rows_of(
         logits, places = logits.mean(dim=inner), places[:1]
         features = features if told_features else features.mean(dim=inner)
     if codes.shape != places or features.shape[:-1] != places:
+        one_hot = codes.shape == (*places, head.outputs)
         raise InputError(
             f"one label for each of the {' x '.join(map(str, places))} rows that the head saw",
             f"labels of shape {tuple(codes.shape)} for features of shape {tuple(seen.features.shape)}",
-            "call update(labels) once after each forward, with the labels of that batch",
+            "give labels.argmax(dim=-1) to monitor.update where they are one-hot; several classes an example are not "
+            "supported"
+            if one_hot
+            else "call update(labels) once after each forward, with the labels of that batch",
         )
     logits = logits.reshape(-1, head.outputs)
     if head.outputs == 1:
         logits = torch.cat([-logits / 2, logits / 2], dim=1)
     return features.reshape(-1, features.shape[-1]), logits, codes.reshape(-1).to(features.device)
+
+
+def _pooled(features: torch.Tensor, head: Head) -> torch.Tensor:
+    """Means over the places of a map (batch, p, ...) or of a sequence (batch, places, p); p is the head's width where
+    one of the axes is that long, else a map of pictures is taken to have its features second."""
+    second, last = (features.shape[axis] == head.width for axis in (1, -1))
+    if last and not (second and head.convolution):
+        return features.flatten(1, -2).mean(dim=1)
+    if second or features.ndim > 3:
+        return features.flatten(2).mean(dim=2)
+    raise InputError(
+        f"features of shape (batch, p), (batch, p, ...) or (batch, places, p) with p = {head.width} as the head has",
+        f"shape {tuple(features.shape)}",
+        "name with features= a layer that gives one row an example",
+    )

@@ -17,7 +17,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.core.jsonable import jsonable
 from lopsided.core.validation import FloatArray
-from lopsided.measure.angles import cosine_summary
+from lopsided.measure.pairwise_angles import pairwise_angles
 from lopsided.measure.weight_change import Spectrum, relative_distance, spectrum
 from lopsided.torch.checkpoint_file import read_weights
 from lopsided.torch.layer_change import WIDEST_SPECTRUM
@@ -165,27 +165,16 @@ def _classifier(
     old, new = _matrix(name, first[name]), _matrix(name, second[name])
     if len(new) > 20_000:  # a vocabulary, not classes; its square would not fit
         return None
-    summaries = cosine_summary(old), cosine_summary(new)
+    angles, every = (pairwise_angles(old), pairwise_angles(new)), np.ones(len(new), dtype=bool)
     return ClassifierComparison(
         name=name,
         classes=len(new),
-        cosine_before=summaries[0].mean,
-        cosine_after=summaries[1].mean,
-        largest_before=summaries[0].largest,
-        largest_after=summaries[1].largest,
-        closest_after=_closest(new),
+        cosine_before=angles[0].mean(every),
+        cosine_after=angles[1].mean(every),
+        largest_before=angles[0].largest,
+        largest_after=angles[1].largest,
+        closest_after=angles[1].closest,
     )
-
-
-def _closest(rows: FloatArray) -> tuple[int, int] | None:
-    from lopsided.measure.angles import cosines
-
-    matrix = cosines(rows)
-    np.fill_diagonal(matrix, np.nan)
-    if np.isnan(matrix).all():
-        return None
-    i, j = np.unravel_index(int(np.nanargmax(matrix)), matrix.shape)
-    return int(min(i, j)), int(max(i, j))
 
 
 def _matrix(name: str, weight: torch.Tensor) -> FloatArray:

@@ -1,47 +1,35 @@
 """Sums per class over an epoch, on the model's device, batch by batch; no feature matrix is kept.
 
-Every batch adds to the classes it holds:  sum h, and n, sum |h|^2, correct, sum of cross entropies.
-Some rows ("sampled") also add to the within-class scatter. With a fixed reference r_k (the class means of the epoch
-before, at first 0), d_i = h_i - r_{y_i} and D_k its class mean,
+Features enter as differences d_i = h_i - r_{y_i} from a point r_k near their class: the class mean of the epoch before,
+at first the first example of the class. Every batch adds to the classes it holds:  sum d, n, sum |d|^2, correct, and
+the sum of cross entropies. With D_k the mean of d in class k, whatever r,
 
-    sum_i (h_i - mean_y)(h_i - mean_y)^T = sum_i d_i d_i^T - sum_k n_k D_k D_k^T
+    mean_k = r_k + D_k,   sum_i |h_i - mean_k|^2 = sum_i |d_i|^2 - n_k |D_k|^2
 
-which is exact whatever r, and loses no digits when r is near the means. The reference also serves NC4: the share of
-examples on which the nearest r_k is not the predicted class. A last row collects what carries no class of ours
-(ignored labels, labels out of range), so nothing waits for the device to look at the labels. Sums over batches are in
-double precision where the device has it; within a batch, features are added in their own (at least single).
+and, from m_k sampled rows with the sum s_k of their d, their scatter around the means of all rows
+
+    sum_i (h_i - mean_y)(h_i - mean_y)^T = sum_i d_i d_i^T - sum_k (s_k D_k^T + D_k s_k^T - m_k D_k D_k^T).
+
+Nothing cancels, because r is near the means: features of 10,000 +- 1 in single precision keep their digits. The means
+of the epoch before also serve NC4: the share of examples whose nearest one is not the predicted class. A last row
+collects what carries no class of ours (ignored labels, labels out of range). Sums over batches are in double precision
+where the device has it; within a batch, differences are added in the features' own (at least single).
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import FloatArray, IntArray
+from lopsided.core.validation import FloatArray
+from lopsided.measure.pairwise_angles import DOUBLE
+from lopsided.torch.sums_snapshot import SumsSnapshot, uneven
 
 SAMPLES = 512  # sampled rows that enter the scatter together
 FULLY_SAMPLED = 512  # rows at the start of an epoch that are all sampled
 WIDEST_SCATTER = 2048  # p x p doubles: 34 MB
 MOST_BYTES = 2_000_000_000
-
-
-@dataclass(frozen=True)
-class SumsSnapshot:
-    """The sums of an epoch as arrays; the last class-row is left out, its count is `unclassed`."""
-
-    counts: IntArray  # K
-    means: FloatArray  # K x p, nan for classes without examples
-    squared_lengths: FloatArray  # K, sums of |h|^2
-    correct: FloatArray  # K
-    losses: FloatArray  # K, sums
-    within: FloatArray | None  # p x p covariance around class means, from the sampled rows
-    within_examples: int
-    nc4: float | None
-    groups: FloatArray  # G x 3: count, correct, sum of losses
-    unclassed: int  # labels out of range that are not the ignored one
-    uneven: bool = False  # the rows sampled for scatter and NC4 are not a fair sample of the classes
 
 
 class ClassSums:
@@ -57,46 +45,58 @@ class ClassSums:
                 "watch a smaller head with head=, or other features with features=",
             )
         self.classes, self.width, self.interval, self.ignored = classes, width, interval, ignored
-        # Apple's MPS has no double precision; there sums are single, and the reference keeps the scatter stable.
+        # Apple's MPS has no double precision; there sums are single, and the points r keep them stable.
         self.dtype = torch.float32 if device.type == "mps" else torch.float64
         self.device = device
-        self.reference: torch.Tensor | None = None  # K x p, 0 for classes never seen
-        self._reference_offset = torch.full((classes,), -torch.inf, dtype=self.dtype, device=device)
+        # r_k, and a last row of zeros; in the precision of the features, so that differences from it are exact.
+        self._precision = torch.float32
+        self._points = torch.zeros(classes + 1, width, dtype=self._precision, device=device)
+        self._placed = torch.zeros(classes + 1, dtype=torch.bool, device=device)
+        self._placed[-1] = True
+        self._all_placed = False
+        self._nearest: NearestMean | None = None
         self.groups_seen = 0
         self.clear()
 
     def clear(self) -> None:
-        """Start a new epoch; the reference stays."""
+        """Start a new epoch; the points r stay."""
         k, p, options = self.classes, self.width, {"dtype": self.dtype, "device": self.device}
         self._samples: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]] = []
         self._sample_rows = 0
         self.batches = self.rows = 0
-        self.sums = torch.zeros(k + 1, p, **options)
-        self.scores = torch.zeros(k + 1, 4, **options)  # examples, sum |h|^2, correct, sum of losses
+        self.sums = torch.zeros(k + 1, p, **options)  # of d
+        self.scores = torch.zeros(k + 1, 4, **options)  # examples, sum |d|^2, correct, sum of losses
         self.strays = torch.zeros((), **options)
         self.scatter = torch.zeros(p, p, **options) if p <= WIDEST_SCATTER else None
-        self.sampled = torch.zeros(k + 1, p + 1, **options)
+        self.sampled = torch.zeros(k + 1, p + 1, **options)  # sums of d of the sampled rows, and their number
         self.disagreeing = torch.zeros(2, **options)
         self.groups = torch.zeros(self.groups_seen + 1, 3, **options)
 
     def add(
-        self, features: torch.Tensor, logits: torch.Tensor, codes: torch.Tensor, groups: torch.Tensor | None = None
+        self,
+        features: torch.Tensor,
+        predicted: torch.Tensor,
+        losses: torch.Tensor,
+        codes: torch.Tensor,
+        groups: torch.Tensor | None = None,
     ) -> None:
-        """Add examples: features (n, p), logits (n, K), class codes (n,), group codes (n,). Classes may be lacking."""
+        """Add examples: features (n, p), predicted class, cross entropy, class code and group code (n,) each.
+
+        Classes may be lacking.
+        """
         k, n = self.classes, len(codes)
         self.batches += 1
         valid = (codes >= 0) & (codes < k)
         self.strays += (~valid & (codes != self.ignored)).sum()
         codes = torch.where(valid, codes, k)
-        predicted = logits.argmax(dim=1)
-        # Up to some thousand rows are summed in the features' own precision, then in double: half the traffic.
-        work = features if features.dtype == torch.float64 else features.float()
-        block = torch.zeros(k + 1, self.width, dtype=work.dtype, device=self.device)
-        self.sums += block.index_add_(0, codes, work)
-        chances = torch.log_softmax(logits.float(), dim=1).gather(1, codes.clamp(max=k - 1)[:, None])[:, 0]
-        lengths = torch.linalg.vector_norm(work, dim=1).to(self.dtype).square_()
+        features = features if features.dtype == torch.float64 else features.float()
+        if not self._all_placed:
+            self._place(features, codes)
+        differences = features - self._points[codes]
+        self._add_differences(differences, codes)
+        lengths = torch.linalg.vector_norm(differences, dim=1).to(self.dtype).square_()
         right = (predicted == codes).to(self.dtype)
-        scores = torch.stack([valid.to(self.dtype), lengths, right, -chances.to(self.dtype)], dim=1)
+        scores = torch.stack([valid.to(self.dtype), lengths, right, losses.to(self.dtype)], dim=1)
         self.scores.index_add_(0, codes, scores)
         if groups is not None:
             self._add_groups(groups, scores, valid)
@@ -105,122 +105,170 @@ class ClassSums:
         later = slice(first + -(self.rows + first) % self.interval, None, self.interval)
         for chosen in (slice(0, first), later):
             if chosen.start < min(n, chosen.stop or n):
-                rows = work[chosen].clone()
+                rows = differences[chosen].clone()
                 self._samples.append((rows, codes[chosen], valid[chosen], predicted[chosen]))
                 self._sample_rows += len(rows)
         if self._sample_rows >= SAMPLES:
             self._flush_samples()
         self.rows += n
 
+    def _place(self, features: torch.Tensor, codes: torch.Tensor) -> None:
+        """Let r_k be the first example of every class that has none yet; 0 where that is not finite."""
+        if features.dtype == torch.float64:
+            self._precision, self._points = torch.float64, self._points.double()
+        n = len(codes)
+        places = torch.full((self.classes + 1,), n, device=self.device)
+        places.scatter_reduce_(0, codes, torch.arange(n, device=self.device), "amin")
+        fresh = ((places < n) & ~self._placed).nonzero()[:, 0]
+        if len(fresh):
+            rows = features[places[fresh]]
+            self._points[fresh] = rows.where(rows.isfinite().all(dim=1, keepdim=True), 0.0)
+            self._placed[fresh] = True
+            self._all_placed = bool(self._placed.all())
+
+    def _add_differences(self, differences: torch.Tensor, codes: torch.Tensor) -> None:
+        if len(codes) < self.classes:  # a vocabulary: fewer rows than classes
+            self.sums.index_add_(0, codes, differences.to(self.dtype))
+            return
+        # Up to some thousand rows are summed in the features' own precision, then in double: half the traffic.
+        block = torch.zeros(self.classes + 1, self.width, dtype=differences.dtype, device=self.device)
+        self.sums += block.index_add_(0, codes, differences)
+
     def _flush_samples(self) -> None:
         if self._samples:
-            features, codes, valid, predicted = (_joined(list(parts)) for parts in zip(*self._samples, strict=True))
+            rows, codes, valid, predicted = (_joined(list(parts)) for parts in zip(*self._samples, strict=True))
             self._samples, self._sample_rows = [], 0
-            self._add_sampled(features, codes, valid, predicted)
+            self._add_sampled(rows, codes, valid, predicted)
 
     def _add_groups(self, groups: torch.Tensor, scores: torch.Tensor, valid: torch.Tensor) -> None:
-        if groups.numel() and (needed := int(groups.max()) + 1) > self.groups_seen:
-            larger = torch.zeros(needed + 1, 3, dtype=self.dtype, device=self.device)
-            larger[: self.groups_seen] = self.groups[:-1]
-            larger[-1] = self.groups[-1]
-            self.groups, self.groups_seen = larger, needed
+        if groups.numel():
+            self._make_room(int(groups.max()) + 1)
         places = torch.where(valid & (groups >= 0), groups, self.groups_seen)
         self.groups.index_add_(0, places, scores[:, [0, 2, 3]])
 
+    def _make_room(self, groups: int) -> None:
+        if groups > self.groups_seen:
+            larger = torch.zeros(groups + 1, 3, dtype=self.dtype, device=self.device)
+            larger[: self.groups_seen], larger[-1] = self.groups[:-1], self.groups[-1]
+            self.groups, self.groups_seen = larger, groups
+
     def _add_sampled(
-        self, features: torch.Tensor, codes: torch.Tensor, valid: torch.Tensor, predicted: torch.Tensor
+        self, rows: torch.Tensor, codes: torch.Tensor, valid: torch.Tensor, predicted: torch.Tensor
     ) -> None:
-        # In the features' own precision once a reference takes the large part away (the identity above holds whatever
-        # is subtracted, rounded or not); before, in double.
-        features = features.to(self.dtype) if self.reference is None else features
-        reference = None if self.reference is None else self.reference.to(features.dtype)
+        if self._nearest is not None:
+            nearest = self._nearest.of(rows, codes)
+            self.disagreeing[0] += ((nearest != predicted) & valid).sum()
+            self.disagreeing[1] += valid.sum()
         if self.scatter is not None:
-            inside = torch.where(valid, codes, 0)
-            d = features if reference is None else features - reference[inside]
+            # In the features' own precision once r are means; a first example may lie far out, so at first in double.
+            d = rows.to(self.dtype) if self._nearest is None else rows
             d = d.masked_fill(~valid[:, None], 0.0)
             self.scatter += d.T @ d
             self.sampled.index_add_(0, codes, torch.cat([d, valid[:, None]], dim=1).to(self.dtype))
-        if reference is not None:
-            # argmin_k |h - r_k| = argmax_k h.r_k - |r_k|^2/2; a class never seen (offset -inf) is nobody's nearest.
-            nearest = torch.addmm(self._reference_offset.to(features.dtype), features, reference.T).argmax(dim=1)
-            self.disagreeing[0] += ((nearest != predicted) & valid).sum()
-            self.disagreeing[1] += valid.sum()
 
     def all_reduce(self) -> None:
         """Add the sums of all processes, so that each holds the whole epoch. Every rank must call it."""
         import torch.distributed as dist
 
         self._flush_samples()
-
         groups = torch.tensor([self.groups_seen], device=self.device)
         dist.all_reduce(groups, op=dist.ReduceOp.MAX)
-        if int(groups) > self.groups_seen:
-            larger = torch.zeros(int(groups) + 1, 3, dtype=self.dtype, device=self.device)
-            larger[: self.groups_seen], larger[-1] = self.groups[:-1], self.groups[-1]
-            self.groups, self.groups_seen = larger, int(groups)
+        self._make_room(int(groups))
+        # Every process has points of its own; all go over to the means of the whole epoch.
+        counts = self.scores[:, :1].clone()
+        totals = self.sums + counts * self._points
+        dist.all_reduce(counts)
+        dist.all_reduce(totals)
+        means = totals / counts
+        means[-1] = 0.0
+        self._move_points(means.where(means.isfinite(), 0.0))
         for tensor in (self.sums, self.scores, self.strays, self.scatter, self.sampled, self.disagreeing, self.groups):
             if tensor is not None:
                 dist.all_reduce(tensor)
+
+    def _move_points(self, points: torch.Tensor) -> None:
+        """The same sums around other points: d becomes d + s with s = r - r'."""
+        shift = self._points.to(self.dtype) - points
+        counts, sampled = self.scores[:, :1], self.sampled[:, -1:]
+        self.scores[:, 1] += (shift * (2 * self.sums + counts * shift)).sum(dim=1)
+        self.sums += counts * shift
+        if self.scatter is not None:
+            crossed = shift.T @ (self.sampled[:, :-1] + sampled * shift / 2)
+            self.scatter += crossed + crossed.T
+        self.sampled[:, :-1] += sampled * shift
+        self._points = points
 
     def snapshot(self) -> SumsSnapshot:
         """The epoch so far, as arrays in double precision."""
         self._flush_samples()
         k = self.classes
-        sums, scores = _array(self.sums)[:k], _array(self.scores)[:k]
+        scores = _array(self.scores)[:k]
         counts = scores[:, 0].round().astype(np.int64)
         with np.errstate(invalid="ignore"):
-            means = sums / np.where(counts > 0, counts, np.nan)[:, None]
+            offsets = _array(self.sums)[:k] / np.where(counts > 0, counts, np.nan)[:, None]
+            around = scores[:, 1] - counts * np.where(counts > 0, (offsets**2).sum(axis=1), 0.0)
         differing, compared = _array(self.disagreeing)
-        within, examples = self._within()
-        uneven = _uneven(_array(self.sampled)[:k, -1], counts)
+        within, examples = self._within(offsets)
+        unfair = uneven(_array(self.sampled)[:k, -1], counts)
         return SumsSnapshot(
             counts=counts,
-            means=means,
-            squared_lengths=scores[:, 1],
+            means=_array(self._points)[:k] + offsets,
+            deviations=np.maximum(around, 0.0),  # rounding, when a class has collapsed to a point
             correct=scores[:, 2],
             losses=scores[:, 3],
-            within=None if uneven else within,
+            within=None if unfair else within,
             within_examples=examples,
-            nc4=float(differing / compared) if compared and not uneven else None,
+            nc4=float(differing / compared) if compared and not unfair else None,
             groups=_array(self.groups)[:-1],
             unclassed=int(_array(self.strays)),
-            uneven=uneven,
+            uneven=unfair,
         )
 
-    def _within(self) -> tuple[FloatArray | None, int]:
+    def _within(self, offsets: FloatArray) -> tuple[FloatArray | None, int]:
+        """Covariance of the sampled rows around the class means, which lie `offsets` from the points."""
         sampled = _array(self.sampled)[: self.classes]
-        counts, examples = sampled[:, -1], int(sampled[:, -1].sum())
+        examples = int(sampled[:, -1].sum())
         if self.scatter is None or not examples:
             return None, examples
-        seen = counts > 0
-        scaled = sampled[seen, :-1] / np.sqrt(counts[seen])[:, None]
-        scatter = _array(self.scatter) - scaled.T @ scaled
-        return scatter / examples, examples
+        seen = sampled[:, -1] > 0
+        middle = sampled[seen, :-1] - sampled[seen, -1:] * offsets[seen] / 2
+        # A correction by the move of the means since r was taken; of many classes, seven digits of it are enough.
+        kind = np.float64 if self.classes <= DOUBLE else np.float32
+        crossed = offsets[seen].astype(kind).T @ middle.astype(kind)
+        return (_array(self.scatter) - crossed - crossed.T) / examples, examples
 
     def keep_reference(self) -> None:
-        """Let this epoch's class means be the reference of the next; classes without examples keep their old one."""
+        """Let this epoch's class means be the points r of the next; classes without examples keep their old ones."""
         self._flush_samples()
-        k = self.classes
-        counts = self.scores[:k, 0]
-        means = self.sums[:k] / counts[:, None]
-        usable = (counts > 0) & means.isfinite().all(dim=1)
-        before = torch.zeros_like(means) if self.reference is None else self.reference
-        self.reference = torch.where(usable[:, None], means, before)
-        offset = -0.5 * self.reference.square().sum(dim=1)
-        self._reference_offset = torch.where(usable, offset, self._reference_offset)
+        counts = self.scores[:, :1]
+        means = (self._points + self.sums / counts).to(self._precision)
+        usable = (counts > 0) & means.isfinite().all(dim=1, keepdim=True)
+        usable[-1] = False
+        self._points = means.where(usable, self._points.to(self._precision))
+        self._placed |= usable[:, 0]
+        self._all_placed = bool(self._placed.all())
+        before = None if self._nearest is None else self._nearest.known
+        known = usable[:-1, 0] if before is None else usable[:-1, 0] | before
+        self._nearest = NearestMean(self._points, known)
 
 
-def _uneven(sampled: FloatArray, counts: IntArray) -> bool:
-    """Whether the classes of the sampled rows are not those of all rows, as when batches come class by class.
+class NearestMean:
+    """Which class mean is nearest:  argmin_k |h - r_k| = argmax_k (h - c).(r_k - c) - |r_k - c|^2 / 2  for any c.
 
-    Half the summed difference of shares, beyond twice what chance alone makes of it on average, plus a tenth.
+    c is the mean of the r_k, so that what all features have in common does not drown their differences.
     """
-    examples, total = float(sampled.sum()), float(counts.sum())
-    if not examples or examples >= total:
-        return False
-    shares = counts / total
-    by_chance = 0.5 * float(np.sqrt(2 / np.pi * shares * (1 - shares) / examples).sum())
-    return float(np.abs(sampled / examples - shares).sum() / 2) > 2 * by_chance + 0.1
+
+    def __init__(self, points: torch.Tensor, known: torch.Tensor) -> None:
+        self.known = known
+        centre = points[:-1][known].mean(dim=0) if bool(known.any()) else points[-1]
+        self._centred = points - centre  # the last row, of what carries no class, counts for nothing
+        offset = -0.5 * self._centred[:-1].square().sum(dim=1)
+        self._offset = offset.where(known, -torch.inf)  # a class never seen is nobody's nearest
+
+    def of(self, differences: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
+        """The nearest class for rows given by their difference from the point of their own class."""
+        rows = differences.to(self._centred.dtype) + self._centred[codes]
+        return torch.addmm(self._offset, rows, self._centred[:-1].T).argmax(dim=1)
 
 
 def affordable_interval(width: int, classes: int, weights: int) -> int:

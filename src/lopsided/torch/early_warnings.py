@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from lopsided.core.validation import BoolArray, FloatArray
-from lopsided.measure.angles import cosines
+from lopsided.measure.pairwise_angles import Cosines, PairwiseAngles
 from lopsided.torch.run_forecast import RunForecast
 
 VANISHING = 0.1  # of the median length: a classifier this short has no say
@@ -20,13 +20,11 @@ class ImbalanceWarning(UserWarning):
     """Something that the monitor saw and a person should know."""
 
 
-def merging_cosines(weight: FloatArray) -> FloatArray:
+def merging_cosines(weight: FloatArray, found: PairwiseAngles) -> Cosines:
     """K x K: the smaller of plain and centred cosine; nan on the diagonal and where a row is 0."""
-    plain = cosines(weight)
-    if len(weight) > 2:
-        plain = np.fmin(plain, cosines(weight - weight.mean(axis=0)))
-    np.fill_diagonal(plain, np.nan)
-    return plain
+    merging = np.fmin(found.cosines, found.centred(weight)) if len(weight) > 2 else found.cosines.copy()
+    np.fill_diagonal(merging, np.nan)
+    return merging
 
 
 class EarlyWarnings:
@@ -41,7 +39,7 @@ class EarlyWarnings:
 
     def look(
         self,
-        merging: FloatArray,
+        merging: Cosines,
         norms: FloatArray,
         forecast: RunForecast,
         counts: FloatArray | None,
@@ -68,7 +66,7 @@ class EarlyWarnings:
             found.append(f"{self._list(fresh)} had no training examples in this epoch")
         return found
 
-    def _merging(self, merging: FloatArray, forecast: RunForecast, counts: FloatArray | None) -> list[str]:
+    def _merging(self, merging: Cosines, forecast: RunForecast, counts: FloatArray | None) -> list[str]:
         lasting = self._pairs >= self._patience
         found = []
         for members in _components(lasting) if lasting.any() else []:

@@ -8,12 +8,12 @@ import numpy as np
 
 from lopsided.core.jsonable import jsonable
 from lopsided.core.validation import BoolArray, FloatArray
-from lopsided.measure.angles import CosineSummary, cosine_summary
 from lopsided.measure.neural_collapse import ClassMoments, NeuralCollapse, summarise
+from lopsided.measure.pairwise_angles import PairwiseAngles, pairwise_angles
 from lopsided.torch.activation_probe import LayerPatterns
-from lopsided.torch.class_sums import SumsSnapshot
 from lopsided.torch.layer_change import LayerChange
 from lopsided.torch.run_forecast import RunForecast
+from lopsided.torch.sums_snapshot import SumsSnapshot
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class PhaseRecord:
 
 @dataclass(frozen=True)
 class ClassifierRecord:
-    """The head's rows: angles, lengths and energy at the end of the epoch."""
+    """The head's rows: angles, lengths, energy and the pair with the largest cosine, at the end of the epoch."""
 
     angles: Angles
     norms: tuple[float, ...]
@@ -122,39 +122,34 @@ def _flat(record: Any, path: str) -> Iterator[tuple[str, float]]:
             yield f"{path}{name}_classes", float(len(value))
 
 
-def angles(vectors: FloatArray, minority: BoolArray) -> Angles:
+def angles(found: PairwiseAngles, minority: BoolArray) -> Angles:
     """Cosines and lengths of rows; with no minority, all rows are the majority."""
-    norms = np.linalg.norm(vectors, axis=1)
-    inside = cosine_summary(vectors, minority) if minority.sum() > 1 else None
-    outside = cosine_summary(vectors, ~minority) if (~minority).sum() > 1 else None
-    between = cosine_summary(vectors, minority, ~minority) if minority.any() and not minority.all() else None
-    largest = [part.largest for part in (inside, outside, between) if part is not None and part.largest is not None]
     return Angles(
-        majority_cosine=_mean(outside),
-        minority_cosine=_mean(inside),
-        between_cosine=_mean(between),
-        largest_cosine=max(largest, default=None),
-        majority_norm=float(norms[~minority].mean()) if (~minority).any() else None,
-        minority_norm=float(norms[minority].mean()) if minority.any() else None,
+        majority_cosine=found.mean(~minority),
+        minority_cosine=found.mean(minority),
+        between_cosine=found.mean(minority, ~minority),
+        largest_cosine=found.largest,
+        majority_norm=float(found.lengths[~minority].mean()) if (~minority).any() else None,
+        minority_norm=float(found.lengths[minority].mean()) if minority.any() else None,
     )
 
 
-def classifier_record(weight: FloatArray, minority: BoolArray, cosines: FloatArray) -> ClassifierRecord:
-    """`cosines` of all pairs of rows, nan on the diagonal and where a row is 0."""
-    closest = None
-    if not np.isnan(cosines).all():
-        first, second = np.unravel_index(int(np.nanargmax(cosines)), cosines.shape)
-        closest = int(min(first, second)), int(max(first, second))
+def classifier_record(found: PairwiseAngles, minority: BoolArray) -> ClassifierRecord:
+    """From the angles of the head's rows."""
     return ClassifierRecord(
-        angles=angles(weight, minority),
-        norms=tuple(np.linalg.norm(weight, axis=1).tolist()),
-        energy=float((weight**2).sum(axis=1).mean()),
-        closest=closest,
+        angles=angles(found, minority),
+        norms=tuple(found.lengths.tolist()),
+        energy=float((found.lengths**2).mean()),
+        closest=found.closest,
     )
 
 
 def phase_record(
-    sums: SumsSnapshot, weight: FloatArray | None, minority: BoolArray, group_names: tuple[str, ...]
+    sums: SumsSnapshot,
+    weight: FloatArray | None,
+    weight_angles: PairwiseAngles | None,
+    minority: BoolArray,
+    group_names: tuple[str, ...],
 ) -> PhaseRecord | None:
     """Means, scatter and scores of a phase; `weight` None where the features are not the head's input.
     None without examples."""
@@ -167,12 +162,9 @@ def phase_record(
     split = minority[present]
     finite = bool(np.isfinite(sums.means[present]).all() and np.isfinite(sums.squared_lengths[present]).all())
     measured = finite and len(counts) > 1
-    collapse = _collapse(sums, present, weight) if measured else None
-    centred = sums.means[present] - sums.means[present].mean(axis=0)
-    # Mean squared distance to the own mean; rounding can take it below 0 when a class has collapsed to a point.
-    variance = np.maximum(sums.squared_lengths[present] / counts - (sums.means[present] ** 2).sum(axis=1), 0.0)
-    within = float((variance * counts).sum() / total) if finite else None
-    between = float((centred**2).sum(axis=1).mean()) if measured else 0.0
+    found = pairwise_angles(sums.means[present] - sums.means[present].mean(axis=0)) if measured else None
+    within = float(sums.deviations[present].sum() / total) if finite else None
+    between = float((found.lengths**2).mean()) if found is not None else 0.0
     return PhaseRecord(
         examples=total,
         counts=tuple(sums.counts.tolist()),
@@ -185,16 +177,22 @@ def phase_record(
         class_accuracy=_spread(accuracy, present),
         class_loss=_spread(loss, present),
         groups=tuple(_group(name, *row) for name, row in zip(group_names, sums.groups, strict=True)),
-        means=angles(centred, split) if measured else None,
-        neural_collapse=collapse,
+        means=None if found is None else angles(found, split),
+        neural_collapse=None if found is None else _collapse(sums, present, weight, weight_angles, found),
         within_variance=within,
-        class_variance=_spread(variance, present),
+        class_variance=_spread(sums.deviations[present] / counts, present),
         scatter_ratio=within / between if within is not None and between > 0 else None,
         scatter_examples=sums.within_examples,
     )
 
 
-def _collapse(sums: SumsSnapshot, present: BoolArray, weight: FloatArray | None) -> NeuralCollapse:
+def _collapse(
+    sums: SumsSnapshot,
+    present: BoolArray,
+    weight: FloatArray | None,
+    weight_angles: PairwiseAngles | None,
+    means_angles: PairwiseAngles,
+) -> NeuralCollapse:
     """NC1-NC4 of the classes that were seen, by the same formulas as for whole arrays (`measure.neural_collapse`)."""
     kept = sums.means[present]
     moments = ClassMoments(len(kept), 1)
@@ -204,15 +202,20 @@ def _collapse(sums: SumsSnapshot, present: BoolArray, weight: FloatArray | None)
     # A scatter that was never taken must not read as zero variability.
     within = sums.within if known and sums.within is not None else np.zeros((kept.shape[1],) * 2)
     moments.scatter = within * int(moments.counts.sum())
-    found = summarise(moments, None if weight is None else weight[present], sums.nc4)
+    found = summarise(
+        moments,
+        None if weight is None else weight[present],
+        sums.nc4,
+        means_angles=means_angles,
+        classifier_angles=None if weight is None or weight_angles is None else weight_angles.take(present),
+    )
     return found if known else replace(found, nc1=None)
 
 
 def _spread(values: FloatArray, present: BoolArray) -> tuple[float | None, ...]:
-    filled: list[float | None] = [None] * len(present)
-    for place, value in zip(np.flatnonzero(present), values, strict=True):
-        filled[int(place)] = float(value) if np.isfinite(value) else None
-    return tuple(filled)
+    filled = np.full(len(present), np.nan)
+    filled[present] = values
+    return tuple(value if known else None for value, known in zip(filled.tolist(), np.isfinite(filled), strict=True))
 
 
 def _group(name: str, count: float, correct: float, losses: float) -> GroupRecord:
@@ -220,7 +223,3 @@ def _group(name: str, count: float, correct: float, losses: float) -> GroupRecor
     return GroupRecord(
         name, int(count), float(correct / count) if known else None, float(losses / count) if known else None
     )
-
-
-def _mean(summary: CosineSummary | None) -> float | None:
-    return None if summary is None else summary.mean

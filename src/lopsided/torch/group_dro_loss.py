@@ -13,9 +13,11 @@ from collections.abc import Sequence
 import torch
 import torch.distributed as distributed
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from lopsided.core.errors import InputError
 from lopsided.remedies.group_dro import dro_start
+from lopsided.torch.code_checks import IGNORED, check_codes
 
 
 class GroupDROLoss(nn.Module):  # type: ignore[misc]
@@ -42,19 +44,18 @@ class GroupDROLoss(nn.Module):  # type: ignore[misc]
         """The weighted loss of a batch; in train mode the weights are moved first."""
         if groups is None:
             raise InputError("the group of every example", "none", "call loss(logits, labels, groups)")
-        losses = outputs if labels is None else nn.functional.cross_entropy(outputs, labels, reduction="none")
         number = self.weights.shape[0]
-        if losses.ndim != 1 or groups.shape != losses.shape:
+        places = check_codes(groups, number, "groups", "number them from 0, and give a count for each")
+        losses = outputs if labels is None else cross_entropy(outputs, labels.long(), reduction="none")
+        if losses.ndim != 1 or places.shape != losses.shape:
             raise InputError(
-                "one loss and one group per example", f"{tuple(losses.shape)} and {tuple(groups.shape)}", "flatten them"
+                "one loss and one group per example", f"{tuple(losses.shape)} and {tuple(places.shape)}", "flatten them"
             )
-        if groups.numel() and not 0 <= int(groups.min()) <= int(groups.max()) < number:
-            raise InputError(
-                f"groups from 0 to {number - 1}", f"{int(groups.min())} to {int(groups.max())}", "number them from 0"
-            )
+        if labels is not None:  # an ignored example belongs to no group
+            losses, places = losses[labels != IGNORED], places[labels != IGNORED]
         precise = losses.double()
-        sums = torch.zeros(number, dtype=torch.float64, device=losses.device).index_add(0, groups, precise)
-        sizes = torch.bincount(groups, minlength=number).to(torch.float64)
+        sums = torch.zeros(number, dtype=torch.float64, device=losses.device).index_add(0, places, precise)
+        sizes = torch.bincount(places, minlength=number).to(torch.float64)
         processes = _world_size()
         totals = torch.stack([sums.detach(), sizes])
         if processes > 1:

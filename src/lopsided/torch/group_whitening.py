@@ -5,6 +5,7 @@ from torch import Tensor, nn
 
 from lopsided.core.errors import InputError
 from lopsided.remedies.group_standardiser import GroupStandardiser
+from lopsided.torch.code_checks import check_codes
 
 
 class GroupWhitening(nn.Module):  # type: ignore[misc]
@@ -23,13 +24,15 @@ class GroupWhitening(nn.Module):  # type: ignore[misc]
 
     def forward(self, inputs: Tensor, groups: Tensor) -> Tensor:
         """Rows of a batch, each by its own group."""
-        if groups.numel() and not 0 <= int(groups.min()) <= int(groups.max()) < len(self.groups):
+        known = f"fit on examples of every group that will come (these were {', '.join(self.groups[:8])})"
+        places = check_codes(groups, len(self.groups), "groups", known)
+        if inputs.ndim != 2 or inputs.shape[1] != self.means.shape[1] or places.shape != inputs.shape[:1]:
             raise InputError(
-                f"groups from 0 to {len(self.groups) - 1} ({', '.join(self.groups[:8])})",
-                f"{int(groups.min())} to {int(groups.max())}",
-                "fit on examples of every group that will come",
+                f"rows of {self.means.shape[1]} features and a group for each",
+                f"shapes {tuple(inputs.shape)} and {tuple(places.shape)}",
+                "give the features that it was fitted on",
             )
-        centred = inputs - self.means[groups]
+        centred = inputs - self.means[places]
         if self.whiteners is None:
             return centred
-        return torch.einsum("ni,nij->nj", centred, self.whiteners[groups])
+        return torch.einsum("ni,nij->nj", centred, self.whiteners[places])

@@ -20,7 +20,7 @@ def dataset_labels(dataset: Any) -> NDArray[Any]:
     TensorDataset; a Subset takes those of its parent, a ConcatDataset joins those of its parts.
     """
     if isinstance(dataset, Subset):
-        return np.asarray(dataset_labels(dataset.dataset)[np.asarray(dataset.indices)])
+        return _chosen(dataset_labels(dataset.dataset), dataset.indices)
     if isinstance(dataset, ConcatDataset):
         return np.concatenate([dataset_labels(part) for part in dataset.datasets])
     found = _find(dataset)
@@ -36,6 +36,16 @@ def dataset_labels(dataset: Any) -> NDArray[Any]:
             f"{len(dataset)} labels, one per example", f"shape {labels.shape}", "give the labels themselves"
         )
     return labels
+
+
+def _chosen(labels: NDArray[Any], indices: Any) -> NDArray[Any]:
+    places = np.asarray(indices)
+    if places.ndim != 1 or places.size == 0:
+        raise InputError("a Subset with examples in it", f"indices of shape {places.shape}", "choose some examples")
+    if places.dtype.kind not in "iu" or places.min() < -len(labels) or places.max() >= len(labels):
+        got = f"{places.dtype}" if places.dtype.kind not in "iu" else f"{places.min()} to {places.max()}"
+        raise InputError(f"indices of a Subset from 0 to {len(labels) - 1}", got, "make it from this data set")
+    return np.asarray(labels[places])
 
 
 def _find(dataset: Any) -> Any:

@@ -46,7 +46,9 @@ class LayerStarts:
         if which is True:
             self._layers = _affordable(dict(linear_layers(inner)), self.notes)
         elif which is not False:
-            for name in which:
+            if not isinstance(which, Iterable):
+                raise InputError("True, False or names of layers for layers", repr(which), "give a list of names")
+            for name in [which] if isinstance(which, str) else which:
                 layer = named_module(model, name)
                 if not isinstance(getattr(layer, "weight", None), torch.Tensor) or layer.weight.ndim < 2:
                     raise InputError("layers with a weight matrix", repr(name), "name linear layers or convolutions")

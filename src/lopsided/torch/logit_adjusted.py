@@ -11,30 +11,44 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
+from lopsided.core.errors import InputError
 from lopsided.remedies.logit_adjustment import logit_offsets
 from lopsided.remedies.rates import Rates
+from lopsided.torch.code_checks import IGNORED, check_codes, check_logits, check_weights
 
-IGNORED = -100  # as in torch.nn.functional.cross_entropy, whose loss of such a row is 0
+_REMEDY = "give a count for every output of the network"
 
 
 class LogitAdjustedLoss(nn.Module):  # type: ignore[misc]
     """Cross entropy of logits with the offsets tau log pi added. Adjust in the loss or after training, not both."""
 
-    def __init__(self, counts: Sequence[float] | Rates, *, tau: float = 1.0, weights: Tensor | None = None) -> None:
+    def __init__(
+        self,
+        counts: Sequence[float] | Rates,
+        *,
+        tau: float = 1.0,
+        weights: Sequence[float] | Tensor | None = None,
+    ) -> None:
         super().__init__()
         self.offsets: Tensor
         self.weights: Tensor | None
         self.register_buffer("offsets", torch.as_tensor(logit_offsets(counts, tau=tau), dtype=torch.float32))
-        self.register_buffer("weights", weights)
+        table = None if weights is None else check_weights(weights)
+        if table is not None and table.shape != self.offsets.shape:
+            raise InputError(f"{len(self.offsets)} weights, one per class", f"shape {tuple(table.shape)}", "match them")
+        self.register_buffer("weights", table)
 
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
         """The adjusted mean cross entropy of a batch."""
-        losses = nn.functional.cross_entropy(logits + self.offsets, labels, reduction="none")
-        counted = labels != IGNORED
+        check_logits(logits, len(self.offsets), _REMEDY)
+        codes = check_codes(labels, len(self.offsets), "labels", _REMEDY, ignored=IGNORED)
+        offsets = self.offsets.reshape(-1, *[1] * (logits.ndim - 2))
+        losses = cross_entropy(logits + offsets, codes, reduction="none")
         if self.weights is not None:
-            losses = self.weights[labels.where(counted, 0)] * losses
-        return losses.sum() / counted.sum().clamp(min=1)
+            losses = self.weights[codes.clamp(min=0)] * losses
+        return losses.sum() / (codes != IGNORED).sum().clamp(min=1)
 
 
 class PostHocAdjustment(nn.Module):  # type: ignore[misc]
@@ -60,4 +74,9 @@ class PostHocAdjustment(nn.Module):  # type: ignore[misc]
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
         """Logits under the target prior."""
         logits: Tensor = self.model(*inputs, **named)
-        return logits if self.training else logits - self.offsets
+        if self.training:
+            return logits
+        if not isinstance(logits, Tensor):
+            raise InputError("a model that returns logits", type(logits).__name__, "wrap it so that it returns them")
+        check_logits(logits, len(self.offsets), _REMEDY)
+        return logits - self.offsets.reshape(-1, *[1] * (logits.ndim - 2))

@@ -17,7 +17,7 @@ processes (every rank must call it). Sharded parameters (FSDP) are not supported
 import os
 import time
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,28 +28,41 @@ from torch import nn
 from lopsided.core.counts import class_counts
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray, check_count, check_in_range
+from lopsided.measure.pairwise_angles import PairwiseAngles, pairwise_angles
 from lopsided.theory.layer_peeled.models import minority_of
 from lopsided.torch.activation_probe import ActivationProbe
 from lopsided.torch.batch_rows import class_codes, rows_of
-from lopsided.torch.class_sums import ClassSums, SumsSnapshot, affordable_interval
+from lopsided.torch.class_sums import affordable_interval
 from lopsided.torch.early_warnings import EarlyWarnings, ImbalanceWarning, merging_cosines
-from lopsided.torch.epoch_record import EpochRecord, PhaseRecord, classifier_record, phase_record
-from lopsided.torch.forward_queue import ForwardQueue
-from lopsided.torch.head import Head, check_output, find_head, named_module, unwrap, weight_count
-from lopsided.torch.hook import Hook
+from lopsided.torch.epoch_counters import EpochCounters, sparse_observation
+from lopsided.torch.epoch_notes import counted_batches, distributed, epoch_notes
+from lopsided.torch.epoch_record import ClassifierRecord, EpochRecord, PhaseRecord, classifier_record, phase_record
+from lopsided.torch.exact_measure import Batches, measure_exactly
+from lopsided.torch.forward_watch import ForwardWatch
+from lopsided.torch.head import Head, find_head, unwrap, weight_count
 from lopsided.torch.layer_change import LayerStarts
 from lopsided.torch.loggers import Logger
-from lopsided.torch.quiet import modes_kept, quiet
-from lopsided.torch.row_buffer import RowBuffer
-from lopsided.torch.run_forecast import Forecaster
-from lopsided.torch.run_settings import RunSettings, model_settings, optimizer_settings
+from lopsided.torch.monitor_arguments import (
+    checked_ignore_index,
+    checked_loggers,
+    checked_optimizer,
+    class_names,
+    group_codes,
+    group_names,
+    minority_mask,
+)
+from lopsided.torch.phase_sums import PhaseSums
+from lopsided.torch.quiet import quiet
+from lopsided.torch.run_forecast import Forecaster, RunForecast
+from lopsided.torch.run_settings import RunReader, RunSettings
+from lopsided.torch.sums_snapshot import SumsSnapshot
 
-FULLY_OBSERVED = 8192  # examples at the start of an epoch that are all observed
 DIVERGED = "the classifier holds NaN or infinite weights: the training has diverged"
 Counts = str | Mapping[str, float] | Iterable[float]
 
 
-MOST_GROUPS = 100_000
+class NothingSeen(InputError):
+    """An epoch was closed in which no labels came."""
 
 
 class Monitor:
@@ -63,18 +76,19 @@ class Monitor:
     loss: loss module called as loss(logits, labels); its labels are read.
     labels: keyword of the model's forward that holds the labels.
     optimizer: its weight decay, step and momentum are read for the forecasts, and its steps counted.
-    settings: a `RunSettings` with what cannot be read, or should be read differently.
+    settings: a `RunSettings` (or a dict of its fields) with what cannot be read, or should be read differently.
     counts: training examples per class (list, mapping with names, "5000*5,50*5"); what the epoch saw when not told.
     names: class names for the warnings.
     minority: indices of the minority classes; those with fewer examples than the mean when not told.
     groups: names of the groups whose codes are given to `update`.
-    loggers: one logger or several, see `lopsided.torch.Logger`.
+    loggers: one logger, several or none, see `lopsided.torch.Logger`.
     warn_at, patience: classes are said to merge when their cosine is that high in so many epochs in a row.
     layers: follow every layer (True), none (False), or the named ones.
-    spectra_every: epochs between whole spectra of the layers' changes; 0 for none.
+    spectra_every: epochs between whole spectra of the layers' changes, and of the logits of a head with more than 128
+        classes and features; 0 for none.
     patterns: examples kept to follow activation patterns; 0 for none.
-    observe_every: after the first 8192 examples of a training epoch, every so-manieth batch is observed; held-out
-        batches all are. 1 observes everything.
+    observe_every: after the first 8192 examples of a training epoch, every so-manieth batch is observed, the eighth
+        when not told (of more than 256 classes, after 2048 the sixteenth); held-out batches all are. 1 observes all.
     scatter_every: after the first 512 examples of an epoch, one example in so many feeds the within-class
         scatter and NC4; when not told, so few that it costs a quarter of a percent of the network's arithmetic.
     ignore_index: label that carries no class.
@@ -90,18 +104,18 @@ class Monitor:
         loss: nn.Module | None = None,
         labels: str | None = None,
         optimizer: Any = None,
-        settings: RunSettings | None = None,
+        settings: RunSettings | Mapping[str, Any] | None = None,
         counts: Counts | None = None,
         names: Sequence[str] | None = None,
         minority: Iterable[int] | None = None,
         groups: Sequence[str] = (),
-        loggers: Logger | Sequence[Logger] = (),
+        loggers: Logger | Sequence[Logger] | None = None,
         warn_at: float = 0.9,
         patience: int = 2,
         layers: bool | Iterable[str] = True,
         spectra_every: int = 10,
         patterns: int = 64,
-        observe_every: int = 8,
+        observe_every: int | None = None,
         scatter_every: int | None = None,
         ignore_index: int = -100,
         all_reduce: bool = False,
@@ -110,204 +124,93 @@ class Monitor:
             raise InputError("a torch.nn.Module to watch", type(model).__name__, "give the network itself")
         given = None if counts is None else class_counts(counts)
         self.head: Head = find_head(model, head, None if given is None else given.classes)
+        self.names = class_names(names or (None if given is None else given.names), self.head.classes)
         self.records: list[EpochRecord] = []
-        self._model = model
-        self._told_features = features is not None
-        self._optimizer, self._settings, self._most_step = optimizer, settings, 0.0
+        self._model, self._told_features, self._all_reduce = model, features is not None, all_reduce
         self._counts: FloatArray | None = None if given is None else given.counts
-        known = names or (given.names if given is not None else None)
-        self.names = _class_names(known, self.head.classes)
-        self._minority = _mask(minority, self.head.classes)
-        self._group_names = tuple(str(name) for name in groups)
-        self._loggers: tuple[Logger, ...] = tuple(loggers) if isinstance(loggers, Sequence) else (loggers,)
-        self._scatter_every = (
-            affordable_interval(self.head.width, self.head.classes, weight_count(model))
-            if scatter_every is None
-            else check_count(scatter_every, "scatter_every")
-        )
-        self._observe_every = check_count(observe_every, "observe_every")
-        self._spectra_every = check_count(spectra_every, "spectra_every", at_least=0)
-        self._ignored, self._all_reduce = ignore_index, all_reduce
+        self._minority = minority_mask(minority, self.head.classes)
+        self._group_names = group_names(groups)
+        self._loggers = checked_loggers(loggers)
+        self._counted_by_optimizer = checked_optimizer(optimizer) is not None
+        self._run = RunReader(unwrap(model), self.head.layer.weight, optimizer, settings)
+        self._forecaster = Forecaster()
         self._warnings = EarlyWarnings(
             self.head.classes,
             self.names,
             warn_at=check_in_range(warn_at, "warn_at", -1.0, 1.0),
             patience=check_count(patience, "patience"),
         )
-        self._forecaster = Forecaster()
         self._layers = LayerStarts(model, layers)
-        probe = check_count(patterns, "patterns", at_least=0)
-        self._probe = ActivationProbe(model, self.head, probe) if probe else None
-        self._buffers: dict[bool, RowBuffer] = {}  # by training mode
-        devices = len(model.device_ids) if isinstance(model, nn.DataParallel) and model.device_ids else 1
-        self._pending = ForwardQueue(self.head, max(2, devices))
-        self._latest_features: torch.Tensor | None = None
-        self._label_keyword = labels
-        self._label_now: Any = None
-        self._check_output = head is None
-        self._notes: list[str] = list(self._layers.notes)
-        self._observed_rows = self._passed_rows = self._epoch_batches = 0
-        self._passed = False
-        self._steps = self._batches = self._rows_since_step = self._batch_size = 0
-        self._skipped = 0
+        self._spectra_every = check_count(spectra_every, "spectra_every", at_least=0)
+        probed = check_count(patterns, "patterns", at_least=0)
+        self._probe = ActivationProbe(model, self.head, probed) if probed else None
+        self._phases = PhaseSums(
+            self.head,
+            interval=affordable_interval(self.head.width, self.head.classes, weight_count(model))
+            if scatter_every is None
+            else check_count(scatter_every, "scatter_every"),
+            ignored=checked_ignore_index(ignore_index),
+            all_reduce=all_reduce,
+        )
+        every = None if observe_every is None else check_count(observe_every, "observe_every")
+        self._counters = EpochCounters(*sparse_observation(self.head.classes, every))
         self._diverged = False
         self._own_seconds, self._epoch_began = 0.0, time.perf_counter()
-        self._handles = self._attach(features, loss)
-
-    # -- hooks ---------------------------------------------------------------------------------------------------------
-
-    def _attach(self, features: str | nn.Module | None, loss: nn.Module | None) -> list[Any]:
-        if loss is not None and not isinstance(loss, nn.Module):
-            raise InputError(
-                "a loss module such as nn.CrossEntropyLoss()",
-                type(loss).__name__,
-                "call monitor.update(labels) after each forward instead",
-            )
-        told = None if features is None else named_module(self._model, features)
-        self._outer = [
-            self._model.register_forward_pre_hook(Hook(self._before_model), with_kwargs=True),
-            self._model.register_forward_hook(Hook(self._after_model)),
-        ]
-        handles = [self.head.layer.register_forward_hook(Hook(self._saw_head)), *self._outer]
-        if told is not None:
-            handles.append(told.register_forward_hook(Hook(self._saw_features)))
-        if loss is not None:
-            handles.append(loss.register_forward_hook(Hook(self._saw_loss), with_kwargs=True))
-        raw = getattr(self._optimizer, "optimizer", self._optimizer)
-        if raw is not None and hasattr(raw, "register_step_post_hook"):
-            handles.append(raw.register_step_post_hook(Hook(self._stepped)))
-        return handles
-
-    def _saw_features(self, _: nn.Module, __: tuple[Any, ...], output: torch.Tensor) -> None:
-        self._latest_features = output.detach()
-
-    def _saw_head(self, layer: nn.Module, arguments: tuple[Any, ...], output: torch.Tensor) -> None:
-        if self._probe is not None and self._probe.running:
-            return
-        if layer.training:
-            rows = output.shape[0]
-            if torch.is_grad_enabled():
-                self._rows_since_step += rows
-            if self._observed_rows >= FULLY_OBSERVED and self._epoch_batches % self._observe_every:
-                self._passed_rows += rows
-                self._passed = True
-                return
-        features = self._latest_features if self._told_features else arguments[0].detach()
-        if features is None:
-            raise InputError("the features before the head", "none", "name a layer that runs before it with features=")
-        outputs = output.detach()
-        self._pending.add(features, outputs, training=layer.training)
-
-    def _before_model(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> None:
-        # A compiled model remembers hooks that were taken off, and calls them without keywords.
-        if keywords is None or (self._probe is not None and self._probe.running):
-            return
-        if self._label_keyword is not None:
-            self._label_now = keywords.get(self._label_keyword)
-        if self._probe is not None and not self._probe.started and self._model.training:
-            began = time.perf_counter()
-            self._probe.start(arguments, keywords)
-            self._own_seconds += time.perf_counter() - began
-
-    def _after_model(self, _: nn.Module, __: tuple[Any, ...], output: Any) -> None:
-        if self._probe is not None and self._probe.running:
-            return
-        if self._check_output:
-            self._check_output = False
-            check_output(output, self.head)
-        if self._label_now is not None:
-            labels, self._label_now = self._label_now, None
-            self.update(labels)
-        elif self._label_keyword is None and (self._probe is None or self._probe.started):
-            for handle in self._outer:  # nothing left to see from outside
-                handle.remove()
-
-    def _saw_loss(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], __: Any) -> None:
-        target = arguments[1] if len(arguments) > 1 else keywords.get("target", keywords.get("labels"))
-        # Without a forward before it, the loss is of something else.
-        if target is not None and (self._passed or len(self._pending)):
-            self.update(target)
-
-    def _stepped(self, *_: Any) -> None:
-        self._steps += 1
-        self._batch_size = max(self._batch_size, self._rows_since_step)
-        self._rows_since_step = 0
+        self._watch = ForwardWatch(
+            model,
+            self.head,
+            self._counters,
+            features=features,
+            loss=loss,
+            label_keyword=labels,
+            optimizer=optimizer,
+            probe=self._probe,
+            head_was_told=head is not None,
+            on_labels=self.update,
+        )
 
     # -- what a training loop calls ------------------------------------------------------------------------------------
 
     def update(self, labels: Any, groups: Any = None) -> None:
         """Say the labels (and groups) of the latest forward: whole numbers 0, 1, 2, ...; -100 is ignored."""
-        if self._passed and not len(self._pending):
-            self._passed = False
-            self._epoch_batches += 1
-            self._batches += 1
+        if self._watch.take_passed():
+            self._counters.training_batch()
             return
         began = time.perf_counter()
         codes = class_codes(labels, self.head).clone()  # the caller may reuse its buffer before the rows are summed
-        seen = self._pending.take(len(codes))
+        seen = self._watch.take(len(codes))
         if not seen.unchanged:
-            self._skipped += 1
+            self._counters.overwritten += 1
             return
         features, logits, codes = rows_of(seen, codes, self.head, told_features=self._told_features)
-        places = None if groups is None else self._group_codes(groups, codes)
-        if seen.training not in self._buffers:
-            self._buffers[seen.training] = RowBuffer(self._new_sums(features, self._scatter_every))
-        self._buffers[seen.training].add(features, logits, codes, places)
+        places = None if groups is None else group_codes(groups, codes)
+        self._phases.add(seen.training, features, logits, codes, places)
         if seen.training:
-            self._batches += 1
-            self._epoch_batches += 1
-            self._observed_rows += len(codes)
-            if self._optimizer is None:
-                self._batch_size = max(self._batch_size, len(codes))
+            self._counters.training_batch(len(codes), is_step=not self._counted_by_optimizer)
         self._own_seconds += time.perf_counter() - began
 
     def end_epoch(self, step: int | None = None) -> EpochRecord:
         """Close the epoch: measure, forecast, warn, log; the sums start anew. `step` is for the loggers."""
         began = time.perf_counter()
-        for buffer in self._buffers.values():
-            buffer.flush()
-        if not self._all_reduce and not any(buffer.sums.batches for buffer in self._buffers.values()):
-            raise InputError(
-                "labelled forwards since the last epoch",
-                "none",
-                "give loss=, labels=, or call monitor.update(labels) after each forward",
-            )
-        epoch = len(self.records)
+        if not self._phases.flush():
+            raise self._nothing_seen()
+        epoch, counters = len(self.records), self._counters
         with quiet(self.head.layer.weight.device):
-            snapshots = {training: self._close(sums) for training, sums in self._phases().items()}
+            snapshots = self._phases.close()
             weight = self.head.weight()
             spectra = bool(self._spectra_every) and epoch % self._spectra_every == 0
             layers = self._layers.compare(epoch, spectra=spectra)
             patterns = () if self._probe is None else self._probe.compare()
-        train = snapshots.get(True)
-        observed = self._observed_rows / max(self._observed_rows + self._passed_rows, 1)
-        # Of what was passed over, the classes are taken to be spread as in what was observed.
-        shown = self._counts if self._counts is not None or train is None else np.round(train.counts / (observed or 1))
-        counts = np.zeros(self.head.classes) if shown is None else shown
-        minority = minority_of(counts) if self._minority is None else self._minority
-        finite = bool(np.isfinite(weight).all())
-        own = weight if finite and not self._told_features else None
-        phases = {training: self._phase(sums, own, minority) for training, sums in snapshots.items()}
-        forecast = self._forecaster.forecast(
-            self._run_settings(),
-            counts,
-            weight if finite else np.zeros_like(weight),
-            None if train is None or own is None else train.means,
-            "relu" if train is not None and bool((np.nan_to_num(train.means) >= 0).all()) else "free",
-        )
-        said = [] if finite or self._diverged else [DIVERGED]
-        self._diverged = not finite
-        classifier = None
-        if finite:
-            merging = merging_cosines(weight)
-            classifier = classifier_record(weight, minority, merging)
-            found = phases.get(True)
-            absent = () if found is None or self._passed_rows else found.absent
-            said += self._warnings.look(merging, np.asarray(classifier.norms), forecast, shown, absent)
+        shown = self._class_counts(snapshots.get(True))
+        minority = self._minority_of(np.zeros(self.head.classes) if shown is None else shown)
+        angles = pairwise_angles(weight) if np.isfinite(weight).all() else None
+        phases = {training: self._phase(sums, weight, angles, minority) for training, sums in snapshots.items()}
+        forecast = self._forecast(snapshots.get(True), weight, shown, finite=angles is not None, spectra=spectra)
+        classifier, said = self._look(weight, angles, minority, forecast, shown, phases.get(True))
         now = time.perf_counter()
         record = EpochRecord(
             epoch=epoch,
-            step=step if step is not None else self._steps or self._batches,
+            step=step if step is not None else counters.steps or counters.all_batches,
             classifier=classifier,
             train=phases.get(True),
             held_out=phases.get(False),
@@ -315,13 +218,20 @@ class Monitor:
             layers=layers,
             patterns=patterns,
             warnings=tuple(said),
-            notes=self._epoch_notes(snapshots),
-            seconds=self._own_seconds + now - began,
+            notes=epoch_notes(
+                self._layers.notes,
+                self._probe,
+                counters,
+                snapshots.values(),
+                classes=self.head.classes,
+                all_reduce=self._all_reduce,
+            ),
+            seconds=self._own_seconds + self._watch.seconds + now - began,
             epoch_seconds=now - self._epoch_began,
         )
         self.records.append(record)
-        self._own_seconds, self._epoch_began, self._skipped = 0.0, now, 0
-        self._observed_rows = self._passed_rows = self._epoch_batches = 0
+        self._own_seconds, self._watch.seconds, self._epoch_began = 0.0, 0.0, now
+        counters.start_epoch()
         numbers = {f"lopsided/{name}": value for name, value in record.scalars().items()}
         for logger in self._loggers:
             logger.log(numbers, record.step)
@@ -329,42 +239,22 @@ class Monitor:
             warnings.warn(f"epoch {epoch}: {words}", ImbalanceWarning, stacklevel=2)
         return record
 
-    def measure(self, batches: Callable[[], Iterable[Any]] | Iterable[Any]) -> PhaseRecord:
+    def measure(self, batches: Batches) -> PhaseRecord:
         """Measure frozen weights exactly: two passes in evaluation mode over batches (inputs, labels).
 
         Unlike the running sums, the features do not move, every example enters the scatter, and NC4 compares with the
         means of these very examples. `batches` is a DataLoader, a list, or a function that starts a new pass.
         """
-        with modes_kept(self._model), torch.no_grad():
-            self._model.eval()
-            sums = self._one_pass(batches, None)
-            first = sums.rows
-            sums.keep_reference()
-            sums.clear()
-            self._one_pass(batches, sums)
-        if sums.rows != first:
-            got = f"{first} and {sums.rows} examples"
-            raise InputError("the same batches in both passes", got, "give a list, a DataLoader or a function")
-        found = sums.snapshot()
+        found = measure_exactly(
+            self._model, self.head, self._watch, self._phases, batches, told_features=self._told_features
+        )
         counts = found.counts.astype(np.float64) if self._counts is None else self._counts
-        minority = minority_of(counts) if self._minority is None else self._minority
-        record = phase_record(found, None if self._told_features else self.head.weight(), minority, ())
+        weight = self.head.weight()
+        angles = pairwise_angles(weight) if np.isfinite(weight).all() else None
+        record = self._phase(found, weight, angles, self._minority_of(counts))
         if record is None:
             raise InputError("labels among the head's classes", "none", "check the labels")
         return record
-
-    def _one_pass(self, batches: Callable[[], Iterable[Any]] | Iterable[Any], sums: ClassSums | None) -> ClassSums:
-        device = self.head.layer.weight.device
-        for batch in batches() if callable(batches) else batches:
-            self._model(batch[0].to(device))
-            codes = class_codes(batch[1], self.head)
-            rows = rows_of(self._pending.take(codes.shape[0]), codes, self.head, told_features=self._told_features)
-            if sums is None:
-                sums = self._new_sums(rows[0], interval=1)
-            sums.add(*rows)
-        if sums is None:
-            raise InputError("batches of inputs and labels", "none", "give a DataLoader or a list")
-        return sums
 
     def report(self, path: str | os.PathLike[str]) -> Path:
         """Write the epochs so far as one offline page (.html), or their panels as a picture (.png)."""
@@ -374,10 +264,7 @@ class Monitor:
 
     def close(self) -> None:
         """Take every hook off the model; the records stay."""
-        for handle in self._handles:
-            handle.remove()
-        self._handles.clear()
-        self._pending.clear()
+        self._watch.close()
 
     def __enter__(self) -> Self:
         return self
@@ -385,101 +272,69 @@ class Monitor:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- parts ---------------------------------------------------------------------------------------------------------
+    # -- parts of an epoch's end ---------------------------------------------------------------------------------------
 
-    def _new_sums(self, features: torch.Tensor, interval: int) -> ClassSums:
-        with quiet(features.device):
-            return ClassSums(
-                self.head.classes, features.shape[1], features.device, interval=interval, ignored=self._ignored
+    def _nothing_seen(self) -> InputError:
+        """The sentence for an epoch without a batch that could be counted."""
+        if self._counters.overwritten:
+            return InputError(
+                "features and logits as the head gave them when their labels come",
+                f"{counted_batches(self._counters.overwritten)} overwritten in place, and no other",
+                "call monitor.update(labels) right after the forward, or write logits = logits * 2 instead of mul_(2)",
             )
+        return NothingSeen(
+            "labelled forwards since the last epoch",
+            "none",
+            "give loss=, labels=, or call monitor.update(labels) after each forward",
+        )
 
-    def _phases(self) -> dict[bool, ClassSums]:
-        """The sums of both phases, in one order; a phase that another process saw gets empty ones here, to be added."""
-        if self._all_reduce:
-            device = self.head.layer.weight.device
-            seen = torch.tensor([float(phase in self._buffers) for phase in (True, False)], device=device)
-            torch.distributed.all_reduce(seen, op=torch.distributed.ReduceOp.MAX)
-            known = next(iter(self._buffers.values()), None)
-            example = torch.empty(0, self.head.width if known is None else known.sums.width, device=device)
-            for phase, anywhere in zip((True, False), seen.tolist(), strict=True):
-                if anywhere and phase not in self._buffers:
-                    self._buffers[phase] = RowBuffer(self._new_sums(example, self._scatter_every))
-        return {phase: self._buffers[phase].sums for phase in (True, False) if phase in self._buffers}
+    def _class_counts(self, train: SumsSnapshot | None) -> FloatArray | None:
+        """As told, or as seen: of what was passed over, the classes are taken to be spread as in what was observed."""
+        if self._counts is not None or train is None:
+            return self._counts
+        return np.round(train.counts / (self._counters.share_observed or 1))
 
-    def _close(self, sums: ClassSums) -> SumsSnapshot:
-        if self._all_reduce:
-            sums.all_reduce()
-        snapshot = sums.snapshot()
-        sums.keep_reference()
-        sums.clear()
-        return snapshot
+    def _minority_of(self, counts: FloatArray) -> BoolArray:
+        return minority_of(counts) if self._minority is None else self._minority
 
-    def _phase(self, sums: SumsSnapshot, weight: FloatArray | None, minority: BoolArray) -> PhaseRecord | None:
+    def _phase(
+        self, sums: SumsSnapshot, weight: FloatArray, angles: PairwiseAngles | None, minority: BoolArray
+    ) -> PhaseRecord | None:
         named = self._group_names
         names = tuple(named[g] if g < len(named) else str(g) for g in range(len(sums.groups)))
-        return phase_record(sums, weight, minority, names)
+        own = None if angles is None or self._told_features else weight
+        return phase_record(sums, own, angles, minority, names)
 
-    def _group_codes(self, groups: Any, codes: torch.Tensor) -> torch.Tensor:
-        places = torch.as_tensor(groups)
-        if places.is_floating_point() or places.numel() != codes.numel():
-            raise InputError(
-                f"{codes.numel()} group codes 0, 1, 2, ...", f"{places.dtype} of shape {tuple(places.shape)}", "recode"
-            )
-        if places.numel() and int(places.max()) >= MOST_GROUPS:
-            raise InputError(f"group codes below {MOST_GROUPS:,}", int(places.max()), "recode them as 0, 1, 2, ...")
-        return places.reshape(-1).long().to(codes.device).clone()
+    def _forecast(
+        self, train: SumsSnapshot | None, weight: FloatArray, shown: FloatArray | None, *, finite: bool, spectra: bool
+    ) -> RunForecast:
+        world = torch.distributed.get_world_size() if distributed() else 1
+        return self._forecaster.forecast(
+            self._run.read(self._counters.batch_size * world),
+            np.zeros(self.head.classes) if shown is None else shown,
+            weight if finite else np.zeros_like(weight),
+            None if train is None or self._told_features or not finite else train.means,
+            "relu" if train is not None and bool((np.nan_to_num(train.means) >= 0).all()) else "free",
+            spectra=spectra,
+        )
 
-    def _run_settings(self) -> RunSettings:
-        read = model_settings(unwrap(self._model))
-        if self._optimizer is not None:
-            read |= optimizer_settings(self._optimizer, self.head.layer.weight)
-            self._most_step = read["learning_rate"] = max(self._most_step, read["learning_rate"])
-        world = torch.distributed.get_world_size() if _distributed() else 1
-        read["batch_size"] = self._batch_size * world or None
-        given = {} if self._settings is None else vars(self._settings)
-        told = {name: value for name, value in given.items() if value is not None and value is not False}
-        return RunSettings(**(read | told))
-
-    def _epoch_notes(self, snapshots: dict[bool, SumsSnapshot]) -> tuple[str, ...]:
-        notes = list(self._notes)
-        if self._probe is not None and self._probe.trouble is not None:
-            notes.append(self._probe.trouble)
-        strays = sum(sums.unclassed for sums in snapshots.values())
-        if strays:
-            notes.append(f"{strays} labels are not among the head's {self.head.classes} classes and were left out")
-        if self._passed_rows:
-            share = self._observed_rows / (self._observed_rows + self._passed_rows)
-            notes.append(f"{share:.0%} of the training examples were observed; observe_every=1 observes all")
-        if any(sums.uneven for sums in snapshots.values()):
-            notes.append("batches came class by class, so NC1 and NC4 are left out; monitor.measure(loader) gives them")
-        if self._skipped:
-            notes.append(f"{self._skipped} batches were left out: features or logits were overwritten in place")
-        if any(not np.isfinite(sums.means[sums.counts > 0]).all() for sums in snapshots.values()):
-            notes.append("some features were NaN or infinite, so class means could not be measured")
-        if _distributed() and not self._all_reduce:
-            rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
-            notes.append(f"process {rank} of {size} saw its own shard only; all_reduce=True adds them up")
-        return tuple(notes)
-
-
-def _distributed() -> bool:
-    return bool(torch.distributed.is_available() and torch.distributed.is_initialized())
-
-
-def _class_names(names: Sequence[str] | None, classes: int) -> tuple[str, ...]:
-    if names is None:
-        return tuple(str(k) for k in range(classes))
-    if len(names) != classes:
-        raise InputError(f"{classes} class names", len(names), "give one per output of the head")
-    return tuple(str(name) for name in names)
-
-
-def _mask(minority: Iterable[int] | None, classes: int) -> BoolArray | None:
-    if minority is None:
-        return None
-    chosen = [int(k) for k in minority]
-    if any(not 0 <= k < classes for k in chosen):
-        raise InputError(f"minority classes from 0 to {classes - 1}", chosen, "give class indices")
-    mask = np.zeros(classes, dtype=bool)
-    mask[chosen] = True
-    return mask
+    def _look(
+        self,
+        weight: FloatArray,
+        angles: PairwiseAngles | None,
+        minority: BoolArray,
+        forecast: RunForecast,
+        shown: FloatArray | None,
+        train: PhaseRecord | None,
+    ) -> tuple[ClassifierRecord | None, list[str]]:
+        """The classifier's facts, and the warnings that are new."""
+        if angles is None:
+            said = [] if self._diverged else [DIVERGED]
+            self._diverged = True
+            return None, said
+        self._diverged = False
+        absent = () if train is None or self._counters.passed_rows else train.absent
+        merging = merging_cosines(weight, angles)
+        return classifier_record(angles, minority), self._warnings.look(
+            merging, angles.lengths, forecast, shown, absent
+        )

@@ -18,12 +18,14 @@ import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray
+from lopsided.measure.product_norm import DECOMPOSED, nuclear_norm_of_product
 from lopsided.theory.collapse import collapse
 from lopsided.theory.layer_peeled.models import Features
 from lopsided.theory.network_forecast import network_forecast
 from lopsided.theory.survival_law import SurvivalForecast
 from lopsided.torch.run_settings import RunSettings
 
+LEAST_SEEN = 0.9  # share of the classes whose means must be known; rare ones may miss an epoch's observed batches
 MOST_SIZES = 32  # distinct class sizes for which the free-features model is solved each epoch (tens of milliseconds)
 
 
@@ -65,14 +67,19 @@ class Forecaster:
         weight: FloatArray,
         means: FloatArray | None,
         features: Features,
+        *,
+        spectra: bool = True,
     ) -> RunForecast:
-        """`means` are the class means, one row per class as in `weight`; None or nan where they are not known."""
+        """`means` are the class means, one row per class as in `weight`; None or nan where they are not known.
+
+        Without `spectra`, singular values of large heads are not taken, and the multiplier from logits is None.
+        """
         facts: dict[str, object] = {}
         declined: list[str] = []
         if (counts > 0).all():
             for method, words in ((_by_multiplier, "multiplier"), (self._by_survival, "survival law")):
                 try:
-                    facts |= method(settings, counts, weight, means, features)
+                    facts |= method(settings, counts, weight, means, features, spectra)
                 except InputError as error:
                     declined.append(f"{words}: {error}")
                 except _Declined as reason:
@@ -89,7 +96,7 @@ class Forecaster:
         )
 
     def _by_survival(
-        self, settings: RunSettings, counts: FloatArray, *_: FloatArray | Features | None
+        self, settings: RunSettings, counts: FloatArray, *_: FloatArray | Features | bool | None
     ) -> dict[str, object]:
         wd, lr, batch = settings.weight_decay, settings.learning_rate, settings.batch_size
         if not settings.batch_normalisation:
@@ -127,7 +134,12 @@ class _Declined(Exception):
 
 
 def _by_multiplier(
-    settings: RunSettings, counts: FloatArray, weight: FloatArray, means: FloatArray | None, features: Features
+    settings: RunSettings,
+    counts: FloatArray,
+    weight: FloatArray,
+    means: FloatArray | None,
+    features: Features,
+    spectra: bool,  # called through the same list as `_by_survival`
 ) -> dict[str, object]:
     wd = settings.weight_decay
     if wd is None:
@@ -136,15 +148,19 @@ def _by_multiplier(
         raise _Declined("without weight decay there is no equilibrium to forecast")
     if settings.decoupled_decay:
         raise _Declined(f"{settings.optimizer} decays weights apart from the loss, which is no penalty in it")
-    if means is None or not np.isfinite(means).all() or means.shape != weight.shape:
-        raise _Declined("class means of the head's own input are not known for every class")
+    if means is None or means.shape != weight.shape:
+        raise _Declined("class means of the head's own input are not known")
+    known = np.isfinite(means).all(axis=1)
+    if known.sum() < max(LEAST_SEEN * len(means), 2):
+        raise _Declined(f"class means are known for {int(known.sum())} of {len(means)} classes only")
+    weight, means = weight[known], means[known]
     centred = means - means.mean(axis=0)
     weight_energy = float((weight**2).sum(axis=1).mean())
     mean_energy = float((centred**2).sum(axis=1).mean())
     if not (mean_energy > 0 and weight_energy > 0):
         raise _Declined("classifiers or centred class means are 0")
     multiplier = wd * math.sqrt(weight_energy / mean_energy)
-    norm = float(np.linalg.svd(weight @ centred.T, compute_uv=False).sum())
+    norm = nuclear_norm_of_product(weight, centred) if spectra or min(weight.shape) <= DECOMPOSED else 0.0
     facts: dict[str, object] = {
         "multiplier": multiplier,
         "multiplier_from_logits": wd * len(weight) * weight_energy / norm if norm > 0 else None,

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from lopsided.core.errors import InputError
 from lopsided.remedies.weights import Weights
-from lopsided.torch.logit_adjusted import IGNORED
+from lopsided.torch.code_checks import IGNORED, check_codes, check_logits, check_weights
 
 
 class WeightedCrossEntropy(nn.Module):  # type: ignore[misc]
@@ -23,31 +24,30 @@ class WeightedCrossEntropy(nn.Module):  # type: ignore[misc]
 
     def __init__(self, weights: Weights | Sequence[float] | Tensor) -> None:
         super().__init__()
-        table = _table(weights) if isinstance(weights, Weights) else torch.as_tensor(weights, dtype=torch.float32)
-        known = table if not isinstance(weights, Weights) else table[~table.isnan()]  # NaN: a cell without examples
-        if table.ndim not in (1, 2) or not table.numel() or not bool((known.isfinite() & (known > 0)).all()):
-            raise InputError("a positive weight for every class", table.tolist(), "use remedies.class_weights")
+        # A class that the data lacked has no weight; among given numbers every class of the logits has one.
+        self._every_class = not isinstance(weights, Weights)
         self.weights: Tensor
-        self.register_buffer("weights", table)
+        self.register_buffer("weights", _table(weights) if isinstance(weights, Weights) else check_weights(weights))
 
     def forward(self, logits: Tensor, labels: Tensor, groups: Tensor | None = None) -> Tensor:
         """The weighted mean cross entropy of a batch."""
         if (groups is None) != (self.weights.ndim == 1):
             wanted = "groups with weights by class and group" if groups is None else "no groups with weights by class"
             raise InputError(wanted, "none" if groups is None else "groups", "match the call to the weights")
-        counted = labels != IGNORED
-        rows = labels.where(counted, 0)
-        if rows.numel() and not 0 <= int(rows.min()) <= int(rows.max()) < len(self.weights):
-            raise InputError(
-                f"labels from 0 to {len(self.weights) - 1}", int(rows.max()), "give a weight for every class"
-            )
-        chosen = self.weights[rows] if groups is None else self.weights[rows, groups]
+        if self._every_class:
+            check_logits(logits, len(self.weights), "give a weight for every class")
+        codes = check_codes(labels, len(self.weights), "labels", "give a weight for every class", ignored=IGNORED)
+        rows, counted = codes.clamp(min=0), codes != IGNORED
+        if groups is None:
+            chosen = self.weights[rows]
+        else:
+            chosen = self.weights[rows, check_codes(groups, self.weights.shape[1], "groups", "number them from 0")]
         if bool(chosen[counted].isnan().any()):
             raise InputError(
                 "cells of class and group that had examples", "an empty one", "make the weights from all the data"
             )
-        losses = chosen.where(counted, 0.0) * nn.functional.cross_entropy(logits, labels, reduction="none")
-        return losses.sum() / counted.sum().clamp(min=1)
+        losses = cross_entropy(logits, codes, reduction="none")
+        return (chosen.where(counted, 0.0) * losses).sum() / counted.sum().clamp(min=1)
 
 
 def _table(weights: Weights) -> Tensor:

@@ -38,6 +38,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         jobs.open()
+        compute.prepare(pages.read_all)
         compute.prepare(collapse.warm_up)
         try:
             yield

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from fastapi import Request
 
+from lopsided.core.blas import one_blas_thread
 from lopsided.web.limits import Limits
 from lopsided.web.problems import Refused
 
@@ -79,7 +80,8 @@ class Compute:
 
 def _begin(work: Callable[[Watch], Result], watch: Watch) -> Result:
     watch.check()
-    return work(watch)
+    with one_blas_thread():
+        return work(watch)
 
 
 async def _until_gone(request: Request) -> None:

@@ -1,19 +1,20 @@
 """The door: who may ask (Host, Origin, token), how much they may send, and which rights the page itself has.
 
 A page of another site can make a browser send requests here, and a name of another site can be pointed at this machine.
-So the Host must be a name or address of this machine, an Origin must be the page's own, and beyond loopback a token is
-asked for: once in the address (`/?token=...`), then kept in a cookie that scripts cannot read; or as
-`Authorization: Bearer ...` from programs.
+So there must be one Host, a name or address of this machine and nothing else in it, an Origin must be the page's own to
+the letter (scheme, name and port), and beyond loopback a token is asked for: once in the address (`/?token=...`), then
+kept in a cookie that scripts cannot read; or as `Authorization: Bearer ...` from programs.
 """
 
 import hmac
 import ipaddress
+import re
 import socket
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from lopsided.web.limits import Limits
 from lopsided.web.problems import problem
@@ -26,6 +27,11 @@ Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None
 COOKIE = "lopsided_token"
 UPLOADS = "/api/uploads"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
+# A name or an address, IPv6 in brackets, and a port: no user, no path, no final dot, no zone.
+_HOST = re.compile(
+    r"(?:\[(?P<six>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9_-]+(?:\.[a-z0-9_-]+)*))(?::(?P<port>[0-9]{1,5}))?"
+)
+_LARGEST_PORT = 65_535
 # plotly.js puts its rules into an empty <style> element through the object model; this is the hash of the empty text.
 EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 PAGE_POLICY = (
@@ -63,16 +69,37 @@ class Access:
 
     def knows(self, host: str) -> bool:
         """Whether a Host header names this machine; a port may differ behind a tunnel."""
-        name = (urlsplit(f"//{host}").hostname or "").lower()
-        if name in LOOPBACK_NAMES or name == self.host.lower():
+        name = host_name(host)
+        if name is None:
+            return False
+        if name in LOOPBACK_NAMES or name == _plain(self.host):
             return True
         if is_loopback(self.host):
             return False
-        try:
-            ipaddress.ip_address(name)
-        except ValueError:
-            return name in self.names
-        return True  # an address cannot be pointed elsewhere, and the token is asked for
+        # an address cannot be pointed elsewhere, and the token is asked for
+        return name in self.names or _address(name) is not None
+
+
+def host_name(host: str) -> str | None:
+    """The name or address in a Host header, addresses in one spelling; None where anything else is in it."""
+    found = _HOST.fullmatch(host.lower())
+    if found is None or not 0 < int(found["port"] or 1) <= _LARGEST_PORT:
+        return None
+    if found["six"] is None:
+        return str(found["name"])
+    return _address(found["six"], version=6)
+
+
+def _address(text: str, version: int | None = None) -> str | None:
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    return str(address) if version in (None, address.version) else None
+
+
+def _plain(host: str) -> str:
+    return _address(host) or host.lower()
 
 
 class Guard:
@@ -87,7 +114,7 @@ class Guard:
             await self.app(scope, receive, send)
             return
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        refusal = self._refusal(scope, headers)
+        refusal = _said_twice(scope) or self._refusal(scope, headers)
         if refusal is not None:
             await problem(*refusal)(scope, receive, _with_headers(send))
             return
@@ -105,16 +132,11 @@ class Guard:
 
     def _refusal(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> tuple[int, str] | None:
         host = headers.get("host", "")
-        try:
-            known = self.access.knows(host)
-            origin = headers.get("origin")
-            foreign = origin is not None and urlsplit(origin).netloc.lower() != host.lower()
-        except ValueError:  # brackets that do not close
-            return 400, "Expected a readable Host and Origin, but got neither; open the page by its own address."
-        if not known:
+        if not self.access.knows(host):
             return 403, "Expected a name of this machine in Host, but got another; open the page by its own address."
-        site = headers.get("sec-fetch-site", "none")
-        if foreign or (site not in ("same-origin", "none") and scope["path"] != "/"):
+        own = f"{scope.get('scheme', 'http')}://{host}".lower()
+        foreign = headers.get("origin", own).lower() != own
+        if foreign or not _from_here(scope, headers):
             return 403, "Expected a request from this page, but it came from another; open the page by its own address."
         return None
 
@@ -141,6 +163,23 @@ class Guard:
             return
         sentence = "Expected the token that lopsided serve printed, but got none or another; open the printed address."
         await problem(403, sentence)(scope, receive, _with_headers(send))
+
+
+def _said_twice(scope: MutableMapping[str, Any]) -> tuple[int, str] | None:
+    """What decides is said once: of two, one part of the way may believe the first and another the second."""
+    names = [name for name, _ in scope["headers"]]
+    for word in (b"host", b"origin", b"sec-fetch-site", b"content-length", b"authorization"):
+        if names.count(word) > 1:
+            return 400, f"Expected one {word.decode().title()}, but got {names.count(word)}; mend the request."
+    return None
+
+
+def _from_here(scope: MutableMapping[str, Any], headers: dict[str, str]) -> bool:
+    """What the browser says of where a request comes from; a link of another page may lead to the first page."""
+    if headers.get("sec-fetch-site", "none") in ("same-origin", "none"):
+        return True
+    opened = headers.get("sec-fetch-mode", "navigate") == "navigate" and scope["method"] in ("GET", "HEAD")
+    return scope["path"] == "/" and opened
 
 
 def _bounded(receive: Receive, most: int) -> Receive:

@@ -62,11 +62,16 @@ def _answer(request: Request, name: str) -> Response:
     return Response(gzip.decompress(found.packed), headers=headers, media_type=found.kind)
 
 
+def read_all() -> None:
+    """Read and pack every file now, so that the first request finds them."""
+    _all()
+
+
 @router.api_route("/", methods=["GET", "HEAD"])
-def _index(request: Request) -> Response:
+async def _index(request: Request) -> Response:
     return _answer(request, "index.html")
 
 
 @router.api_route("/static/{name:path}", methods=["GET", "HEAD"])
-def _static(request: Request, name: str) -> Response:
+async def _static(request: Request, name: str) -> Response:
     return _answer(request, name)

@@ -17,8 +17,10 @@ ORDER = (
     "noise_ratios",
     "separability",
     "contamination",
+    "label_leaks",
     "influence",
     "duplicates",
+    "near_duplicates",
 )
 
 

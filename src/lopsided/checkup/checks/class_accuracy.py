@@ -10,7 +10,7 @@ from lopsided.checkup.accuracy_findings import RULE, accuracy_figure, gap_findin
 from lopsided.checkup.evidence import Evidence
 from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.intervals import Intervals, rate_intervals
-from lopsided.checkup.subjects import class_subject
+from lopsided.checkup.subjects import all_of, class_subject
 from lopsided.core.validation import IntArray
 
 MOST_NAMED = 8
@@ -57,12 +57,13 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 _GROUND,
             ),
         ]
+    findings = [*findings, *_unseen(evidence, totals)]
     if not findings:
         findings = [
             Finding(
                 "class_accuracy",
                 Level.HEALTHY,
-                f"all {int(seen.sum())} classes",
+                all_of(int(seen.sum()), "classes"),
                 float(accuracy.value[worst]),
                 accuracy.of(worst),
                 f"No class does clearly worse than the rest {judged_words(evidence)}; the lowest recall is "
@@ -84,6 +85,22 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     }
     figure = accuracy_figure("Recall of every class", list(classes.names), accuracy, overall)
     return Checked(shortened(findings, MOST_NAMED, "classes"), measures, [figure])
+
+
+def _unseen(evidence: Evidence, totals: IntArray) -> list[Finding]:
+    """Classes that are trained on and never tested: no accuracy says how they do."""
+    classes = evidence.classes
+    assert classes is not None
+    if evidence.is_test is None:
+        return []
+    found = []
+    for code in np.flatnonzero((totals == 0) & (classes.counts_where(evidence.training) > 0)):
+        name = classes.names[code]
+        message = f"Class {name} has no test example: nothing measured here says how it does."
+        remedy = "Put some of its examples into the test rows."
+        subject = class_subject(classes, int(code))
+        found.append(Finding("class_accuracy", Level.AT_RISK, subject, 0.0, None, message, remedy, _GROUND))
+    return found
 
 
 def _by_name(names: tuple[str, ...], rates: Intervals, totals: IntArray) -> dict[str, dict[str, object]]:

@@ -19,9 +19,11 @@ from lopsided.checkup.checks.counts import FEWEST
 from lopsided.checkup.evidence import Evidence
 from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.last_layer import last_layer
-from lopsided.checkup.subjects import class_subject
+from lopsided.checkup.subjects import all_of, class_subject
 from lopsided.core.figure import Figure, Mark, Panel, Points
+from lopsided.core.validation import FloatArray, IntArray
 from lopsided.theory.collapse import CollapseForecast, collapse
+from lopsided.theory.layer_peeled.models import Features
 
 USUAL_DECAY = 5e-4
 MARGIN = 5.0
@@ -70,7 +72,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             Finding(
                 "collapse_forecast",
                 Level.HEALTHY,
-                f"all {present.size} classes",
+                all_of(int(present.size), "classes"),
                 least / need,
                 (least / (MARGIN * need), least / need),
                 f"The smallest class has {least:,} example{'' if least == 1 else 's'}, {_times(least / need)} what the "
@@ -98,9 +100,7 @@ def _times(ratio: float) -> str:
     return f"{ratio:,.3g} times" if ratio < 1000 else "more than a thousand times"
 
 
-def _forecast(
-    evidence: Evidence, counts: "np.ndarray[tuple[int], np.dtype[np.float64]]"
-) -> tuple[CollapseForecast, str, bool]:
+def _forecast(evidence: Evidence, counts: FloatArray) -> tuple[CollapseForecast, str, bool]:
     decay, K = evidence.weight_decay, counts.size
     relu = K > MOST_FREE_CLASSES
     if evidence.classifier is not None and evidence.table is not None and len(evidence.classifier) == K:
@@ -108,19 +108,19 @@ def _forecast(
         measured = layer.collapse
         assert measured.weight_energy is not None
         relu = relu or layer.smallest_feature >= 0
-        kind = "relu" if relu else "free"
+        kind: Features = "relu" if relu else "free"
         if measured.weight_energy > 0 and measured.centred_mean_energy > 0:
             if decay is not None:
                 multiplier = decay * math.sqrt(measured.weight_energy / measured.centred_mean_energy)
                 words = f"weight decay {decay:g} and the measured energies of the last layer"
-                return collapse(counts, multiplier=multiplier, features=kind), words, True  # type: ignore[arg-type]
+                return collapse(counts, multiplier=multiplier, features=kind), words, True
             words = "the measured energies of the last layer, without weight decay"
             return (
                 collapse(
                     counts,
                     feature_energy=measured.centred_mean_energy,
                     weight_energy=measured.weight_energy,
-                    features=kind,  # type: ignore[arg-type]
+                    features=kind,
                 ),
                 words,
                 False,
@@ -133,9 +133,7 @@ def _forecast(
     return collapse(counts, multiplier=multiplier, features="relu" if relu else "free"), words, decay is not None
 
 
-def _figure(
-    evidence: Evidence, counts: "np.ndarray[tuple[int], np.dtype[np.int64]]", forecast: CollapseForecast
-) -> Figure:
+def _figure(evidence: Evidence, counts: IntArray, forecast: CollapseForecast) -> Figure:
     assert evidence.classes is not None
     present = np.flatnonzero(counts)
     need = forecast.count_needed

@@ -11,7 +11,7 @@ import numpy as np
 
 from lopsided.checkup.evidence import Evidence, Partition
 from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.subjects import class_subject, group_subject, opening, without_implied
+from lopsided.checkup.subjects import all_of, class_subject, counted, group_subject, opening, without_implied
 from lopsided.core.figure import Bars, Figure, Panel
 from lopsided.core.validation import IntArray
 
@@ -54,6 +54,15 @@ def _findings(id: str, part: Partition, counts: IntArray, unit: str) -> list[Fin
     largest, total = int(counts.max()), int(counts.sum())
     subject = class_subject if unit == "classes" else group_subject
     found = []
+    if unit == "classes" and np.count_nonzero(counts) == 1:
+        only = part.names[int(counts.argmax())]
+        words = f"All {total:,} training examples are of class {only}: there is nothing to tell apart."
+        remedy = "Check the labels, or give examples of another class."
+        found.append(
+            Finding(
+                id, Level.FAILING, class_subject(part, int(counts.argmax())), float(total), None, words, remedy, _GROUND
+            )
+        )
     for code in np.argsort(counts, kind="stable"):
         count = int(counts[code])
         ratio = largest / max(count, 1)
@@ -75,17 +84,21 @@ def _findings(id: str, part: Partition, counts: IntArray, unit: str) -> list[Fin
                 float(count),
                 (float(count), float(count)),
                 f"{opening(subject(part, int(code)))} has {what}.",
-                f"Collect more, or oversample or reweight it; about {largest // 10:,} would bring the ratio to 10.",
+                "Collect more, or oversample or reweight it"
+                + (f"; about {largest // 10:,} would bring the ratio to 10." if largest // 10 > count else "."),
                 _GROUND,
             )
         )
     if found:
         return shortened(found, MOST_NAMED, unit)
-    what = f"all {len(part.names)} classes" if unit == "classes" else f"{part.name}: all {len(part.names)} groups"
-    words = (
-        f"The largest of the {len(part.names)} {unit}{'' if unit == 'classes' else f' of {part.name}'} has {largest:,} "
-    )
-    words += f"training examples, the smallest {int(counts.min()):,}."
+    everything = all_of(len(part.names), unit)
+    what = everything if unit == "classes" else f"{part.name}: {everything}"
+    column = "" if unit == "classes" else f" of {part.name}"
+    if len(part.names) == 1:
+        words = f"{part.names[0]}, {everything}{column}, has {largest:,} training examples."
+    else:
+        words = f"The largest of the {counted(len(part.names), unit)}{column} has {largest:,} training examples, "
+        words += f"the smallest {int(counts.min()):,}."
     return [Finding(id, Level.HEALTHY, what, _ratio(counts), None, words, "Nothing to do.", _GROUND)]
 
 

@@ -1,20 +1,16 @@
 """Do the same examples stand in training and test, or under two labels?
 
-Rows are compared by the bytes of their features (a 16-byte BLAKE2 digest each) and by the other columns that describe
-them, such as groups, so this is exact and one pass. Sets whose rows repeat by themselves (few columns of few values)
-are recognised: when more than `REPEATING` of all rows are repeats within the training rows alone, repeats say nothing
-about leakage and are reported as a measure.
+Rows are compared exactly (see `row_identity`); those that are nearly equal are found by `near_duplicates`. Sets whose
+rows repeat by themselves (few columns of few values) are recognised: when more than `REPEATING` of all rows are repeats
+within the training rows alone, repeats say nothing about leakage and are reported as a measure.
 """
 
-import hashlib
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from lopsided.checkup.evidence import Evidence
 from lopsided.checkup.finding import Check, Checked, Finding, Level
 from lopsided.checkup.intervals import rate_intervals
+from lopsided.checkup.row_identity import row_identities
 from lopsided.core.validation import IntArray
 
 FAILING_SHARE = 0.01
@@ -25,7 +21,7 @@ _GROUND = "test rows seen in training measure memory, not generalisation"
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """Digests of all rows, grouped."""
-    identity = _identities(evidence)
+    identity = row_identities(evidence)
     training = evidence.training
     within = 1 - np.unique(identity[training]).size / int(training.sum())
     findings = []
@@ -40,7 +36,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         if leaked.size and not repeating:
             level = Level.FAILING if share > FAILING_SHARE else Level.AT_RISK
         why = (
-            " Training rows repeat by themselves here, so this is no sign of a leak."
+            f" {within:.0%} of the training rows repeat another, so this is no sign of a leak, unless rows were copied "
+            "before the split."
             if repeating and leaked.size
             else ""
         )
@@ -83,41 +80,6 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         words = f"{within:.2%} of the rows repeat an earlier one."
         findings = [Finding("duplicates", Level.HEALTHY, "all rows", within, None, words, "Nothing to do.", _GROUND)]
     return Checked(findings, measures)
-
-
-def _identities(evidence: Evidence) -> IntArray:
-    """One number per row, equal for equal rows."""
-    assert evidence.table is not None
-    digests = []
-    for block in evidence.table.blocks():
-        rows = np.ascontiguousarray(block)
-        if rows.dtype.kind == "f":
-            rows = rows + 0.0  # minus zero is zero
-        size = rows.shape[1] * rows.dtype.itemsize
-        view = memoryview(rows.tobytes())
-        digests.append(
-            b"".join(
-                hashlib.blake2b(view[start : start + size], digest_size=16).digest()
-                for start in range(0, len(view), size)
-            )
-        )
-    identity = _numbered(np.frombuffer(b"".join(digests), dtype="u8").reshape(-1, 2))
-    for name in evidence.described_by:
-        column = evidence.table.columns[name]
-        words = np.array([str(entry) for entry in column]) if column.dtype.kind == "O" else column
-        _, codes = np.unique(words, return_inverse=True)
-        identity = _numbered(np.stack([identity, codes.ravel()], axis=1))
-    return identity
-
-
-def _numbered(pairs: NDArray[Any]) -> IntArray:
-    """One number per row of two columns, equal for equal rows."""
-    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
-    ordered = pairs[order]
-    fresh = np.concatenate([[False], (ordered[1:] != ordered[:-1]).any(axis=1)])
-    identity = np.empty(len(pairs), dtype=np.int64)
-    identity[order] = np.cumsum(fresh)
-    return identity
 
 
 def _two_labels(identity: IntArray, codes: IntArray) -> IntArray:

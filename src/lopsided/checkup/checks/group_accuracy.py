@@ -13,7 +13,7 @@ from lopsided.checkup.evidence import Evidence, Partition
 from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.intervals import rate_intervals
 from lopsided.checkup.partitions import CROSS, SMALL_CELL, intersection
-from lopsided.checkup.subjects import group_subject, without_implied
+from lopsided.checkup.subjects import all_of, group_subject, without_implied
 from lopsided.core.figure import Figure
 
 MOST_NAMED = 5
@@ -54,7 +54,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 Finding(
                     "group_accuracy",
                     Level.HEALTHY,
-                    f"{name}: all {int(seen.sum())} groups",
+                    f"{name}: {all_of(int(seen.sum()), 'groups')}",
                     float(accuracy.value[worst]),
                     accuracy.of(worst),
                     f"No group of {name} does clearly worse than the rest {judged_words(evidence)}; the lowest "

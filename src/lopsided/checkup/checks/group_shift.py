@@ -20,7 +20,7 @@ import numpy as np
 from lopsided.checkup.evidence import Evidence, Partition
 from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.intervals import ALPHA, mean_intervals
-from lopsided.checkup.subjects import group_subject, opening, without_implied
+from lopsided.checkup.subjects import all_of, group_subject, opening, without_implied
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.validation import FloatArray, IntArray
@@ -29,6 +29,7 @@ RISKY_SHIFT, FAILING_SHIFT = 0.5, 1.0
 SMALL_SPREAD, LARGE_SPREAD = 0.5, 2.0
 LEAST_EFFECTIVE = 10.0  # rows that tell group and class apart; below it the shift cannot be estimated
 MOST_NAMED = 5
+MOST_TICKS = 12  # names under a plot
 _GROUND = "Li et al. 2024 (group imbalance), Theorem 1 and Section 3: group-level mean and covariance"
 
 
@@ -178,7 +179,7 @@ def _findings(part: Partition, shifts: _Shifts, spread: FloatArray, words: str) 
 
 def _healthy(part: Partition, shifts: _Shifts) -> Finding:
     known = np.isfinite(shifts.value)
-    what = f"{part.name}: all {len(part.names)} groups"
+    what = f"{part.name}: {all_of(len(part.names), 'groups')}"
     if not known.any():
         words = f"Groups of {part.name} and classes coincide, so a shift between groups cannot be told from classes."
         return Finding("group_shift", Level.HEALTHY, what, None, None, words, "Nothing to do.", _GROUND)
@@ -212,7 +213,8 @@ def _figure(part: Partition, shifts: _Shifts) -> Figure:
     )
     title = f"Shift of every group of {part.name}"
     marks = [Mark(RISKY_SHIFT, "at risk", "y"), Mark(FAILING_SHIFT, "failing", "y")]
-    panel = Panel(title, "the furthest on the left", "standard deviations", [points], marks)
+    few = [part.names[code] for code in order] if order.size <= MOST_TICKS else None
+    panel = Panel(title, "the furthest on the left", "standard deviations", [points], marks, x_names=few)
     return Figure(title, [panel], "From the other examples of the same classes.")
 
 

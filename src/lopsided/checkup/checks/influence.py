@@ -17,6 +17,7 @@ import numpy as np
 from lopsided.checkup.evidence import Evidence
 from lopsided.checkup.feature_space import mapped_blocks
 from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.subjects import counted
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.validation import FloatArray
@@ -88,7 +89,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             Finding(
                 "influence",
                 Level.HEALTHY,
-                f"{len(tops)} classes",
+                counted(len(tops), "classes"),
                 float(top["shares"][0]),
                 None,
                 f"No single example carries a class; the most is {top['shares'][0]:.1%} of the covariance of "

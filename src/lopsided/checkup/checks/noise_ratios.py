@@ -9,13 +9,17 @@ others is thus not taken for a weak one. The theorem's constants are not given; 
 fitted on the paper's own synthetic problem (claim bo-phase, quick scale), so a region is a reading, never "failing".
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from lopsided.checkup.evidence import Evidence, Partition
 from lopsided.checkup.feature_space import mapped_blocks
 from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.subjects import all_of
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Mark, Panel, Points
+from lopsided.core.validation import FloatArray, IntArray
 from lopsided.measure.class_moments import ClassMoments
 from lopsided.measure.noise_matrix import NoiseMatrix, noise_matrix_of_blocks
 from lopsided.theory.overfitting_bounds import Region, Terms, TheoremConstants, regions
@@ -42,7 +46,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     place[usable] = np.arange(usable.size)
     codes = place[classes.codes[evidence.training]]
 
-    def blocks():  # type: ignore[no-untyped-def]
+    def blocks() -> Iterator[tuple[FloatArray, IntArray]]:
         for rows, own in mapped_blocks(evidence, space.map):
             kept = place[own] >= 0
             yield rows[kept], place[own][kept]
@@ -119,7 +123,7 @@ def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Reg
         Finding(
             "noise_ratios",
             Level.HEALTHY,
-            f"all {len(part.names)} classes",
+            all_of(len(part.names), "classes"),
             float(weakest[k]),
             _ends(noise, k, against),
             f"No class is read as overfitting harmfully; the smallest noise ratio is {weakest[k]:.2g}, of "

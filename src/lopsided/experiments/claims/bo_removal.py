@@ -28,15 +28,15 @@ def measure(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     from lopsided.data.image_set import standardised
     from lopsided.experiments.network_runs import image_sample
     from lopsided.experiments.network_settings import training_recipe
+    from lopsided.experiments.unfinished import trained_resumably
     from lopsided.learners.deep.networks import build
-    from lopsided.learners.deep.training import train
 
     sample, test = image_sample(settings, np.full(10, settings["per_class"]), seed)
     left = sample.take(_left(settings, sample.rows(), sample.labels, seed))
     _, inputs, test_inputs = standardised(sample, left, test)  # the whole sample's scale, so that only examples change
     options = {name: settings[name] for name in ("widths", "width") if name in settings}
     network = build(settings["network"], inputs.shape[1:], 10, seed=seed, **options)
-    trained = train(network, inputs, left.labels, training_recipe(settings), seed=seed, threads=1)
+    trained = trained_resumably(network, inputs, left.labels, training_recipe(settings), seed=seed, threads=1)
     right = trained.predict(test_inputs) == test.labels
     return {"accuracy": float(right.mean()), "left": left.size, "loss": trained.loss, "diverged": trained.diverged}
 

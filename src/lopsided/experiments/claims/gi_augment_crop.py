@@ -7,18 +7,9 @@ says that accuracy first rises and then falls with it: a hill either way.)
 from collections.abc import Mapping
 from typing import Any
 
-from lopsided.experiments.augmented_groups import augmentation_judge, augmentation_plot
+from lopsided.experiments.augmented_groups import augmentation_judge, augmentation_plans, augmentation_plot
 from lopsided.experiments.claim import Claim, Plan, Source
-from lopsided.experiments.group_pictures import (
-    FACES,
-    PAPER_GARMENTS,
-    PAPER_PLANES,
-    QUICK_DIGITS,
-    QUICK_PLANES,
-    TINY_DIGITS,
-    AlsoFaces,
-    group_numbers,
-)
+from lopsided.experiments.group_pictures import TINY_DIGITS, group_numbers
 from lopsided.experiments.network_settings import varied
 
 LEVELS = (0.0, 0.1, 0.25, 0.5, 0.75)
@@ -38,25 +29,7 @@ CLAIM = Claim(
     rule="In every world, for the minority group and for the average over both groups alike: some inner crop beats "
     "both no crop and the strongest, with paired 95 % intervals that hold for all inner levels at once; contradicted "
     "if everywhere an inner level lies below both ends by the same rule.",
-    plans={
-        "quick": Plan(
-            [
-                *varied({**QUICK_PLANES, "copies": 100}, cut=LEVELS),
-                *varied({**QUICK_DIGITS, "copies": 20}, cut=LEVELS),
-            ],
-            seeds=range(5),
-        ),
-        "paper": Plan(
-            AlsoFaces(
-                [
-                    *varied({**PAPER_PLANES, "copies": 1000}, cut=MANY_LEVELS),
-                    *varied({**PAPER_GARMENTS, "copies": 300}, cut=MANY_LEVELS),
-                ],
-                varied({**FACES, "copies": 300}, cut=MANY_LEVELS),
-            ),
-            seeds=range(10),
-        ),
-    },
+    plans=augmentation_plans(cut=(LEVELS, MANY_LEVELS)),
     smoke=Plan(varied({**TINY_DIGITS, "copies": 10}, cut=(0.0, 0.25, 0.75)), seeds=range(2)),
     measure=measure,
     judge=lambda rows: augmentation_judge(rows, "cut", "crop"),

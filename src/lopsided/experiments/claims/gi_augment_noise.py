@@ -4,18 +4,10 @@ Copies without noise are the first level, so that what is tested is the noise an
 it is the large-n law of the mixture papers on the sample's leading components (`group_forecast`).
 """
 
-from lopsided.experiments.augmented_groups import augmentation_judge, augmentation_plot
+from lopsided.experiments.augmented_groups import augmentation_judge, augmentation_plans, augmentation_plot
 from lopsided.experiments.claim import Claim, Plan, Source
 from lopsided.experiments.group_forecast import noise_numbers
-from lopsided.experiments.group_pictures import (
-    FACES,
-    PAPER_GARMENTS,
-    PAPER_PLANES,
-    QUICK_DIGITS,
-    QUICK_PLANES,
-    TINY_DIGITS,
-    AlsoFaces,
-)
+from lopsided.experiments.group_pictures import TINY_DIGITS
 from lopsided.experiments.network_settings import varied
 
 LEVELS = (0.0, 0.1, 0.2, 0.4, 0.8)
@@ -29,25 +21,7 @@ CLAIM = Claim(
     rule="In every world, for the minority group and for the average over both groups alike: some inner noise level "
     "beats both no noise and the largest noise, with paired 95 % intervals that hold for all inner levels at once; "
     "contradicted if everywhere an inner level lies below both ends by the same rule.",
-    plans={
-        "quick": Plan(
-            [
-                *varied({**QUICK_PLANES, "copies": 100}, noise=LEVELS),
-                *varied({**QUICK_DIGITS, "copies": 20}, noise=LEVELS),
-            ],
-            seeds=range(5),
-        ),
-        "paper": Plan(
-            AlsoFaces(
-                [
-                    *varied({**PAPER_PLANES, "copies": 1000}, noise=MANY_LEVELS),
-                    *varied({**PAPER_GARMENTS, "copies": 300}, noise=MANY_LEVELS),
-                ],
-                varied({**FACES, "copies": 300}, noise=MANY_LEVELS),
-            ),
-            seeds=range(10),
-        ),
-    },
+    plans=augmentation_plans(noise=(LEVELS, MANY_LEVELS)),
     smoke=Plan(varied({**TINY_DIGITS, "copies": 10}, noise=(0.0, 0.2, 0.8)), seeds=range(2)),
     measure=noise_numbers,
     judge=lambda rows: augmentation_judge(rows, "noise", "noise level"),

@@ -65,14 +65,14 @@ def _ten_classes(settings: Mapping[str, Any], seed: int) -> tuple[Any, Any, Any,
     from lopsided.data.image_set import standardised
     from lopsided.experiments.network_runs import image_sample
     from lopsided.experiments.network_settings import training_recipe
+    from lopsided.experiments.unfinished import trained_resumably
     from lopsided.learners.deep.networks import build
-    from lopsided.learners.deep.training import train
 
     sample, test = image_sample(settings, np.full(10, settings["per_class"]), seed)
     inputs, test_inputs = standardised(sample, test)
     options = {name: settings[name] for name in ("widths", "width") if name in settings}
     network = build(settings["network"], inputs.shape[1:], 10, seed=seed, **options)
-    trained = train(network, inputs, sample.labels, training_recipe(settings), seed=seed, threads=1)
+    trained = trained_resumably(network, inputs, sample.labels, training_recipe(settings), seed=seed, threads=1)
     features = np.asarray(trained.features(test_inputs), dtype=np.float64)
     return features, test.labels, trained.classifier, trained.bias
 

@@ -5,12 +5,13 @@ change of counts, and each answer is verified by solving the changed program aga
 
 - Rate for a target cosine, two sizes: ceil(R / R_target), where R_target has that minority cosine.
 - Rates of smallest total: a class is safe above c = `count_needed`, which moves with the counts. Raising the small
-  classes to a common level L costs least, and L solves L = c(max(n, L)).
+  classes to a common level L costs least: the smallest with L > c(max(n, L)), by a millionth.
 - Examples to collect: the same level in whole examples.
 - The largest multiplier (weight decay) without collapse: n_min/N; with ReLU features n_min/N sqrt((K-1)/K).
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,11 +20,13 @@ from scipy.optimize import brentq
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, check_in_range
 from lopsided.theory.layer_peeled.energy import Restraint
-from lopsided.theory.layer_peeled.models import Model, minority_of
+from lopsided.theory.layer_peeled.models import Model, PeeledSolution, minority_of
 from lopsided.theory.layer_peeled.regulariser import Penalty
 
-# Every class ends this share above `count_needed`, far more than the solver's error.
-_CLEARANCE = 1e-6
+# Every class ends at least this share above `count_needed`, far more than the solver's error.
+CLEARANCE = 1e-6
+_FIRST_STEP = 0.02  # of log L, above its lower bound
+_MOST_TRIES = 60
 
 
 @dataclass(frozen=True)
@@ -58,39 +61,101 @@ def largest_safe_multiplier(counts: FloatArray, model: Model) -> float:
     return share * math.sqrt((classes - 1) / classes) if model.features == "relu" else share
 
 
-def _safe_level(counts: FloatArray, held: Restraint, model: Model) -> tuple[float | None, str | None]:
-    """L with L = count_needed(max(n, L)); the smallest count where nothing has to change."""
+class InTurn:
+    """Solves neighbouring problems, each from the solution before; one that is known is not solved again."""
+
+    def __init__(self, held: Restraint, model: Model) -> None:
+        self._held, self._model = held, model
+        self._known: dict[bytes, PeeledSolution] = {}
+        self._last: PeeledSolution | None = None
+
+    def know(self, counts: FloatArray, solution: PeeledSolution) -> None:
+        """Take over a solution that this model and restraint gave elsewhere."""
+        self._known[counts.tobytes()] = self._last = solution
+
+    def __call__(self, counts: FloatArray) -> PeeledSolution:
+        """The solution for these counts."""
+        name = counts.tobytes()
+        if name not in self._known:
+            found = self._model.solve(counts, self._held, None, self._last)
+            if found.certificate.relative_gap >= self._model.tolerance and self._last is not None:
+                found = self._model.solve(counts, self._held)  # the start led astray
+            self._known[name] = found
+        self._last = self._known[name]
+        return self._last
+
+
+def _safe_level(
+    counts: FloatArray, held: Restraint, model: Model, solver: InTurn, clearance: float = CLEARANCE
+) -> tuple[float | None, str | None]:
+    """The smallest L that exceeds count_needed(max(n, L)) by the clearance; the smallest count where that will do."""
     classes = counts.shape[0]
 
     def needed(level: float) -> float:
-        return model.solve(np.maximum(counts, level), held).count_needed
+        return solver(np.maximum(counts, level)).count_needed
 
     low, high = float(counts.min()), float(counts.max())
-    if needed(low) < low:
+    at_least = needed(low)
+    if at_least < low:
         return low, None
     if isinstance(held.regulariser, Penalty) and needed(high) >= high:
         limit = largest_safe_multiplier(np.ones(classes), model)
         return None, f"even equal class sizes collapse at this weight decay: the multiplier must be below {limit:.3g}"
     if needed(high) >= high:
         return None, "even equal class sizes collapse at these energies"
-    level = float(brentq(lambda value: needed(value) - value, low, high, rtol=1e-10, xtol=1e-9 * low))
-    return level, None
+
+    def spare(log_level: float) -> float:
+        return log_level - math.log(needed(math.exp(log_level)))
+
+    return math.exp(_first_with(spare, math.log(at_least), math.log(high), clearance)), None
 
 
-def rates_of_smallest_total(counts: FloatArray, held: Restraint, model: Model) -> RatePlan:
-    """Oversampling rates (1 where nothing is needed)."""
-    level, why_not = _safe_level(counts, held, model)
-    ones = np.ones_like(counts)
+def _first_with(spare: Callable[[float], float], low: float, high: float, clearance: float) -> float:
+    """The log L where spare = log(L / count_needed) is one to three clearances; `low` lies below, `high` above.
+
+    The function has a kink at its zero: above it is nearly straight and has a small slope, so a secant through two
+    points above is taken; below, count_needed itself is a better lower bound, since it rises with L.
+    """
+    above: list[tuple[float, float]] = []
+    step = _FIRST_STEP
+    tried = min(low + step, high)
+    for _ in range(_MOST_TRIES):
+        value = spare(tried)
+        if value < clearance:
+            low = max(low, tried, tried - value)
+            step *= 2
+        else:
+            above = [*above, (tried, value)][-2:]
+            high = tried
+            if value <= 3 * clearance:
+                break
+        if not above:
+            tried = min(low + step, high)
+        elif len(above) == 1 or above[0][1] <= above[1][1]:
+            tried = 0.5 * (low + high)
+        else:
+            (far, far_value), (near, near_value) = above
+            tried = near - (near_value - 2 * clearance) * (far - near) / (far_value - near_value)
+        if not low < tried < high:
+            tried = low + 0.1 * (high - low)
+    return high
+
+
+def rates_of_smallest_total(
+    counts: FloatArray,
+    held: Restraint,
+    model: Model,
+    solver: InTurn | None = None,
+    *,
+    clearance: float = CLEARANCE,
+) -> RatePlan:
+    """Oversampling rates (1 where nothing is needed); `solver` where another question shares its solves."""
+    solver = solver or InTurn(held, model)
+    level, why_not = _safe_level(counts, held, model, solver, clearance)
     if level is None:
-        return RatePlan(False, why_not, None, ones, 0.0, None, False)
-    raised, after = counts, model.solve(counts, held).count_needed
-    if level > counts.min():
-        # count_needed rises with the level, so the level is lifted until the clearance is really there.
-        lift = _CLEARANCE
-        while raised.min() <= after * (1 + _CLEARANCE) and lift < 1:
-            raised = np.maximum(counts, level * (1 + lift))
-            after = model.solve(raised, held).count_needed
-            lift *= 4
+        return RatePlan(False, why_not, None, np.ones_like(counts), 0.0, None, False)
+    raised = np.maximum(counts, level)
+    after = solver(raised).count_needed
     return RatePlan(
         True,
         None,
@@ -102,18 +167,21 @@ def rates_of_smallest_total(counts: FloatArray, held: Restraint, model: Model) -
     )
 
 
-def examples_to_collect(counts: FloatArray, held: Restraint, model: Model) -> CollectionPlan:
-    """Whole examples that each class lacks."""
-    level, why_not = _safe_level(counts, held, model)
+def examples_to_collect(
+    counts: FloatArray, held: Restraint, model: Model, solver: InTurn | None = None
+) -> CollectionPlan:
+    """Whole examples that each class lacks; `solver` where another question shares its solves."""
+    solver = solver or InTurn(held, model)
+    level, why_not = _safe_level(counts, held, model, solver)
     if level is None:
         return CollectionPlan(False, why_not, np.zeros_like(counts), 0.0, None, False)
     if level <= counts.min():
-        after = model.solve(counts, held).count_needed
+        after = solver(counts).count_needed
         return CollectionPlan(True, None, np.zeros_like(counts), 0.0, after, bool(counts.min() > after))
-    whole = math.floor(level) + 1
-    for target in range(whole, whole + 40):  # the first level almost always does; fractions of examples may need more
+    whole = math.floor(level)  # the clearance may have carried the level past a whole number
+    for target in range(whole, whole + 40):  # one of the first two almost always does; fractions may need more
         extra = np.ceil(np.maximum(target - counts, 0.0))
-        after = model.solve(counts + extra, held).count_needed
+        after = solver(counts + extra).count_needed
         if (counts + extra).min() > after:
             break
     return CollectionPlan(True, None, extra, float(extra.sum()), after, bool((counts + extra).min() > after))

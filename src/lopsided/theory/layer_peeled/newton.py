@@ -19,14 +19,15 @@ from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from lopsided.core.blas import one_blas_thread
 from lopsided.core.validation import FloatArray
 from lopsided.theory.layer_peeled.merged import Curvature, Derivatives, Merged, Objective
 from lopsided.theory.layer_peeled.proximal import accelerated_steps, singular_values, starting_point
 from lopsided.theory.layer_peeled.regulariser import Ball, Certificate, Point, Regulariser, inner
 
-Progress = Callable[[int, float], None]
+# Called with the iteration and the relative gap; True ends the solve at the best point so far.
+Progress = Callable[[int, float], bool | None]
 STEPS_WITHOUT_GAIN = 6
 
 
@@ -35,6 +36,7 @@ class Status(Enum):
 
     CERTIFIED = "certified: the duality gap is below the tolerance"
     STALLED = "stalled: rounding stops further progress; the gap says how near the optimum is"
+    STOPPED = "stopped early, as asked; the gap says how near the optimum is"
     OUT_OF_ITERATIONS = "stopped after the largest number of iterations; the gap says how near the optimum is"
 
 
@@ -64,8 +66,7 @@ def solve_merged(
     near: Point | None = None,
 ) -> Solution:
     """Minimise f over the ball or with the penalty until the relative gap is below `tolerance`; `near` is a start."""
-    # One thread: the matrices are small, and threads that wait for each other on a busy machine cost a factor of ten.
-    with threadpool_limits(1, "blas"):
+    with one_blas_thread():
         return _solve(problem, regulariser, tolerance, most_iterations, progress, near)
 
 
@@ -90,10 +91,12 @@ def _solve(
     status = Status.OUT_OF_ITERATIONS
     patience = _Patience()
     for iteration in range(most_iterations):
-        if progress is not None:
-            progress(iteration, best.certificate.relative_gap)
+        enough = progress is not None and progress(iteration, best.certificate.relative_gap) is True
         if best.certificate.relative_gap < tolerance:
             status = Status.CERTIFIED
+            break
+        if enough:
+            status = Status.STOPPED
             break
         proposal = _proximal_rank(objective, regulariser, iterate)
         if proposal is not None and (proposal.improves(iterate) or patience.take_any_proposal):

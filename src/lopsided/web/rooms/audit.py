@@ -11,7 +11,7 @@ from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
 from lopsided.web.recipe import Recipe, call, command, python_command
-from lopsided.web.rooms.files import check_names, kept_name, open_upload, shown_name, upload_parameters
+from lopsided.web.rooms.files import check_names, check_source, kept_name, open_upload, shown_name, upload_parameters
 from lopsided.web.uploads import UploadId
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -45,6 +45,7 @@ class AuditProblem(BaseModel):
 @router.post("/run")
 def start_audit(request: Request, problem: AuditProblem) -> JobStatus:
     """Audit the data: a job with a report."""
+    check_source(problem.upload, problem.builtin, [name for name in problem.parts() if name != "weight_decay"])
     parameters: dict[str, Any] = {"asked": problem.model_dump()}
     title: str = problem.builtin or "digits"
     if problem.upload is not None:

@@ -2,12 +2,13 @@
 
 import re
 import threading
+import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from lopsided.core.counts import ClassCounts, class_counts
@@ -18,7 +19,7 @@ from lopsided.core.validation import FloatArray
 from lopsided.report.collapse import collapse_figure, summary, verdict
 from lopsided.theory.collapse import CollapseForecast, collapse
 from lopsided.theory.layer_peeled.energy import Restraint, restraint
-from lopsided.theory.layer_peeled.inverse import rates_of_smallest_total
+from lopsided.theory.layer_peeled.inverse import InTurn, rates_of_smallest_total
 from lopsided.theory.layer_peeled.models import Model, PeeledSolution
 from lopsided.theory.layer_peeled.newton import Progress
 from lopsided.web.compute import Compute, Watch
@@ -30,6 +31,8 @@ from lopsided.web.shadow import shadow
 MOST_IN_MATRIX = 40  # more classes than this have no legible matrix of angles
 MOST_DRAFTS = 64
 DRAFT_TOLERANCE = 1e-6  # of the relative gap: what is drawn while a bar moves; the command line has 1e-10
+DRAFT_SECONDS = 0.015  # then a draft ends as soon as its gap is below the next; the hand does not wait for digits
+ROUGHEST_DRAFT = 1e-3
 QUICK_CLASSES = 100  # more distinct sizes are a long computation, and go where those wait for each other
 Positive = Annotated[float, Field(gt=0, le=1e9, allow_inf_nan=False)]
 router = APIRouter(prefix="/api/collapse", tags=["collapse"], responses=responses(503))
@@ -49,7 +52,9 @@ class CollapseProblem(BaseModel):
     feature_decay: Positive | None = None
     features: Literal["free", "relu"] = "free"
     page: str | None = Field(default=None, max_length=40, description="Names the page, for quick drafts.")
-    draft: bool = Field(default=False, description="Start from the page's last forecast and stop at a gap of 1e-6.")
+    draft: bool = Field(
+        default=False, description="Start from the page's last forecast and stop early, at a gap of 1e-6 to 1e-3."
+    )
 
     def held(self) -> dict[str, Any]:
         """What holds the network, as `collapse` takes it."""
@@ -68,9 +73,10 @@ class ClassRow(BaseModel):
 
 
 class Forecast(BaseModel):
-    """`facts` is the JSON object of `lopsided collapse`; the rest is for the eye."""
+    """`facts` is the JSON object of `lopsided collapse` (of a draft, to the gap it states); the rest is for the eye."""
 
     facts: dict[str, Any]
+    draft: bool
     verdict: str
     summary: list[tuple[str, str]]
     classes: list[ClassRow]
@@ -116,10 +122,10 @@ class Drafts:
         self._lock = threading.Lock()
         self._found: OrderedDict[str, CollapseForecast] = OrderedDict()
 
-    def near(self, page: str, classes: int) -> CollapseForecast | None:
+    def near(self, page: str | None, classes: int) -> CollapseForecast | None:
         """What this page was shown last, if it has as many classes."""
         with self._lock:
-            found = self._found.get(page)
+            found = self._found.get(page or "")
         return found if found is not None and found.classes == classes else None
 
     def keep(self, page: str, forecast: CollapseForecast) -> None:
@@ -151,8 +157,7 @@ def _prepared(request: Request, problem: CollapseProblem) -> tuple[ClassCounts, 
 def _recipe(problem: CollapseProblem, *, plan: bool = False) -> Recipe:
     held = problem.held()
     options = held | {"features": None if problem.features == "free" else problem.features, "plan": plan or None}
-    python = f"import lopsided\n\nforecast = {call('lopsided.collapse', problem.counts, options)}\n"
-    python += "print(forecast.plan.oversampling.rates)" if plan else "print(forecast.to_dict())"
+    python = f"import lopsided\n\nprint({call('lopsided.collapse', problem.counts, options)}.to_dict())"
     return Recipe(python=python, command=command(["collapse", "--counts", problem.counts], options | {"json": True}))
 
 
@@ -161,19 +166,30 @@ def warm_up() -> None:
     _forecast(class_counts("20,5,2"), CollapseProblem(counts="20,5,2", tau=5.0), Drafts(), Watch(60.0))
 
 
-@router.post("/forecast")
-async def forecast(request: Request, problem: CollapseProblem) -> Forecast:
+@router.post("/forecast", response_model=Forecast)
+async def forecast(request: Request, problem: CollapseProblem) -> Response:
     """Which classes a network will fail to tell apart."""
     counts, heavy, compute = _prepared(request, problem)
     drafts: Drafts = request.app.state.drafts
-    return await compute.run(request, lambda watch: _forecast(counts, problem, drafts, watch), heavy=heavy)
+
+    def written(watch: Watch) -> str:  # here, not by the framework, which would check every number once more
+        return _forecast(counts, problem, drafts, watch).model_dump_json()
+
+    return Response(await compute.run(request, written, heavy=heavy), media_type="application/json")
 
 
 def _forecast(counts: ClassCounts, problem: CollapseProblem, drafts: Drafts, watch: Watch) -> Forecast:
-    hurry: dict[str, Any] = {}
-    if problem.draft and problem.page is not None:
-        hurry = {"tolerance": DRAFT_TOLERANCE, "near": drafts.near(problem.page, counts.classes)}
-    found = collapse(counts, features=problem.features, progress=watch.check, **problem.held(), **hurry)
+    hurry: dict[str, Any] = {"progress": watch.check}
+    near = drafts.near(problem.page, counts.classes) if problem.draft else None
+    if near is not None:
+        end = time.monotonic() + DRAFT_SECONDS
+
+        def enough(iteration: int, gap: float) -> bool:
+            watch.check()
+            return gap < ROUGHEST_DRAFT and time.monotonic() > end
+
+        hurry = {"tolerance": DRAFT_TOLERANCE, "near": near, "progress": enough}
+    found = collapse(counts, features=problem.features, **problem.held(), **hurry)
     if problem.page is not None:
         drafts.keep(problem.page, found)
     solution = found.solution
@@ -183,6 +199,7 @@ def _forecast(counts: ClassCounts, problem: CollapseProblem, drafts: Drafts, wat
     rows = zip(counts.counts, solution.margins, solution.class_losses, solution.classifier_norms, strict=True)
     return Forecast(
         facts=jsonable(found.to_dict()),
+        draft=near is not None,
         verdict=verdict(found),
         summary=summary(found),
         classes=[
@@ -217,12 +234,17 @@ def _angles(found: CollapseForecast, weights: FloatArray | None) -> Drawing | No
 async def cure(request: Request, problem: CollapseProblem) -> Cure:
     """How often to repeat the examples of each class so that none collapses, at the smallest total."""
     counts, _, compute = _prepared(request, problem)
-    return await compute.run(request, lambda watch: _cure(counts, problem, watch), heavy=True)
+    drafts: Drafts = request.app.state.drafts
+    return await compute.run(request, lambda watch: _cure(counts, problem, drafts, watch), heavy=True)
 
 
-def _cure(counts: ClassCounts, problem: CollapseProblem, watch: Watch) -> Cure:
-    model = _Watched(problem.features, watch=watch)
-    plan = rates_of_smallest_total(counts.counts, restraint(counts.classes, **problem.held()), model)
+def _cure(counts: ClassCounts, problem: CollapseProblem, drafts: Drafts, watch: Watch) -> Cure:
+    model, held = _Watched(problem.features, watch=watch), restraint(counts.classes, **problem.held())
+    solver = InTurn(held, model)
+    shown = drafts.near(problem.page, counts.classes)
+    if shown is not None and _same(shown, counts, held, model):
+        solver.know(counts.counts, shown.solution)
+    plan = rates_of_smallest_total(counts.counts, held, model, solver)
     weights = plan.rates.tolist()
     after = collapse(counts, features=problem.features, class_weights=weights, progress=watch.check, **problem.held())
     return Cure(
@@ -236,6 +258,12 @@ def _cure(counts: ClassCounts, problem: CollapseProblem, watch: Watch) -> Cure:
         minority_cosine_after=after.minority_cosine,
         recipe=_recipe(problem, plan=True),
     )
+
+
+def _same(shown: CollapseForecast, counts: ClassCounts, held: Restraint, model: Model) -> bool:
+    """Whether the page was shown this problem, as exactly as it is asked for now."""
+    as_exact = (shown.model.features, shown.model.tolerance) == (model.features, model.tolerance)
+    return as_exact and shown.held == held and np.array_equal(shown.effective_counts, counts.counts)
 
 
 @router.post("/curve")

@@ -28,6 +28,14 @@ def start_inspection(request: Request, upload_id: UploadId) -> JobStatus:
     return status
 
 
+def check_source(upload: str | None, builtin: str | None, names: Sequence[str]) -> None:
+    """An upload or a built-in set, not both; the columns of a built-in set are known, so none is named for it."""
+    if upload is not None and builtin is not None:
+        raise InputError("an upload or a built-in set", "both", "leave one of them out")
+    if upload is None and names:
+        raise InputError("names of columns for an upload alone", ", ".join(sorted(names)), "leave them out, or upload")
+
+
 def kept_name(request: Request, upload_id: str) -> str:
     """What the client called the file."""
     name: str = request.app.state.uploads.find(upload_id).facts.name
@@ -93,7 +101,8 @@ def inspect(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
         values = np.unique(column.astype(str))
         columns.append({"name": name, "values": int(values.size), "first": [str(value)[:40] for value in values[:5]]})
     try:
-        label = next(name for name, column in table.columns.items() if column is table.labels())
+        labels = table.labels()
+        label = next((name for name, column in table.columns.items() if column is labels), None)
     except InputError:
         label = None
     return {

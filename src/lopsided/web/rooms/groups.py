@@ -23,7 +23,10 @@ from lopsided.web.recipe import Recipe, command
 
 SWEPT = np.round(np.linspace(0.02, 0.98, 25), 4).tolist()
 SIMULATED = np.round(np.linspace(0.05, 0.95, 7), 4).tolist()
-REPEATS, MOST_SAMPLES, DRAWN_POINTS = 12, 20_000, 300
+MOST_SAMPLES, DRAWN_POINTS = 20_000, 300
+# The excess of one network is a weighted chi-square of few degrees: its deviation is about 0.8 of its mean, so so many
+# leave a standard error near an eighth.
+REPEATS = 40
 Coordinate = Annotated[float, Field(ge=-20, le=20, allow_inf_nan=False)]
 router = APIRouter(prefix="/api/groups", tags=["groups"], responses=responses(503))
 
@@ -183,8 +186,8 @@ def start_simulation(request: Request, problem: GroupsProblem) -> JobStatus:
 
 
 def simulate(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
-    """The job: mean excess of every group with its standard error, share by share."""
-    from lopsided.experiments.mixture_fractions import simulated_excess
+    """The job: mean excess of every group with its standard error, share by share, and how far it is from the law."""
+    from lopsided.experiments.mixture_fractions import fraction_law, simulated_excess
 
     asked = GroupsProblem(**parameters)
     problem, group = mixture_problem(asked.specification()), _swept(asked)
@@ -197,8 +200,9 @@ def simulate(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
         report(done=done, total=REPEATS * len(SIMULATED), words="training networks on fresh samples")
 
     report(done=0, total=REPEATS * len(SIMULATED), words="compiling (the first time takes longer)")
-    rows = []
-    for part in SIMULATED:
+    law = fraction_law(problem, asked.samples, group, SIMULATED)
+    rows, distances = [], []
+    for part, expected in zip(SIMULATED, law.excess, strict=True):
         found = simulated_excess(problem, samples, group, part, repeats=REPEATS, seed=asked.seed, progress=count)
         # Beyond this n the excess is rescaled by 1/n, as the law has it.
         scale = samples / asked.samples
@@ -209,5 +213,31 @@ def simulate(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
             "runs": found.runs,
         }
         rows.append(row)
+        if found.mean is not None and found.error is not None:
+            pairs = zip(found.mean, found.error, expected, strict=True)
+            distances += [abs(scale * mean - value) / (scale * error) for mean, error, value in pairs]
         report(data=row)
-    return {"rows": rows, "samples": samples, "swept": group}
+    return {
+        "rows": rows,
+        "samples": samples,
+        "swept": group,
+        "words": _agreement(distances, sum(row["runs"] for row in rows), samples, asked.samples),
+    }
+
+
+def _agreement(distances: list[float], runs: int, samples: int, asked: int) -> str:
+    """What the overlay says, in words: distances are in standard errors."""
+    tried = REPEATS * len(SIMULATED)
+    if not distances:
+        return "No network had a minimum near the teacher: n is too small for these groups."
+    near = sum(distance <= 2 for distance in distances)
+    words = [
+        f"{near} of {len(distances)} means lie within two standard errors of the law (19 of 20 would by chance alone); "
+        f"the farthest is {max(distances):.1f} away."
+    ]
+    words.append(f"Each is of {REPEATS} networks on samples of their own; bars are two standard errors.")
+    if runs < tried:
+        words.append(f"{tried - runs} of {tried} networks had no minimum near the teacher and are left out.")
+    if samples < asked:
+        words.append(f"Trained at n = {samples:,} and scaled by 1/n.")
+    return " ".join(words)

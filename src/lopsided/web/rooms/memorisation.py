@@ -18,7 +18,7 @@ from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
 from lopsided.web.recipe import Recipe, command, python_command
 from lopsided.web.rooms.claims import stored_rows
-from lopsided.web.rooms.files import check_names, kept_name, open_upload, upload_parameters
+from lopsided.web.rooms.files import check_names, check_source, kept_name, open_upload, upload_parameters
 from lopsided.web.uploads import UploadId
 
 CLAIM = "bo-phase"
@@ -221,6 +221,7 @@ def sets(request: Request) -> list[str]:
 @router.post("/score", responses=responses(404, 429))
 def start_scoring(request: Request, problem: ScoreProblem) -> JobStatus:
     """Influence scores of every example: a job."""
+    check_source(problem.upload, problem.builtin, [] if problem.labels is None else ["labels"])
     parameters: dict[str, Any] = {"asked": problem.model_dump(), "data": _text(request.app.state.settings.data)}
     title = f"Score {problem.builtin or 'digits'}"
     if problem.upload is not None:

@@ -35,8 +35,13 @@ export function choice({ label, options, value, onChange }) {
 export function recipe() {
   const python = el("pre", { "aria-label": "Python", tabindex: "0" }), command = el("pre", { "aria-label": "Command line", tabindex: "0" });
   const copy = source => el("button", { class: "small", type: "button", text: "Copy", on: { click: async event => {
-    await navigator.clipboard?.writeText(source.textContent);
-    event.target.textContent = "Copied";
+    try {
+      await navigator.clipboard.writeText(source.textContent);
+      event.target.textContent = "Copied";
+    } catch { // beyond loopback, without TLS, a page may not write there
+      getSelection().selectAllChildren(source);
+      event.target.textContent = "Selected: Ctrl+C";
+    }
     setTimeout(() => { event.target.textContent = "Copy"; }, 1500);
   } } });
   const element = el("details", { class: "panel recipe" }, el("summary", { text: "The same numbers in Python and on the command line" }),

@@ -2,9 +2,10 @@
 import { forget, read } from "./address.js";
 import { el } from "./dom.js";
 import { installTray } from "./jobs.js";
-import { preload, redraw } from "./plots.js";
+import { redraw } from "./plots.js";
 
 const ROOMS = { collapse: "Collapse", groups: "Groups", memorisation: "Memorisation", width: "Width", audit: "Audit", claims: "Claims" };
+const DRAWING = ["collapse", "groups", "memorisation", "width"]; // their first view has plots
 const main = document.getElementById("main"), nav = document.getElementById("rooms");
 let leave = null, shown = null, turn = 0;
 
@@ -32,6 +33,7 @@ const THEMES = { auto: "Auto", light: "Light", dark: "Dark" }, button = document
 function theme(name) {
   name === "auto" ? document.documentElement.removeAttribute("data-theme") : document.documentElement.setAttribute("data-theme", name);
   button.textContent = THEMES[name];
+  button.setAttribute("aria-label", `Light or dark: ${THEMES[name]}`);
   try { localStorage.setItem("theme", name); } catch { /* private windows keep nothing */ }
   redraw();
   dispatchEvent(new Event("themechange"));
@@ -46,7 +48,7 @@ button.addEventListener("click", () => {
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { redraw(); dispatchEvent(new Event("themechange")); });
 document.getElementById("skip").addEventListener("click", () => main.focus());
 
+if (DRAWING.includes(read().room || "collapse")) document.head.append(el("link", { rel: "preload", as: "script", href: "/static/plotly.js", fetchpriority: "low" }));
 addEventListener("hashchange", enter);
-installTray();
-preload();
 enter();
+installTray();

@@ -7,27 +7,55 @@ Element.prototype.setAttribute = function (name, value) {
   name === "style" && this.style ? (this.style.cssText = value) : setAttribute.call(this, name, value);
 };
 
+// Reading the library takes longer than all else on the page, so the first words are painted before it is run.
+const painted = () => Promise.race([new Promise(resolve => requestAnimationFrame(() => setTimeout(resolve))), new Promise(resolve => setTimeout(resolve, 200))]);
+
 let library = null;
 function load() {
-  library ??= new Promise((resolve, reject) => {
+  library ??= painted().then(() => new Promise((resolve, reject) => {
     const script = el("script", { src: "/static/plotly.js" });
     script.addEventListener("load", () => resolve(window.Plotly));
-    script.addEventListener("error", () => reject(new Error("plotly.js could not be loaded")));
+    script.addEventListener("error", () => { library = null; reject(new Error("plotly.js could not be loaded")); });
     document.head.append(script);
-  });
+  }));
   return library;
 }
-export const preload = () => void load();
 
 // The server escapes the few tags that plotly.js would read.
 const plain = text => text.replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 
+// The colours of figures are made for paper; on dark ground three of them are lifted.
+const LIFTED = { "#0072b2": "--c0", "#d55e00": "--c1", "#009e73": "--c2" };
+const dark = () => getComputedStyle(document.documentElement).colorScheme === "dark";
+function lifted(value) {
+  if (typeof value === "string") return LIFTED[value] ? colour(LIFTED[value]) : value;
+  return value && typeof value === "object" && !Array.isArray(value) ? Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, lifted(inner)])) : value;
+}
+const drawn = panel => (dark() ? panel.data.map(trace => ({ ...trace, ...Object.fromEntries(["line", "marker", "error_y"].filter(name => trace[name]).map(name => [name, lifted(trace[name])])) })) : panel.data);
+
+// Regions have a key below the picture in place of a scale; on a narrow page a scale lies below it too.
+const NARROW = 480;
+const regions = trace => trace.colorbar?.ticktext;
+function fitted(traces, width) {
+  return traces.map(trace => {
+    if (regions(trace)) return { ...trace, showscale: false };
+    return trace.colorbar && width < NARROW ? { ...trace, colorbar: { ...trace.colorbar, orientation: "h", x: .5, y: -.28, yanchor: "top", thickness: 14, tickfont: { size: 10 } } } : trace;
+  });
+}
+function keys(panel) {
+  return panel.data.filter(regions).flatMap(trace => trace.colorbar.ticktext.map((words, k) => {
+    const swatch = el("span", { class: "swatch" });
+    swatch.style.background = trace.colorscale[2 * k][1];
+    return el("span", { class: "key" }, swatch, plain(words));
+  }));
+}
+
 function themed(panel) {
-  const ink = colour("--ink"), line = colour("--line"), card = colour("--card");
+  const ink = colour("--ink"), line = colour("--line"), card = colour("--card"), soft = colour("--soft");
   const axis = { gridcolor: line, zerolinecolor: line, linecolor: line };
   return { ...panel.layout, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, family: "system-ui, sans-serif", size: 12 },
     modebar: { bgcolor: "rgba(0,0,0,0)", color: line, activecolor: ink },
-    annotations: (panel.layout.annotations ?? []).map(note => ({ ...note, bgcolor: card + "b3" })),
+    annotations: (panel.layout.annotations ?? []).map(note => ({ ...note, bgcolor: card + "b3", font: { ...note.font, color: soft } })),
     xaxis: { ...ticked(panel, "x"), ...axis }, yaxis: { ...ticked(panel, "y"), ...axis } };
 }
 
@@ -48,8 +76,9 @@ export class Plot {
     this.place = el("div", { class: tall ? "plot tall" : "plot", role: "img" });
     this.title = el("h2");
     const button = (text, act) => el("button", { class: "small", type: "button", on: { click: act }, title: `Download as ${text}`, text });
+    this.keys = el("div");
     this.tools = el("div", { class: "plot-tools", hidden: true }, button("PNG", () => this.png()), button("CSV", () => this.csv()), button("JSON", () => this.json()));
-    this.element = el("figure", { class: "panel" }, this.title, this.place, this.tools);
+    this.element = el("figure", { class: "panel" }, this.title, this.place, this.keys, this.tools);
     this.element.style.margin = "0";
   }
   async show(panel) {
@@ -59,8 +88,9 @@ export class Plot {
     shown.add(this);
     const layout = themed(panel), words = plain(panel.layout.title?.text ?? "");
     this.title.textContent = words;
-    await plotly.react(this.place, panel.data, { ...layout, title: undefined, margin: { ...layout.margin, t: 16 } }, { responsive: true, displaylogo: false, displayModeBar: false });
+    await plotly.react(this.place, fitted(drawn(panel), this.place.clientWidth), { ...layout, title: undefined, margin: { ...layout.margin, t: 16 } }, { responsive: true, displaylogo: false, displayModeBar: false });
     this.place.setAttribute("aria-label", `${words}: ${plain(panel.layout.yaxis?.title?.text ?? "")} against ${plain(panel.layout.xaxis?.title?.text ?? "")}`);
+    this.keys.replaceChildren(...keys(panel));
     this.tools.hidden = false;
     if (this.onClick && !this.listens) { this.listens = true; this.place.on("plotly_click", event => this.onClick(event.points[0])); }
   }
@@ -68,7 +98,7 @@ export class Plot {
   async png() {
     const plotly = await load();
     const layout = { ...themed(this.panel), paper_bgcolor: colour("--paper"), plot_bgcolor: colour("--paper") };
-    const address = await plotly.toImage({ data: this.panel.data, layout }, { format: "png", width: 900, height: 600, scale: 2 });
+    const address = await plotly.toImage({ data: drawn(this.panel), layout }, { format: "png", width: 900, height: 600, scale: 2 });
     const bytes = Uint8Array.from(atob(address.split(",")[1]), letter => letter.charCodeAt(0));
     download(`${this.name}.png`, new Blob([bytes], { type: "image/png" }));
   }

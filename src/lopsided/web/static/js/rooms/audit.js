@@ -3,7 +3,7 @@ import { write } from "../address.js";
 import { get } from "../api.js";
 import { choice, recipe } from "../controls.js";
 import { el, head, table } from "../dom.js";
-import { fileChooser } from "../files.js";
+import { chooseFile, fileChooser, forgetFile } from "../files.js";
 import { follow, jobLine, result, start } from "../jobs.js";
 
 const COLUMNS = { labels: "Labels", predictions: "Predictions", split: "Split into train and test" };
@@ -14,9 +14,10 @@ export function mount(place, { values }) {
   code.hidden = true;
   let asked = { builtin: "long-tailed digits", upload: null };
   const mapping = el("div");
-  const builtin = choice({ label: "Built-in set", options: [["long-tailed digits", "digits, a long tail"], ["digits", "digits"]], value: "long-tailed digits", onChange: value => { chooser.clear(); asked = { builtin: value, upload: null }; } });
-  const chooser = fileChooser({ stops, onClear: () => { mapping.replaceChildren(); asked = { builtin: builtin.select.value, upload: null }; }, onFile: facts => {
+  const builtin = choice({ label: "What to audit", options: [["long-tailed digits", "digits, a long tail"], ["digits", "digits"]], value: "long-tailed digits", onChange: value => { if (value === "file") return; chooser.clear(); builtin.set(value); asked = { builtin: value, upload: null }; } });
+  const chooser = fileChooser({ stops, onClear: () => { mapping.replaceChildren(); forgetFile(builtin); asked = { builtin: builtin.select.value, upload: null }; }, onFile: facts => {
     asked = { builtin: null, upload: facts.upload };
+    chooseFile(builtin, facts.name);
     const pick = (name, words, options, value = "") => choice({ label: words, value, options: [["", "as the audit finds it"], ...options.map(option => [option, option])], onChange: chosen => { asked[name] = chosen || null; } });
     const names = facts.columns.map(column => column.name), beside = facts.arrays.filter(name => !names.includes(name));
     if (facts.label) asked.labels = facts.label;

@@ -8,7 +8,7 @@ import { Drawing } from "../plots.js";
 import { Vectors } from "../vectors.js";
 
 const FORMS = {
-  energies: { words: "Energies of features and classifiers", fields: { feature_energy: ["Feature energy E_H", .05, 100, 5], weight_energy: ["Weight energy E_W", .01, 100, 1] } },
+  energies: { words: "Energies (lengths)", fields: { feature_energy: ["Feature energy E_H", .05, 100, 5], weight_energy: ["Weight energy E_W", .01, 100, 1] } },
   decay: { words: "Weight decay", fields: { weight_decay: ["Weight decay", 1e-6, 1, 5e-3], feature_decay: ["Feature decay", 1e-6, 1, 5e-3] } },
   tau: { words: "τ = K √(E_H E_W)", fields: { tau: ["τ", .5, 500, 22.36] } },
   multiplier: { words: "Multiplier", fields: { multiplier: ["Multiplier", 1e-6, 1, 5e-3] } },
@@ -40,7 +40,8 @@ export function mount(place, { values }) {
 
   const histogram = new Histogram({ onChange: counts => { state.counts = counts; box.value = compact(counts); ask(true); } });
   const vectors = new Vectors(), angles = new Drawing("angles"), curve = new Drawing("collapse-curve"), code = recipe();
-  const verdict = el("p", { class: "verdict", "aria-live": "polite" }), remedy = el("p", { class: "soft remedy" }), facts = el("div", { class: "panel facts-box" });
+  const verdict = el("p", { class: "verdict", "aria-live": "polite" }), remedy = statusLine(() => { cure.cancel(); remedy.say("The oversampling cure: cancelled."); }), facts = el("div", { class: "panel facts-box" });
+  remedy.classList.add("remedy");
   const status = statusLine(() => { forecast.cancel(); cure.cancel(); curves.cancel(); status.say("cancelled"); });
 
   const forecast = latest((body, signal) => post("/api/collapse/forecast", body, signal), {
@@ -54,8 +55,8 @@ export function mount(place, { values }) {
       found.angles ? angles.show(found.angles) : angles.show(null);
       facts.replaceChildren(el("h2", { text: "Forecast" }), factTable(found.summary));
       code.show(found.recipe);
-      status.say(`answered in ${took.toFixed(0)} ms`);
-      cure(shown); // after the forecast, so that it never holds it up
+      status.say(`answered in ${took.toFixed(0)} ms${found.draft ? `, while you move to a gap of ${found.facts.relative_gap.toExponential(0)}` : ""}`);
+      cure({ ...shown, page }); // after the forecast, so that it never holds it up
     },
     fail: sentence => status.say(sentence, true),
     busy: now => status.busy(now, "solving …"),
@@ -63,13 +64,14 @@ export function mount(place, { values }) {
   const cure = latest((body, signal) => post("/api/collapse/cure", body, signal), {
     show: found => {
       histogram.cure(found.rates);
+      code.show(found.recipe); // with the plan, whose numbers are shown now
       const repeated = found.rates.filter(rate => rate > 1.0005);
-      remedy.textContent = !found.possible ? `Oversampling cannot help: ${found.why_not}.`
+      remedy.say(!found.possible ? `Oversampling cannot help: ${found.why_not}.`
         : repeated.length ? `The oversampling cure: repeat the examples of ${repeated.length} classes up to ${short(Math.max(...repeated))} times, ${short(found.added_total)} more in total; then ${found.collapsed_after.length ? `${found.collapsed_after.length} still collapse` : "none collapses"}.`
-        : "No cure is needed.";
+        : "No cure is needed.");
     },
-    fail: sentence => { remedy.textContent = sentence; },
-    busy: now => { if (now) remedy.textContent = "The oversampling cure: computing …"; },
+    fail: sentence => remedy.say(sentence, true),
+    busy: now => remedy.busy(now, "The oversampling cure: computing …"),
   });
   const curves = latest((body, signal) => post("/api/collapse/curve", body, signal), { show: found => curve.show(found), fail: () => {} });
 
@@ -105,7 +107,7 @@ export function mount(place, { values }) {
   showHeld();
   place.append(head("Collapse", "From class counts to the classes that a network will fail to tell apart. Drag the bars and watch the smallest classes fall together."),
     el("div", { class: "columns" }, controls, el("div", { class: "stack" }, el("div", {}, verdict, remedy, status), histogram.element,
-      el("div", { class: "grid" }, vectors.element, angles.element), curve.element, curve.caption, facts, code)));
+      el("div", { class: "grid" }, vectors.element, angles.element), curve.element, facts, code)));
   histogram.set(state.counts);
   ask();
   return () => { clearTimeout(later); forecast.cancel(); cure.cancel(); curves.cancel(); histogram.remove(); vectors.remove(); angles.remove(); curve.remove(); };

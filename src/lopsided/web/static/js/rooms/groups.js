@@ -3,7 +3,7 @@ import { number, write } from "../address.js";
 import { latest, post } from "../api.js";
 import { choice, recipe, slider, statusLine } from "../controls.js";
 import { el, head, short, table } from "../dom.js";
-import { follow, jobLine, start } from "../jobs.js";
+import { follow, jobLine, result as jobResult, start } from "../jobs.js";
 import { Drawing } from "../plots.js";
 
 const COLOURS = ["#0072b2", "#d55e00", "#009e73"];
@@ -33,7 +33,7 @@ export function mount(place, { values }) {
       code.show(found.recipe);
       const facts = found.facts;
       result.replaceChildren(el("h2", { text: `Forecast for n = ${facts.samples.toLocaleString("en")}` }),
-        table(["group", "fraction", "label entropy", "excess risk", "a larger fraction", "hurts beyond"], facts.groups.map((group, g) =>
+        table(["group", "fraction", "label entropy", "excess risk", "more of it", "hurts beyond"], facts.groups.map((group, g) =>
           [`group ${g}`, group.fraction, group.label_entropy, group.excess_risk, `${group.fraction_effect} (${group.fraction_elasticity >= 0 ? "+" : ""}${group.fraction_elasticity.toFixed(2)})`, group.fraction_crossing === null ? "–" : short(group.fraction_crossing)])),
         el("p", { class: "soft", text: `Average excess risk ${short(facts.average_excess_risk)} nats whatever the mixture; ${facts.law_reliable ? "n is large enough for the law." : `n is small for this law: it predicts a weight error of ${(100 * facts.relative_weight_error).toFixed(0)} %.`}` }));
       status.say(`answered in ${took.toFixed(0)} ms`);
@@ -50,28 +50,32 @@ export function mount(place, { values }) {
     }
     sweep.show(drawing);
   }
-  function ask(keep = false) {
-    if (!keep) simulated = [];
+  function ask() {
+    simulated = []; agreement.textContent = "";
     write("groups", { groups: state.groups.length, ...Object.fromEntries(state.groups.map((group, g) => [`g${g}`, group.join(",")])), n: state.samples, swept: state.swept, seed: state.seed || null, turn: state.turn, strength: state.strength });
     forecast(problem());
   }
-  const line = jobLine();
+  const line = jobLine(), agreement = el("p", { class: "soft agreement", role: "status" });
   let stop = null;
   const simulate = el("button", { class: "primary", type: "button", text: "Simulate and overlay", on: { click: async () => {
     simulate.disabled = true;
-    simulated = []; overlay();
+    simulated = []; agreement.textContent = ""; overlay();
+    const of = JSON.stringify(problem()), still = () => JSON.stringify(problem()) === of;
     try {
       const job = await start("/api/groups/simulate", problem());
       line.show(job);
-      stop = follow(job.id, { status: line.show, data: row => { simulated = [...simulated, row]; overlay(); }, end: () => { simulate.disabled = false; } });
+      stop = follow(job.id, { status: line.show, data: row => { if (still()) { simulated = [...simulated, row]; overlay(); } }, end: async last => {
+        simulate.disabled = false;
+        if (last.state === "done" && still()) agreement.textContent = (await jobResult(job.id)).words;
+      } });
     } catch (error) { line.fail(error.message); simulate.disabled = false; }
   } } });
 
   const sets = el("div");
   function showGroups() {
     sets.replaceChildren(...state.groups.map((group, g) => {
-      const title = el("legend", { text: `Group ${g}` }); title.style.color = COLOURS[g];
-      return el("fieldset", {}, title, SLIDERS.map(([label, min, max, step], i) => slider({ label, min, max, step, value: group[i], onInput: value => { group[i] = value; ask(); } })));
+      const title = el("summary", { text: `Group ${g}` }); title.style.color = `var(--c${g})`;
+      return el("details", { class: "group", open: matchMedia("(min-width: 60rem)").matches }, title, SLIDERS.map(([label, min, max, step], i) => slider({ label, min, max, step, value: group[i], onInput: value => { group[i] = value; ask(); } })));
     }));
     swept.select.replaceChildren(...state.groups.map((_, g) => el("option", { value: String(g), text: `group ${g}` })));
     swept.set(String(Math.min(state.swept, state.groups.length - 1)));
@@ -86,7 +90,7 @@ export function mount(place, { values }) {
       slider({ label: "Angle between them (degrees)", min: 5, max: 175, step: 1, value: state.turn, onInput: value => { state.turn = value; ask(); } })));
   showGroups();
   place.append(head("Groups", "Groups of a Gaussian mixture, one network for all. Does more of a group help it? Excess risk and label entropy apart, by the large-n law; the button trains networks and lays them over it."),
-    el("div", { class: "columns" }, controls, el("div", { class: "stack" }, status, el("div", { class: "grid" }, plane.element, el("div", { class: "stack" }, result, el("div", { class: "row" }, simulate), line)), plane.caption, sweep.element, sweep.caption, code)));
+    el("div", { class: "columns" }, controls, el("div", { class: "stack" }, status, result, el("div", { class: "grid" }, plane.element, el("section", { class: "panel" }, el("h2", { text: "Simulation" }), el("p", { class: "soft", text: "Networks are trained on fresh samples at several fractions; the mean of each group is laid over the law below, with bars of two standard errors." }), el("div", { class: "row" }, simulate), line, agreement)), plane.caption, sweep.element, sweep.caption, code)));
   ask();
   return () => { forecast.cancel(); stop?.(); plane.remove(); sweep.remove(); };
 }

@@ -3,7 +3,7 @@ import { number, write } from "../address.js";
 import { get, latest, post } from "../api.js";
 import { choice, recipe, slider, statusLine } from "../controls.js";
 import { csv, download, el, factTable, head, short, table } from "../dom.js";
-import { fileChooser } from "../files.js";
+import { chooseFile, fileChooser, forgetFile } from "../files.js";
 import { follow, jobLine, result, start } from "../jobs.js";
 import { Drawing } from "../plots.js";
 
@@ -60,19 +60,20 @@ export function mount(place, { values }) {
 }
 
 function scores(stops) {
-  const pictures = new Drawing("influence-scores", { tall: true }), line = jobLine(), classes = el("div"), code = recipe();
+  const pictures = new Drawing("influence-scores", { tall: true }), line = jobLine(), classes = el("div", { class: "panel", hidden: true }), code = recipe();
   code.hidden = true;
   let asked = { builtin: "digits", per_class: 200, extremes: 8, upload: null, labels: null }, found = null;
-  const builtin = choice({ label: "Built-in set", options: [["digits", "digits"]], value: "digits", onChange: value => { asked = { ...asked, builtin: value, upload: null, labels: null }; chooser.clear(); } });
+  const builtin = choice({ label: "What to score", options: [["digits", "digits"]], value: "digits", onChange: value => { if (value === "file") return; chooser.clear(); builtin.set(value); asked = { ...asked, builtin: value, upload: null, labels: null }; } });
   get("/api/memorisation/sets").then(names => builtin.select.replaceChildren(...names.map(name => el("option", { value: name, text: name })))).catch(() => {});
   const label = choice({ label: "Column of labels", options: [], value: "", onChange: value => { asked.labels = value; } });
   label.hidden = true;
   const chooser = fileChooser({ onFile: facts => {
     asked = { ...asked, builtin: null, upload: facts.upload, labels: facts.label };
+    chooseFile(builtin, facts.name);
     label.select.replaceChildren(...facts.columns.map(column => el("option", { value: column.name, text: `${column.name} (${column.values} values)` })));
     if (facts.label) label.set(facts.label); else asked.labels = facts.columns[0]?.name ?? null;
     label.hidden = false;
-  }, onClear: () => { label.hidden = true; }, stops });
+  }, onClear: () => { label.hidden = true; forgetFile(builtin); asked = { ...asked, builtin: builtin.select.value, upload: null, labels: null }; }, stops });
   const save = el("button", { class: "small", type: "button", text: "Scores as CSV", hidden: true, on: { click: () => {
     const names = Object.keys(found.scores);
     download("scores.csv", csv([names, ...found.scores.index.map((_, i) => names.map(name => found.scores[name][i]))]), "text/csv");
@@ -88,6 +89,7 @@ function scores(stops) {
         found = await result(job.id);
         pictures.show({ panels: found.figures.flatMap(figure => figure.panels), caption: found.figures[0]?.caption });
         classes.replaceChildren(table(["class", "examples", "highest", "lowest", "extreme examples"], found.classes.map(entry => [entry.label, entry.count, entry.highest, entry.lowest, entry.declined ?? entry.highest_examples.slice(0, 5).join(", ")])));
+        classes.hidden = false;
         save.hidden = !found.scores;
         code.hidden = false;
         code.show(found.recipe);

@@ -1,0 +1,132 @@
+"""Does a single column tell the label by itself?
+
+A column that was written down with the label (a code of the diagnosis, a date of closing, the label again) makes every
+model look good and is not there when it matters. Each column alone, numbers through a tree of at most `LEAVES` leaves
+a class and words by their most frequent label, predicts one half of a sample of the training rows after the other, both
+ways round; a column is called when its error is surely (for all columns at once) below `LEFT` of that of always saying
+the largest class. A column may deserve it: only its owner knows whether it is known before the label.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lopsided.checkup.evidence import Evidence
+from lopsided.checkup.feature_space import chosen_rows, read_rows
+from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.intervals import rate_intervals
+from lopsided.core.errors import InputError
+from lopsided.core.validation import IntArray
+
+MOST_ROWS, MOST_COLUMNS = 4000, 1000
+FEWEST_ROWS = 40
+LEFT = 0.1
+LEAVES = 2
+MOST_NAMED = 5
+_BINS = 64
+_GROUND = "target leakage (Kaufman et al. 2012): a legitimate column is known before the label"
+
+
+def run(evidence: Evidence, random: np.random.Generator) -> Checked:
+    """Columns of features and columns of words, one after the other."""
+    classes, table = evidence.classes, evidence.table
+    assert classes is not None
+    assert table is not None
+    if table.width > MOST_COLUMNS:
+        raise InputError(f"at most {MOST_COLUMNS:,} columns", f"{table.width:,}", "columns of pictures leak no label")
+    rows = chosen_rows(evidence, MOST_ROWS)
+    codes = classes.codes[rows]
+    if rows.size < FEWEST_ROWS or np.unique(codes).size < 2:
+        raise InputError(f"{FEWEST_ROWS} training rows of two classes", f"{rows.size}", "give more data")
+    half = random.permutation(rows.size) < rows.size // 2
+    tested, usual = rows.size, int(rows.size - np.bincount(codes).max())
+    columns = _columns(evidence, rows)
+    errors = np.array(
+        [_errors(values, codes, half, usual) + _errors(values, codes, ~half, usual) for values in columns.values()]
+    )
+    high = rate_intervals(errors, np.full(errors.size, tested)).high
+    caught = np.flatnonzero(high < LEFT * usual / tested)
+    names, right = list(columns), 1 - errors / tested
+    intervals = rate_intervals(tested - errors, np.full(errors.size, tested))
+    findings = [
+        Finding(
+            "label_leaks",
+            Level.AT_RISK,
+            f"column {names[at]}",
+            float(right[at]),
+            intervals.of(int(at)),
+            f"Column {names[at]} alone tells the class of {right[at]:.1%} of {tested:,} held-out examples "
+            f"(always saying the largest class: {1 - usual / tested:.1%}).",
+            "If it is written down with the label or after it, leave it out and train again.",
+            _GROUND,
+        )
+        for at in caught[np.argsort(errors[caught], kind="stable")]
+    ]
+    if not findings:
+        best = int(np.argmin(errors))
+        findings = [
+            Finding(
+                "label_leaks",
+                Level.HEALTHY,
+                "all columns",
+                float(right[best]),
+                intervals.of(best),
+                f"No column tells the label by itself; the best, {names[best]}, is right for {right[best]:.1%} of "
+                f"{tested:,} held-out examples (always saying the largest class: {1 - usual / tested:.1%}).",
+                "Nothing to do.",
+                _GROUND,
+            )
+        ]
+    measures = {"weighting": "every example counts alike", "held_out": tested, "columns": errors.size}
+    return Checked(shortened(findings, MOST_NAMED, "columns"), measures)
+
+
+def _columns(evidence: Evidence, rows: IntArray) -> dict[str, NDArray[Any]]:
+    """Features by name or number, then columns of words."""
+    table = evidence.table
+    assert table is not None
+    values = read_rows(evidence, rows)
+    named = table.feature_names or [str(place) for place in range(table.width)]
+    found: dict[str, NDArray[Any]] = {name: values[:, place] for place, name in enumerate(named)}
+    for name in evidence.described_by:
+        column = table.columns[name][rows]
+        found[name] = np.array([str(entry) for entry in column]) if column.dtype.kind not in "fiub" else column
+    return found
+
+
+def _errors(values: NDArray[Any], codes: IntArray, learn: NDArray[np.bool_], usual: int) -> int:
+    """Wrong answers on the rows that were not learned from."""
+    _, place = np.unique(values, return_inverse=True)
+    kinds = int(place.max()) + 1
+    binned = place if kinds <= _BINS or values.dtype.kind == "U" else place * _BINS // kinds
+    wrong = _majority_errors(binned, codes, learn)
+    if values.dtype.kind == "U" or binned is place or wrong > 0.5 * usual:
+        return wrong
+    from sklearn.tree import DecisionTreeClassifier
+
+    tree = DecisionTreeClassifier(max_leaf_nodes=LEAVES * int(codes.max() + 1), random_state=0)
+    # trees see single precision: values on the scale from 0 to 1, and ranks, which no scale can crowd
+    spread = values.astype(np.float64) / max(float(np.abs(values).max()), 1e-300)
+    for column in (spread[:, None].astype(np.float32), place[:, None].astype(np.float32)):
+        said = tree.fit(column[learn], codes[learn]).predict(column[~learn])
+        wrong = min(wrong, int((said != codes[~learn]).sum()))
+    return wrong
+
+
+def _majority_errors(place: IntArray, codes: IntArray, learn: NDArray[np.bool_]) -> int:
+    """Every value stands for its most frequent class; one that was not seen for the largest."""
+    classes, kinds = int(codes.max()) + 1, int(place.max()) + 1
+    table = np.bincount(place[learn] * classes + codes[learn], minlength=kinds * classes).reshape(kinds, classes)
+    said = np.where(table.sum(axis=1) > 0, table.argmax(axis=1), table.sum(axis=0).argmax())
+    return int((said[place[~learn]] != codes[~learn]).sum())
+
+
+CHECK = Check(
+    "label_leaks",
+    "Does a single column tell the label by itself?",
+    f"At risk when the error of one column alone on held-out examples is surely below {LEFT:.0%} of that of always "
+    "saying the largest class. Intervals hold for all columns at once; every example counts alike.",
+    frozenset({"labels", "features"}),
+    run,
+)

@@ -1,0 +1,24 @@
+"""One BLAS thread while small matrices are worked on.
+
+Threads that wait for each other on a busy machine cost a factor of ten there, and digits would depend on the cores.
+"""
+
+from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
+
+
+@cache
+def _controller() -> Any:
+    # Finding the libraries reads the memory map of the process, some milliseconds: once is enough.
+    import numpy as np  # noqa: F401
+    import scipy.linalg  # noqa: F401  # brings a BLAS of its own
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """`with one_blas_thread(): ...`; libraries that load later are not limited."""
+    limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
+    return limit

@@ -1,0 +1,48 @@
+"""A column that tells the label is named; honest columns, clean plants and large majorities raise no alarm."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lopsided
+from lopsided.checkup.planted_truths import plant
+
+CHECK = ["label_leaks"]
+
+
+def frame(random, rows=300):
+    labels = (random.random(rows) < 0.3).astype(int)
+    features = random.standard_normal((rows, 4)) + labels[:, None]
+    return pd.DataFrame(features, columns=list("abcd")).assign(label=labels)
+
+
+@pytest.mark.parametrize("kind", ["equal", "a number above a threshold", "words", "three classes"])
+def test_columns_that_tell_the_label_are_named(kind) -> None:
+    random = np.random.default_rng(0)
+    data = frame(random)
+    if kind == "three classes":
+        data["label"] = random.integers(0, 3, 300)
+    label = data["label"].to_numpy()
+    data["leak"] = {
+        "equal": label,
+        "three classes": label * 10.0,
+        "a number above a threshold": label * 1e12 + random.random(300),
+        "words": np.where(label == 1, "closed", "open"),
+    }[kind]
+    found = lopsided.audit(data, checks=CHECK)
+    (alarm,) = found.findings
+    assert alarm.level.value == "at risk"
+    assert alarm.subject == "column leak"
+    assert alarm.value == 1.0
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_honest_columns_raise_no_alarm(seed) -> None:
+    random = np.random.default_rng([1, seed])
+    data = frame(random)
+    data["id"] = np.arange(300)
+    data["name"] = [f"person {place}" for place in range(300)]
+    assert lopsided.audit(data, checks=CHECK).passed("at risk")
+    assert lopsided.audit(**plant("clean", seed).given, checks=CHECK).passed("at risk")
+    rare = random.standard_normal((400, 3))
+    assert lopsided.audit(rare, labels=np.arange(400) < 4, checks=CHECK).passed("at risk")

@@ -1,0 +1,450 @@
+"""Command lines that people type by mistake or on purpose: `command_case(random, folder, canary)` gives one.
+
+Every command occurs. Those that would run for long or for ever when all is well (demo, serve, bench, docs, skill --run)
+are only called with something wrong.
+"""
+
+import io
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from tests.faults.hostile_arrays import WICKED_NAMES, Canary
+from tests.faults.hostile_files import damaged, hostile_file, written
+
+Case = tuple[str, list[str]]  # what it is, and the arguments
+
+NUMBERS = (
+    "0",
+    "-1",
+    "1",
+    "0.5",
+    "5",
+    "1e-320",
+    "1e-150",
+    "1e150",
+    "1e308",
+    "1e999",
+    "nan",
+    "inf",
+    "-inf",
+    "",
+    " ",
+    "x",
+)
+NUMBERS += ("1e", "0x10", "１２", "1_0", "9" * 400, "--", "1,5", "5e-4", "\x1b[31m", "<b>", "None", "1e-5", "2", "3")
+WHOLES = ("0", "-1", "1", "2", "3", "7", "1e3", "1.5", "x", "", "9" * 30, "99999999999", "-0", "+4", "nan", "４")
+# valid names more often, else nearly every case would end at its options
+NAMES = ("label", "labels", "group", "features") * 4
+NAMES += ("y", "x", "nothing", "", ",", ",,", "x,y", "data.csv", "/dev/null", ".", "features,labels", "\x00", "y,y")
+NAMES += ("probabilities", "value", *WICKED_NAMES)
+
+
+def command_case(random: Random, folder: Path, canary: Path, file_kind: str | None = None) -> Case:
+    """One command line; files it needs are made in `folder`, and it is told to write into folder/out."""
+    (maker,) = random.choices([maker for _, maker in CASES], [weight for weight, _ in CASES])
+    if file_kind is not None:
+        maker = random.choice((_audit, _score, _plan, _fit))
+    what, arguments = maker(random, folder, canary, file_kind)
+    # No program can be started with a NUL in its arguments.
+    return what, [argument.replace("\0", "") for argument in arguments]
+
+
+def _some(random: Random, options: dict[str, Callable[[], str]], most: int = 3) -> list[str]:
+    """A few of the options, each with a value."""
+    if random.random() < 0.4:
+        return []
+    chosen = random.sample(list(options), min(len(options), random.randrange(most + 1)))
+    return [word for name in chosen for word in (name, options[name]())]
+
+
+def _flags(random: Random, *names: str) -> list[str]:
+    return [name for name in names if random.random() < 0.3]
+
+
+def _out(random: Random, ending: str) -> str:
+    """Mostly a good place; else none, a folder, another ending, or the way through a file."""
+    usual = f"out/result{ending}"
+    return random.choice(
+        (usual, usual, usual, usual, f"nowhere/r{ending}", "out", "out/r.xyz", "", f"/dev/null/r{ending}")
+    )
+
+
+def _audit(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
+    what, path = hostile_file(random, folder, canary, kind)
+    name = lambda: random.choice(NAMES)  # noqa: E731
+    options = {
+        "--labels": name, "--groups": name, "--features": name, "--classifier": name, "--bias": name,
+        "--probabilities": name, "--logits": name, "--predictions": name, "--split": name,
+        "--weight-decay": lambda: random.choice(NUMBERS), "--seed": lambda: random.choice(WHOLES),
+        "--checks": lambda: random.choice(("counts", "counts,duplicates", "nothing", "", ",")),
+        "--fail-on": lambda: random.choice(("failing", "at-risk", "healthy", "never")),
+    }  # fmt: skip
+    target = ["--no-report"] if random.random() < 0.6 else ["--report", _out(random, ".html")]
+    few = _some(random, options, 2 if random.random() < 0.5 else 0)
+    return f"audit: {what}", ["audit", _argument(path), *few, *target, *_flags(random, "--json")]
+
+
+def _score(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
+    what, path = hostile_file(random, folder, canary, kind)
+    options = {
+        "--labels": lambda: random.choice(NAMES),
+        "--features": lambda: random.choice(NAMES),
+        "--estimator": lambda: random.choice(("auto", "sample", "shrunk", "unbiased", "other")),
+        "--convention": lambda: random.choice(("n", "n-1", "m")),
+        "--extremes": lambda: random.choice(WHOLES),
+        "--block-rows": lambda: random.choice(("1", "7", "1000", *WHOLES)),
+        "--seed": lambda: random.choice(WHOLES),
+    }
+    if random.random() < 0.1:
+        _, labels = hostile_file(random, _inner(folder, "labels"), canary)
+        options["--labels"] = lambda: str(labels)
+    out = ["--out", _out(random, random.choice((".parquet", ".csv")))]
+    if random.random() < 0.1:
+        out += ["--plot", _out(random, ".html")]
+    few = _some(random, options, 2)
+    return f"score: {what}", ["score", _argument(path), *few, *out, *_flags(random, "--json", "--noise-matrix")]
+
+
+def _plan(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
+    what, path = hostile_file(random, folder, canary, kind)
+    return f"plan: {what}", [
+        "plan",
+        _argument(path),
+        *_some(random, _plan_options(random), 2),
+        *_flags(random, "--json"),
+    ]
+
+
+def _plan_options(random: Random) -> dict[str, Callable[[], str]]:
+    name = lambda: random.choice(NAMES)  # noqa: E731
+    return {
+        "--labels": name, "--groups": name, "--features": name, "--split": name, "--group": name,
+        "--weight-decay": lambda: random.choice(NUMBERS), "--seed": lambda: random.choice(WHOLES),
+        "--metric": lambda: random.choice(("balanced", "worst-class", "worst-group", "overall", "best")),
+        "--export": lambda: random.choice(("out/plan", "/dev/null/x")),
+    }  # fmt: skip
+
+
+def _trial(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
+    """Sound data take seconds to try, so nearly all of these have something wrong with their options."""
+    what, path = hostile_file(random, folder, canary, kind)
+    wrong = {
+        "--learner": lambda: random.choice(
+            ("nothing", "os:system", "builtins:eval", "x:y", "", "network(-1)", "deep(x)")
+        ),
+        "--folds": lambda: random.choice(("0", "1", "-3", "x", "100000")),
+        "--repeats": lambda: random.choice(("0", "-1", "x")),
+        "--metric": lambda: random.choice(("best", "")),
+        "--report": lambda: random.choice(("nowhere/x.html", "out/x.xyz")),
+        "--jobs": lambda: random.choice(("0", "-2", "x")),
+    }
+    options = _some(random, _plan_options(random), 1) + _some(random, wrong, 1)
+    if not any(option in wrong for option in options):
+        options += ["--learner", "nothing"]
+    return f"trial: {what}", ["trial", _argument(path), *options, "--store", "store", *_flags(random, "--json")]
+
+
+def _collapse(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
+    number = lambda: random.choice(NUMBERS)  # noqa: E731
+    options = {
+        "--feature-energy": number, "--weight-energy": number, "--tau": number, "--multiplier": number,
+        "--weight-decay": number, "--feature-decay": number, "--target-cosine": number,
+        "--features": lambda: random.choice(("free", "relu", "other")),
+        "--class-weights": lambda: counts_text(random),
+    }  # fmt: skip
+    arguments = _some(random, options, 3) + _flags(random, "--json", "--plan")
+    if random.random() < 0.1:
+        arguments += ["--plot", _out(random, ".html")]
+    if random.random() < 0.25:
+        path = folder / f"counts.{random.choice(('csv', 'txt', 'tsv'))}"
+        if random.random() < 0.3:
+            _, path = hostile_file(random, folder, canary)
+        else:
+            lines = random.choice(("\n", ",", ";", "\r\n")).join(
+                f"{random.choice(WICKED_NAMES)},{random.choice(NUMBERS)}"
+                if random.random() < 0.4
+                else counts_text(random)
+                for _ in range(random.randrange(5))
+            )
+            written(path, lines.encode(errors="replace"))
+        return "collapse: a file of counts", ["collapse", "--counts-file", _argument(path), *arguments]
+    return "collapse: counts and energies", ["collapse", "--counts", counts_text(random), *arguments]
+
+
+def counts_text(random: Random) -> str:
+    """Nearly the grammar of counts."""
+    terms = []
+    for _ in range(random.randrange(5)):
+        count = random.choice(("5000", "50", "1", "0.5", "1e5", *NUMBERS))
+        times = f"*{random.choice(('5', '2', '1', '0', '-1', '1.5', 'x', '99999999', '1000000', '1*2'))}"
+        terms.append(count + (times if random.random() < 0.5 else ""))
+    return random.choice((",", ",", ", ", ";", " ", "\n")).join(terms)
+
+
+def _mixture(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
+    """A specification with some fields replaced by values of another kind, or its text damaged."""
+    entry = lambda: random.choice(TOML)  # noqa: E731
+    usual = {"fraction": "0.5", "mean": "[0, 1]", "covariance": random.choice(("1", "[1, 2]", "[[1, 0], [0, 2]]"))}
+    groups = []
+    for _ in range(random.choice((1, 2, 2, 2, 3, 0))):
+        fields = {key: entry() if random.random() < 0.12 else value for key, value in usual.items()}
+        if random.random() < 0.1:
+            fields[random.choice(("name", "other", "mean"))] = entry()
+        groups.append("[[group]]\n" + "\n".join(f"{key} = {value}" for key, value in fields.items()))
+    teacher = {"weights": "[[1, 0], [0, 1]]"} if random.random() < 0.5 else {"neurons": "2", "seed": "1"}
+    if random.random() < 0.3:
+        teacher[random.choice(("weights", "neurons", "seed", "scale", "dimension", "activation", "other"))] = entry()
+    text = "\n".join([*groups, "[teacher]", *(f"{key} = {value}" for key, value in teacher.items())])
+    content = text.encode()
+    if random.random() < 0.15:
+        content = damaged(content, random)
+    path = written(folder / "spec.toml", content)
+    if random.random() < 0.05:
+        _, path = hostile_file(random, folder, canary)
+    samples = ["--samples", random.choice(("1000", "1000", "1000", *WHOLES))]
+    plot = ["--plot", random.choice(("nowhere/x.html", "out/x.xyz"))] if random.random() < 0.1 else []
+    return "mixture: a specification", ["mixture", _argument(path), *samples, *plot, *_flags(random, "--json")]
+
+
+TOML = ("0", "1", "-1", "0.5", "1e300", "1e-300", "nan", "inf", "true", '"a"', "[]", "[1]", "[1, 2]", "[[1]]", "[[]]")
+TOML += (
+    "[[1, 2], [2, 1]]",
+    "[[1, 0], [0, 1e-16]]",
+    "[[1, 2]]",
+    "{}",
+    "2020-01-01",
+    '"tanh"',
+    "[[1, 0], [0]]",
+    "{ a = 1 }",
+)
+TOML += ("99999999999999999999", "[nan, 1]", "[[1e200, 0], [0, 1]]", '"<b>x</b>"', "[true, false]", "['a', 'b']", "1_0")
+
+
+def _fit(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
+    what, path = hostile_file(random, folder, canary, kind)
+    options = {
+        "--label": lambda: random.choice(NAMES), "--group": lambda: random.choice(NAMES),
+        "--positive": lambda: random.choice(("1", "a", "nothing", "")), "--neurons": lambda: random.choice(WHOLES),
+        "--groups": lambda: random.choice(WHOLES), "--components": lambda: random.choice(WHOLES),
+        "--samples": lambda: random.choice(WHOLES), "--seed": lambda: random.choice(WHOLES),
+    }  # fmt: skip
+    return f"mixture fit: {what}", [
+        "mixture",
+        "fit",
+        _argument(path),
+        *_some(random, options, 2),
+        *_flags(random, "--json"),
+    ]
+
+
+def _compare(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
+    paths = [_checkpoint(random, _inner(folder, name), canary) for name in ("before", "after")]
+    arguments = ["compare", *map(str, paths)]
+    arguments += _some(random, {"--head": lambda: random.choice(NAMES), "--plot": lambda: _out(random, ".html")}, 1)
+    return "compare: two checkpoints", [*arguments, *_flags(random, "--json", "--common")]
+
+
+def _checkpoint(random: Random, folder: Path, canary: Path) -> Path:
+    import torch
+    from safetensors.torch import save
+
+    kind = random.randrange(8)
+    scale = random.choice((1.0, 1.0, 0.0, 1e-30, 1e30, float("nan"), float("inf")))
+    dtype = random.choice((torch.float32, torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64))
+    weights = {
+        "layer.weight": (torch.ones(3, 4) * (scale if dtype.is_floating_point else 1)).to(dtype),
+        random.choice(("head.weight", random.choice(WICKED_NAMES))): torch.randn(random.choice((2, 3)), 3),
+        "head.bias": torch.zeros(random.choice((2, 3))),
+    }
+    if kind == 0:
+        return hostile_file(random, folder, canary)[1]
+    if kind <= 3:
+        content = save({name.replace("\0", ""): value for name, value in weights.items()})
+        if kind == 2:
+            content = damaged(content, random)
+        if kind == 3:  # a header longer than the file, or one that is no JSON
+            content = (
+                random.choice((b"\xff" * 8, (10**15).to_bytes(8, "little"), len(content).to_bytes(8, "little")))
+                + content[8:]
+            )
+        return written(folder / "model.safetensors", content)
+    stream = io.BytesIO()
+    holder: Any = random.choice((weights, {"state_dict": weights}, {"model": {}}, [], 3, weights["layer.weight"]))
+    if kind == 4:
+        holder = {"state_dict": weights, "callback": Canary(canary)}
+    torch.save(holder, stream, _use_new_zipfile_serialization=random.random() < 0.7)
+    content = stream.getvalue()
+    return written(
+        folder / random.choice(("model.pt", "model.ckpt")), damaged(content, random) if kind == 5 else content
+    )
+
+
+QUESTIONS = (
+    "select 1",
+    "select * from tasks",
+    "select claim, avg(seconds) from tasks group by claim",
+    "drop table tasks",
+)
+QUESTIONS += (
+    "select * from read_csv('/etc/passwd')",
+    "copy tasks to 'out/x'",
+    "attach 'out/x.db'",
+    "select",
+    "'",
+    "",
+    ";",
+)
+QUESTIONS += (
+    "select 1; select 2",
+    "install httpfs",
+    "select * from nothing",
+    "pragma version",
+    "select 1/0",
+    "select -- x",
+)
+QUESTIONS += (
+    "select * from tasks, tasks, numbers",
+    "with recursive t as (select 1) select * from t",
+    "select '\x1b[31m'",
+)
+QUESTIONS += (
+    "set enable_external_access = true",
+    "select getenv('HOME')",
+    "export database 'out'",
+    "select '<b>' as \"<b>\"",
+)
+QUESTIONS += (
+    "select repeat('x', 100000)",
+    "select 'nan'::double, 'inf'::double",
+    "select blob '\\xff', interval 1 day, {a: 1}",
+)
+
+
+def _results(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
+    store = hostile_store(random, folder)
+    question = random.choice(QUESTIONS)
+    if random.random() < 0.3:
+        question = "".join(
+            random.choice((*question.split(" "), "(", ")", "'", '"', " ", "\x00", "é")) + " " for _ in range(6)
+        )
+    return "results: SQL and stores", ["results", question, "--store", store, *_flags(random, "--json", "--tables")]
+
+
+def _claims(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
+    arguments = _some(random, {"--paper": lambda: random.choice(("lp", "xx", "", "<b>", "gi"))}, 1)
+    if random.random() < 0.2:
+        arguments += ["--data-dir", random.choice(("nowhere", "", ".", "spec.toml"))]
+    return "claims: stores", ["claims", *arguments, "--store", hostile_store(random, folder), *_flags(random, "--json")]
+
+
+def _reproduce(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
+    """Only claims that do not exist, or options that are wrong: the crash campaign runs real ones."""
+    ids = random.choice((["nothing"], ["lp-twosize"], ["../x"], [""], ["<b>"], [], ["lp-collapse", "nothing"]))
+    options = {
+        "--scale": lambda: random.choice(("huge", "", "QUICK")), "--jobs": lambda: random.choice(("0", "-1", "x")),
+        "--cluster": lambda: random.choice(("", "x", "tcp://", "tls://a:1", "http://[", "tcp://127.0.0.1:x")),
+        "--tls-ca": lambda: "nowhere", "--paper": lambda: random.choice(("xx", "")), "--out": lambda: "spec.toml",
+    }  # fmt: skip
+    written(folder / "spec.toml", b"")
+    wrong = _some(random, options, 2) or ["--scale", "huge"]
+    ids = ids if ids != ["lp-collapse", "nothing"] or "--scale" in wrong else ["nothing"]
+    return "reproduce: wrong options", ["reproduce", *ids, *wrong, "--store", hostile_store(random, folder)]
+
+
+def hostile_store(random: Random, folder: Path) -> str:
+    """A folder of results in which files are damaged, foreign, folders, or the store is none."""
+    place = folder / "store"
+    kind = random.randrange(8)
+    if kind == 0:
+        return random.choice(("", " ", "nowhere", "/dev/null", "store/x/y", "a" * 300))
+    if kind == 1:
+        written(place, b"a file")
+        return "store"
+    for part in ("tasks/lp-collapse", "verdicts", "broken"):
+        (place / part).mkdir(parents=True)
+    record = {"format": 1, "claim": "lp-collapse", "checksum": "0" * 64, "numbers": {}}
+    contents = [b"", b"{}", b"[]", b"null", b"\xff\xfe", b"{" * 9000, json.dumps(record).encode(), b'{"checksum": NaN}']
+    for number in range(random.randrange(4)):
+        written(place / f"tasks/lp-collapse/{number:040x}.json", random.choice(contents))
+    verdict = {
+        "id": "lp-collapse",
+        "scale": "quick",
+        "verdict": "holds",
+        "time": "yesterday",
+        "found": 3,
+        "numbers": None,
+    }
+    for name in ("lp-collapse.quick.json", "<b>.quick.json", "x.json"):
+        if random.random() < 0.4:
+            content = json.dumps({key: value for key, value in verdict.items() if random.random() < 0.95}).encode()
+            written(place / "verdicts" / name, random.choice((content, content, *contents)))
+    if random.random() < 0.2:
+        (place / "tasks/lp-collapse/dir.json").mkdir()
+    if random.random() < 0.1:
+        os.mkfifo(place / "tasks/lp-collapse/pipe.json")
+    if random.random() < 0.1:
+        (place / "verdicts/loop.json").symlink_to("loop.json")
+    return "store"
+
+
+def _others(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
+    """Commands that run long or for ever when nothing is wrong."""
+    word = lambda: random.choice((*NUMBERS, *WICKED_NAMES))  # noqa: E731
+    (folder / "taken").write_text("a file")
+    return "other commands: wrong options", random.choice(
+        (
+            ["demo", "--out", random.choice(("out/x.xyz", "nowhere/x.html", "out", ""))],
+            ["demo", "--seed", random.choice(("-1", "x", "1.5", ""))],
+            ["serve", "--port", random.choice(("-1", "65536", "x", "", "1e3", "99999999999"))],
+            ["serve", "--host", random.choice(("nowhere.invalid", "256.1.1.1", "::g", "a b", "192.0.2.1"))],
+            ["serve", "--token", random.choice((" ", "a b", "é", "a;b", '"'))],
+            ["serve", "--data-dir", "nowhere"],
+            ["serve", "--store", "taken", "--port", "-1"],
+            ["bench", "nothing", word()],
+            ["docs", "--out", "taken"],
+            ["docs", "--gallery", "all"],
+            ["skill", "--family", random.choice(("nothing", "", "<b>"))],
+            ["skill", "--split", "both"],
+            ["skill", "--tasks", random.choice(("0", "-1", "x"))],
+            ["skill", "--publish", "nowhere/x.json"],
+            ["skill", *_flags(random, "--json")],
+            [word()],
+            [
+                random.choice(
+                    ("audit", "score", "plan", "trial", "compare", "mixture", "collapse", "reproduce", "results")
+                )
+            ],
+            [random.choice(("audit", "score", "collapse")), f"--{word()}"],
+            ["audit", "--help"],
+            ["--version"],
+        )
+    )
+
+
+def _inner(folder: Path, name: str) -> Path:
+    (folder / name).mkdir(exist_ok=True)
+    return folder / name
+
+
+def _argument(path: Path) -> str:
+    return str(path)
+
+
+CASES: tuple[tuple[int, Callable[..., Case]], ...] = (
+    (26, _audit),
+    (22, _score),
+    (7, _plan),
+    (7, _trial),
+    (22, _collapse),
+    (10, _mixture),
+    (8, _fit),
+    (8, _compare),
+    (8, _results),
+    (4, _claims),
+    (4, _reproduce),
+    (8, _others),
+)

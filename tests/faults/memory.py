@@ -1,0 +1,105 @@
+"""Memory ceilings: what does not fit is told so in one sentence; what should be streamed fits under the ceiling."""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from tests.faults.tally import Row, Size, timed
+
+# The address space of a bare `score` is about 1.3 GB (libraries mapped, threads' stacks); memory in use is far less.
+_RUNNER = """
+import resource, sys
+limit = int(sys.argv[1])
+from lopsided.cli.main import main
+import numpy, pyarrow.parquet, lopsided.checkup.score, lopsided.theory.collapse, scipy.linalg, numba, sklearn.pipeline
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + limit, used + limit))
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+def run(size: Size) -> list[Row]:
+    """Refusals under a ceiling, and streaming of more than the ceiling holds."""
+    refused, streamed = (
+        Row("memory", "more than the ceiling: one sentence"),
+        Row("memory", "streamed under the ceiling"),
+    )
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        with timed(refused):
+            _bomb(folder / "bomb.npz")
+            _lying(folder / "lying.npz")
+            cases = [
+                ["score", "bomb.npz", "--out", "out.parquet"],
+                ["score", "lying.npz", "--out", "out.parquet"],
+                ["collapse", "--counts", "1*9999999,2", "--plan", "--json"],
+            ]
+            cases += [["audit", "bomb.npz", "--no-report"], ["plan", "bomb.npz"], ["mixture", "fit", "bomb.npz"]]
+            for arguments in cases if size == "full" else cases[1:2]:
+                done = _run(folder, 300 * 2**20, arguments)
+                good = done.returncode in (0, 2) and "Traceback" not in done.stderr and done.stderr.count("\\n") <= 1
+                words = f"code {done.returncode}: {done.stderr[-300:]} <- {arguments}"
+                if good and done.returncode == 2:
+                    refused.refuse()
+                else:
+                    refused.check(good, words)
+        with timed(streamed):
+            rows = 1_000_000 if size == "full" else 150_000  # of 100 float64: 800 and 120 MB
+            _large(folder / "large.npz", rows)
+            ceiling = rows * 800 // 2
+            done = _run(folder, ceiling, ["score", "large.npz", "--out", "out.parquet", "--block-rows", "5000"])
+            streamed.check(done.returncode == 0, f"code {done.returncode}: {done.stderr[-300:]}")
+            streamed.note = f"{rows * 800 / 1e6:.0f} MB in {ceiling / 1e6:.0f} MB"
+    return [refused, streamed]
+
+
+def _run(folder: Path, limit: int, arguments: list[str]) -> "subprocess.CompletedProcess[str]":
+    command = [sys.executable, "-c", _RUNNER, str(limit), *arguments]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300)
+
+
+def _large(path: Path, rows: int) -> None:
+    import zipfile
+
+    with zipfile.ZipFile(path, "w") as archive:
+        with archive.open("features.npy", "w", force_zip64=True) as member:
+            about = {"descr": "<f8", "fortran_order": False, "shape": (rows, 100)}
+            np.lib.format.write_array_header_1_0(member, about)
+            block = np.random.default_rng(0).normal(size=(10_000, 100)).tobytes()
+            for _ in range(rows // 10_000):
+                member.write(block)
+        with archive.open("labels.npy", "w") as member:
+            np.save(member, np.arange(rows) % 3)
+
+
+def _bomb(path: Path) -> None:
+    """A megabyte that unpacks to a gigabyte."""
+    import zipfile
+
+    rows = 2**24
+    packed = zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED)
+    with packed as archive:
+        with archive.open("features.npy", "w", force_zip64=True) as member:
+            about = {"descr": "<f8", "fortran_order": True, "shape": (rows, 8)}
+            np.lib.format.write_array_header_1_0(member, about)
+            for _ in range(rows * 64 // 2**22):
+                member.write(bytes(2**22))
+        with archive.open("labels.npy", "w") as member:
+            np.save(member, np.zeros(rows, dtype=np.int8))
+
+
+def _lying(path: Path) -> None:
+    """A header that promises eight terabytes and an archive that holds 80 bytes."""
+    import io
+    import zipfile
+
+    stream = io.BytesIO()
+    np.lib.format.write_array_header_1_0(stream, {"descr": "<f8", "fortran_order": True, "shape": (10**9, 1000)})
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("features.npy", stream.getvalue() + bytes(80))
+        inner = io.BytesIO()
+        np.save(inner, np.arange(4))
+        archive.writestr("labels.npy", inner.getvalue())

@@ -1,0 +1,108 @@
+"""The short form of every part of the campaign: nothing may be lost. `./test --faults` runs the long one."""
+
+import json
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import lopsided
+from tests.faults import bad_input, clients, crashes, crowds, disk, fuzz, numbers
+from tests.faults.console import Said, fault
+from tests.faults.tally import Row, record, total
+
+
+@pytest.mark.parametrize("part", [bad_input, crashes, disk, crowds, clients, fuzz], ids=lambda part: part.__name__)
+def test_nothing_is_lost(part) -> None:
+    rows = part.run("short")
+    assert total(rows).tried > 0
+    assert total(rows).lost == []
+
+
+@pytest.mark.parametrize("kind", [numbers.units, numbers.conditions, numbers.containers, numbers.solvers])
+def test_extreme_numbers(kind) -> None:
+    row = Row("numbers", kind.__name__)
+    kind(row, "short")
+    assert row.tried > 5
+    assert row.lost == []
+    assert row.answered > row.refused
+
+
+def said(code: int = 2, out: str = "", err: str = "lopsided: Expected a, but got b; do c.\n", **more) -> Said:
+    return Said(code, out, err, **more)
+
+
+@pytest.mark.parametrize(
+    ("ended", "words"),
+    [
+        (said(broke="ValueError: x"), "traceback"),
+        (said(warned=("overflow",)), "warning"),
+        (said(code=3), "exit code 3"),
+        (said(code=1, err=""), "exit code 1"),
+        (said(err="Traceback (most recent call last)\n"), "traceback"),
+        (said(err="lopsided: one.\nlopsided: two.\n"), "not one sentence"),
+        (said(err="Error\n"), "not one sentence"),
+        (said(err="lopsided: \x1b[31m.\n"), "control characters"),
+        (said(out="{}"), "printed"),
+        (said(code=0, err="warning\n"), "complained"),
+        (said(code=0, err="", out="{"), "no JSON"),
+        (said(code=0, err="", out='{"a": NaN}'), "no JSON"),
+        (said(err="lopsided: " + "x" * 2000 + ".\n"), "characters"),
+    ],
+)
+def test_the_judge_sees_faults(tmp_path: Path, ended: Said, words: str) -> None:
+    assert words in (fault(ended, ["score", "--json"], tmp_path, tmp_path) or "")
+
+
+def test_the_judge_sees_files(tmp_path: Path) -> None:
+    assert fault(said(), ["score"], tmp_path, tmp_path) is None
+    (tmp_path / ".x.html.1.tmp").write_text("")
+    assert "temporary" in (fault(said(), ["score"], tmp_path, tmp_path) or "")
+    (tmp_path / ".x.html.1.tmp").unlink()
+    (tmp_path / "x.html").write_text("<html>")
+    assert "wrote a file" in (fault(said(), ["score"], tmp_path, tmp_path) or "")
+    fine = said(code=0, err="")
+    assert "half a page" in (fault(fine, ["score"], tmp_path, tmp_path) or "")
+    (tmp_path / "x.html").write_text("<html><script>alert(1)</script></html>")
+    assert "markup" in (fault(fine, ["score"], tmp_path, tmp_path) or "")
+
+
+def test_a_hang_and_a_broken_interpreter_are_losses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The parent of the workers sees what a worker cannot say."""
+    worker = tmp_path / "worker.py"
+    worker.write_text(
+        "import json, os, sys\nfirst = int(sys.argv[5])\nprint(json.dumps({'begins': first}), flush=True)\n"
+        "os.abort() if first == 1 else None\n"
+        "print(json.dumps({'case': first, 'what': 'a', 'ended': 'answered', 'words': ''}), flush=True)\n"
+    )
+    popen = bad_input.subprocess.Popen
+    monkeypatch.setattr(
+        bad_input.subprocess, "Popen", lambda command, **about: popen([command[0], str(worker), *command[1:]], **about)
+    )
+    found = bad_input.Shared()
+    bad_input._piece("commands", 0, 3, found)
+    rows = list(found.rows.values())
+    assert sum(row.answered for row in rows) == 2
+    assert len(total(rows).lost) == 1
+
+
+def test_every_command_and_public_name_is_tried() -> None:
+    from tests.docs.test_examples import COMMANDS
+    from tests.faults.call_cases import _MAKERS
+    from tests.faults.command_cases import command_case
+
+    assert set(_MAKERS) == {name for name in lopsided.__all__ if not name.startswith("__")}
+    import tempfile
+
+    called = set()
+    for number in range(600):
+        with tempfile.TemporaryDirectory() as place:
+            called.add(command_case(Random(number), Path(place), Path(place) / "canary")[1][0])
+    assert set(COMMANDS) <= called
+
+
+def test_the_published_record_lost_nothing() -> None:
+    published = json.loads((Path(__file__).parents[2] / "docs/measured/faults.json").read_text())
+    assert sum(row["lost"] for row in published["rows"]) == 0
+    assert sum(row["tried"] for row in published["rows"] if row["part"] == "bad input") >= 10_000
+    assert record([Row("a", "b")])[0].keys() == published["rows"][0].keys()
