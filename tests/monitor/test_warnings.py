@@ -131,7 +131,9 @@ def test_divergence_is_said_and_stops_nothing() -> None:
 
 
 def test_a_forecast_says_how_often_such_came_true(monkeypatch: pytest.MonkeyPatch) -> None:
-    scored = Record("skill-collapse-ratio", "survival law", "", 30, 160, 150, 131, 131 / 150, (0.8, 0.92), "never", 0.6)
-    monkeypatch.setattr(early_warnings, "measured_skill", lambda kind: scored if kind == "survival law" else None)
-    said = look(at_risk=(0, 2), survival_threshold=41.4)
-    assert said[0].endswith("(survival law, right in 87 of 100 such cases)")
+    scored = Record("skill-collapse-ratio", "merging law", "", 30, 160, 150, 131, 131 / 150, (0.8, 0.92), "never", 0.6)
+    monkeypatch.setattr(early_warnings, "measured_skill", lambda kind: scored if kind == "classes lost" else None)
+    risk = {"at_risk": (0, 2), "survival_threshold": 41.4}
+    assert look(**risk)[0].endswith("(survival law, right in 87 of 100 such cases)")
+    # a run unlike those that were scored has no score to quote
+    assert look(**risk, outside_fit=("batch size 8",))[0].endswith("(survival law)")

@@ -69,8 +69,8 @@ def summary(forecast: CollapseForecast) -> list[tuple[str, str]]:
         rows.append((f"oversampling rate for cosine {short(forecast.target_cosine)}", words))
     if forecast.plan is not None:
         rows += _plan_rows(forecast)
-    # What was scored holds the multiplier; energies held fixed are another forecast.
-    told = skill_sentence("collapse") if forecast.held.form == "penalised" else ""
+    # Holding the multiplier and holding the energies are two forecasts, and the second misses more.
+    told = skill_sentence("collapse" if forecast.held.form == "penalised" else "collapse by energies")
     if told:
         rows.append(("measured skill", told))
     rows += [

@@ -61,7 +61,7 @@ class EarlyWarnings:
             have = "" if counts is None else f" with {_numbers(counts[fresh])} examples"
             found.append(
                 f"{self._list(fresh)}{have} {'is' if len(fresh) == 1 else 'are'} more likely lost than kept: "
-                f"forecast threshold {forecast.survival_threshold:.3g} examples (survival law{_came_true()})"
+                f"forecast threshold {forecast.survival_threshold:.3g} examples (survival law{_came_true(forecast)})"
             )
         if fresh := self._new("absent", absent):
             found.append(f"{self._list(fresh)} had no training examples in this epoch")
@@ -98,9 +98,9 @@ class EarlyWarnings:
         return f"classes {', '.join(names[:-1])} and {names[-1]}"
 
 
-def _came_true() -> str:
-    """How often such forecasts came true, in a few words; nothing where none was published."""
-    record = measured_skill("survival law")
+def _came_true(forecast: RunForecast) -> str:
+    """How often such forecasts came true, in a few words; nothing where none was published, or none like this run."""
+    record = None if forecast.outside_fit else measured_skill("classes lost")
     return "" if record is None else f", right in {round(100 * record.rate)} of 100 such cases"
 
 

@@ -69,7 +69,7 @@ def facts(records: Sequence[EpochRecord], names: Sequence[str]) -> list[tuple[st
         outside = f" (outside the fit: {', '.join(forecast.outside_fit)})" if forecast.outside_fit else ""
         rows.append(("examples a class needs, by the survival law", short(forecast.survival_threshold, 3) + outside))
         rows.append(("more likely lost than kept", ", ".join(names[k] for k in forecast.at_risk) or "none"))
-        rows += _skill("survival law")
+        rows += [] if forecast.outside_fit else _skill("classes lost")
     rows += [("not forecast", reason) for reason in forecast.declined]
     known = {"weight decay": run.weight_decay, "step": run.learning_rate, "batch": run.batch_size}
     rows.append(("the run", ", ".join(f"{key} {short(value)}" for key, value in known.items())))

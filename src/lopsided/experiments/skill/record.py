@@ -1,6 +1,6 @@
 """What the published benchmark says about a kind of forecast, in one sentence to stand beside it.
 
-    measured_skill("survival law").sentence -> "Such forecasts were right in 87 of 100 cases with small networks (..."
+    measured_skill("classes lost").sentence -> "Such forecasts were right in 87 of 100 cases with small networks (..."
 
 A forecast is looked up under the family and the recipe that make it, on the held-out half alone: that is the half no
 recipe was designed on. Where nothing was published for it the answer is None and nothing is said.
@@ -18,7 +18,8 @@ _NETWORKS, _TABLES = "with small networks on pictures", "with pictures and censu
 # kind of forecast -> family, recipe, what the cases are
 FORECASTS: dict[str, tuple[str, str, str]] = {
     "collapse": ("skill-collapse-ratio", "constant multiplier of the pilot", _NETWORKS),
-    "survival law": ("skill-collapse-ratio", "survival law", _NETWORKS),
+    "collapse by energies": ("skill-collapse-ratio", "measured energies of the pilot", _NETWORKS),
+    "classes lost": ("skill-collapse-ratio", "merging law", _NETWORKS),
     "more of a group, known mixture": ("skill-group-mixtures", "law, true mixture", "with random mixtures"),
     "more of a group": ("skill-group-mixtures", "law, fitted", "with random mixtures, which fit its model exactly"),
     "remedy by pilot": ("skill-remedies", "pilot under other priors", _TABLES),
