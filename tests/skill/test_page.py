@@ -53,6 +53,15 @@ def test_the_surest_wrong_choice_and_the_largest_error_come_first() -> None:
     assert numbers[0].size == pytest.approx(3.0)  # a factor 8 in powers of 2
 
 
+def test_long_lists_are_cut_and_the_command_gives_them_all() -> None:
+    row = Row(
+        {"index": 7}, 0, {"seen": {"chance": 0.9, "many": [0.123456] * 100}, "truth": {"way": "down", "height": 1.0}}
+    )
+    seen = worst_misses(FAMILY, [row])[0].seen
+    assert seen["many"][0] == 0.1235
+    assert seen["many"][-1] == "and 88 more"
+
+
 def test_the_held_out_half_stays_closed() -> None:
     assert family_details(FAMILY, "held-out", ROWS)["misses"] == []
     assert family_details(FAMILY, "development", ROWS)["misses"]

@@ -51,7 +51,7 @@ def command(
             progress=progress,
         )
     if publish is not None:
-        write_atomically(publish, dump_json(found.to_dict(), indent=1) + "\n")
+        write_atomically(publish, dump_json(found.to_dict()) + "\n")
     if target is not None:
         from lopsided.report.skill_page import write_skill_page
 
@@ -100,7 +100,7 @@ def _number_rows(entry: "FamilyScore") -> list[list[str]]:
     for question, scores in number_questions(entry.numbers).items():
         own = scores["recipes"][scores["recipe"]]
         rule = min((one["mean_absolute_error"] for one in scores["baselines"].values() if one["count"]), default=None)
-        before = "x" if scores["miss"] == "ratio" else ""
+        before = "x" if scores["miss"] == "ratio" and own["count"] else ""
         told = [before + _number(own["typical_error"]), before + _number(own["error_nine_in_ten"])]
         told += [_number(own["mean_absolute_error"]), _number(rule), _share(own["coverage"])]
         rows.append([question, entry.split, *told])

@@ -13,7 +13,7 @@ from lopsided.experiments.skill.family import ChoiceQuestion, Family, NumberQues
 from lopsided.experiments.skill.scoring import error_of
 
 MOST = 3  # of each question
-_DIGITS = 4
+_DIGITS, _LONGEST, _ROWS = 4, 12, 2
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,15 @@ def _miss(family: Family, question: str, part: str, row: Row, said: str, happene
 
 
 def _rounded(value: Any) -> Any:
-    """The same with four digits: for reading, not for computing."""
+    """The same with four digits and without the tail of long lists: for reading; the command gives all of it."""
     if isinstance(value, bool):
         return value
     if isinstance(value, float):
         return float(f"{value:.{_DIGITS}g}")
     if isinstance(value, Mapping):
         return {str(name): _rounded(entry) for name, entry in value.items()}
-    return [_rounded(entry) for entry in value] if isinstance(value, list | tuple) else value
+    if isinstance(value, list | tuple):
+        most = _ROWS if value and isinstance(value[0], list | tuple) else _LONGEST
+        shown = [_rounded(entry) for entry in value[:most]]
+        return shown if len(value) <= most else [*shown, f"and {len(value) - most} more"]
+    return value
