@@ -77,28 +77,28 @@ class Coefficients:
 
 
 BATCH_NORM = Coefficients(
-    constant=0.14, noise=0.29, depth=0.36, depth_noise=0.29, classes=-0.4, convolution=0.43,
-    separation=-0.36, loss=0, spread=0.25, lower=0.01, similar=1, carried=0.17,
-    weakened=0.89, start=0.27, start_merged=0.89, noise_merged=0.21, offset=-0.019, threshold_error=0.45,
-    pair_error=0.19, mean_error=0.105, pilot_weight=0,
+    constant=0.12, noise=0.28, depth=0.33, depth_noise=0.27, classes=-0.33, convolution=0.52,
+    separation=-0.31, loss=0, spread=0.28, lower=0, similar=1.05, carried=0.17,
+    weakened=0.86, start=0.27, start_merged=1.02, noise_merged=0.2, offset=-0.02, threshold_error=0.42,
+    pair_error=0.18, mean_error=0.09, pilot_weight=0,
 )  # fmt: skip
 BATCH_NORM_PILOT = Coefficients(
-    constant=0.17, noise=0.34, depth=0.42, depth_noise=0.22, classes=-0.59, convolution=0.4,
-    separation=-0.29, loss=0.15, spread=0.24, lower=0.18, similar=0.67, carried=0.78,
-    weakened=0.91, start=0.07, start_merged=0.81, noise_merged=0.18, offset=-0.001, threshold_error=0.4,
-    pair_error=0.155, mean_error=0.08, pilot_weight=200,
+    constant=0.04, noise=0.3, depth=0.42, depth_noise=0.22, classes=-0.53, convolution=0.41,
+    separation=-0.28, loss=0.13, spread=0.25, lower=0.11, similar=0.87, carried=0.68,
+    weakened=0.86, start=0.1, start_merged=1.03, noise_merged=0.18, offset=-0.006, threshold_error=0.37,
+    pair_error=0.145, mean_error=0.09, pilot_weight=200,
 )  # fmt: skip
 PLAIN = Coefficients(
-    constant=0.39, noise=0.24, depth=0.58, depth_noise=0.22, classes=-0.48, convolution=0,
-    separation=-0.26, loss=0, spread=0.25, lower=0.21, similar=0.65, carried=0.3,
-    weakened=1, start=0.09, start_merged=1.24, noise_merged=0.58, offset=0.019, threshold_error=0.9,
-    pair_error=0.45, mean_error=0.28, pilot_weight=0,
+    constant=0.45, noise=0.24, depth=0.57, depth_noise=0.23, classes=-0.47, convolution=0,
+    separation=-0.27, loss=0, spread=0.25, lower=0.19, similar=0.65, carried=0.32,
+    weakened=1, start=0.14, start_merged=1.18, noise_merged=0.67, offset=0.012, threshold_error=0.9,
+    pair_error=0.43, mean_error=0.35, pilot_weight=0,
 )  # fmt: skip
 PLAIN_PILOT = Coefficients(
-    constant=0.37, noise=0.27, depth=0.59, depth_noise=0.23, classes=-0.53, convolution=0,
-    separation=-0.28, loss=0.25, spread=0.25, lower=0.2, similar=0.59, carried=0.79,
-    weakened=0.76, start=0.17, start_merged=1.28, noise_merged=0.6, offset=0.006, threshold_error=0.9,
-    pair_error=0.3, mean_error=0.26, pilot_weight=1500,
+    constant=0.37, noise=0.25, depth=0.57, depth_noise=0.25, classes=-0.53, convolution=0,
+    separation=-0.33, loss=0.23, spread=0.25, lower=0.19, similar=0.62, carried=0.83,
+    weakened=0.73, start=0.22, start_merged=1.15, noise_merged=0.75, offset=-0.001, threshold_error=0.7,
+    pair_error=0.3, mean_error=0.3, pilot_weight=1500,
 )  # fmt: skip
 
 

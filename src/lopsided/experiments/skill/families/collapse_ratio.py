@@ -31,7 +31,7 @@ from lopsided.experiments.skill.family import (
     NumberQuestion,
 )
 
-TASKS = 56
+TASKS = 84
 RATIOS = (5, 10, 20, 40, 80, 150, 300)
 PILOT = 10  # the ratio of the pilot run; it is not asked about
 TAIL_PILOT = (8.0, 160.0)  # ratios of the largest and the smallest minority class in the other pilot

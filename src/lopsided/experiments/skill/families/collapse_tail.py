@@ -30,7 +30,7 @@ from lopsided.experiments.skill.family import (
     NumberQuestion,
 )
 
-TASKS = 48
+TASKS = 60
 RATIOS = (30, 100, 300)
 PILOT = 10
 LOST, TIE = 0.5, 0.1  # the nearest class's cosine, and how close to it is a tie
