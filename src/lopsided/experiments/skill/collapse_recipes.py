@@ -10,7 +10,8 @@ a `PairForecast` (K x K expected cosines with 90 % intervals), or None where it 
 | constant multiplier of the pilot | lambda = wd sqrt(E_W / E_H) of a pilot at ratio 10 |
 | measured energies of the pilot | E_W and E_H of a pilot at ratio 10, held (the Layer-Peeled paper's own recipe) |
 | merging law | the settings, and class means and scatter of the inputs |
-| merging law with pilot | and the angles at the end of a pilot at ratio 10 |
+| merging law with short pilot | the settings, scatter, and class means of the features after 2 % of the steps |
+| merging law with pilot | as merging law, and the angles at the end of a pilot at ratio 10 |
 | merging law with tail pilot | and those of a pilot whose minority classes have all sizes (two class sizes only) |
 """
 
@@ -138,15 +139,16 @@ def _layer_peeled(hold: str) -> PairRecipe:
     return recipe
 
 
-def _merging(*pilots: str) -> PairRecipe:
+def _merging(*pilots: str, short: bool = False) -> PairRecipe:
     def recipe(settings: Settings, seen: Seen, pilot_counts: Mapping[str, Counts]) -> ByCounts | None:
         from lopsided.theory.merging_law import InputFacts, PilotRun, merging_law
 
         data = seen["data"]
+        likeness = cosines_of_gram(seen["short"]["mean_gram"]) if short else np.array(data["mean_cosines"])
         law = merging_law(
             training_of(settings),
             len(settings["classes"]),
-            similarity=np.array(data["mean_cosines"]),
+            similarity=likeness,
             pilots=[
                 PilotRun(list(pilot_counts[name]), cosines_of_gram(seen[name]["gram"]), seen[name]["loss"])
                 for name in pilots
@@ -169,6 +171,7 @@ def _merging(*pilots: str) -> PairRecipe:
 
 RECIPES: dict[str, PairRecipe] = {
     "merging law": _merging(),
+    "merging law with short pilot": _merging(short=True),
     "merging law with pilot": _merging("pilot"),
     "merging law with tail pilot": _merging("pilot", "tail"),
     "survival law": _survival(False),
