@@ -7,12 +7,15 @@ so the ratio says how much a job slows requests down. First load: bytes and seco
 
 import asyncio
 import json
+import math
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
+from pathlib import Path
 from typing import Any
 
 CLIENTS = 50
@@ -68,23 +71,32 @@ def _first_load(port: int) -> tuple[float, int]:
     return time.perf_counter() - began, size
 
 
-def _one_forecast(port: int, counts: str, repeats: int) -> float:
+def _one_forecast(port: int, counts: str, repeats: int, what: str = "forecast") -> float:
     body = json.dumps({"counts": counts, "feature_energy": 5, "weight_energy": 1}).encode()
     times = []
     for _ in range(repeats):
         began = time.perf_counter()
-        asyncio.run(_request(port, "POST", "/api/collapse/forecast", body))
+        asyncio.run(_request(port, "POST", f"/api/collapse/{what}", body))
         times.append(time.perf_counter() - began)
     return statistics.median(times)
 
 
-def _dragging(port: int, counts: list[float], moves: int) -> float:
+def _processor(pid: int) -> float:
+    """Seconds of processor that a process has used: on a busy machine they say more than the clock (nan elsewhere)."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError):
+        return math.nan
+
+
+def _dragging(port: int, counts: list[float], moves: int, energy: float) -> float:
     """A bar in the hand: every request moves one class by two percent and starts from the answer before."""
     times = []
     for move in range(moves + 1):
         counts[60] *= 1.02
-        problem = {"counts": ",".join(map(str, counts)), "feature_energy": 5, "weight_energy": 1}
-        body = json.dumps(problem | {"page": "bench", "draft": move > 0}).encode()
+        problem = {"counts": ",".join(map(str, counts)), "feature_energy": energy, "weight_energy": 1}
+        body = json.dumps(problem | {"page": f"bench {energy}", "draft": move > 0}).encode()
         began = time.perf_counter()
         asyncio.run(_request(port, "POST", "/api/collapse/forecast", body))
         times.append(time.perf_counter() - began)
@@ -102,11 +114,18 @@ def run(quick: bool) -> list[dict[str, Any]]:
             port = int(server.stdout.readline().split("127.0.0.1:")[1].split("/")[0])
             asyncio.run(_load(port, 1.0))  # imports and caches
             tail = [round(500 * 0.01 ** (k / 99), 2) for k in range(100)]
-            rest = _one_forecast(port, ",".join(map(str, tail)), 5)
-            rows = [
-                _row("collapse forecast, ten classes of two sizes", _one_forecast(port, "5000*5,50*5", 20)),
-                _row("the same, 100 different sizes, dragging a bar", _dragging(port, tail, 20), "at rest", rest),
-            ]
+            text = ",".join(map(str, tail))
+            rows = [_row("collapse forecast, ten classes of two sizes", _one_forecast(port, "5000*5,50*5", 20))]
+            rest = _one_forecast(port, text, 5)
+            for energy in (0.5, 5.0, 50.0):
+                before, moves = _processor(server.pid), 20
+                taken = _dragging(port, list(tail), moves, energy)
+                # the first forecast of each is a full one; its share is left in
+                each = 1e3 * (_processor(server.pid) - before) / (moves + 1)
+                words = f"{each:.0f} ms of processor each, the first and full one included"
+                what = f"100 different sizes, dragging a bar, E_H = {energy:g}"
+                rows.append(_row(what, taken, "at rest, E_H = 5", rest, words))
+            rows.append(_row("the oversampling cure of 100 different sizes", _one_forecast(port, text, 2, "cure")))
             taken, size = _first_load(port)
             rows.append(_row("first load, one request after the other", taken, note=f"{size:,} bytes"))
             alone, wrong = asyncio.run(_load(port, seconds))

@@ -70,6 +70,8 @@ def test_lightning(data, tmp_path) -> None:
     assert "lopsided/train/neural_collapse/nc1" in written
     with pytest.raises(InputError, match="labels=lambda batch"):
         fit(LightningMonitor(labels=lambda batch: batch["label"]), Module())
+    with pytest.raises(InputError, match="name of a layer"):
+        fit(LightningMonitor(module="nowhere"), Module())
 
 
 def test_transformers(data, tmp_path) -> None:
@@ -89,28 +91,43 @@ def test_transformers(data, tmp_path) -> None:
             loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
             return SequenceClassifierOutput(loss=loss, logits=logits)
 
+    class TakesLabelsOut(Trainer):
+        def compute_loss(self, model, inputs, return_outputs=False, **_):
+            labels = inputs.pop("labels")
+            outputs = model(**inputs)
+            loss = nn.functional.cross_entropy(outputs.logits, labels)
+            return (loss, outputs) if return_outputs else loss
+
     rows = [{"x": x, "labels": y} for x, y in data]
+
+    def train(callback, trainer=Trainer, **options):
+        trainer(
+            model=Small(PretrainedConfig()),
+            args=TrainingArguments(
+                output_dir=str(tmp_path),
+                num_train_epochs=2,
+                per_device_train_batch_size=16,
+                gradient_accumulation_steps=2,
+                eval_strategy="epoch",
+                save_strategy="no",
+                report_to=[],
+                use_cpu=True,
+                disable_tqdm=True,
+                optim="sgd",
+                weight_decay=0.01,
+                **options,
+            ),
+            train_dataset=rows,
+            eval_dataset=rows[:24],
+            callbacks=[callback],
+        ).train()
+
+    with pytest.raises(InputError, match="takes them out"):
+        train(TransformersMonitor(), label_smoothing_factor=0.1)
+    with pytest.raises(InputError, match="compute_loss"):
+        train(TransformersMonitor(), TakesLabelsOut)
     callback = TransformersMonitor(report=tmp_path / "page.html")
-    trainer = Trainer(
-        model=Small(PretrainedConfig()),
-        args=TrainingArguments(
-            output_dir=str(tmp_path),
-            num_train_epochs=2,
-            per_device_train_batch_size=16,
-            gradient_accumulation_steps=2,
-            eval_strategy="epoch",
-            save_strategy="no",
-            report_to=[],
-            use_cpu=True,
-            disable_tqdm=True,
-            optim="sgd",
-            weight_decay=0.01,
-        ),
-        train_dataset=rows,
-        eval_dataset=rows[:24],
-        callbacks=[callback],
-    )
-    trainer.train()
+    train(callback)
     assert len(callback.records) == 2
     last = callback.records[1]
     assert (last.train.examples, last.held_out.examples, last.step) == (64, 24, 4)

@@ -1,6 +1,7 @@
 """Two checkpoint files compared, against whole matrices; damaged and foreign files end in a sentence."""
 
 import json
+import os
 import pickle
 
 import numpy as np
@@ -92,7 +93,7 @@ def test_mistakes_end_in_a_sentence(pair) -> None:
         "junk.safetensors": "damaged",
         "cut.pt": "damaged",
         "empty.pt": "damaged",
-        "plain.pt": "named weights|damaged",
+        "plain.pt": "never loaded",
         "whole.pt": "never loaded",
         "bare.pt": "named weights",
         "fewer.pt": "'2.weight' in one of them only",
@@ -119,3 +120,51 @@ def test_the_command(pair, capsys) -> None:
     assert main(["compare", files[0], str(folder / "none.pt")]) == 2
     assert "no such file" in capsys.readouterr().err
     assert lopsided.compare is compare_checkpoints
+
+
+class Foreign:
+    """Something that a checkpoint of weights does not hold; loading it would run a command."""
+
+    def __reduce__(self):
+        return os.system, ("echo executed",)
+
+
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        ("foreign in an archive", "other Python objects"),
+        ("foreign pickle", "other Python objects"),
+        ("junk", "damaged or none"),
+        ("text", "damaged or none"),
+        ("empty", "damaged or none"),
+        ("cut short", "damaged or none"),
+    ],
+)
+def test_foreign_objects_and_damaged_files_are_told_apart(tmp_path, capfd, kind, words) -> None:
+    path = tmp_path / "x.pt"
+    if kind == "foreign in an archive":
+        torch.save({"a": Foreign()}, path)
+    elif kind == "foreign pickle":
+        path.write_bytes(pickle.dumps(Foreign()))
+    elif kind == "cut short":
+        torch.save({"w": torch.ones(3, 3)}, path)
+        path.write_bytes(path.read_bytes()[:400])
+    else:
+        random = np.random.default_rng(0).bytes(500)
+        path.write_bytes({"junk": random, "text": b"hello, this is text\n" * 20, "empty": b""}[kind])
+    with pytest.raises(InputError, match=words):
+        compare_checkpoints(path, path)
+    assert "executed" not in capfd.readouterr().out
+
+
+def test_sparse_and_meta_weights(tmp_path) -> None:
+    torch.manual_seed(0)
+    dense = [torch.randn(4, 6), torch.randn(4, 6)]
+    for name, weight in zip("ab", dense, strict=True):
+        torch.save({"w": weight.to_sparse()}, tmp_path / f"sparse_{name}.pt")
+        torch.save({"w": weight}, tmp_path / f"dense_{name}.pt")
+    torch.save({"w": torch.empty(4, 6, device="meta")}, tmp_path / "meta.pt")
+    pairs = [compare_checkpoints(tmp_path / f"{kind}_a.pt", tmp_path / f"{kind}_b.pt") for kind in ("sparse", "dense")]
+    assert pairs[0].layers[0].relative_distance == pairs[1].layers[0].relative_distance
+    with pytest.raises(InputError, match="meta device"):
+        compare_checkpoints(tmp_path / "meta.pt", tmp_path / "meta.pt")

@@ -179,13 +179,17 @@ def test_long_epochs_are_observed_in_part(run) -> None:
     assert monitor.end_epoch().held_out.examples == 20_000
 
 
-def test_the_largest_step_is_remembered(run) -> None:
+@pytest.mark.parametrize("annealed_before_the_epoch_is_closed", [False, True])
+def test_the_largest_step_is_remembered(run, annealed_before_the_epoch_is_closed) -> None:
     model, _, _, loss, optimizer, train = run
     monitor = Monitor(model, loss=loss, optimizer=optimizer)
     for _ in range(2):
         train()
+        if annealed_before_the_epoch_is_closed:  # Lightning steps its schedulers first
+            optimizer.param_groups[0]["lr"] /= 10
         record = monitor.end_epoch()
-        optimizer.param_groups[0]["lr"] /= 10
+        if not annealed_before_the_epoch_is_closed:
+            optimizer.param_groups[0]["lr"] /= 10
     assert record.forecast.settings.learning_rate == 0.1
 
 

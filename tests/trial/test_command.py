@@ -55,3 +55,23 @@ def test_refusals(capsys, tmp_path, data, arguments) -> None:
     given = [str(data) if word == "DATA" else word for word in arguments]
     assert main(["trial", *given, "--store", str(tmp_path), "--jobs", "1"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_rates_by_the_survival_law(tmp_path, capsys) -> None:
+    """The option's rates are those of the remedies room; a part of the recipe alone is refused in a sentence."""
+    from lopsided.remedies.rates import oversampling_rates
+
+    random = np.random.default_rng(0)
+    labels = np.repeat(np.arange(10), [200] * 5 + [8] * 5)
+    np.savez(tmp_path / "data.npz", features=random.standard_normal((labels.size, 3)) + labels[:, None], labels=labels)
+    place = str(tmp_path / "data.npz")
+    recipe = {"weight_decay": 0.03, "step": 0.2, "batch_size": 64, "momentum": 0.9}
+    options = ["--weight-decay", "0.03", "--learning-rate", "0.2", "--batch-size", "64", "--momentum", "0.9"]
+    assert main(["plan", place, *options, "--json"]) == 0
+    (remedy,) = [one for one in json.loads(capsys.readouterr().out)["remedies"] if one["kind"] == "oversample"]
+    expected = oversampling_rates(np.bincount(labels).tolist(), "forecast", recipe=recipe)
+    assert expected.added > 0
+    assert remedy["parameters"]["rule"] == "forecast"
+    assert list(remedy["parameters"]["rates"].values()) == pytest.approx(expected.rates.tolist())
+    assert main(["plan", place, "--learning-rate", "0.2"]) == 2
+    assert "give all three" in capsys.readouterr().err

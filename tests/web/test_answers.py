@@ -1,9 +1,11 @@
 """What the rooms answer is what the package computes, and the recipes they show give the same numbers."""
 
+import io
 import json
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -108,12 +110,15 @@ def test_the_cure_takes_over_the_forecast_of_the_page(local, monkeypatch) -> Non
     assert len(made) == made_alone
 
 
-def test_cure_is_the_plan_of_the_command(local) -> None:
+def test_cure_is_the_plan_of_the_command(local, tmp_path) -> None:
     body = {"counts": "5000*5,50*5", "feature_energy": 5, "weight_energy": 1}
     found = ask(local, "/api/collapse/cure", **body)
     plan = lopsided.collapse("5000*5,50*5", feature_energy=5, weight_energy=1, plan=True).plan
     assert found["rates"] == plan.oversampling.rates.tolist()
     assert found["collapsed_after"] == []
+    python, command = run_recipe(found["recipe"], tmp_path)
+    assert json.loads(command)["plan"]["oversampling"]["rates"] == found["rates"]
+    assert repr(found["level"]) in python
     impossible = ask(local, "/api/collapse/cure", counts="50*5,5*5", multiplier=0.5)
     assert not impossible["possible"]
     assert "equal class sizes" in impossible["why_not"]
@@ -218,6 +223,83 @@ def test_audit_of_a_builtin_set_and_its_recipe(tmp_path) -> None:
     assert [entry["message"] for entry in told["findings"]] == [
         entry["message"] for entry in found["facts"]["findings"]
     ]
+
+
+def test_recipes_of_uploads_give_the_numbers_of_the_jobs(tmp_path) -> None:
+    from lopsided.web.rooms.audit import run as audit
+    from lopsided.web.rooms.memorisation import score_examples
+
+    random = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], [60, 30, 12])
+    lines = [
+        f"{x:.4f},{y:.4f},{'north' if x > y else 'south'},{k}"
+        for (x, y), k in zip(random.normal(size=(102, 2)) + labels[:, None], labels, strict=True)
+    ]
+    kept = tmp_path / "0123abcd.csv"
+    kept.write_text("\n".join(["a,b,region,kind", *lines]))
+    (tmp_path / "my data.csv").write_bytes(kept.read_bytes())  # as the client has it, name with a blank
+    upload = {"path": str(kept), "name": "my data.csv", "most_rows": 1000}
+    asked = {"labels": "kind", "groups": ["region"], "weight_decay": 0.001, "seed": 3}
+    found = audit({"asked": asked, "upload": upload}, lambda **message: None)
+    _, command = run_recipe(found["recipe"], tmp_path, with_python=False)
+    told, expected = json.loads(command), jsonable(found["facts"])
+    assert told["findings"] == expected["findings"]
+    assert "0123abcd" not in json.dumps(expected)
+    found = score_examples({"asked": {"labels": "kind"}, "upload": upload, "data": None}, lambda **message: None)
+    python, command = run_recipe(found["recipe"], tmp_path)
+    assert [entry["highest"] for entry in json.loads(command)["classes"]] == [one.highest for one in found["classes"]]
+    assert repr(found["classes"][0].highest) in python
+
+
+def _archive(**arrays) -> bytes:
+    into = io.BytesIO()
+    np.savez(into, **arrays)
+    return into.getvalue()
+
+
+BAD_FILES = {
+    "empty.csv": b"",
+    "header.csv": b"a,b,y\n",
+    "ragged.csv": b"a,b,y\n1,2,0\n1,2\n3,4,5,6\n",
+    "words.csv": b"a,b\nfoo,bar\nbaz,qux\n",
+    "twice.csv": b"a,a,y\n1,2,0\n3,4,1\n",
+    "wide.csv": "a,y\n1,0\n2,1\n".encode("utf-16"),
+    "noise.csv": bytes(range(256)) * 8,
+    "short.parquet": b"PAR1junkPAR1",
+    "empty.npz": b"",
+    "cut.npy": b"\x93NUMPY\x01\x00v\x00junk",
+    "pickled.npz": _archive(features=np.array([[1, 2]], dtype=object), labels=np.array([0])),
+    "scalar.npz": _archive(x=np.float64(3)),
+    "nothing.npz": _archive(features=np.zeros((0, 2)), labels=np.zeros(0)),
+    "complex.npz": _archive(features=np.full((9, 2), 1 + 2j), labels=np.zeros(9)),
+    "climbing.npz": None,  # an archive whose entry would leave the folder, if it were unpacked
+}
+
+
+@pytest.mark.parametrize("name", BAD_FILES)
+def test_bad_files_of_every_kind_end_in_a_sentence_with_their_own_name(name, tmp_path) -> None:
+    from lopsided.web.rooms.files import inspect
+
+    kept = tmp_path / f"0123abcd{Path(name).suffix}"
+    if name == "climbing.npz":
+        with zipfile.ZipFile(kept, "w") as archive:
+            archive.writestr("../../evil.npy", b"x")
+    else:
+        kept.write_bytes(BAD_FILES[name])
+    with pytest.raises(lopsided.InputError) as error:
+        inspect({"path": str(kept), "name": name, "most_rows": 100}, lambda **message: None)
+    assert name in str(error.value)
+    assert "0123abcd" not in str(error.value)
+    assert str(tmp_path) not in str(error.value)
+
+
+def test_a_file_without_labels_is_read_as_one(tmp_path) -> None:
+    from lopsided.web.rooms.files import inspect
+
+    kept = tmp_path / "kept.csv"
+    kept.write_text("alone\n" + "1\n" * 5)
+    found = inspect({"path": str(kept), "name": "mine.csv", "most_rows": 100}, lambda **message: None)
+    assert (found["rows"], found["label"], found["columns"]) == (5, None, [])
 
 
 def test_names_of_columns_cannot_name_other_files(tmp_path) -> None:

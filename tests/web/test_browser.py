@@ -3,11 +3,13 @@
 import csv
 import io
 import json
+import re
 
 import numpy as np
 import pytest
 
 import lopsided
+from tests.web.conftest import PATIENCE, start_server, stop_server
 
 
 def open_room(page, laboratory, room):
@@ -310,3 +312,23 @@ def test_audit_of_a_file_with_its_report(page, laboratory, tmp_path) -> None:
     assert b"shop&lt;b&gt;.csv" in download.value.path().read_bytes()
     page.reload()
     page.wait_for_selector("iframe.report")
+
+
+def test_beyond_loopback_the_token_is_given_once_and_leaves_the_address(chromium, tmp_path) -> None:
+    process, address = start_server(tmp_path / "store", "--host", "0.0.0.0")
+    try:
+        address = re.sub("//[^:]+", "//127.0.0.1", address)  # the name of the machine need not resolve
+        context = chromium.new_context()
+        page = context.new_page()
+        page.set_default_timeout(PATIENCE)
+        page.goto(f"{address}#/collapse?counts=70,7")
+        page.wait_for_selector(".verdict:not(:empty)")
+        assert verdict(page) == said("70,7")
+        assert "token" not in page.url
+        page.goto(f"{address.partition('?')[0]}#/width?width=40&dimension=20&steps=16")
+        page.get_by_role("button", name="Run").click()
+        page.wait_for_selector(".job-line:has-text('done in')")  # the stream of events has the cookie too
+        stranger = chromium.new_context().new_page()
+        assert stranger.goto(address.partition("?")[0]).status == 403
+    finally:
+        stop_server(process)

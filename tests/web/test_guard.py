@@ -126,6 +126,14 @@ def test_beyond_loopback_addresses_and_the_own_name_are_known() -> None:
     assert Access("lab.example", "word").knows("LAB.example:80")
 
 
+def test_behind_a_proxy_with_tls_the_scheme_is_that_of_the_page() -> None:
+    app = create_app(Settings(spare_worker=False))
+    for scheme, other in (("https", "http"), ("http", "https")):
+        local = TestClient(app, base_url=f"{scheme}://localhost")
+        assert local.get("/api/jobs", headers={"Origin": f"{scheme}://localhost"}).status_code == 200
+        assert local.get("/api/jobs", headers={"Origin": f"{other}://localhost"}).status_code == 403
+
+
 def test_token_once_in_the_address_then_in_a_cookie() -> None:
     far = client(Access("0.0.0.0", "secret-word"))
     assert far.get("/").status_code == 403

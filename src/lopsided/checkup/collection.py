@@ -23,6 +23,7 @@ from lopsided.core.validation import FloatArray, IntArray
 
 MOST_COLLECTED = 3  # classes for which collecting is planned
 MOST_GROUPS_COLLECTED = 2
+WORTH_SAYING = 0.005  # of recall
 
 
 def collections(training: TrainingSet, pilot: Pilot, recipe: Mapping[str, Any], seed: int) -> list[PlannedRemedy]:
@@ -101,8 +102,9 @@ def _planned(
     ratio = (have + examples) / have
     forecast, reason = forecast_collection(pilot.training, axis, code, have=have, ratio=ratio, seed=seed)
     plural = "" if examples == 1 else "s"
-    if axis == "class" and forecast is not None and forecast.learned is not None:
-        advice += f" {forecast.learned:+.3f} of the forecast gain is learning; the rest comes from the class being "
+    learned = None if forecast is None or axis == "group" else forecast.learned
+    if forecast is not None and learned is not None and forecast.gain - learned > WORTH_SAYING:
+        advice += f" {max(learned, 0.0):.3f} of the forecast gain is learning; the rest comes from the class being "
         advice += "likelier, which costs other classes."
     why = f"{examples:,} more example{plural} of {axis} {name}, which has {have:,}. {advice} {reason}"
     return PlannedRemedy(

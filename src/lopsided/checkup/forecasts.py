@@ -70,10 +70,7 @@ def forecast_collection(
     value, low, high = curve.gain(since=have / size)
     metric = f"recall of {name}" if axis == "class" else f"accuracy on {name}"
     learned = curve.learned(since=have / size)
-    ground = f"{CURVE} with exponent {curve.exponent:.2f}"
-    if axis == "class":
-        ground += f"; {learned:+.3f} of it is learned, the rest comes from the class being likelier"
-    return GainForecast(metric, value, low, high, ground, learned), ""
+    return GainForecast(metric, value, low, high, f"{CURVE} with exponent {curve.exponent:.2f}", learned), ""
 
 
 def _moved(pilot: Pilot, metric: str) -> FloatArray:

@@ -8,9 +8,9 @@ that sort the rows by the cell of a grid over some leading principal components;
 exactly, so a pair that is named is near for certain, and a near pair is missed with a small chance: at noise alike in
 all columns a table misses one in four, `TABLES` of them fewer than one in a thousand (tests measure it).
 
-Where rows are merely crowded there are many more pairs within `AROUND` t than within t (4^d times, in d dimensions,
-even where d is one because all but one column take few values); copies lie within t. `crowded` says that less than
-`COPIES` of the pairs within `AROUND` t are within t.
+Where rows are merely crowded there are many more pairs within `AROUND` t than within t: 4^d times in d dimensions, even
+where d is one because all but one column take few values. Copies lie within t. `crowded` says that less than `COPIES`
+of the pairs within `AROUND` t are within t.
 """
 
 from dataclasses import dataclass

@@ -71,8 +71,11 @@ def table_over_arrow(
     if table.num_rows == 0:
         raise InputError(f"at least one example in {source}", "none", "write one row per example below the header")
     names, listed = _feature_columns(table.schema, source, features, beside, need_features)
+    taken = set(names)
     columns = {
-        name: _column(table[name]) for name in table.column_names if name not in names and _plain(table[name].type)
+        name: _column(column)
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if name not in taken and _plain(column.type)
     }
     chosen = table.select(names)
     width = _block(chosen.slice(0, 1).to_batches()[0], True, source).shape[1] if listed else len(names)

@@ -1,5 +1,6 @@
 """A csv or tsv file as an Arrow table; the mistakes people make in such files are named, not worked around."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,12 @@ def read_csv_table(path: Path) -> Any:
             parse_options=csv.ParseOptions(delimiter="\t" if path.suffix.lower() == ".tsv" else ","),
             convert_options=csv.ConvertOptions(strings_can_be_null=True),
         )
-    twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
+    names = table.column_names  # asked for once: the list is made anew each time, and a file may have many columns
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise InputError(f"columns of different names in {path}", f"{twice[0]!r} more than once", "rename one")
-    for name in table.column_names:
-        _check_cells(table[name], name, path)
+    for name, column in zip(names, table.columns, strict=True):
+        _check_cells(column, name, path)
     return table
 
 

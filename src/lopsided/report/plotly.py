@@ -38,7 +38,7 @@ def panel_json(panel: Panel) -> dict[str, Any]:
         isinstance(series, Heatmap) or (isinstance(series, Bars) and any(isinstance(name, str) for name in series.x))
         for series in panel.series
     )
-    layout = {
+    layout: dict[str, Any] = {
         "title": {"text": _plain(panel.title), "font": {"size": 15}},
         "xaxis": _axis(panel.x_label, panel.x_log, panel.x_range, cells=cells),
         "yaxis": _axis(panel.y_label, panel.y_log, panel.y_range, cells=cells and not _has_bars(panel)),
@@ -54,6 +54,9 @@ def panel_json(panel: Panel) -> dict[str, Any]:
         turned = {"tickangle": -35, "tickfont": {"size": 10}, "zeroline": False}
         layout["xaxis"] = {**_axis(panel.x_label, False, panel.x_range, cells=False), **places, **turned}
         layout["legend"] = {"orientation": "h", "y": 1.0, "yanchor": "bottom"}  # the names have the room below
+        if len(panel.series) > 2:  # a second line of it would run into the title
+            layout["margin"] = {**layout["margin"], "t": 84}
+            layout["title"] = {**layout["title"], "yref": "container", "y": 0.97, "yanchor": "top"}
     for series in panel.series:
         if isinstance(series, Pictures):
             layout |= _picture_axes(series, panel) | {"margin": {"l": 64, "r": 24, "t": 48, "b": 76}}

@@ -11,6 +11,7 @@ from typing import Any
 
 from lopsided.core.errors import InputError, MissingPackage
 from lopsided.torch.epoch_record import EpochRecord
+from lopsided.torch.head import named_module
 from lopsided.torch.monitor import Monitor
 
 try:
@@ -52,7 +53,7 @@ class LightningMonitor(Callback):  # type: ignore[misc]  # Lightning is optional
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Attach the hooks; the optimizer exists by now."""
-        watched = pl_module if self._module is None else pl_module.get_submodule(self._module)
+        watched = pl_module if self._module is None else named_module(pl_module, self._module)
         optimizers = trainer.optimizers
         known: dict[str, Any] = {"optimizer": optimizers[0] if optimizers else None}
         self.monitor = Monitor(watched, **(known | self._options))

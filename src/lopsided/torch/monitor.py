@@ -61,6 +61,10 @@ DIVERGED = "the classifier holds NaN or infinite weights: the training has diver
 Counts = str | Mapping[str, float] | Iterable[float]
 
 
+class NothingSeen(InputError):
+    """An epoch was closed in which no labels came."""
+
+
 class Monitor:
     """Per epoch: angles, norms, energies, NC1-NC4, scatter, forecasts, layers, groups; early warnings in words.
 
@@ -271,13 +275,14 @@ class Monitor:
     # -- parts of an epoch's end ---------------------------------------------------------------------------------------
 
     def _nothing_seen(self) -> InputError:
+        """The sentence for an epoch without a batch that could be counted."""
         if self._counters.overwritten:
             return InputError(
                 "features and logits as the head gave them when their labels come",
                 f"{counted_batches(self._counters.overwritten)} overwritten in place, and no other",
                 "call monitor.update(labels) right after the forward, or write logits = logits * 2 instead of mul_(2)",
             )
-        return InputError(
+        return NothingSeen(
             "labelled forwards since the last epoch",
             "none",
             "give loss=, labels=, or call monitor.update(labels) after each forward",

@@ -99,6 +99,8 @@ class RunReader:
         self._model, self._head_weight, self._optimizer = model, head_weight, optimizer
         self._told = checked_settings(told)
         self._largest_step = 0.0
+        if optimizer is not None:  # at the end of the first epoch a scheduler may have lowered it already
+            self._largest_step = optimizer_settings(optimizer, head_weight)["learning_rate"] or 0.0
 
     def read(self, batch_size: int) -> RunSettings:
         """The settings by now; a batch size of 0 is not known."""

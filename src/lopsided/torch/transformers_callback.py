@@ -1,17 +1,18 @@
 """The monitor as a Hugging Face callback: `Trainer(..., callbacks=[TransformersMonitor()])`.
 
-The models take their labels as a keyword of forward, which is where the monitor reads them. An evaluation that the
-trainer runs after an epoch belongs to that epoch's record. AdamW, the trainer's default, decays weights apart from the
-loss; the forecasts then decline and say so.
+The models take their labels as a keyword of forward, which is where the monitor reads them. With label smoothing the
+trainer takes them out before, which is refused with a sentence; `labels=None` leaves them to `monitor.update`. An
+evaluation that the trainer runs after an epoch belongs to that epoch's record. AdamW, the trainer's default, decays
+weights apart from the loss; the forecasts then decline and say so.
 """
 
 import os
 from pathlib import Path
 from typing import Any
 
-from lopsided.core.errors import MissingPackage
+from lopsided.core.errors import InputError, MissingPackage
 from lopsided.torch.epoch_record import EpochRecord
-from lopsided.torch.monitor import Monitor
+from lopsided.torch.monitor import Monitor, NothingSeen
 
 try:
     from transformers import TrainerCallback
@@ -22,7 +23,9 @@ except ImportError:
 class TransformersMonitor(TrainerCallback):  # type: ignore[misc]  # Transformers is optional and untyped here
     """Watches the trainer's model; arguments are those of `Monitor`, `labels` the keyword that holds the labels."""
 
-    def __init__(self, *, labels: str = "labels", report: str | os.PathLike[str] | None = None, **options: Any) -> None:
+    def __init__(
+        self, *, labels: str | None = "labels", report: str | os.PathLike[str] | None = None, **options: Any
+    ) -> None:
         self._labels, self._options = labels, options
         self._report = None if report is None else Path(report)
         self._owed = False
@@ -35,6 +38,13 @@ class TransformersMonitor(TrainerCallback):  # type: ignore[misc]  # Transformer
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Attach the hooks."""
+        if self._labels is not None and args.label_smoothing_factor:
+            raise InputError(
+                "labels among the inputs of the model",
+                f"label_smoothing_factor={args.label_smoothing_factor}, with which the Trainer takes them out",
+                "smooth in the model's own loss, or make TransformersMonitor(labels=None) and call its "
+                "monitor.update(labels) in compute_loss",
+            )
         known: dict[str, Any] = {"labels": self._labels, "optimizer": kwargs.get("optimizer")}
         self.monitor = Monitor(kwargs["model"], **(known | self._options))
 
@@ -61,5 +71,14 @@ class TransformersMonitor(TrainerCallback):  # type: ignore[misc]  # Transformer
 
     def _close_epoch(self, state: Any) -> None:
         self._owed = False
-        if self.monitor is not None:
+        if self.monitor is None:
+            return
+        try:
             self.monitor.end_epoch(step=state.global_step)
+        except NothingSeen:
+            raise InputError(
+                f"labels in the keyword {self._labels!r} of the model's forward",
+                "none in this epoch",
+                "name the keyword with labels=, or make TransformersMonitor(labels=None) and call its "
+                "monitor.update(labels) in compute_loss",
+            ) from None

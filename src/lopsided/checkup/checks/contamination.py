@@ -2,12 +2,12 @@
 
 The minimum covariance determinant (Rousseeuw 1984) finds centre and covariance of the majority of a class, whatever a
 minority of its examples does. An example is *misplaced* when it lies outside its own class (robust distance beyond the
-0.001 point of chi-square) and in the core of another (within its 3/4 point), and most of its nearest neighbours are of
-that class. Three quarters of the examples that were mislabelled out of a class lie in its core, so the share of
-misplaced examples over 3/4 estimates the share of mislabelled ones. Where two classes overlap, nothing of the kind can
-be said, and strays between them are not counted. An example is *far* when its squared distance is more than `FAR` times
-the 0.001 point: an error of recording, or a subgroup. Real classes are not Gaussian and have many mild outliers; those
-are no alarm.
+0.001 point of chi-square) and in the core of another (within the 3/4 point of chi-square, or of that class's own
+examples where they lie further out, as they do in small classes), and most of its nearest neighbours are of that class.
+Three quarters of the examples that were mislabelled out of a class lie in its core, so the share of misplaced examples
+over 3/4 estimates the share of mislabelled ones. Where two classes overlap, nothing of the kind can be said, and strays
+between them are not counted. An example is *far* when its squared distance is more than `FAR` times the 0.001 point: an
+error of recording, or a subgroup. Real classes are not Gaussian and have many mild outliers; those are no alarm.
 """
 
 import warnings
@@ -29,7 +29,7 @@ EDGE, OVERLAP = 0.025, 0.1  # classes overlap when this share of one lies within
 FAR = 5.0
 RISKY_SHARE, FAR_SHARE, FAILING_SHARE = 0.02, 0.10, 0.10
 COMPONENTS = 8
-ROWS_PER_COMPONENT = 10  # of a class, below which the robust covariance is not worth its name
+ROWS_PER_COMPONENT = 6  # of a class, below which the robust covariance is not worth its name
 MOST_FITTED, MOST_CLASSES = 500, 120
 MOST_NAMED, MOST_EXAMPLES = 5, 20
 NEIGHBOURS = 10
@@ -73,19 +73,23 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             fitted[code] = robust
     if not fitted:
         raise InputError("a class whose robust covariance has full rank", "none", "drop columns that repeat one value")
-    outside, core = float(chi2.isf(OUTSIDE, d)), float(chi2.ppf(CORE, d))
+    outside = float(chi2.isf(OUTSIDE, d))
     order = np.array(sorted(fitted), dtype=np.int64)
     distances = np.stack([fitted[code].distances(points) for code in order.tolist()], axis=1)
     own, apart = np.full(len(points), np.nan), distances.copy()
+    core = np.full(order.size, float(chi2.ppf(CORE, d)))
     for place, code in enumerate(order.tolist()):
         members = codes == code
         own[members] = distances[members, place]
         inliers = distances[members & (distances[:, place] <= outside)]
+        if len(inliers):
+            core[place] = max(core[place], float(np.quantile(inliers[:, place], CORE)))
         merged = (inliers < float(chi2.isf(EDGE, d))).mean(axis=0) > OVERLAP  # true for the class itself
         apart[np.ix_(members, merged)] = np.inf
+    apart /= core
     elsewhere, nearest = order[apart.argmin(axis=1)], apart.min(axis=1)
     judged = np.isin(codes, order)
-    misplaced = judged & (own > outside) & (nearest < core)
+    misplaced = judged & (own > outside) & (nearest < 1)
     misplaced[misplaced] = _among(points, codes, np.flatnonzero(misplaced), elsewhere[misplaced])
     far = judged & (own > FAR * outside) & ~misplaced
     findings = _findings(evidence, order, codes, misplaced, elsewhere, own, "misplaced")
@@ -98,7 +102,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             Finding(
                 "contamination",
                 Level.HEALTHY,
-                counted(len(fitted), "classes"),
+                counted(len(fitted), "classes")
+                + ("" if len(fitted) == len(classes.names) else f" of {len(classes.names)} with enough examples"),
                 share / CORE,
                 None,
                 f"No class holds a clear share of foreign examples; the most are about {share / CORE:.1%} in "

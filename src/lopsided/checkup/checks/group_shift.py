@@ -29,6 +29,7 @@ RISKY_SHIFT, FAILING_SHIFT = 0.5, 1.0
 SMALL_SPREAD, LARGE_SPREAD = 0.5, 2.0
 LEAST_EFFECTIVE = 10.0  # rows that tell group and class apart; below it the shift cannot be estimated
 MOST_NAMED = 5
+MOST_TICKS = 12  # names under a plot
 _GROUND = "Li et al. 2024 (group imbalance), Theorem 1 and Section 3: group-level mean and covariance"
 
 
@@ -212,7 +213,8 @@ def _figure(part: Partition, shifts: _Shifts) -> Figure:
     )
     title = f"Shift of every group of {part.name}"
     marks = [Mark(RISKY_SHIFT, "at risk", "y"), Mark(FAILING_SHIFT, "failing", "y")]
-    panel = Panel(title, "the furthest on the left", "standard deviations", [points], marks)
+    few = [part.names[code] for code in order] if order.size <= MOST_TICKS else None
+    panel = Panel(title, "the furthest on the left", "standard deviations", [points], marks, x_names=few)
     return Figure(title, [panel], "From the other examples of the same classes.")
 
 

@@ -40,8 +40,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     }
     if found.crowded:
         message = (
-            f"Rows lie close together by themselves (fewer than {COPIES:.0%} of the pairs within {AROUND * found.threshold:.2g} "
-            f"deviations are within {found.threshold:.2g}): near rows are no sign of copies."
+            f"Rows lie close together by themselves (fewer than {COPIES:.0%} of the pairs within "
+            f"{AROUND * found.threshold:.2g} deviations are within {found.threshold:.2g}): they are no sign of copies."
         )
         quiet = Finding("near_duplicates", Level.HEALTHY, "all rows", None, None, message, "Nothing to do.", _GROUND)
         return Checked([quiet], measures)

@@ -157,8 +157,7 @@ def _prepared(request: Request, problem: CollapseProblem) -> tuple[ClassCounts, 
 def _recipe(problem: CollapseProblem, *, plan: bool = False) -> Recipe:
     held = problem.held()
     options = held | {"features": None if problem.features == "free" else problem.features, "plan": plan or None}
-    python = f"import lopsided\n\nforecast = {call('lopsided.collapse', problem.counts, options)}\n"
-    python += "print(forecast.plan.oversampling.rates)" if plan else "print(forecast.to_dict())"
+    python = f"import lopsided\n\nprint({call('lopsided.collapse', problem.counts, options)}.to_dict())"
     return Recipe(python=python, command=command(["collapse", "--counts", problem.counts], options | {"json": True}))
 
 

@@ -101,7 +101,8 @@ def inspect(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
         values = np.unique(column.astype(str))
         columns.append({"name": name, "values": int(values.size), "first": [str(value)[:40] for value in values[:5]]})
     try:
-        label = next(name for name, column in table.columns.items() if column is table.labels())
+        labels = table.labels()
+        label = next((name for name, column in table.columns.items() if column is labels), None)
     except InputError:
         label = None
     return {

@@ -64,6 +64,7 @@ export function mount(place, { values }) {
   const cure = latest((body, signal) => post("/api/collapse/cure", body, signal), {
     show: found => {
       histogram.cure(found.rates);
+      code.show(found.recipe); // with the plan, whose numbers are shown now
       const repeated = found.rates.filter(rate => rate > 1.0005);
       remedy.say(!found.possible ? `Oversampling cannot help: ${found.why_not}.`
         : repeated.length ? `The oversampling cure: repeat the examples of ${repeated.length} classes up to ${short(Math.max(...repeated))} times, ${short(found.added_total)} more in total; then ${found.collapsed_after.length ? `${found.collapsed_after.length} still collapse` : "none collapses"}.`
