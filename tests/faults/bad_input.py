@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from tests.faults.tally import Row, Size
@@ -15,7 +15,7 @@ from tests.faults.tally import Row, Size
 SEED = 11
 # cases of each kind; the bombs take seconds each
 FULL = {"commands": 9000, "calls": 4000, "commands:zip bomb": 16, "commands:long csv": 8}
-SHORT = {"commands": 160, "calls": 100}
+SHORT = {"commands": 100, "calls": 60}
 PROCESSES = int(os.environ.get("FAULT_PROCESSES", "2"))
 
 
@@ -76,12 +76,14 @@ def _piece(kind: str, first: int, last: int, found: Shared, end: float = float("
         with tempfile.TemporaryFile("w+") as complaint:
             command = [sys.executable, "-m", "tests.faults.cases", kind, str(SEED), str(first), str(last)]
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaint, text=True)
-            for line in _lines(process):
+            lines = _lines(process)
+            for line in lines:
                 if "begins" in line:
                     begun = line["begins"]
                     continue
                 if time.monotonic() > end:
                     process.kill()
+                    lines.close()
                     process.wait()
                     return
                 ended = time.perf_counter()
@@ -98,8 +100,9 @@ def _piece(kind: str, first: int, last: int, found: Shared, end: float = float("
         first = (begun if begun is not None else first) + 1
 
 
-def _lines(process: "subprocess.Popen[str]") -> Iterator[dict]:
+def _lines(process: "subprocess.Popen[str]") -> Generator[dict, None, None]:
     assert process.stdout is not None
-    for line in process.stdout:
-        if line.startswith("{"):
-            yield json.loads(line)
+    with process.stdout:
+        for line in process.stdout:
+            if line.startswith("{"):
+                yield json.loads(line)

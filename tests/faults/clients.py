@@ -22,8 +22,8 @@ from urllib.parse import quote
 from tests.faults.hostile_files import hostile_file
 from tests.faults.tally import Row, Size, timed
 
-UPLOADS = {"full": 400, "short": 40}
-BODIES = {"full": 600, "short": 60}
+UPLOADS = {"full": 400, "short": 15}
+BODIES = {"full": 600, "short": 30}
 SLOW_CLIENTS = 60
 _ADDRESS = "http://localhost:8000"
 

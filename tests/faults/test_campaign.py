@@ -71,9 +71,11 @@ def test_a_hang_and_a_broken_interpreter_are_losses(monkeypatch: pytest.MonkeyPa
     """The parent of the workers sees what a worker cannot say."""
     worker = tmp_path / "worker.py"
     worker.write_text(
-        "import json, os, sys\nfirst = int(sys.argv[5])\nprint(json.dumps({'begins': first}), flush=True)\n"
-        "os.abort() if first == 1 else None\n"
-        "print(json.dumps({'case': first, 'what': 'a', 'ended': 'answered', 'words': ''}), flush=True)\n"
+        "import json, os, sys\n"
+        "for case in range(int(sys.argv[5]), int(sys.argv[6])):\n"
+        "    print(json.dumps({'begins': case}), flush=True)\n"
+        "    os.abort() if case == 1 else None\n"
+        "    print(json.dumps({'case': case, 'what': 'a', 'ended': 'answered', 'words': ''}), flush=True)\n"
     )
     popen = bad_input.subprocess.Popen
     monkeypatch.setattr(
@@ -86,18 +88,16 @@ def test_a_hang_and_a_broken_interpreter_are_losses(monkeypatch: pytest.MonkeyPa
     assert len(total(rows).lost) == 1
 
 
-def test_every_command_and_public_name_is_tried() -> None:
+def test_every_command_and_public_name_is_tried(tmp_path: Path) -> None:
     from tests.docs.test_examples import COMMANDS
     from tests.faults.call_cases import _MAKERS
-    from tests.faults.command_cases import command_case
+    from tests.faults.command_cases import CASES, _others
 
     assert set(_MAKERS) == {name for name in lopsided.__all__ if not name.startswith("__")}
-    import tempfile
-
-    called = set()
-    for number in range(600):
-        with tempfile.TemporaryDirectory() as place:
-            called.add(command_case(Random(number), Path(place), Path(place) / "canary")[1][0])
+    called = {_others(Random(number), tmp_path, tmp_path, None)[1][0] for number in range(300)}
+    for number, (_, maker) in enumerate(CASES):
+        (tmp_path / str(number)).mkdir()
+        called.add(maker(Random(number), tmp_path / str(number), tmp_path, None)[1][0])
     assert set(COMMANDS) <= called
 
 

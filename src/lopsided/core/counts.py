@@ -216,6 +216,8 @@ def _shorten(text: str, most: int = 60) -> str:
 
 
 def _checked(values: Iterable[float], names: Sequence[str] | None, at_least_two: bool) -> ClassCounts:
+    if isinstance(values, np.ndarray) and values.dtype.kind == "c":
+        raise InputError("one number of examples per class", "complex numbers", "give a flat list of numbers")
     try:
         values = values if isinstance(values, np.ndarray) else list(values)
         counts = np.array(values, dtype=np.float64)

@@ -56,7 +56,7 @@ class ThresholdMover:
         candidates: Sequence[Candidate] = ("none", "prior", "fitted"),
         seed: int = 0,
     ) -> None:
-        if objective not in get_args(Objective):
+        if not isinstance(objective, str) or objective not in get_args(Objective):
             raise InputError("the objective 'balanced' or 'worst'", repr(objective), "choose one")
         if not candidates or not set(candidates) <= set(get_args(Candidate)):
             raise InputError(f"candidates among {', '.join(get_args(Candidate))}", candidates, "name at least one")
