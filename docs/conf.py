@@ -25,6 +25,7 @@ extensions = [
     "name_pages",
     "claim_pages",
     "bench_page",
+    "skill_pages",
     "faults_page",
 ]
 exclude_patterns = ["extensions", "_cache", "measured", "tutorials", "images", "CHANGELOG.md", "CONTRIBUTING.md"]

@@ -16,7 +16,7 @@ from lopsided.core.errors import InputError
 from lopsided.measure.coupling import pattern_change
 from lopsided.measure.weight_change import relative_distance, spectrum
 from lopsided.theory.collapse import collapse
-from lopsided.theory.survival_law import survival_forecast
+from lopsided.theory.network_forecast import network_forecast
 from lopsided.torch import Monitor, RunSettings
 
 from .reference import epochs, features_of, small_network
@@ -109,13 +109,13 @@ def test_forecasts_are_those_of_the_theory(run) -> None:
     assert forecast.count_needed == pytest.approx(whole.count_needed)
     assert forecast.collapsed == tuple(whole.collapsed)
     assert forecast.settings.batch_size == 48
-    law = survival_forecast(
+    law = network_forecast(
         [900, 500, 40, 20], weight_decay=5e-3, step=0.1, batch_size=48, momentum=0.9, hidden_layers=1
     )
     assert forecast.survival_threshold == pytest.approx(law.count_needed)
     assert forecast.survival == pytest.approx(law.survival.tolist())
     assert forecast.at_risk == tuple(law.at_risk)
-    assert "more than two class sizes" in forecast.outside_fit
+    assert forecast.outside_fit == law.outside
 
 
 @pytest.mark.parametrize(

@@ -7,8 +7,9 @@ import pytest
 import torch
 from torch import nn
 
+from lopsided.experiments.skill.record import Record
 from lopsided.measure.pairwise_angles import pairwise_angles
-from lopsided.torch import ImbalanceWarning, Monitor, RunSettings
+from lopsided.torch import ImbalanceWarning, Monitor, RunSettings, early_warnings
 from lopsided.torch.early_warnings import EarlyWarnings, merging_cosines
 from lopsided.torch.run_forecast import RunForecast
 
@@ -87,7 +88,8 @@ def look(times=1, **change):
     return said
 
 
-def test_each_kind_in_words_and_once() -> None:
+def test_each_kind_in_words_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(early_warnings, "measured_skill", lambda kind: None)
     short = np.diag([1.0, 1, 1, 1, 1, 0.01])
     risk = {"at_risk": (0, 2), "survival_threshold": 41.4}
     assert look() == []
@@ -126,3 +128,12 @@ def test_divergence_is_said_and_stops_nothing() -> None:
     assert record.train.neural_collapse is None
     assert any("NaN" in note for note in record.notes)
     assert record.to_dict()["train"]["loss"] is None
+
+
+def test_a_forecast_says_how_often_such_came_true(monkeypatch: pytest.MonkeyPatch) -> None:
+    scored = Record("skill-collapse-ratio", "merging law", "", 30, 160, 150, 131, 131 / 150, (0.8, 0.92), "never", 0.6)
+    monkeypatch.setattr(early_warnings, "measured_skill", lambda kind: scored if kind == "classes lost" else None)
+    risk = {"at_risk": (0, 2), "survival_threshold": 41.4}
+    assert look(**risk)[0].endswith("(survival law, right in 87 of 100 such cases)")
+    # a run unlike those that were scored has no score to quote
+    assert look(**risk, outside_fit=("batch size 8",))[0].endswith("(survival law)")

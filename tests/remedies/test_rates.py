@@ -8,7 +8,7 @@ from lopsided.remedies.forecast_rates import _linear_level
 from lopsided.remedies.rates import oversampling_rates, rates_for
 from lopsided.remedies.recipe import Recipe
 from lopsided.theory.collapse import collapse
-from lopsided.theory.survival_law import survival_forecast
+from lopsided.theory.network_forecast import network_forecast
 
 SURVIVAL = {"weight_decay": 5e-3, "step": 0.1, "batch_size": 64, "hidden_layers": 2}
 
@@ -56,7 +56,7 @@ def test_forecast_rates_put_every_class_at_the_multiple_asked_for(recipe, counts
     safety = Recipe(**recipe).safety
     settings = {name: value for name, value in recipe.items() if name != "safety"}
     if "step" in recipe:
-        needed = survival_forecast(found.effective_counts, **settings).count_needed
+        needed = network_forecast(found.effective_counts, **settings).count_needed
     else:
         needed = collapse(found.effective_counts, **settings).count_needed
     assert found.count_needed == pytest.approx(needed, rel=1e-6)

@@ -155,7 +155,7 @@ def test_tensors_and_groups() -> None:
 def test_forecast_by_the_survival_law() -> None:
     recipe = {"weight_decay": 5e-3, "step": 0.1, "momentum": 0.9, "batch_size": 64}
     sampler = OversamplingSampler(np.repeat(np.arange(10), [500] * 5 + [5] * 5), recipe=recipe)
-    assert "survival law" in sampler.rates.why
+    assert "merging law" in sampler.rates.why
     assert sampler.rates.rates[9] > 1
 
 

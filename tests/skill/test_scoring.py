@@ -6,7 +6,13 @@ from scipy.stats import norm
 
 from lopsided.experiments.skill.benchmark import families, skill
 from lopsided.experiments.skill.family import SPLITS, Choice, Estimate, split_of
-from lopsided.experiments.skill.scoring import hit_rate, number_score, wilson
+from lopsided.experiments.skill.scoring import (
+    choice_reliability,
+    hit_rate,
+    number_reliability,
+    number_score,
+    wilson,
+)
 
 
 def test_wilson_inverts_the_score_test() -> None:
@@ -59,6 +65,45 @@ def test_numbers_are_scored() -> None:
     # Winkler in powers of 2: 3 for [1, 8]; log2(3) + 20 (log2(4) - log2(3)) for [1, 3] with 4 outside
     assert found.interval_score == pytest.approx((3 + np.log2(3) + 20 * (2 - np.log2(3))) / 2)
     assert number_score([(truths, [Estimate(None)] * 3)], "ratio").abstained == 2
+
+
+def test_errors_for_the_bars() -> None:
+    """Factors 1.1, 1.2, ..., 2 to either side: half stay below the median one, nine of ten below the ninth decile."""
+    factors = 1 + np.arange(1, 11) / 10
+    tasks = [([Estimate(1.0)], [Estimate(factor if k % 2 else 1 / factor)]) for k, factor in enumerate(factors)]
+    found = number_score(tasks, "ratio")
+    assert found.typical_error == pytest.approx(2 ** np.median(np.log2(factors)))
+    assert found.error_nine_in_ten == pytest.approx(2 ** np.quantile(np.log2(factors), 0.9))
+
+
+def test_crps_is_the_integral_of_squared_differences() -> None:
+    """CRPS = integral of (F(x) - 1[x >= truth])^2 dx, here by the trapezoid rule on a fine grid."""
+    value, half, truth = 1.0, 0.8, 1.7
+    grid = np.linspace(-9, 11, 400_001)
+    law = norm.cdf(grid, value, half / norm.ppf(0.95))
+    integral = np.trapezoid((law - (grid >= truth)) ** 2, grid)
+    found = number_score([([Estimate(truth)], [Estimate(value, value - half, value + half)])], "difference")
+    assert found.crps == pytest.approx(integral, abs=1e-4)  # the step of the grid is 5e-5
+
+
+def test_reliability_counts_what_came_true() -> None:
+    says = [Choice("a", confidence=0.95)] * 4 + [Choice("a", confidence=0.65)] * 2 + [Choice("a"), Choice(None)]
+    happened = [Choice("a")] * 3 + [Choice("b")] + [Choice("a"), Choice("b")] + [Choice("a")] * 2
+    found = choice_reliability([(happened, says)])
+    assert [(round(one.stated, 2), one.observed, one.count) for one in found] == [(0.65, 0.5, 2), (0.95, 0.75, 4)]
+
+
+def test_normal_errors_with_their_own_interval_are_reliable() -> None:
+    random = np.random.default_rng(1)
+    half = float(norm.ppf(0.95))
+    tasks = [([Estimate(value)], [Estimate(0.0, -half, half)]) for value in random.standard_normal(4000)]
+    for one in number_reliability(tasks, "difference"):
+        assert abs(one.observed - one.stated) < 4 * np.sqrt(one.stated * (1 - one.stated) / 4000)  # four errors
+
+
+def test_answers_as_good_as_the_best_count_as_right() -> None:
+    truth = [Choice("a", as_good=("a", "b"))]
+    assert hit_rate([(truth, [Choice("b")]), (truth, [Choice("c")])]).right == 1
 
 
 @pytest.mark.parametrize("name", list(families()))

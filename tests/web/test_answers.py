@@ -14,6 +14,7 @@ from fastapi.testclient import TestClient
 
 import lopsided
 from lopsided.core.jsonable import jsonable
+from lopsided.experiments.skill.record import skill_sentence
 from lopsided.web.app import Settings, create_app
 from lopsided.web.limits import Limits
 from lopsided.web.shadow import anchors, shadow
@@ -129,6 +130,7 @@ def test_groups_answers_and_recipe(local, tmp_path) -> None:
     found = ask(local, "/api/groups/forecast", groups=groups, samples=2500)
     assert [group["fraction"] for group in found["facts"]["groups"]] == [0.5, 0.5]
     assert len(found["sweep"]["panels"][0]["data"]) == 2
+    assert found["skill"] == skill_sentence("more of a group, known mixture")
     python, command = run_recipe(found["recipe"], tmp_path)
     assert plain(json.loads(command)) == plain(found["facts"])
     assert repr(found["facts"]["groups"][1]["excess_risk"]) in python

@@ -159,6 +159,7 @@ def test_plots_download_as_png_and_as_data(page, laboratory) -> None:
 def test_groups_forecast_simulation_and_address(page, laboratory) -> None:
     open_room(page, laboratory, "groups?n=2000")
     page.wait_for_selector("text=Average excess risk")
+    page.wait_for_selector("text=Such forecasts were right in")
     page.locator(".field:has-text('Groups') select").first.select_option("3")
     page.wait_for_selector("td:has-text('group 2')")
     slider = page.locator("details.group:has-text('Group 1') .field:has-text('Mean x') input[type=number]")

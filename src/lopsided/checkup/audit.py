@@ -7,7 +7,7 @@ room that may draw, and adds the page to these facts.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from lopsided.checkup.checks import all_checks
@@ -18,6 +18,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.jsonable import dump_json, jsonable
 from lopsided.core.provenance import provenance
 from lopsided.core.seeds import generator
+from lopsided.experiments.skill.record import skill_sentence
 
 if TYPE_CHECKING:
     from lopsided.checkup.remedy_plan import Plan
@@ -77,6 +78,7 @@ class AuditFacts:
                 "remedy": finding.remedy,
                 "ground": finding.ground,
                 "about": finding.about,
+                "skill": finding.skill,
             }
             for finding in self.findings
         ]
@@ -157,9 +159,11 @@ def run_checks(
         except InputError as reason:
             skipped.append(Skipped(check.id, f"declined: {reason}"))
             continue
-        pictures = example_pictures(evidence, result.findings)
-        done[check.id] = Checked(result.findings, result.measures, [*result.figures, *pictures])
-        findings += result.findings
+        told = skill_sentence(check.forecast) if check.forecast else ""
+        own = [replace(finding, skill=told) for finding in result.findings]
+        pictures = example_pictures(evidence, own)
+        done[check.id] = Checked(own, result.measures, [*result.figures, *pictures])
+        findings += own
     if progress is not None:
         progress(len(wanted), len(wanted), "done")
     return AuditFacts(

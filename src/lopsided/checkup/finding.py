@@ -42,6 +42,7 @@ class Finding:
     ground: str  # paper and equation it rests on
     about: Literal["dataset", "example"] = "dataset"
     examples: Sequence[int] = ()
+    skill: str = ""  # how often forecasts of this kind came true, where that was measured
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:
@@ -105,7 +106,8 @@ class Checked:
 class Check:
     """One question asked of the evidence, and the rule that sets the level of its findings.
 
-    `needs` are names of `Evidence.has`; `run` may decline by InputError.
+    `needs` are names of `Evidence.has`; `run` may decline by InputError. `forecast` names the kind of forecast that its
+    findings make, as `experiments.skill.record` lists them; empty where they measure.
     """
 
     id: str
@@ -113,3 +115,4 @@ class Check:
     rule: str
     needs: frozenset[str]
     run: Callable[[Evidence, np.random.Generator], Checked]
+    forecast: str = ""

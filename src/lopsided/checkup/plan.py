@@ -25,10 +25,12 @@ from lopsided.checkup.remedy_plan import Plan, PlannedRemedy, TrainingRows
 from lopsided.checkup.training_set import TrainingSet, training_set
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray
+from lopsided.experiments.skill.record import skill_sentence
 from lopsided.remedies.logit_adjustment import logit_offsets
 from lopsided.remedies.rates import Rates, oversampling_rates
 
 NOISE = 0.5  # deviations of the class: a copy stays nearer to its original than to a stranger of the class
+MEASURED_METRICS = ("balanced", "worst-class")  # those that `experiments.skill` asks about
 
 
 def make_plan(
@@ -84,7 +86,8 @@ def plan_for(
     planned += collections(training, pilot, known, seed)
     about = TrainingRows(training.rows, training.classes, training.groups)
     ordered = sorted(planned, key=_order(training, wanted))
-    return Plan([replace(remedy, training=about) for remedy in ordered], wanted, notes)
+    told = skill_sentence("remedy by pilot") if wanted in MEASURED_METRICS else ""
+    return Plan([replace(remedy, training=about) for remedy in ordered], wanted, notes, told)
 
 
 def chosen_metric(metric: str | None, training: TrainingSet) -> str:

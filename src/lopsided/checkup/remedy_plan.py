@@ -174,6 +174,7 @@ class Plan:
     remedies: Sequence[PlannedRemedy]
     metric: str = "balanced"
     notes: Sequence[str] = ()
+    skill: str = ""  # how often such a choice came true, where that was measured
 
     def __getitem__(self, name: str) -> PlannedRemedy:
         for remedy in self.remedies:
@@ -191,12 +192,12 @@ class Plan:
                 else f"{forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
             )
             lines.append(f"{remedy.name}: {gain}; {remedy.why}")
-        return "\n".join([*lines, *self.notes])
+        return "\n".join([*lines, *self.notes, *([self.skill] if self.skill else [])])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         remedies = [remedy.to_dict() for remedy in self.remedies]
-        return {"remedies": remedies, "metric": self.metric, "notes": list(self.notes)}
+        return {"remedies": remedies, "metric": self.metric, "notes": list(self.notes), "skill": self.skill}
 
 
 def by_name(values: Mapping[str, float], names: Sequence[str]) -> FloatArray:

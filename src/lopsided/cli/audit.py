@@ -103,4 +103,6 @@ def _show(result: "Audit", target: Path | None) -> None:
         print_rows("Skipped", ("check", "why"), [[entry.check, entry.why] for entry in result.skipped])
     for note in result.evidence.notes:
         print_line(note)
+    for check, told in {one.id: one.skill for one in result.findings if one.skill}.items():
+        print_line(f"{check}: {told}")
     print_line(f"{result.seconds:.1f} s" + (f"; report: {target}" if target else ""))

@@ -105,6 +105,7 @@ def _said(groups: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 def _print(facts: dict[str, Any]) -> None:
     from lopsided.cli.console import print_facts, print_line, print_table
+    from lopsided.experiments.skill.record import skill_sentence
     from lopsided.report.words import short
 
     rows = []
@@ -148,5 +149,8 @@ def _print(facts: dict[str, Any]) -> None:
             print_line(f"{number} groups declined: {reason}.")
     for line in _headline(facts)[2:]:
         print(f"{line[0]}: {line[1]}")
+    told = skill_sentence("more of a group" if "network" in facts else "more of a group, known mixture")
+    if told:
+        print(f"More of a group helps or hurts: {told[0].lower()}{told[1:]}")
     print(f"integration: {facts['integration']}, relative error {facts['integration_error']:.1e}")
     print(f"{facts['seconds']:.2f} s")

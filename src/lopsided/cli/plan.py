@@ -82,6 +82,8 @@ def print_plan(made: "Plan") -> None:
     print_table("Plan, best forecast first", ("remedy", "forecast gain", "why"), rows, numbers_from=9)
     for note in made.notes:
         print_line(note)
+    if made.skill:
+        print_line(made.skill)
 
 
 def told(forecast: object) -> str:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from lopsided.experiments.skill.benchmark import Skill
+    from lopsided.experiments.skill.benchmark import FamilyScore, Skill
 
 
 def command(
@@ -14,21 +14,30 @@ def command(
     family: Annotated[list[str] | None, typer.Option(help="Only this family; may be repeated.")] = None,
     split: Annotated[Literal["development", "held-out"] | None, typer.Option(help="Only this half.")] = None,
     tasks: Annotated[int | None, typer.Option(help="Only so many tasks of each family and half.", min=1)] = None,
+    index: Annotated[int | None, typer.Option(help="Only the task with this number, shown in full.", min=0)] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes on this machine; all cores when not given.")] = None,
     store: Annotated[
         Path | None, typer.Option(help="Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")
     ] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with the data sets; else LOPSIDED_DATA.")] = None,
     publish: Annotated[Path | None, typer.Option(help="Write the score to this file, as it ships.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the page: reliability diagrams, the worst misses (.html).")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
 ) -> None:
     """How often our forecasts came true, on tasks not used to design them; prints the published score at once."""
-    from lopsided.cli.console import print_json
+    from lopsided.cli.console import print_json, print_line
     from lopsided.cli.progress import progress_tasks
     from lopsided.core.files import write_atomically
     from lopsided.core.jsonable import dump_json
     from lopsided.experiments.skill.benchmark import skill
 
+    target = None
+    if out is not None:
+        from lopsided.report.audit import check_report_path
+
+        target = check_report_path(out)
     with progress_tasks("tasks") as progress:
         found = skill(
             run=run,
@@ -38,14 +47,23 @@ def command(
             store=store,
             data=data_dir,
             most_tasks=tasks,
+            index=index,
             progress=progress,
         )
     if publish is not None:
-        write_atomically(publish, dump_json(found.to_dict(), indent=1) + "\n")
+        write_atomically(publish, dump_json(found.to_dict()) + "\n")
+    if target is not None:
+        from lopsided.report.skill_page import write_skill_page
+
+        write_skill_page(found, target)
     if as_json:
         print_json(found.to_dict()["scores"])
         return
     _print(found)
+    if target is not None:
+        print_line(f"Page: {target}")
+    for detail in found.details if index is not None else ():
+        print_json(detail["runs"])
 
 
 def _print(found: "Skill") -> None:
@@ -67,8 +85,30 @@ def _print(found: "Skill") -> None:
     ]
     columns = ("forecast", "half", "tasks", "right", "rate [95 %]", "best baseline")
     print_table(f"Forecast skill, lopsided {found.version}, {found.date}", columns, rows)
+    numbers = [row for entry in found.scores for row in _number_rows(entry)]
+    if numbers:
+        heads = ("number", "half", "median error", "nine in ten", "mean error", "best rule's", "90 % intervals hold")
+        print_table("Numbers (x: factors, their mean error in powers of 2)", heads, numbers)
     for name, why in found.not_run.items():
         print_line(f"{name}: not run. {why}")
+
+
+def _number_rows(entry: "FamilyScore") -> list[list[str]]:
+    from lopsided.experiments.skill.benchmark import number_questions
+
+    rows = []
+    for question, scores in number_questions(entry.numbers).items():
+        own = scores["recipes"][scores["recipe"]]
+        rule = min((one["mean_absolute_error"] for one in scores["baselines"].values() if one["count"]), default=None)
+        before = "x" if scores["miss"] == "ratio" and own["count"] else ""
+        told = [before + _number(own["typical_error"]), before + _number(own["error_nine_in_ten"])]
+        told += [_number(own["mean_absolute_error"]), _number(rule), _share(own["coverage"])]
+        rows.append([question, entry.split, *told])
+    return rows
+
+
+def _number(value: float | None) -> str:
+    return "none" if value is None else f"{value:.3g}"
 
 
 def _share(rate: float | None) -> str:

@@ -5,8 +5,8 @@ With c(n) the number of examples a class needs at counts n, and a safety factor 
     L = s c(max(n, L))
 
 because raising counts raises N and with it the need (Fang et al. 2021, Proposition 1: oversampling w times is the
-program with w n_k in place of n_k). Under the survival law c = f* sum_k max(n_k, L), so L is a root of a piecewise
-linear function and found exactly; under the Layer-Peeled Model each step solves the program.
+program with w n_k in place of n_k). By a law of lost classes (`theory.network_forecast`) c = f* sum_k max(n_k, L), so L
+is a root of a piecewise linear function and found exactly; under the Layer-Peeled Model each step solves the program.
 """
 
 from dataclasses import dataclass
@@ -68,12 +68,14 @@ def _layer_peeled(counts: FloatArray, recipe: Recipe) -> SafeRates:
 
 
 def _surviving(counts: FloatArray, recipe: Recipe) -> SafeRates:
-    from lopsided.theory.survival_law import survival_forecast
+    from lopsided.theory.network_forecast import network_forecast
 
     missing = [name for name in ("weight_decay", "step", "batch_size") if getattr(recipe, name) is None]
     if missing:
-        raise InputError("weight decay, step and batch size for the survival law", f"no {missing[0]}", "give all three")
-    law = survival_forecast(
+        raise InputError(
+            "weight decay, step and batch size for the laws of lost classes", f"no {missing[0]}", "give all three"
+        )
+    law = network_forecast(
         counts,
         weight_decay=recipe.weight_decay,  # type: ignore[arg-type]
         step=recipe.step,  # type: ignore[arg-type]
@@ -82,7 +84,7 @@ def _surviving(counts: FloatArray, recipe: Recipe) -> SafeRates:
         hidden_layers=recipe.hidden_layers,
         pilot_loss=recipe.pilot_loss,
     )
-    source = "survival law" + (f", asked beyond its fit: {'; '.join(law.outside)}" if law.outside else "")
+    source = law.recipe + (f", asked beyond its tests: {'; '.join(law.outside)}" if law.outside else "")
     share, largest = law.threshold_frequency, float(counts.max())
     if counts.min() >= recipe.safety * share * counts.sum():
         return _unchanged(counts, share * counts.sum(), recipe, source)

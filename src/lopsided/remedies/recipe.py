@@ -13,14 +13,13 @@ from lopsided.theory.layer_peeled.models import Features
 class Recipe:
     """Settings of the forecast; which ones are given decides the theory.
 
-    - `weight_decay` with `step` and `batch_size` (and `momentum`, `hidden_layers`, `pilot_loss`): the survival law of
-      networks with batch normalisation, the recipe that forecast real networks best.
+    - `weight_decay` with `step` and `batch_size` (and `momentum`, `hidden_layers`, `pilot_loss`): the law of lost
+      classes in networks with batch normalisation that forecast real networks best (`theory.network_forecast`).
     - one of `multiplier`, `tau`, both energies, or `weight_decay` alone: the Layer-Peeled Model.
 
     Every class is raised to `safety` times the number of examples it needs. The default is 2 because the forecast
-    threshold came within a factor of 2 of where real networks lost classes; under the survival law a class at twice its
-    need is kept with odds Phi(ln 2 / 0.35) = 0.976. `target_cosine` (Layer-Peeled Model only) asks for that mean cosine
-    among minority classifiers instead.
+    threshold came within a factor of 2 of where real networks lost classes (`lopsided skill`). `target_cosine`
+    (Layer-Peeled Model only) asks for that mean cosine among minority classifiers instead.
     """
 
     weight_decay: float | None = None
@@ -50,7 +49,7 @@ class Recipe:
 
     @property
     def survives(self) -> bool:
-        """Whether the survival law is meant: a step or a batch size is given."""
+        """Whether a law of lost classes is meant: a step or a batch size is given."""
         return self.step is not None or self.batch_size is not None
 
     @property

@@ -210,6 +210,7 @@ def _shown(finding: Finding) -> dict[str, Any]:
         "value": short(finding.value, 3),
         "interval": interval,
         "examples": ", ".join(map(str, finding.examples)),
+        "skill": finding.skill,
     }
 
 
@@ -244,7 +245,7 @@ def _plan(plan: Plan) -> dict[str, Any]:
                 "ground": "" if forecast is None else forecast.ground,
             }
         )
-    return {"remedies": remedies, "notes": list(plan.notes)}
+    return {"remedies": remedies, "notes": [*plan.notes, *([plan.skill] if plan.skill else [])]}
 
 
 def _provenance(facts: AuditFacts) -> list[tuple[str, str]]:

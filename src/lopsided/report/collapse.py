@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lopsided.core.figure import Figure, Line, Mark, Panel, Points
+from lopsided.experiments.skill.record import skill_sentence
 from lopsided.report.words import short
 from lopsided.theory.collapse import CollapseForecast, TwoSizeFacts, curve_over_ratio
 
@@ -68,6 +69,10 @@ def summary(forecast: CollapseForecast) -> list[tuple[str, str]]:
         rows.append((f"oversampling rate for cosine {short(forecast.target_cosine)}", words))
     if forecast.plan is not None:
         rows += _plan_rows(forecast)
+    # Holding the multiplier and holding the energies are two forecasts, and the second misses more.
+    told = skill_sentence("collapse" if forecast.held.form == "penalised" else "collapse by energies")
+    if told:
+        rows.append(("measured skill", told))
     rows += [
         ("mean cross entropy", f"{forecast.solution.objective:.6g}"),
         (

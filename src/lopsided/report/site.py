@@ -20,11 +20,14 @@ from lopsided.core.files import WriteError, write_atomically
 from lopsided.experiments.catalogue import PAPERS
 from lopsided.experiments.claim import Outcome, Row
 from lopsided.experiments.reproduce import Reproduced, Run
+from lopsided.experiments.skill.benchmark import published
 from lopsided.experiments.spread import Spread, spread_table
 from lopsided.report.page import panel_table, render, script_json
 from lopsided.report.plotly import figure_json
+from lopsided.report.skill_page import write_skill_page
 
 WORDS = (*(outcome.value for outcome in Outcome), "broken")
+SKILL_PAGE = "skill.html"
 MANIFEST = "lopsided-site.json"  # the pages of the last run and their checksums
 _PAGE_NAME = re.compile(r"[A-Za-z0-9_-]+\.html")
 _MOST_LINES = 300  # of the table of numbers; the store keeps them all
@@ -53,6 +56,7 @@ def write_site(run: Run, folder: str | os.PathLike[str]) -> Path:
         write_atomically(home / "claims" / f"{record.id}.html", text, durable=False)
         pages[f"{record.id}.html"] = _digest(text.encode())
     _remove_orphans(home, pages)
+    write_skill_page(published(), home / SKILL_PAGE)
     write_atomically(home / MANIFEST, json.dumps({"pages": pages}, indent=1))
     return write_atomically(home / "index.html", _index_page(run))
 
@@ -111,6 +115,7 @@ def _index_page(run: Run) -> str:
         total=len(run.claims),
         groups=groups,
         scale=run.claims[0].scale if run.claims else "",
+        skill=SKILL_PAGE,
         footer=_footer(run.claims),
     )
 

@@ -31,7 +31,10 @@ _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 
 @dataclass(frozen=True)
 class SurvivalForecast:
-    """The frequency f* at which a class has even odds, the odds of every class, and the expected cosines."""
+    """The frequency f* at which a class has even odds, the odds of every class, and the expected cosines.
+
+    Also what `merging_law` gives, with intervals.
+    """
 
     recipe: str
     counts: ClassCounts
@@ -40,6 +43,9 @@ class SurvivalForecast:
     cosines: FloatArray
     equilibrium: Equilibrium
     outside: tuple[str, ...]
+    threshold_interval: tuple[float, float] | None = None  # of the frequency, nine times in ten
+    cosine_intervals: tuple[FloatArray, FloatArray] | None = None  # of every pair, nine times in ten
+    mean_intervals: tuple[FloatArray, FloatArray] | None = None  # their means over pairs hold the mean cosine
 
     @property
     def count_needed(self) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from lopsided.core.validation import BoolArray, FloatArray
+from lopsided.experiments.skill.record import measured_skill
 from lopsided.measure.pairwise_angles import Cosines, PairwiseAngles
 from lopsided.torch.run_forecast import RunForecast
 
@@ -60,7 +61,7 @@ class EarlyWarnings:
             have = "" if counts is None else f" with {_numbers(counts[fresh])} examples"
             found.append(
                 f"{self._list(fresh)}{have} {'is' if len(fresh) == 1 else 'are'} more likely lost than kept: "
-                f"forecast threshold {forecast.survival_threshold:.3g} examples (survival law)"
+                f"forecast threshold {forecast.survival_threshold:.3g} examples (survival law{_came_true(forecast)})"
             )
         if fresh := self._new("absent", absent):
             found.append(f"{self._list(fresh)} had no training examples in this epoch")
@@ -95,6 +96,12 @@ class EarlyWarnings:
         if len(names) > 12:
             names = [*names[:10], f"{len(names) - 10} more"]
         return f"classes {', '.join(names[:-1])} and {names[-1]}"
+
+
+def _came_true(forecast: RunForecast) -> str:
+    """How often such forecasts came true, in a few words; nothing where none was published, or none like this run."""
+    record = None if forecast.outside_fit else measured_skill("classes lost")
+    return "" if record is None else f", right in {round(100 * record.rate)} of 100 such cases"
 
 
 def _numbers(values: FloatArray) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Line, Mark, Panel
 from lopsided.core.provenance import provenance
+from lopsided.experiments.skill.record import skill_sentence
 from lopsided.report.drawing import write_figure, write_figures
 from lopsided.report.words import short
 from lopsided.torch.epoch_record import Angles, EpochRecord, PhaseRecord
@@ -63,10 +64,12 @@ def facts(records: Sequence[EpochRecord], names: Sequence[str]) -> list[tuple[st
             rows.append(("closest classes", f"{first} and {second}, cosine {short(angles.largest_cosine, 3)}"))
     if forecast.count_needed is not None:
         rows.append(("examples a class needs, by the multiplier", short(forecast.count_needed, 3)))
+        rows += _skill("collapse")
     if forecast.survival_threshold is not None:
         outside = f" (outside the fit: {', '.join(forecast.outside_fit)})" if forecast.outside_fit else ""
         rows.append(("examples a class needs, by the survival law", short(forecast.survival_threshold, 3) + outside))
         rows.append(("more likely lost than kept", ", ".join(names[k] for k in forecast.at_risk) or "none"))
+        rows += [] if forecast.outside_fit else _skill("classes lost")
     rows += [("not forecast", reason) for reason in forecast.declined]
     known = {"weight decay": run.weight_decay, "step": run.learning_rate, "batch": run.batch_size}
     rows.append(("the run", ", ".join(f"{key} {short(value)}" for key, value in known.items())))
@@ -75,6 +78,11 @@ def facts(records: Sequence[EpochRecord], names: Sequence[str]) -> list[tuple[st
     share = sum(record.seconds for record in records) / max(sum(record.epoch_seconds for record in records), 1e-9)
     rows.append(("the monitor's own time", f"{100 * share:.2g} % of the training time"))
     return rows
+
+
+def _skill(kind: str) -> list[tuple[str, str]]:
+    told = skill_sentence(kind)
+    return [("measured skill", told)] if told else []
 
 
 def _curve(

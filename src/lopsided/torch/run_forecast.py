@@ -6,7 +6,7 @@ From the measured energies, holding the multiplier (not the energies):
     lambda N sqrt(K/(K-1))                                        (`theory.collapse`, penalised form)
 
 and lambda = wd K E_W / |Z|_* with Z the class-mean logits beside it. From weight decay, step, momentum, batch size and
-depth alone, the survival law (`theory.survival_law`), which is fitted on networks with batch normalisation under SGD.
+depth alone, the survival law in its best form (`theory.network_forecast`), here for batch normalisation under SGD.
 The first needs a last layer near its equilibrium: it means little in the first epochs. A forecast outside its
 assumptions is None, and `declined` says why.
 """
@@ -21,7 +21,8 @@ from lopsided.core.validation import FloatArray
 from lopsided.measure.product_norm import DECOMPOSED, nuclear_norm_of_product
 from lopsided.theory.collapse import collapse
 from lopsided.theory.layer_peeled.models import Features
-from lopsided.theory.survival_law import SurvivalForecast, survival_forecast
+from lopsided.theory.network_forecast import network_forecast
+from lopsided.theory.survival_law import SurvivalForecast
 from lopsided.torch.run_settings import RunSettings
 
 LEAST_SEEN = 0.9  # share of the classes whose means must be known; rare ones may miss an epoch's observed batches
@@ -109,7 +110,7 @@ class Forecaster:
         depth = max(settings.hidden_layers or 1, 1)
         key = (wd, lr, batch, settings.momentum, depth, counts.tobytes())
         if self._survival is None or self._survival[0] != key:
-            law = survival_forecast(
+            law = network_forecast(
                 counts,
                 weight_decay=wd,
                 step=lr,

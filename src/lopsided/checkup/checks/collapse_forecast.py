@@ -162,4 +162,5 @@ CHECK = Check(
     f"within {MARGIN:g} times that. The interval is the count over {MARGIN:g} times and over one time the need.",
     frozenset({"labels"}),
     run,
+    forecast="collapse",
 )

@@ -98,4 +98,5 @@ CHECK = Check(
     "1 - 0.05/m for m groups; every example counts alike.",
     frozenset({"labels", "groups", "features"}),
     run,
+    forecast="more of a group",
 )

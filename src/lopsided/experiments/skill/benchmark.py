@@ -2,7 +2,9 @@
 
 One record per family and split. `tasks` were measured; `asked` answers were measured clearly, `decided` of them were
 forecast (the rest are abstentions), `right` came true. `baseline` is the best of the family's simple rules on the same
-answers, so a recipe has to beat a rule chosen after the fact. `numbers` scores the family's numeric forecasts.
+answers, so a recipe has to beat a rule chosen after the fact. `numbers` has every recipe's and rule's own hit rate, and
+scores the family's numeric forecasts. `details` are for the page: reliability, and the worst misses of the development
+half.
 """
 
 import importlib
@@ -11,8 +13,7 @@ import os
 import pkgutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from importlib.resources import files
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from lopsided import __version__
@@ -30,12 +31,21 @@ from lopsided.experiments.skill.family import (
     Split,
     split_of,
 )
-from lopsided.experiments.skill.scoring import HitRate, NumberScore, hit_rate, number_score
+from lopsided.experiments.skill.misses import worst_misses
+from lopsided.experiments.skill.record import published_text
+from lopsided.experiments.skill.scoring import (
+    HitRate,
+    NumberScore,
+    choice_reliability,
+    hit_rate,
+    number_reliability,
+    number_score,
+)
 from lopsided.experiments.store import Store
 from lopsided.experiments.tasks import Task, canonical, jsonable_exactly
 
 _PACKAGE = "lopsided.experiments.skill.families"
-_PUBLISHED = "published.json"
+STRICTER = "stricter"  # the key of `numbers` under which stricter measures stand
 ProgressStart = Callable[[int], Callable[[int], None]]
 
 
@@ -68,6 +78,7 @@ class Skill:
     date: str
     scores: list[FamilyScore]
     not_run: dict[str, str]
+    details: list[dict[str, Any]] = field(default_factory=list)  # as `family_details` gives them
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; `scores` is the list that `lopsided skill --json` prints."""
@@ -94,12 +105,13 @@ def skill(
     store: str | os.PathLike[str] | None = None,
     data: str | os.PathLike[str] | None = None,
     most_tasks: int | None = None,
+    index: int | None = None,
     progress: ProgressStart | None = None,
 ) -> Skill:
     """The published score; with `run`, measure what the store lacks and score all of it.
 
     only: families by id (without the leading "skill-" will do). split: measure and score one half. most_tasks: the
-    first so many of each family and split, for a trial run.
+    first so many of each family and split, for a trial run. index: the task with that number alone.
     """
     if not run:
         return published()
@@ -114,8 +126,10 @@ def skill(
             if absent is not None:
                 not_run[name] = absent
             else:
-                plans[name] = _plan(known[name], split, most_tasks)
+                plans[name] = _plan(known[name], split, most_tasks, index)
         tasks = [task for plan in plans.values() for _, task in plan]
+        if index is not None and plans and not tasks:
+            raise InputError("the number of a task", index, "look at one of the worst misses of lopsided skill --out")
         missing = [task for task in tasks if keeper.load(task) is None]
         if missing:
             count = progress(len(missing)) if progress is not None else _silent
@@ -123,7 +137,7 @@ def skill(
             for task in missing:
                 if task.key in failures:
                     not_run[task.claim] = failures[task.key].sentence
-    scores = []
+    scores, details = [], []
     for name, plan in plans.items():
         for half in SPLITS:
             rows = [
@@ -133,7 +147,9 @@ def skill(
             ]
             if rows:
                 scores.append(score_family(known[name], half, rows))
-    return Skill(__version__, time.strftime("%Y-%m-%d", time.gmtime()), scores, not_run)
+                shown = {"runs": [_opened(known[name], row) for row in rows]} if index is not None else {}
+                details.append({**family_details(known[name], half, rows), **shown})
+    return Skill(__version__, time.strftime("%Y-%m-%d", time.gmtime()), scores, not_run, details)
 
 
 def _silent(ended: int) -> None:
@@ -148,12 +164,14 @@ def _named(name: str, known: dict[str, Family]) -> str:
     raise InputError(f"a family among {short}", repr(name), "name one of those")
 
 
-def _plan(family: Family, split: Split | None, most: int | None) -> list[tuple[Split, Task]]:
+def _plan(family: Family, split: Split | None, most: int | None, index: int | None) -> list[tuple[Split, Task]]:
     chosen: list[tuple[Split, Task]] = []
     for half in SPLITS:
         if split is not None and half != split:
             continue
         own = [settings for settings in family.tasks() if split_of(family.id, settings) == half]
+        if index is not None:
+            own = [settings for settings in own if settings["index"] == index]
         for settings in own[:most]:
             text = canonical(jsonable_exactly(settings))
             chosen.append((half, Task(family.id, _home(family), family.version, text, 0)))
@@ -164,12 +182,15 @@ def score_family(family: Family, split: Split, rows: Sequence[Row]) -> FamilySco
     """Hit rate of the family's question, its best baseline, and the misses of its numbers."""
     first = family.question
     hits = _hits(first, rows, first.recipes[first.default])
-    rates = {name: _hits(first, rows, baseline).rate for name, baseline in first.baselines.items()}
+    rules = {name: _hits(first, rows, baseline) for name, baseline in first.baselines.items()}
+    rates = {name: found.rate for name, found in rules.items()}
     best = max(rates, key=lambda name: -1.0 if (rate := rates[name]) is None else rate)
     numbers: dict[str, Any] = {
-        "recipes": {name: _hits(first, rows, recipe).rate for name, recipe in first.recipes.items()},
-        "baselines": rates,
+        "recipes": {name: asdict(_hits(first, rows, recipe)) for name, recipe in first.recipes.items()},
+        "baselines": {name: asdict(found) for name, found in rules.items()},
     }
+    if family.stricter:
+        numbers[STRICTER] = {question.name: _all_hits(question, rows) for question in family.stricter}
     for question in family.numbers:
         numbers[question.name] = {
             "recipe": question.default,
@@ -196,26 +217,71 @@ def score_family(family: Family, split: Split, rows: Sequence[Row]) -> FamilySco
     )
 
 
-def _hits(question: ChoiceQuestion, rows: Sequence[Row], recipe: ChoiceForecaster) -> HitRate:
-    pairs = [
+def number_questions(numbers: dict[str, Any]) -> dict[str, Any]:
+    """The scored numbers among a family's `numbers`."""
+    return {name: found for name, found in numbers.items() if name not in ("recipes", "baselines", STRICTER)}
+
+
+def _all_hits(question: ChoiceQuestion, rows: Sequence[Row]) -> dict[str, Any]:
+    forecasters = {"recipes": question.recipes, "baselines": question.baselines}
+    return {
+        kind: {name: asdict(_hits(question, rows, one)) for name, one in named.items()}
+        for kind, named in forecasters.items()
+    }
+
+
+def family_details(family: Family, split: Split, rows: Sequence[Row]) -> dict[str, Any]:
+    """Reliability of every question's default recipe, and the worst misses where the half may be looked at."""
+    first = family.question
+    reliability = {
+        first.name: [asdict(bin) for bin in choice_reliability(_pairs(first, rows, first.recipes[first.default]))]
+    }
+    for question in family.numbers:
+        pairs = _pairs(question, rows, question.recipes[question.default])
+        reliability[question.name] = [asdict(level) for level in number_reliability(pairs, question.miss)]
+    return {
+        "family": family.id,
+        "split": split,
+        "reliability": reliability,
+        "misses": [asdict(miss) for miss in worst_misses(family, rows)] if split == "development" else [],
+    }
+
+
+def _opened(family: Family, row: Row) -> dict[str, Any]:
+    """One task in full: its numbers, what happened, and what every recipe and simple rule says."""
+    asked: dict[str, Any] = {}
+    questions: list[ChoiceQuestion | NumberQuestion] = [family.question, *family.numbers]
+    for question in questions:
+        happened: Sequence[Any] = question.truth(row.settings, row.numbers["truth"])
+        asked[question.name] = {"happened": [asdict(answer) for answer in happened]}
+        for name, forecaster in {**question.recipes, **question.baselines}.items():
+            said: Sequence[Any] = forecaster(row.settings, row.numbers["seen"])
+            asked[question.name][name] = [asdict(answer) for answer in said]
+    return {"settings": row.settings, "seed": row.seed, "numbers": row.numbers, "answers": asked}
+
+
+def _pairs(
+    question: ChoiceQuestion | NumberQuestion, rows: Sequence[Row], recipe: ChoiceForecaster | NumberForecaster
+) -> list[Any]:
+    """(truth, forecast) of every task."""
+    return [
         (question.truth(row.settings, row.numbers["truth"]), recipe(row.settings, row.numbers["seen"])) for row in rows
     ]
-    return hit_rate(pairs)
+
+
+def _hits(question: ChoiceQuestion, rows: Sequence[Row], recipe: ChoiceForecaster) -> HitRate:
+    return hit_rate(_pairs(question, rows, recipe))
 
 
 def _misses(question: NumberQuestion, rows: Sequence[Row], recipe: NumberForecaster) -> NumberScore:
-    pairs = [
-        (question.truth(row.settings, row.numbers["truth"]), recipe(row.settings, row.numbers["seen"])) for row in rows
-    ]
-    return number_score(pairs, question.miss)
+    return number_score(_pairs(question, rows, recipe), question.miss)
 
 
 def published() -> Skill:
     """The score that came with this version."""
-    text = files("lopsided.experiments.skill").joinpath(_PUBLISHED).read_text(encoding="utf-8")
-    fields = json.loads(text)
+    fields = json.loads(published_text())
     scores = [FamilyScore(**{**entry, "interval": _pair(entry["interval"])}) for entry in fields["scores"]]
-    return Skill(fields["version"], fields["date"], scores, fields["not_run"])
+    return Skill(fields["version"], fields["date"], scores, fields["not_run"], fields.get("details", []))
 
 
 def _pair(value: list[float] | None) -> tuple[float, float] | None:

@@ -22,9 +22,19 @@ SPLITS: tuple[Split, Split] = ("development", "held-out")
 
 @dataclass(frozen=True)
 class Choice:
-    """One of a few answers; None is `undecided`: from a forecast an abstention, from a measurement a tie."""
+    """One of a few answers; None is `undecided`: from a forecast an abstention, from a measurement a tie.
+
+    `as_good`: from a measurement, all answers that count as right. `confidence`: from a forecast, the chance that it
+    gives itself.
+    """
 
     answer: str | None
+    as_good: tuple[str, ...] = ()
+    confidence: float | None = None
+
+    def holds(self, forecast: "Choice") -> bool:
+        """Whether this measured answer bears the forecast out."""
+        return forecast.answer == self.answer or forecast.answer in self.as_good
 
 
 @dataclass(frozen=True)
@@ -37,6 +47,7 @@ class Estimate:
 
 
 Seen = Mapping[str, Any]
+Parts = Callable[[Settings], Sequence[str]]
 ChoiceForecaster = Callable[[Settings, Seen], Sequence[Choice]]
 NumberForecaster = Callable[[Settings, Seen], Sequence[Estimate]]
 
@@ -45,7 +56,7 @@ NumberForecaster = Callable[[Settings, Seen], Sequence[Estimate]]
 class ChoiceQuestion:
     """What is asked of every task, one or more times (every group, every ratio), and who answers.
 
-    `truth` reads the answers off the measurement; recipes and baselines give as many.
+    `truth` reads the answers off the measurement; recipes and baselines give as many. `parts` names them.
     """
 
     name: str
@@ -53,6 +64,7 @@ class ChoiceQuestion:
     recipes: Mapping[str, ChoiceForecaster]
     default: str
     baselines: Mapping[str, ChoiceForecaster]
+    parts: Parts | None = None
 
 
 @dataclass(frozen=True)
@@ -65,11 +77,13 @@ class NumberQuestion:
     default: str
     baselines: Mapping[str, NumberForecaster]
     miss: Literal["ratio", "difference"] = "difference"
+    parts: Parts | None = None
 
 
 @dataclass(frozen=True)
 class Family:
-    """Tasks of one kind. `question` gives the family's hit rate; raise `version` when numbers change."""
+    """Tasks of one kind. `question` gives the family's hit rate, `stricter` are the same answers held to a narrower
+    measure; raise `version` when numbers change."""
 
     id: str
     title: str
@@ -77,6 +91,7 @@ class Family:
     measure: Callable[[Settings, int], Numbers]
     question: ChoiceQuestion
     numbers: Sequence[NumberQuestion] = ()
+    stricter: Sequence[ChoiceQuestion] = ()
     needs: Sequence[str] = ()
     packages: Sequence[str] = ()
     version: int = 1

@@ -19,6 +19,7 @@ class FlatSGD:
         self.gradient: Tensor = torch.zeros_like(self.weights)
         self.velocity: Tensor = torch.zeros_like(self.weights)
         self.momentum, self.weight_decay = momentum, weight_decay
+        self.taken = 0  # steps so far
         start = 0
         for parameter in parameters:
             end = start + parameter.numel()
@@ -33,6 +34,7 @@ class FlatSGD:
 
     def step(self, rate: float) -> None:
         """One update."""
+        self.taken += 1
         if self.weight_decay:
             self.gradient.add_(self.weights, alpha=self.weight_decay)
         self.velocity.mul_(self.momentum).add_(self.gradient)

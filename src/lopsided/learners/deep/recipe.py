@@ -1,19 +1,28 @@
-"""How a network is trained, as data: SGD with momentum, weight decay, and a step that is cut at fixed times.
+"""How a network is trained, as data: SGD with momentum or AdamW, weight decay, and how the step falls.
 
 The defaults are those of Section 4.C of the Layer-Peeled paper: batches of 128, step 0.1, momentum 0.9, weight decay
-5e-4 on every parameter, the step divided by 10 after one and after two thirds of the training.
+5e-4 on every parameter, the step divided by 10 after one and after two thirds of the training. Beside it stand what is
+usual today: the cosine schedule, rate (1 + cos(pi t / T)) / 2 (Loshchilov and Hutter 2017), and AdamW (2019).
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import check_count, check_in_range, check_positive
 
+Schedule = Literal["cuts", "cosine"]
+Optimiser = Literal["sgd", "adamw"]
+
 
 @dataclass(frozen=True)
 class Recipe:
-    """Length in `steps` or in `epochs` (exactly one of them), and the settings of SGD."""
+    """Length in `steps` or in `epochs` (exactly one of them), and the settings of the optimiser.
+
+    `anneal_at` and `anneal_by` belong to the schedule "cuts", `momentum` to SGD.
+    """
 
     steps: int | None = None
     epochs: float | None = None
@@ -23,6 +32,8 @@ class Recipe:
     weight_decay: float = 5e-4
     anneal_at: Sequence[float] = (1 / 3, 2 / 3)
     anneal_by: float = 0.1
+    schedule: Schedule = "cuts"
+    optimiser: Optimiser = "sgd"
 
     def __post_init__(self) -> None:
         if (self.steps is None) == (self.epochs is None):
@@ -36,6 +47,12 @@ class Recipe:
         check_in_range(self.momentum, "the momentum", 0.0, 0.9999)
         check_in_range(self.weight_decay, "the weight decay", 0.0, 10.0)
         check_positive(self.anneal_by, "the factor of annealing")
+        for value, known, name in (
+            (self.schedule, get_args(Schedule), "a schedule"),
+            (self.optimiser, get_args(Optimiser), "an optimiser"),
+        ):
+            if value not in known:
+                raise InputError(f"{name} among {', '.join(known)}", repr(value), "name one of those")
         for share in self.anneal_at:
             check_in_range(share, "the time of annealing, as a share of training", 0.0, 1.0)
 
@@ -48,6 +65,8 @@ class Recipe:
 
     def rate_at(self, step: int, total: int) -> float:
         """The step size of update number `step`, counted from 0."""
+        if self.schedule == "cosine":
+            return float(self.rate * 0.5 * (1.0 + math.cos(math.pi * step / total)))
         passed = sum(step >= share * total for share in self.anneal_at)
         return float(self.rate * self.anneal_by**passed)
 

@@ -26,6 +26,7 @@ from lopsided.core.validation import FloatArray, IntArray
 from lopsided.learners.deep.checkpoint import Checkpoint, fingerprint_of, read_checkpoint, write_checkpoint
 from lopsided.learners.deep.classifier import Classifier
 from lopsided.learners.deep.evaluation import FloatRows, as_tensor, features_of, logits_of
+from lopsided.learners.deep.flat_adamw import FlatAdamW
 from lopsided.learners.deep.flat_sgd import FlatSGD
 from lopsided.learners.deep.interruption import held_interruptions
 from lopsided.learners.deep.recipe import Recipe, batches
@@ -226,7 +227,11 @@ class _Run:
         self.transform = transform
         if data.inputs.dim() == 4:
             network.to(memory_format=torch.channels_last)  # a fifth faster on CPUs
-        self.sgd = FlatSGD(network, momentum=recipe.momentum, weight_decay=recipe.weight_decay)
+        self.optimiser: FlatSGD = (
+            FlatSGD(network, momentum=recipe.momentum, weight_decay=recipe.weight_decay)
+            if recipe.optimiser == "sgd"
+            else FlatAdamW(network, weight_decay=recipe.weight_decay)
+        )
         self.epoch = self.position = self.step = 0
         self.indices = self._epoch_indices()
         self.total = recipe.total_steps(len(self.indices))
@@ -260,7 +265,7 @@ class _Run:
         batch, labels = self.data.inputs.index_select(0, chosen), self.data.labels.index_select(0, chosen)
         if self.transform is not None:
             batch = self.transform(batch, torch.Generator().manual_seed(self.noise + self.step))
-        self.sgd.clear()
+        self.optimiser.clear()
         logits = self.network(batch)
         adjusted = logits if self.data.adjustment is None else logits + self.data.adjustment
         if self.data.weights is None:
@@ -269,7 +274,7 @@ class _Run:
             each = cross_entropy(adjusted, labels, reduction="none")
             loss = (each * self.data.weights.index_select(0, chosen)).mean()
         loss.backward()
-        self.sgd.step(self.recipe.rate_at(self.step, self.total))
+        self.optimiser.step(self.recipe.rate_at(self.step, self.total))
         self.last_loss = loss.item()
         self.sums[0] += self.last_loss * len(chosen)
         self.sums[1] += int((logits.detach().argmax(1) == labels).sum())
@@ -311,12 +316,13 @@ class _Run:
             "diverged": self.diverged,
             "history": [asdict(record) for record in self.history],
         }
-        return Checkpoint(self.network.state_dict(), self.sgd.velocity, counters)
+        return Checkpoint(self.network.state_dict(), self.optimiser.velocity, counters)
 
     def restore(self, stored: Checkpoint) -> None:
         self.network.load_state_dict(stored.network)
-        self.sgd.velocity.copy_(stored.velocity)
+        self.optimiser.velocity.copy_(stored.velocity)
         counters = stored.counters
+        self.optimiser.taken = counters["step"]
         self.step, self.epoch, self.position = counters["step"], counters["epoch"], counters["position"]
         self.sums, self.last_loss, self.diverged = counters["sums"], counters["last_loss"], counters["diverged"]
         self.history = [Record(**record) for record in counters["history"]]

@@ -13,6 +13,7 @@ from lopsided.core.jsonable import jsonable
 from lopsided.core.mixture_file import mixture_problem
 from lopsided.core.mixture_spec import MixtureProblem
 from lopsided.core.seeds import generator
+from lopsided.experiments.skill.record import skill_sentence
 from lopsided.report import theme
 from lopsided.web.compute import Compute
 from lopsided.web.figures import Drawing, drawing
@@ -68,11 +69,13 @@ class GroupsProblem(BaseModel):
 
 
 class GroupsForecast(BaseModel):
-    """`facts` is the JSON object of `lopsided mixture`; the plane and the sweep are for the eye."""
+    """`facts` is the JSON object of `lopsided mixture`; the plane and the sweep are for the eye; `skill` says how often
+    such forecasts came true, empty where that was not measured."""
 
     facts: dict[str, Any]
     plane: Drawing
     sweep: Drawing
+    skill: str
     recipe: Recipe
 
 
@@ -96,6 +99,7 @@ def _forecast(asked: GroupsProblem) -> GroupsForecast:
         facts=jsonable(found.facts()),
         plane=_plane(found.problem, asked.seed),
         sweep=_sweep(found.problem, asked),
+        skill=skill_sentence("more of a group, known mixture"),
         recipe=_recipe(asked),
     )
 

@@ -1,18 +1,26 @@
 """At which ratio of two class sizes does a network lose its minority classes, and how far do they turn together?
 
-Random sets, architectures, weight decays, rates, batch sizes and numbers of minority classes; each task trains the
-same network over a grid of ratios. A forecaster sees the settings and one pilot run at ratio 10. "Lost" means that the
-mean cosine between minority classifiers (centred over classes) is above 1/2; R50 is where it passes 1/2, by linear
-interpolation in log R.
+Random sets, classes, networks, training and numbers of minority classes; each task trains the same network over a grid
+of ratios. A forecaster sees the settings, class means and scatter of the pictures, and three pilots: a run at ratio 10,
+one whose minority classes have all sizes, and 2 % of the steps of the first. "Lost" means that the mean cosine between
+minority classifiers (centred over classes) is above 1/2; R50 is where it passes 1/2, by linear interpolation in log R.
 """
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from lopsided.core.validation import FloatArray
 from lopsided.experiments.claim import Measurement, Numbers, Settings
+from lopsided.experiments.skill.collapse_recipes import (
+    KINDS,
+    RECIPES,
+    ByCounts,
+    PairForecast,
+    PairRecipe,
+    kind_of,
+)
 from lopsided.experiments.skill.family import (
     Choice,
     ChoiceForecaster,
@@ -23,199 +31,176 @@ from lopsided.experiments.skill.family import (
     NumberQuestion,
 )
 
-TASKS = 60
+TASKS = 84
 RATIOS = (5, 10, 20, 40, 80, 150, 300)
 PILOT = 10  # the ratio of the pilot run; it is not asked about
+TAIL_PILOT = (8.0, 160.0)  # ratios of the largest and the smallest minority class in the other pilot
 LOST = 0.5
 TIE = 0.1  # a cosine this close to 1/2 is a tie
-# Nine of ten R50 should lie in this range around the forecast, and nine of ten cosines within so much of it.
+# Of recipes without intervals of their own: nine of ten R50 and cosines should lie within these of the forecast.
 THRESHOLD_FACTOR, COSINE_WIDTH = 1.8, 0.15
 
 
 def tasks() -> Sequence[Settings]:
     """Specifications drawn by a generator of their own."""
     from lopsided.core.seeds import generator
-    from lopsided.experiments.skill.small_networks import ARCHITECTURES
+    from lopsided.experiments.skill.small_networks import random_training
 
     random = generator(70119, "skill", "collapse ratio")
     made = []
     for index in range(TASKS):
-        momentum = float(random.choice([0.0, 0.9], p=[0.3, 0.7]))
-        rate = float(random.choice([0.03, 0.1, 0.2])) if momentum else float(random.choice([0.1, 0.3]))
-        decay = float(f"{np.exp(random.uniform(np.log(3e-3), np.log(3e-2))):.2g}")
-        # The step is large for a third of the training; by then weight decay should have forgotten the start:
-        # sum of rate x decay / (1 - momentum) = 2.5, as far as 3000 steps allow.
-        steps = int(np.clip(3 * 2.5 * (1 - momentum) / (rate * decay), 600, 3000))
-        made.append(
-            {
-                "index": index,
-                "data": str(
-                    random.choice(["mnist", "fashion-mnist", "digits", "cifar-10"], p=[0.35, 0.35, 0.15, 0.15])
-                ),
-                "network": str(random.choice(list(ARCHITECTURES), p=[0.2, 0.3, 0.15, 0.2, 0.15])),
-                "weight_decay": decay,
-                "rate": rate,
-                "momentum": momentum,
-                "batch": int(random.choice([32, 64, 128])),
-                "majority": int(random.choice([3, 5, 7])),
-                "steps": steps,
-            }
-        )
+        settings = random_training(random)
+        classes = len(settings["classes"])
+        share = float(random.choice([0.3, 0.5, 0.7]))
+        majority = int(np.clip(round(share * classes), 1, classes - 2))
+        made.append({"index": index, **settings, "majority": majority})
     return made
 
 
 def counts_at(settings: Settings, ratio: float) -> list[int]:
     """Majority classes first; a minority class has at least one example."""
-    from lopsided.experiments.skill.small_networks import CLASSES, largest_class
+    large, majority = settings["largest"], settings["majority"]
+    return [large] * majority + [max(1, round(large / ratio))] * (len(settings["classes"]) - majority)
 
-    large, majority = largest_class(settings["data"]), settings["majority"]
-    return [large] * majority + [max(1, round(large / ratio))] * (CLASSES - majority)
+
+def tail_pilot_counts(settings: Settings) -> list[int]:
+    """Minority classes of all sizes, in equal steps of log size: one run that shows which sizes are lost."""
+    large, majority = settings["largest"], settings["majority"]
+    ratios = np.geomspace(*TAIL_PILOT, len(settings["classes"]) - majority)
+    return [large] * majority + [max(1, round(large / ratio)) for ratio in ratios]
 
 
 def _asked(settings: Settings) -> list[int]:
     """Ratios that the set can show: a minority class keeps one example at least."""
-    from lopsided.experiments.skill.small_networks import largest_class
-
-    return [ratio for ratio in RATIOS if ratio <= largest_class(settings["data"])]
+    return [ratio for ratio in RATIOS if ratio <= settings["largest"]]
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
-    """Mean minority cosine at every ratio; of the run at ratio 10 also what a pilot shows."""
-    from lopsided.experiments.skill.small_networks import cosines, trained
+    """The last layer at every ratio. Seen are three pilots: ratio 10, a tail of sizes, and 2 % of the steps."""
+    from lopsided.experiments.skill.small_networks import class_similarity, short_steps, trained
 
-    found: dict[str, float] = {}
-    seen: dict[str, Any] = {}
-    for ratio in _asked(settings):
-        end = trained(settings, counts_at(settings, ratio), seed)
-        minority = cosines(end.classifier)[settings["majority"] :, settings["majority"] :]
-        size = minority.shape[0]
-        found[str(ratio)] = float((minority.sum() - np.trace(minority)) / (size * (size - 1)))
-        if ratio == PILOT:
-            seen = {
-                "pilot_loss": end.loss,
-                "pilot_cosine": found[str(ratio)],
-                "pilot_weight_energy": end.weight_energy,
-                "pilot_mean_energy": end.centred_mean_energy,
-            }
-    return {"seen": seen, "truth": {"cosines": found}}
+    runs = {str(ratio): trained(settings, counts_at(settings, ratio), seed) for ratio in _asked(settings)}
+    seen = {
+        "pilot": runs[str(PILOT)],
+        "tail": trained(settings, tail_pilot_counts(settings), seed),
+        "short": trained(settings, counts_at(settings, PILOT), seed, steps=short_steps(settings)),
+        "data": class_similarity(settings, counts_at(settings, PILOT), seed),
+    }
+    return {"seen": seen, "truth": {"runs": runs}}
 
 
 def _ratios(settings: Settings) -> list[int]:
     return [ratio for ratio in _asked(settings) if ratio != PILOT]
 
 
+def _minority_mean(settings: Settings, cosines: FloatArray) -> float:
+    block = cosines[settings["majority"] :, settings["majority"] :]
+    size = block.shape[0]
+    return float((block.sum() - np.trace(block)) / (size * (size - 1)))
+
+
+def _true_cosine(settings: Settings, truth: Mapping[str, Any], ratio: int) -> float:
+    from lopsided.experiments.skill.small_networks import cosines_of_gram
+
+    return _minority_mean(settings, cosines_of_gram(truth["runs"][str(ratio)]["gram"]))
+
+
 def _true_lost(settings: Settings, truth: Mapping[str, Any]) -> list[Choice]:
-    return [_lost(truth["cosines"][str(ratio)], TIE) for ratio in _ratios(settings)]
+    return [_lost(_true_cosine(settings, truth, ratio), TIE) for ratio in _ratios(settings)]
 
 
-def _lost(cosine: float | None, tie: float) -> Choice:
-    if cosine is None or abs(cosine - LOST) < tie:
+def _lost(cosine: float, tie: float) -> Choice:
+    if abs(cosine - LOST) < tie:
         return Choice(None)
     return Choice("lost" if cosine > LOST else "kept")
 
 
-def _true_cosines(settings: Settings, truth: Mapping[str, Any]) -> list[Estimate]:
-    return [Estimate(truth["cosines"][str(ratio)]) for ratio in _ratios(settings)]
+def _true_cosines(kind: str) -> Callable[[Settings, Mapping[str, Any]], list[Estimate]]:
+    def truth_of(settings: Settings, truth: Mapping[str, Any]) -> list[Estimate]:
+        asked = kind_of(settings) == kind
+        return [Estimate(_true_cosine(settings, truth, ratio) if asked else None) for ratio in _ratios(settings)]
+
+    return truth_of
 
 
-def _true_threshold(settings: Settings, truth: Mapping[str, Any]) -> list[Estimate]:
-    ratios = np.array(_asked(settings), dtype=float)
-    values = np.array([truth["cosines"][str(int(ratio))] for ratio in ratios])
+def _true_threshold(kind: str) -> Callable[[Settings, Mapping[str, Any]], list[Estimate]]:
+    def truth_of(settings: Settings, truth: Mapping[str, Any]) -> list[Estimate]:
+        ratios = np.array(_asked(settings), dtype=float)
+        values = np.array([_true_cosine(settings, truth, int(ratio)) for ratio in ratios])
+        crossing = _crossing(ratios, values)
+        return [Estimate(crossing if kind_of(settings) == kind else None)]
+
+    return truth_of
+
+
+def _crossing(ratios: FloatArray, values: FloatArray) -> float | None:
+    """Where the cosine first passes 1/2; None where that is not within the grid."""
     above = np.flatnonzero(values > LOST)
     if above.size == 0 or above[0] == 0:
-        return [Estimate(None)]  # not within the grid
+        return None
     place = int(above[0])
     low, high = values[place - 1], values[place]
     share = (LOST - low) / (high - low)
-    return [Estimate(float(ratios[place - 1] * (ratios[place] / ratios[place - 1]) ** share))]
+    return float(ratios[place - 1] * (ratios[place] / ratios[place - 1]) ** share)
 
 
-def _depth(settings: Settings) -> int:
-    return {"mlp 1": 1, "mlp 2": 2, "mlp 3": 3, "plain mlp 2": 2, "small cnn": 3}[settings["network"]]
+def _prepared(recipe: PairRecipe, settings: Settings, seen: Mapping[str, Any]) -> ByCounts | None:
+    pilots = {"pilot": counts_at(settings, PILOT), "tail": tail_pilot_counts(settings)}
+    return recipe(settings, seen, pilots)
 
 
-def _survival(settings: Settings, ratio: float, pilot_loss: float | None) -> Any:
-    from lopsided.theory.survival_law import survival_forecast
-
-    return survival_forecast(
-        counts_at(settings, ratio),
-        weight_decay=settings["weight_decay"],
-        step=settings["rate"],
-        batch_size=settings["batch"],
-        momentum=settings["momentum"],
-        hidden_layers=_depth(settings),
-        pilot_loss=pilot_loss,
-    )
-
-
-def _survival_cosine(settings: Settings, seen: Mapping[str, Any], ratio: float, pilot: bool) -> float:
-    """The expected cosine; with a pilot, shifted by its miss at ratio 10 as far as classes survive."""
-    forecast = _survival(settings, ratio, seen["pilot_loss"] if pilot else None)
-    value = float(forecast.minority_cosine)
-    if not pilot:
-        return value
-    at_pilot = _survival(settings, PILOT, seen["pilot_loss"])
-    kept = float(forecast.survival.min())
-    return float(np.clip(value + kept**2 * (seen["pilot_cosine"] - at_pilot.minority_cosine), -1.0, 1.0))
-
-
-def _equilibrium_cosine(settings: Settings, seen: Mapping[str, Any], ratio: float) -> float:
-    from lopsided.theory.network_equilibrium import batchnorm_equilibrium
-
-    rest = batchnorm_equilibrium(counts_at(settings, ratio), settings["weight_decay"], settings["batch"])
-    return float(rest.cosines()[-1, -2])
-
-
-def _multiplier(settings: Settings, seen: Mapping[str, Any]) -> float:
-    """lambda = wd sqrt(E_W / E_H) of the pilot."""
-    return float(settings["weight_decay"] * np.sqrt(seen["pilot_weight_energy"] / seen["pilot_mean_energy"]))
-
-
-def _multiplier_cosine(settings: Settings, seen: Mapping[str, Any], ratio: float) -> float | None:
-    from lopsided.theory.collapse import collapse
-
-    return collapse(counts_at(settings, ratio), multiplier=_multiplier(settings, seen)).minority_cosine
-
-
-CosineRule = Any  # (settings, seen, ratio) -> cosine or None
-RULES: dict[str, CosineRule] = {
-    "survival law": lambda settings, seen, ratio: _survival_cosine(settings, seen, ratio, False),
-    "survival law with pilot": lambda settings, seen, ratio: _survival_cosine(settings, seen, ratio, True),
-    "BatchNorm equilibrium": _equilibrium_cosine,
-    "constant multiplier of the pilot": _multiplier_cosine,
-}
-
-
-def _by_cosine(rule: CosineRule) -> ChoiceForecaster:
+def _by_cosine(recipe: PairRecipe) -> ChoiceForecaster:
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
-        return [_lost(rule(settings, seen, ratio), 0.0) for ratio in _ratios(settings)]
+        law = _prepared(recipe, settings, seen)
+        if law is None:
+            return [Choice(None)] * len(_ratios(settings))
+        found = [law(counts_at(settings, ratio)).cosines for ratio in _ratios(settings)]
+        return [_lost(_minority_mean(settings, cosines), 0.0) for cosines in found]
 
     return answer
 
 
-def _cosine(rule: CosineRule) -> NumberForecaster:
+def _cosine(recipe: PairRecipe, kind: str) -> NumberForecaster:
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
-        values = [rule(settings, seen, ratio) for ratio in _ratios(settings)]
-        return [
-            Estimate(None) if v is None else Estimate(v, max(-1.0, v - COSINE_WIDTH), min(1.0, v + COSINE_WIDTH))
-            for v in values
-        ]
+        law = _prepared(recipe, settings, seen) if kind_of(settings) == kind else None
+        if law is None:
+            return [Estimate(None)] * len(_ratios(settings))
+        return [_mean_estimate(settings, law(counts_at(settings, ratio))) for ratio in _ratios(settings)]
 
     return answer
 
 
-def _threshold(rule: CosineRule) -> NumberForecaster:
-    """R50 of a rule: where its own cosine passes 1/2, on a fine grid of ratios."""
+def _mean_estimate(settings: Settings, found: PairForecast) -> Estimate:
+    value = _minority_mean(settings, found.cosines)
+    if found.means is None:
+        return Estimate(value, max(-1.0, value - COSINE_WIDTH), min(1.0, value + COSINE_WIDTH))
+    low, high = (_minority_mean(settings, bound) for bound in found.means)
+    return Estimate(value, low, high)
+
+
+def _threshold(recipe: PairRecipe, kind: str) -> NumberForecaster:
+    """R50 of a recipe: where its own cosine passes 1/2, on a fine grid of ratios."""
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
-        grid = np.geomspace(2.0, 1000.0, 60)
-        for low, high in pairwise(grid):
-            if (rule(settings, seen, float(high)) or -1.0) > LOST:
-                value = float(np.sqrt(low * high))
-                return [Estimate(value, value / THRESHOLD_FACTOR, value * THRESHOLD_FACTOR)]
-        return [Estimate(None)]
+        law = _prepared(recipe, settings, seen) if kind_of(settings) == kind else None
+        if law is None:
+            return [Estimate(None)]
+        ratios = np.geomspace(2.0, 1000.0, 30)
+        found = [law(_exact_counts(settings, float(ratio))) for ratio in ratios]
+        values = np.array([_minority_mean(settings, forecast.cosines) for forecast in found])
+        value = _crossing(ratios, values)
+        if value is None:
+            return [Estimate(None)]
+        factor = found[0].threshold_factor or THRESHOLD_FACTOR
+        return [Estimate(value, value / factor, value * factor)]
 
     return answer
+
+
+def _exact_counts(settings: Settings, ratio: float) -> list[float]:
+    """As `counts_at`, not rounded: a threshold between two whole sizes is one of the ratio."""
+    large, majority = settings["largest"], settings["majority"]
+    return [float(large)] * majority + [large / ratio] * (len(settings["classes"]) - majority)
 
 
 def _constant(value: float) -> NumberForecaster:
@@ -230,6 +215,17 @@ def _past(ratio: int) -> ChoiceForecaster:
     return lambda settings, seen: [Choice("lost" if asked > ratio else "kept") for asked in _ratios(settings)]
 
 
+def _fixed(value: float) -> NumberForecaster:
+    return lambda settings, seen: [Estimate(float(value))]
+
+
+def _by_ratio(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+    """Straight in log R, from 0 at ratio 5 to 1 at ratio 300: knows nothing of the network."""
+    values = [np.log(ratio / 5) / np.log(300 / 5) for ratio in _ratios(settings)]
+    return [Estimate(float(value)) for value in values]
+
+
+DEFAULT = "merging law"
 FAMILY = Family(
     id="skill-collapse-ratio",
     title="Minority classes lost: two class sizes",
@@ -237,28 +233,35 @@ FAMILY = Family(
     measure=measure,
     needs=("mnist", "fashion-mnist", "cifar-10"),
     packages=("torch",),
+    version=2,
     question=ChoiceQuestion(
         "are the minority classes lost at this ratio",
         _true_lost,
-        {name: _by_cosine(rule) for name, rule in RULES.items()},
-        "survival law",
+        {name: _by_cosine(recipe) for name, recipe in RECIPES.items()},
+        DEFAULT,
         {"never": _always("kept"), "past ratio 100": _past(100), "past ratio 30": _past(30)},
     ),
     numbers=(
-        NumberQuestion(
-            "R50",
-            _true_threshold,
-            {name: _threshold(rule) for name, rule in RULES.items()},
-            "survival law",
-            {"always 50": lambda settings, seen: [Estimate(50.0)]},
-            miss="ratio",
+        *(
+            NumberQuestion(
+                f"R50, {kind}",
+                _true_threshold(kind),
+                {name: _threshold(recipe, kind) for name, recipe in RECIPES.items()},
+                DEFAULT,
+                {f"always {guess}": _fixed(guess) for guess in (30, 50, 100)},
+                miss="ratio",
+            )
+            for kind in KINDS
         ),
-        NumberQuestion(
-            "minority cosine",
-            _true_cosines,
-            {name: _cosine(rule) for name, rule in RULES.items()},
-            "survival law",
-            {"constant 0": _constant(0.0), "constant 1/2": _constant(0.5)},
+        *(
+            NumberQuestion(
+                f"minority cosine, {kind}",
+                _true_cosines(kind),
+                {name: _cosine(recipe, kind) for name, recipe in RECIPES.items()},
+                DEFAULT,
+                {"constant 0": _constant(0.0), "constant 1/2": _constant(0.5), "by the ratio alone": _by_ratio},
+            )
+            for kind in KINDS
         ),
     ),
 )

@@ -7,6 +7,7 @@ samples at the old and the new fraction, on the population.
 
 from collections.abc import Mapping, Sequence
 from functools import cache
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,9 @@ from lopsided.experiments.skill.family import (
 TASKS = 80
 REPEATS = 200
 CLEAR = 2.0  # standard errors of the measured difference
+# Chosen on the development half: the median of log(truth / law) / law there, and how far a forecast change, as a share
+# of the excess, can be off.
+SECOND_ORDER, SPREAD = 36.0, 0.1
 # Half of the random mixtures come with a group of small or large covariance, where the sign can turn.
 KINDS = ("random", "narrow", "wide", "far")
 
@@ -206,10 +210,16 @@ def _signs(source: Any, least: float) -> ChoiceForecaster:
             return silent
         before = np.array([group.excess_risk for group in now.groups])
         after = np.array([group.excess_risk for group in later.groups])
-        signs = [_sign(after[g] - before[g], least * before[g]) for g in _subjects(settings)]
-        return [*signs, _sign(after.max() - before.max(), least * before.max())]
+        signs = [_stated(after[g] - before[g], before[g], least) for g in _subjects(settings)]
+        return [*signs, _stated(after.max() - before.max(), before.max(), least)]
 
     return answer
+
+
+def _stated(change: float, before: float, least: float) -> Choice:
+    """The sign, surer the more of the excess it is."""
+    sure = NormalDist().cdf(abs(change) / (SPREAD * before))
+    return Choice(_sign(change, least * before).answer, confidence=sure)
 
 
 def _always(own: str, others: str, worst: str) -> ChoiceForecaster:
@@ -219,13 +229,21 @@ def _always(own: str, others: str, worst: str) -> ChoiceForecaster:
     return answer
 
 
+def _parts(settings: Settings) -> list[str]:
+    first, *others = _subjects(settings)
+    return [f"group {first} itself", *(f"group {code}" for code in others), "the worst group"]
+
+
 def _true_excess(settings: Settings, truth: Mapping[str, Any]) -> list[Estimate]:
     if truth["now"] is None:
         return [Estimate(None)] * settings["groups"]
     return [Estimate(value) for value in truth["now"]]
 
 
-def _excess(source: Any, low: float, high: float) -> NumberForecaster:
+def _excess(source: Any, second_order: float, low: float, high: float) -> NumberForecaster:
+    """The law's excess e, or e (1 + c e): at smaller n the truth lies above the law, the more the larger e is. With two
+    neurons its upper tail is longer, because neurons can trade places."""
+
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
         from lopsided.core.errors import InputError
 
@@ -236,7 +254,9 @@ def _excess(source: Any, low: float, high: float) -> NumberForecaster:
             now = None
         if now is None:
             return [Estimate(None)] * settings["groups"]
-        return [Estimate(g.excess_risk, low * g.excess_risk, high * g.excess_risk) for g in now.groups]
+        values = [g.excess_risk * (1 + second_order * g.excess_risk) for g in now.groups]
+        top = high if settings["neurons"] > 1 else 1 + 0.3 * (high - 1)
+        return [Estimate(value, low * value, top * value) for value in values]
 
     return answer
 
@@ -261,15 +281,21 @@ FAMILY = Family(
             "more data helps": _always("helps", "hurts", "helps"),
             "more data helps everyone": _always("helps", "helps", "helps"),
         },
+        parts=_parts,
     ),
     numbers=(
         NumberQuestion(
             "excess risk of each group",
             _true_excess,
-            {"law, fitted": _excess(_seen_text, 0.6, 1.8), "law, true mixture": _excess(_true_text, 0.8, 1.4)},
-            "law, fitted",
+            {
+                "law, fitted": _excess(_seen_text, 0.0, 0.88, 1.65),
+                "law to second order, fitted": _excess(_seen_text, SECOND_ORDER, 0.85, 1.65),
+                "law, true mixture": _excess(_true_text, 0.0, 0.9, 1.65),
+            },
+            "law to second order, fitted",
             {"dK/2n for every group": _average_excess},
             miss="ratio",
+            parts=lambda settings: [f"group {code}" for code in range(settings["groups"])],
         ),
     ),
 )

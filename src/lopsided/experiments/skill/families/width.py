@@ -7,6 +7,7 @@ pilot: the same data trained at one eighth of the width, which costs one eighth.
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import NormalDist
 from typing import Any
 
 from lopsided.experiments.claim import Measurement, Numbers, Settings
@@ -18,10 +19,12 @@ from lopsided.experiments.skill.family import (
     Family,
     NumberQuestion,
 )
+from lopsided.experiments.skill.scoring import Z90
 
 TASKS = 40
 NEAR = 0.1
 PILOT_SHARE = 8
+WITHIN = 1.25  # a factor that should hold nine of ten distances
 TIE = 0.05  # relative: closer to the border than this is a tie
 
 
@@ -81,7 +84,9 @@ def _scaled(settings: Settings, seen: Mapping[str, Any]) -> float:
 
 
 def _by_pilot(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
-    return [_side(_scaled(settings, seen), 0.0)]
+    distance = _scaled(settings, seen)
+    sure = NormalDist().cdf(abs(math.log(distance / NEAR)) * Z90 / math.log(WITHIN))
+    return [Choice(_side(distance, 0.0).answer, confidence=sure)]
 
 
 def _constant(answer: str) -> ChoiceForecaster:
@@ -100,7 +105,7 @@ def _true_distance(settings: Settings, truth: Mapping[str, Any]) -> list[Estimat
 
 def _distance(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
     value = _scaled(settings, seen)
-    return [Estimate(value, value / 1.25, value * 1.25)]
+    return [Estimate(value, value / WITHIN, value * WITHIN)]
 
 
 def _unscaled(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:

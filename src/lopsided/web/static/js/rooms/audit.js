@@ -49,7 +49,8 @@ export function mount(place, { values }) {
     const chip = word => el("span", { class: `chip ${word.replaceAll(" ", "-")}`, text: word });
     const address = `/api/jobs/${id}/report`;
     shown.replaceChildren(
-      el("section", { class: "panel" }, el("h2", { text: "Findings" }), table(["level", "subject", "finding", "remedy"], found.facts.findings.map(one => [chip(one.level), one.subject, one.message, one.level === "healthy" ? "" : one.remedy]))),
+      el("section", { class: "panel" }, el("h2", { text: "Findings" }), table(["level", "subject", "finding", "remedy"], found.facts.findings.map(one => [chip(one.level), one.subject, one.message, one.level === "healthy" ? "" : one.remedy])),
+        [...new Set(found.facts.findings.filter(one => one.skill).map(one => `${one.id.replaceAll("_", " ")}: ${one.skill}`))].map(told => el("p", { class: "soft", text: told }))),
       found.facts.skipped.length ? el("details", { class: "panel" }, el("summary", { text: `${found.facts.skipped.length} checks did not run` }), table(["check", "why"], found.facts.skipped.map(one => [one.check, one.why]))) : "",
       el("section", {}, el("div", { class: "row between" }, el("h2", { text: "The report" }), el("a", { href: `${address}?download=true`, download: "", text: "Download the report" })),
         el("iframe", { class: "report", title: "Report of the audit", sandbox: "allow-scripts allow-downloads", src: address })));

@@ -35,7 +35,8 @@ export function mount(place, { values }) {
       result.replaceChildren(el("h2", { text: `Forecast for n = ${facts.samples.toLocaleString("en")}` }),
         table(["group", "fraction", "label entropy", "excess risk", "more of it", "hurts beyond"], facts.groups.map((group, g) =>
           [`group ${g}`, group.fraction, group.label_entropy, group.excess_risk, `${group.fraction_effect} (${group.fraction_elasticity >= 0 ? "+" : ""}${group.fraction_elasticity.toFixed(2)})`, group.fraction_crossing === null ? "–" : short(group.fraction_crossing)])),
-        el("p", { class: "soft", text: `Average excess risk ${short(facts.average_excess_risk)} nats whatever the mixture; ${facts.law_reliable ? "n is large enough for the law." : `n is small for this law: it predicts a weight error of ${(100 * facts.relative_weight_error).toFixed(0)} %.`}` }));
+        el("p", { class: "soft", text: `Average excess risk ${short(facts.average_excess_risk)} nats whatever the mixture; ${facts.law_reliable ? "n is large enough for the law." : `n is small for this law: it predicts a weight error of ${(100 * facts.relative_weight_error).toFixed(0)} %.`}` }),
+        found.skill ? el("p", { class: "soft", text: found.skill }) : "");
       status.say(`answered in ${took.toFixed(0)} ms`);
     },
     fail: sentence => status.say(sentence, true), busy: now => status.busy(now),

@@ -1,0 +1,320 @@
+"""Which pairs of classes a network fails to tell apart: an empirical law, pair by pair, on top of the equilibrium.
+
+Networks lose classes in pairs: two rare classes that look alike come to share one classifier, then three, then all rare
+ones. With f_lo <= f_hi the frequencies of two classes, s their similarity, D hidden layers, eta = step/(1 - momentum),
+batches of b (at most N), B the share of the inputs' variance that lies between classes (it does not matter to
+convolutional networks), loss the training loss of a pilot where there is one, and F the forgetting
+(`training_settings`), two classes of one frequency f* are as likely merged as not:
+
+    f* = c wd (eta/b)^x D^y (D/2)^(t ln(100 eta/b)) (K/10)^z (4 B)^w (loss / 0.1)^l
+    P(merged) = Phi((ln f* - alpha ln f_lo - (1 - alpha) ln f_hi + gamma s) / sigma)
+    cosine = (1 - P) (equilibrium cosine (1 - m e^-F) + kappa s) + P (1 - u e^-2F - v min(1, f/f*))
+
+f is the geometric mean of the pair. In the equilibrium a class keeps its strength omega_k as far as it survives. The
+similarity s of a pair is the cosine of their centred class means + 1/(K-1), of the raw inputs; or, after a pilot run,
+how much the cosine of their classifiers there exceeds the equilibrium. A pilot also moves f*: the shift of ln f* that
+explains its cosines best, with the law's own spread as the prior.
+
+Nothing here is a theorem. The constants were fitted on the development half of `lopsided skill` (families
+collapse-ratio and collapse-tail) and are scored on the other half; the 90 % intervals are those that cover there.
+`outside` lists what a forecast asks beyond the settings of those tasks.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr
+
+from lopsided.core.counts import ClassCounts, CountsLike, class_counts
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray, check_count
+from lopsided.theory.network_equilibrium import (
+    Equilibrium,
+    batchnorm_equilibrium,
+    cosines_of_strengths,
+    plain_equilibrium,
+)
+from lopsided.theory.survival_law import SurvivalForecast
+from lopsided.theory.training_settings import TrainingSettings
+
+RECIPE, PILOT_RECIPE = "merging law", "merging law with pilot"
+_SHIFTS = np.linspace(-2.0, 2.0, 41)  # of ln f*, over which a pilot is explained
+_NORMAL_90 = 1.6448536269514722  # half of a 90 % interval of the normal law, in deviations
+_PRIOR = 0.35  # deviation of the shift of ln f* before a pilot is seen
+_LEAST_FORGETTING = 0.4
+_LEAST_LOSS = 3e-3  # smaller ones differ by rounding and chance
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """The constants of the law for one kind of network and one kind of similarity, in the order of the docstring."""
+
+    constant: float  # ln c
+    noise: float  # x
+    depth: float  # y
+    depth_noise: float  # t
+    classes: float  # z, of K / 10
+    convolution: float  # added to ln f* for a convolutional network
+    separation: float  # w
+    loss: float  # of the pilot's training loss over 0.1
+    spread: float  # sigma
+    lower: float  # alpha
+    similar: float  # gamma
+    carried: float  # kappa
+    weakened: float  # share of omega that a lost class loses
+    start: float  # m
+    start_merged: float  # u
+    noise_merged: float  # v
+    offset: float  # added to the cosine of a pair that is told apart
+    # Errors on the development half: deviation of ln f*; what nine of ten cosines of pairs, and nine of ten of their
+    # means over pairs, stay within besides it; and the weight of a pilot's mean square miss over its pairs.
+    threshold_error: float
+    pair_error: float
+    mean_error: float
+    pilot_weight: float
+
+
+BATCH_NORM = Coefficients(
+    constant=0.12, noise=0.28, depth=0.33, depth_noise=0.27, classes=-0.33, convolution=0.52,
+    separation=-0.31, loss=0, spread=0.28, lower=0, similar=1.05, carried=0.17,
+    weakened=0.86, start=0.27, start_merged=1.02, noise_merged=0.2, offset=-0.02, threshold_error=0.42,
+    pair_error=0.18, mean_error=0.09, pilot_weight=0,
+)  # fmt: skip
+BATCH_NORM_PILOT = Coefficients(
+    constant=0.04, noise=0.3, depth=0.42, depth_noise=0.22, classes=-0.53, convolution=0.41,
+    separation=-0.28, loss=0.13, spread=0.25, lower=0.11, similar=0.87, carried=0.68,
+    weakened=0.86, start=0.1, start_merged=1.03, noise_merged=0.18, offset=-0.006, threshold_error=0.37,
+    pair_error=0.145, mean_error=0.09, pilot_weight=200,
+)  # fmt: skip
+PLAIN = Coefficients(
+    constant=0.45, noise=0.24, depth=0.57, depth_noise=0.23, classes=-0.47, convolution=0,
+    separation=-0.27, loss=0, spread=0.25, lower=0.19, similar=0.65, carried=0.32,
+    weakened=1, start=0.14, start_merged=1.18, noise_merged=0.67, offset=0.012, threshold_error=0.9,
+    pair_error=0.43, mean_error=0.35, pilot_weight=0,
+)  # fmt: skip
+PLAIN_PILOT = Coefficients(
+    constant=0.37, noise=0.25, depth=0.57, depth_noise=0.25, classes=-0.53, convolution=0,
+    separation=-0.33, loss=0.23, spread=0.25, lower=0.19, similar=0.62, carried=0.83,
+    weakened=0.73, start=0.22, start_merged=1.15, noise_merged=0.75, offset=-0.001, threshold_error=0.7,
+    pair_error=0.3, mean_error=0.3, pilot_weight=1500,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class InputFacts:
+    """Root mean square length of the inputs, and the share of their variance that lies within classes."""
+
+    norm: float = 4.0
+    scatter: float = 0.75
+
+
+@dataclass(frozen=True)
+class PilotRun:
+    """A finished run with the same settings: class counts, cosines of its classifiers (centred rows), training loss."""
+
+    counts: CountsLike
+    cosines: FloatArray
+    loss: float | None = None
+
+
+@dataclass(frozen=True)
+class MergingLaw:
+    """The law for one network and its classes, ready for any class counts."""
+
+    training: TrainingSettings
+    law: Coefficients
+    facts: InputFacts
+    loss: float | None  # of the pilot
+    alike: FloatArray
+    shift: float  # of ln f*, from pilots
+    recipe: str
+    beyond: tuple[str, ...]
+
+    def forecast(self, counts: CountsLike) -> SurvivalForecast:
+        """f*, survival of classes and cosines of all pairs, with 90 % intervals."""
+        found = class_counts(counts)
+        if found.classes != self.alike.shape[0]:
+            raise InputError(f"counts of {self.alike.shape[0]} classes", found.classes, "prepare the law for these")
+        rest = _equilibrium(found, self.training, self.facts)
+        level = _log_threshold(found, self.training, self.law, self.facts, self.loss) + self.shift
+        reach = _NORMAL_90 * self.law.threshold_error
+        low, middle, high = (
+            _pair_cosines(found, rest, level + move, self.training.forgetting, self.law, self.alike)
+            for move in (-reach, 0.0, reach)
+        )
+        threshold, factor = math.exp(level), math.exp(reach)
+        least, most = np.minimum(low, middle), np.maximum(high, middle)
+        return SurvivalForecast(
+            recipe=self.recipe,
+            counts=found,
+            threshold_frequency=threshold,
+            survival=ndtr((np.log(_frequencies(found)) - level) / self.law.spread),
+            cosines=middle,
+            equilibrium=rest,
+            outside=self.beyond,
+            threshold_interval=(threshold / factor, threshold * factor),
+            cosine_intervals=_widened(least, most, self.law.pair_error),
+            mean_intervals=_widened(least, most, self.law.mean_error),
+        )
+
+
+def _widened(low: FloatArray, high: FloatArray, width: float) -> tuple[FloatArray, FloatArray]:
+    return np.clip(low - width, -1.0, 1.0), np.clip(high + width, -1.0, 1.0)
+
+
+def merging_law(
+    training: TrainingSettings,
+    classes: int,
+    *,
+    similarity: FloatArray | None = None,
+    pilots: Sequence[PilotRun] = (),
+    inputs: InputFacts | None = None,
+) -> MergingLaw:
+    """The law for a network with `classes` classes.
+
+    similarity: K x K cosines of centred class means of the inputs; without it all pairs are alike. pilots: finished
+    runs with the same classes; the first gives the similarity of pairs, all of them move f*. inputs: what they look
+    like, which matters without BatchNorm only.
+    """
+    size, facts = check_count(classes, "the classes", at_least=2), inputs if inputs is not None else InputFacts()
+    law, beyond = _coefficients(training, bool(pilots)), _outside(size, training, inputs)
+    if not pilots:
+        alike = _alike_in_data(similarity, size)
+        return MergingLaw(training, law, facts, None, alike, 0.0, RECIPE, beyond)
+    alike = _alike_in_pilot(pilots[0], size, training, law, facts)
+    shift = _shift(pilots, training, law, alike, facts)
+    return MergingLaw(training, law, facts, pilots[0].loss, alike, shift, PILOT_RECIPE, beyond)
+
+
+def merging_forecast(counts: CountsLike, training: TrainingSettings) -> SurvivalForecast:
+    """The forecast from counts and settings alone."""
+    found = class_counts(counts)
+    return merging_law(training, found.classes).forecast(found)
+
+
+def _frequencies(counts: ClassCounts) -> FloatArray:
+    return np.asarray(counts.counts, dtype=np.float64) / counts.total
+
+
+def _coefficients(training: TrainingSettings, pilot: bool) -> Coefficients:
+    if training.batch_norm:
+        return BATCH_NORM_PILOT if pilot else BATCH_NORM
+    return PLAIN_PILOT if pilot else PLAIN
+
+
+def _log_threshold(
+    counts: ClassCounts, training: TrainingSettings, law: Coefficients, facts: InputFacts, loss: float | None
+) -> float:
+    """ln f*."""
+    batch, between = min(float(training.batch_size), counts.total), max(1.0 - facts.scatter, 1e-3)
+    return (
+        law.constant
+        + math.log(training.weight_decay)
+        + law.noise * math.log(training.effective_step / batch)
+        + law.depth * math.log(training.hidden_layers)
+        + law.depth_noise * math.log(training.hidden_layers / 2) * math.log(training.effective_step / batch / 0.01)
+        + law.classes * math.log(counts.classes / 10)
+        + (law.convolution if training.convolutional else law.separation * math.log(4.0 * between))
+        + (0.0 if loss is None else law.loss * math.log(max(loss, _LEAST_LOSS) / 0.1))
+    )
+
+
+def _equilibrium(counts: ClassCounts, training: TrainingSettings, facts: InputFacts) -> Equilibrium:
+    if training.batch_norm:
+        return batchnorm_equilibrium(counts, training.weight_decay, training.batch_size)
+    return plain_equilibrium(counts, training.weight_decay, training.hidden_layers + 1, facts.norm)
+
+
+def _pair_cosines(
+    counts: ClassCounts, rest: Equilibrium, level: float, forgetting: float, law: Coefficients, alike: FloatArray
+) -> FloatArray:
+    """The expected cosines at ln f* = level."""
+    logs = np.log(_frequencies(counts))
+    lower, upper = np.minimum.outer(logs, logs), np.maximum.outer(logs, logs)
+    merged = ndtr((level - law.lower * lower - (1.0 - law.lower) * upper + law.similar * alike) / law.spread)
+    lost = ndtr((level - logs) / law.spread)
+    # a millionth of the strength of a class keeps the angles defined where all are lost
+    apart = cosines_of_strengths(rest.strengths * (1.0 - law.weakened * lost) + 1e-9)
+    apart = apart * (1.0 - law.start * math.exp(-forgetting)) + law.carried * alike + law.offset
+    together = (
+        1.0
+        - law.start_merged * math.exp(-2.0 * forgetting)
+        - law.noise_merged * np.minimum(1.0, np.exp(0.5 * (lower + upper) - level))
+    )
+    cosines = np.clip((1.0 - merged) * apart + merged * np.maximum(together, 0.2), -1.0, 1.0)
+    np.fill_diagonal(cosines, 1.0)
+    return np.asarray(cosines, dtype=np.float64)
+
+
+def _alike_in_data(similarity: FloatArray | None, classes: int) -> FloatArray:
+    if similarity is None:
+        return np.zeros((classes, classes))
+    given = np.asarray(similarity, dtype=np.float64)
+    if given.shape != (classes, classes) or not np.isfinite(given).all():
+        raise InputError(f"{classes} x {classes} finite similarities", f"shape {given.shape}", "check them")
+    return given + 1.0 / (classes - 1)
+
+
+def _alike_in_pilot(
+    pilot: PilotRun, classes: int, training: TrainingSettings, law: Coefficients, facts: InputFacts
+) -> FloatArray:
+    """Observed cosines minus the equilibrium's, as far as the pair is expected to be told apart in the pilot."""
+    found, seen = class_counts(pilot.counts), np.asarray(pilot.cosines, dtype=np.float64)
+    if found.classes != classes or seen.shape != (classes, classes) or not np.isfinite(seen).all():
+        raise InputError(
+            f"a pilot with the {classes} classes of the forecast and its {classes} x {classes} cosines",
+            f"{found.classes} classes, cosines of shape {seen.shape}",
+            "give counts and cosines of the same run",
+        )
+    logs = np.log(_frequencies(found))
+    level = _log_threshold(found, training, law, facts, pilot.loss)
+    apart = ndtr((0.5 * np.add.outer(logs, logs) - level) / law.spread)
+    strengths = _equilibrium(found, training, facts).strengths
+    return np.asarray((seen - cosines_of_strengths(strengths + 1e-9)) * apart, dtype=np.float64)
+
+
+def _shift(
+    pilots: Sequence[PilotRun], training: TrainingSettings, law: Coefficients, alike: FloatArray, facts: InputFacts
+) -> float:
+    """The mean shift of ln f* given the pilots' cosines.
+
+    Prior: normal with deviation `_PRIOR`. Likelihood: exp(-weight/2 x the mean square miss over pairs), by pilot; the
+    weight is that of the development half, since the misses of pairs are not independent.
+    """
+    weights = -0.5 * (_SHIFTS / _PRIOR) ** 2
+    for pilot in pilots:
+        found, seen = class_counts(pilot.counts), np.asarray(pilot.cosines, dtype=np.float64)
+        pairs = np.triu_indices(found.classes, 1)
+        rest, base = _equilibrium(found, training, facts), _log_threshold(found, training, law, facts, pilots[0].loss)
+        for place, move in enumerate(_SHIFTS):
+            expected = _pair_cosines(found, rest, base + float(move), training.forgetting, law, alike)
+            weights[place] -= 0.5 * law.pilot_weight * float(np.mean((expected - seen)[pairs] ** 2))
+    odds = np.exp(weights - weights.max())
+    return float(odds @ _SHIFTS / odds.sum())
+
+
+def _outside(classes: int, training: TrainingSettings, inputs: InputFacts | None) -> tuple[str, ...]:
+    """What is asked beyond the tasks on which the law was fitted and scored."""
+    decay = (3e-3, 3e-2) if training.batch_norm else (4e-3, 2e-2)
+    asked = {
+        "batch size": (training.batch_size, 32, 128),
+        "step / (1 - momentum)": (training.effective_step, 0.1, 2.0),
+        "weight decay": (training.weight_decay, *decay),
+        "hidden layers": (training.hidden_layers, 1, 3 if training.batch_norm else 2),
+        "classes": (classes, 3, 10),
+    }
+    # the ends were drawn: a rounding beyond them is not outside
+    beyond = [
+        f"{name} {value:g} (tested on {low:g} to {high:g})"
+        for name, (value, low, high) in asked.items()
+        if not low * (1 - 1e-9) <= value <= high * (1 + 1e-9)
+    ]
+    if training.forgetting < _LEAST_FORGETTING:
+        beyond.append(f"a training that stops early (forgetting {training.forgetting:.2g}, tested from 0.4)")
+    if training.optimiser != "sgd":
+        beyond.append(f"{training.optimiser} (tested on SGD)")
+    if not training.batch_norm and inputs is None:
+        beyond.append("inputs of which length and scatter are not known")
+    return tuple(beyond)

@@ -1,0 +1,145 @@
+"""The collapse families: specifications, one tiny task measured and scored, truths read off made-up angles."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from lopsided.experiments.claim import Row
+from lopsided.experiments.skill import collapse_recipes
+from lopsided.experiments.skill.benchmark import score_family
+from lopsided.experiments.skill.families import collapse_ratio, collapse_tail
+from lopsided.experiments.skill.small_networks import HIDDEN_LAYERS, cosines_of_gram
+from lopsided.theory.merging_law import _outside
+
+FAMILIES = [collapse_ratio, collapse_tail]
+TINY = {
+    "index": -1,
+    "data": "digits",
+    "classes": [3, 1, 4, 5],
+    "largest": 120,
+    "network": "mlp 1",
+    "optimiser": "sgd",
+    "schedule": "cosine",
+    "weight_decay": 2e-2,
+    "rate": 0.2,
+    "momentum": 0.9,
+    "batch": 32,
+    "steps": 40,
+    "majority": 2,
+    "profile": "power",
+}
+
+
+@pytest.fixture(scope="module", params=FAMILIES)
+def measured(request):
+    pytest.importorskip("torch")
+    return request.param, request.param.measure(TINY, 0)
+
+
+@pytest.mark.parametrize("module", FAMILIES)
+def test_specifications_reach_what_is_asked_for(module) -> None:
+    tasks = list(module.tasks())
+    for name, least in {"data": 4, "network": 6, "optimiser": 2, "schedule": 2, "batch": 3}.items():
+        assert len({task[name] for task in tasks}) == least, name
+    assert {len(task["classes"]) for task in tasks} == {3, 4, 5, 6, 8, 10}
+    for task in tasks:
+        assert len(set(task["classes"])) == len(task["classes"])
+        counts = module.counts_at(task, 100)
+        assert min(counts) >= 1
+        assert counts[0] == task["largest"]
+        assert counts == sorted(counts, reverse=True)
+        training = collapse_recipes.training_of(task)
+        # all that is drawn lies within what the law calls tested, but for AdamW and trainings that stop early
+        reasons = _outside(len(task["classes"]), training, None)
+        assert all(any(words in reason for words in ("adamw", "early", "inputs")) for reason in reasons) or (
+            training.optimiser == "adamw"
+        )
+
+
+def test_a_run_is_kept_as_angles(measured) -> None:
+    module, numbers = measured
+    runs = numbers["truth"]["runs"]
+    assert list(runs) == [str(ratio) for ratio in module._asked(TINY)]
+    for run in runs.values():
+        gram = np.array(run["gram"])
+        np.testing.assert_allclose(gram, gram.T)
+        np.testing.assert_allclose(gram.sum(axis=0), 0.0, atol=1e-3)  # rows are centred, five digits are kept
+        assert len(run["recall"]) == 4
+    assert numbers["seen"]["pilot"] != numbers["seen"]["short"]
+    again = module.measure(TINY, 0)
+    assert again == numbers  # the seed decides
+
+
+def test_every_recipe_answers_or_abstains(measured) -> None:
+    module, numbers = measured
+    row = Row(TINY, 0, numbers)
+    scored = score_family(module.FAMILY, "development", [row])
+    assert scored.tasks == 1
+    assert scored.decided + scored.ties <= scored.asked + scored.ties
+    for question in module.FAMILY.numbers:
+        for name, recipe in question.recipes.items():
+            found = recipe(TINY, numbers["seen"])
+            assert len(found) == len(question.truth(TINY, numbers["truth"])), name
+            for estimate in found:
+                if estimate.value is not None and estimate.low is not None and estimate.high is not None:
+                    assert estimate.low <= estimate.value <= estimate.high, name
+
+
+def test_adamw_is_outside_and_abstained_from(measured) -> None:
+    module, numbers = measured
+    other = {**TINY, "optimiser": "adamw"}
+    answers = module.FAMILY.question.recipes["merging law"](other, numbers["seen"])
+    assert all(choice.answer is None for choice in answers)
+
+
+def made_run(cosine: float) -> dict[str, Any]:
+    """Four classes of which the last two have this cosine."""
+    gram = np.eye(4)
+    gram[2, 3] = gram[3, 2] = cosine
+    return {"gram": gram.tolist()}
+
+
+def test_the_threshold_is_where_the_cosine_passes_a_half() -> None:
+    values = {5: -0.1, 10: 0.0, 20: 0.2, 40: 0.44, 80: 0.8}
+    truth = {"runs": {str(ratio): made_run(value) for ratio, value in values.items()}}
+    (found,) = collapse_ratio._true_threshold("BatchNorm")(TINY, truth)
+    assert found.value == pytest.approx(40 * 2 ** (1 / 6))  # a sixth of the way from 0.44 to 0.8, in log R
+    assert collapse_ratio._true_threshold("no BatchNorm")(TINY, truth)[0].value is None
+    answers = [choice.answer for choice in collapse_ratio._true_lost(TINY, truth)]
+    assert answers == ["kept", "kept", None, "lost"]  # ratio 10 is the pilot; 0.44 is within 0.1 of 1/2
+
+
+def test_a_class_is_lost_where_its_nearest_is_near() -> None:
+    truth = {"runs": {str(ratio): made_run(0.9) for ratio in (30, 100)}}
+    answers = [choice.answer for choice in collapse_tail._true_lost(TINY, truth)]
+    assert answers == ["kept", "kept", "lost", "lost"] * 2
+    pairs = collapse_tail._true_pairs("BatchNorm")(TINY, truth)
+    assert [pair.value for pair in pairs] == pytest.approx([0, 0, 0, 0, 0, 0.9] * 2)
+
+
+def test_profiles_end_at_the_ratio() -> None:
+    for profile in ("geometric", "power"):
+        counts = collapse_tail.counts_at({**TINY, "largest": 600, "profile": profile}, 100)
+        assert (counts[0], counts[-1]) == (600, 6)
+    geometric = collapse_tail.counts_at({**TINY, "largest": 1000, "profile": "geometric"}, 1000)
+    assert geometric == [1000, 100, 10, 1]
+    tail = collapse_ratio.tail_pilot_counts({**TINY, "largest": 800})
+    assert tail == [800, 800, 100, 5]
+
+
+def test_depths_are_those_of_the_networks() -> None:
+    pytest.importorskip("torch")
+    from lopsided.experiments.skill.small_networks import ARCHITECTURES
+    from lopsided.learners.deep.networks import build, has_batch_norm, hidden_layers
+
+    for name, (kind, options) in ARCHITECTURES.items():
+        network = build(kind, (1, 8, 8), 4, **options)
+        assert hidden_layers(network) == HIDDEN_LAYERS[name]
+        assert has_batch_norm(network) is not name.startswith("plain")
+
+
+def test_cosines_of_a_gram_matrix() -> None:
+    rows = np.random.default_rng(0).standard_normal((4, 7))
+    lengths = np.linalg.norm(rows, axis=1)
+    np.testing.assert_allclose(cosines_of_gram(rows @ rows.T), rows @ rows.T / np.outer(lengths, lengths))
