@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from tests.faults.tally import Row, Size
@@ -15,7 +15,7 @@ from tests.faults.tally import Row, Size
 SEED = 11
 # cases of each kind; the bombs take seconds each
 FULL = {"commands": 9000, "calls": 4000, "commands:zip bomb": 16, "commands:long csv": 8}
-SHORT = {"commands": 160, "calls": 100}
+SHORT = {"commands": 100, "calls": 60}
 PROCESSES = int(os.environ.get("FAULT_PROCESSES", "2"))
 
 
@@ -41,14 +41,16 @@ class Shared:
 
 
 def run(size: Size, counts: dict[str, int] | None = None) -> list[Row]:
-    """Every kind, split over processes."""
+    """Every kind, split over processes. FAULT_SECONDS ends it early, with what was tried until then."""
+    end = time.monotonic() + float(os.environ.get("FAULT_SECONDS", "inf"))
     found = Shared()
     wanted = counts or (FULL if size == "full" else SHORT)
     length = 500 if size == "full" else -(-max(wanted.values()) // PROCESSES)
     pieces = [
         (kind, first, min(first + length, count)) for kind, count in wanted.items() for first in range(0, count, length)
     ]
-    waiting = iter(pieces)
+    # the kinds in turns, so that a run that is ended early has tried all of them
+    waiting = iter(sorted(pieces, key=lambda piece: piece[1] / wanted[piece[0]]))
     lock = threading.Lock()
 
     def watch() -> None:
@@ -57,7 +59,7 @@ def run(size: Size, counts: dict[str, int] | None = None) -> list[Row]:
                 piece = next(waiting, None)
             if piece is None:
                 return
-            _piece(*piece, found)
+            _piece(*piece, found, end)
 
     threads = [threading.Thread(target=watch) for _ in range(PROCESSES)]
     for thread in threads:
@@ -67,17 +69,23 @@ def run(size: Size, counts: dict[str, int] | None = None) -> list[Row]:
     return list(found.rows.values())
 
 
-def _piece(kind: str, first: int, last: int, found: Shared) -> None:
+def _piece(kind: str, first: int, last: int, found: Shared, end: float = float("inf")) -> None:
     """One process after the other until all cases of the piece have ended."""
-    while first < last:
+    while first < last and time.monotonic() < end:
         began, begun = time.perf_counter(), None
         with tempfile.TemporaryFile("w+") as complaint:
             command = [sys.executable, "-m", "tests.faults.cases", kind, str(SEED), str(first), str(last)]
             process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=complaint, text=True)
-            for line in _lines(process):
+            lines = _lines(process)
+            for line in lines:
                 if "begins" in line:
                     begun = line["begins"]
                     continue
+                if time.monotonic() > end:
+                    process.kill()
+                    lines.close()
+                    process.wait()
+                    return
                 ended = time.perf_counter()
                 found.note(line["what"], line["ended"], line["words"], ended - began)
                 began, begun, first = ended, None, line["case"] + 1
@@ -92,8 +100,9 @@ def _piece(kind: str, first: int, last: int, found: Shared) -> None:
         first = (begun if begun is not None else first) + 1
 
 
-def _lines(process: "subprocess.Popen[str]") -> Iterator[dict]:
+def _lines(process: "subprocess.Popen[str]") -> Generator[dict, None, None]:
     assert process.stdout is not None
-    for line in process.stdout:
-        if line.startswith("{"):
-            yield json.loads(line)
+    with process.stdout:
+        for line in process.stdout:
+            if line.startswith("{"):
+                yield json.loads(line)

@@ -22,8 +22,8 @@ from urllib.parse import quote
 from tests.faults.hostile_files import hostile_file
 from tests.faults.tally import Row, Size, timed
 
-UPLOADS = {"full": 400, "short": 40}
-BODIES = {"full": 600, "short": 60}
+UPLOADS = {"full": 400, "short": 15}
+BODIES = {"full": 600, "short": 30}
 SLOW_CLIENTS = 60
 _ADDRESS = "http://localhost:8000"
 
@@ -81,8 +81,9 @@ def _uploads(row: Row, client: Any, place: Path, count: int) -> None:
         name = random.choice(
             (path.name, "data.npz", "data.csv", "../../x.csv", "a\x00.csv", "x" * 500 + ".csv", "é.parquet", "<b>.npz")
         )
-        content = path.read_bytes() if len(path.name) < 200 and path.is_file() else b""
-        content = content or random.randbytes(50)
+        content = random.randbytes(50)
+        with contextlib.suppress(OSError):  # what cannot be read here cannot be sent
+            content = path.read_bytes() if path.is_file() else content
         answer = client.post("/api/uploads", files={"file": (name, content)})
         judge(row, answer, f"upload of {what} as {name!r}")
         if answer.status_code < 300:
@@ -146,7 +147,6 @@ HOSTS += (
 HOSTS += (
     "localhost, evil.example",
     "user:pass@localhost",
-    "localhost:99999",
     "localhost:x",
     "localhost/",
     "localhost?x",

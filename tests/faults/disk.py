@@ -19,7 +19,7 @@ def run(size: Size) -> list[Row]:
     os.environ["LOPSIDED_CLAIMS"] = str(Path(__file__).parents[1] / "experiments/toys")
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        _inputs(folder)
+        _inputs(folder, size)
         for arguments, target in writers(size):
             with timed(full):
                 said, written = _with_room(arguments, target, folder, None)
@@ -98,10 +98,7 @@ def _with_room(
     return said, {str(path.relative_to(folder / "out")): path.read_bytes() for path in files}
 
 
-def _inputs(folder: Path) -> None:
-    import torch
-    from safetensors.torch import save_file
-
+def _inputs(folder: Path, size: Size) -> None:
     labels = np.repeat([0, 1, 2], (30, 20, 9))
     features = np.random.default_rng(1).normal(size=(labels.size, 4)) + labels[:, None]
     np.savez(folder / "data.npz", features=features, labels=labels)
@@ -109,6 +106,11 @@ def _inputs(folder: Path) -> None:
         "[[group]]\nfraction = 0.5\nmean = [0, 1]\ncovariance = 1\n[[group]]\nfraction = 0.5\nmean = [1, 0]\n"
         "covariance = 2\n[teacher]\nneurons = 2\n"
     )
+    if size == "short":
+        return
+    import torch
+    from safetensors.torch import save_file
+
     for name in ("a", "b"):
         save_file({"head.weight": torch.randn(3, 4)}, folder / f"{name}.safetensors")
 

@@ -41,7 +41,7 @@ def main() -> int:
                 continue
             for extra in chosen.extra or (FEATURES if first else [""]):
                 began = time.monotonic()
-                words = attempt(folder / f"{version}-{extra}", python, wheel, extra, source)
+                words = attempt(folder / f"{version}-{extra}", python, wheel, extra)
                 name = f"lopsided[{extra}]" if extra else "lopsided"
                 print(f"Python {version}, {name}: {words or 'works'} ({time.monotonic() - began:.0f} s)", flush=True)
                 failed = failed or bool(words)
@@ -74,7 +74,7 @@ def interpreter(version: str) -> str | None:
     return None
 
 
-def attempt(folder: Path, python: str, wheel: Path, extra: str, source: Path) -> str:
+def attempt(folder: Path, python: str, wheel: Path, extra: str) -> str:
     """What went wrong, or nothing."""
     subprocess.run([python, "-m", "venv", folder / "venv"], check=True, capture_output=True)
     own = folder / "venv/bin/python"
@@ -89,7 +89,7 @@ def attempt(folder: Path, python: str, wheel: Path, extra: str, source: Path) ->
         return f"not installed: {done.stderr.strip()[-400:]}"
     try:
         for feature in FEATURES[extra]:
-            _use(feature, own, folder, source)
+            _use(feature, own, folder)
     except AssertionError as error:
         return str(error)
     finally:
@@ -97,12 +97,13 @@ def attempt(folder: Path, python: str, wheel: Path, extra: str, source: Path) ->
     return ""
 
 
-def _use(feature: Feature, python: Path, folder: Path, source: Path) -> None:
+def _use(feature: Feature, python: Path, folder: Path) -> None:
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "LOPSIDED"))}
     place = folder / "work"
     place.mkdir(exist_ok=True)
-    arguments = [word.format(source=source) for word in feature.arguments]
-    done = subprocess.run([python, *arguments], cwd=place, env=clean, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(
+        [python, *feature.arguments], cwd=place, env=clean, capture_output=True, text=True, timeout=900
+    )
     told = (done.stdout + done.stderr).strip()
     assert done.returncode == feature.code, f"{feature.name} ended with {done.returncode}: {told[-400:]}"
     assert feature.says in told, f"{feature.name} did not say {feature.says!r} but {told[-200:]!r}"

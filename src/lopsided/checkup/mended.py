@@ -146,6 +146,7 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the number of steps is the training budget
+            warnings.filterwarnings("ignore", "The number of unique classes")  # labels were said to be classes
             learner.fit(features, codes, **options)
         return learner
 

@@ -144,5 +144,6 @@ def logistic(features: FloatArray, codes: IntArray) -> Any:
     learner.steps[-1][1].set_params(max_iter=100, tol=1e-3)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # 100 steps are the pilot's budget
+        warnings.filterwarnings("ignore", "The number of unique classes")  # labels were said to be classes
         learner.fit(features, codes)
     return learner

@@ -171,8 +171,10 @@ def _looks_like_file(text: str) -> bool:
         return False
 
 
-def _parse(text: str) -> list[float]:
+def _parse(text: str) -> FloatArray:
     counts: list[float] = []
+    repeats: list[int] = []
+    classes = 0
     for term in text.split(","):
         match = _TERM.match(term)
         if match is None:
@@ -186,10 +188,12 @@ def _parse(text: str) -> list[float]:
             if not re.fullmatch(r"\d{1,9}", match["times"]) or int(match["times"]) == 0:
                 raise InputError("a whole number of classes after *", repr(term.strip()), "write for example 5000*5")
             times = int(match["times"])
-        if len(counts) + times > MOST_CLASSES:
+        classes += times
+        if classes > MOST_CLASSES:
             raise InputError(f"at most {MOST_CLASSES:,} classes", f"more, at {term.strip()!r}", "give fewer classes")
-        counts += [_number(match["count"])] * times
-    return counts
+        counts.append(_number(match["count"]))
+        repeats.append(times)
+    return np.repeat(np.array(counts), repeats)
 
 
 def _number(text: str) -> float:
@@ -212,6 +216,8 @@ def _shorten(text: str, most: int = 60) -> str:
 
 
 def _checked(values: Iterable[float], names: Sequence[str] | None, at_least_two: bool) -> ClassCounts:
+    if isinstance(values, np.ndarray) and values.dtype.kind == "c":
+        raise InputError("one number of examples per class", "complex numbers", "give a flat list of numbers")
     try:
         values = values if isinstance(values, np.ndarray) else list(values)
         counts = np.array(values, dtype=np.float64)

@@ -73,9 +73,11 @@ def check_finite(array: FloatArray, name: str) -> None:
 
 def check_matrix(value: ArrayLike, name: str, *, rows: int | None = None, columns: int | None = None) -> FloatArray:
     """A finite float64 matrix, with the stated number of rows or columns where one is asked for."""
+    if np.iscomplexobj(value):
+        raise InputError(f"a matrix of real numbers for {name}", "complex numbers", "give their parts or lengths")
     try:
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         raise InputError(f"a matrix of numbers for {name}", _kind(value), "give a two-dimensional array") from None
     if array.ndim != 2 or array.size == 0:
         raise InputError(f"a non-empty matrix for {name}", f"shape {array.shape}", "give a two-dimensional array")

@@ -18,8 +18,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
+from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
-from lopsided.core.seeds import generator
+from lopsided.core.seeds import check_seed, generator
 from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
 from lopsided.remedies.threshold_search import Objective, accuracy_of_parts, best_biases, prior_biases
 
@@ -55,11 +56,11 @@ class ThresholdMover:
         candidates: Sequence[Candidate] = ("none", "prior", "fitted"),
         seed: int = 0,
     ) -> None:
-        if objective not in get_args(Objective):
+        if not isinstance(objective, str) or objective not in get_args(Objective):
             raise InputError("the objective 'balanced' or 'worst'", repr(objective), "choose one")
         if not candidates or not set(candidates) <= set(get_args(Candidate)):
             raise InputError(f"candidates among {', '.join(get_args(Candidate))}", candidates, "name at least one")
-        self.objective, self.candidates, self.seed = objective, tuple(candidates), seed
+        self.objective, self.candidates, self.seed = objective, tuple(candidates), check_seed(seed)
 
     def fit(
         self,
@@ -140,8 +141,10 @@ def _biases(
 
 
 def _two_columns(probabilities: ArrayLike) -> FloatArray:
-    array = np.asarray(probabilities, dtype=np.float64)
-    return check_matrix(np.column_stack([1 - array, array]) if array.ndim == 1 else array, "probabilities")
+    array = plain_array(probabilities, "probabilities")
+    if array.ndim == 1 and array.dtype.kind in "fiub":
+        array = np.column_stack([1.0 - array, array])
+    return check_matrix(array, "probabilities")
 
 
 def _codes_among(labels: ArrayLike, names: list[str], rows: int) -> IntArray:
