@@ -61,7 +61,7 @@ def test_three_lines(run, tmp_path) -> None:
     assert record.scalars()["train/neural_collapse/nc1"] == record.train.neural_collapse.nc1
     page = monitor.report(tmp_path / "page.html").read_text()
     assert "Cosines between classes" in page
-    assert "by the survival law" in page
+    assert "by the merging law" in page
     assert monitor.report(tmp_path / "picture.png").read_bytes().startswith(b"\x89PNG")
 
 

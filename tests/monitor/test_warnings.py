@@ -97,7 +97,7 @@ def test_each_kind_in_words_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert look(absent=(3, 4)) == ["classes c3 and c4 had no training examples in this epoch"]
     assert look(**risk) == [
         "classes c0 and c2 with 1 and 3 examples are more likely lost than kept: forecast threshold 41.4 examples "
-        "(survival law)"
+        "(merging law)"
     ]
     for change in ({"weight": short}, {"absent": (3, 4)}, risk):
         assert look(times=2, **change) == []
@@ -134,6 +134,6 @@ def test_a_forecast_says_how_often_such_came_true(monkeypatch: pytest.MonkeyPatc
     scored = Record("skill-collapse-ratio", "merging law", "", 30, 160, 150, 131, 131 / 150, (0.8, 0.92), "never", 0.6)
     monkeypatch.setattr(early_warnings, "measured_skill", lambda kind: scored if kind == "classes lost" else None)
     risk = {"at_risk": (0, 2), "survival_threshold": 41.4}
-    assert look(**risk)[0].endswith("(survival law, right in 87 of 100 such cases)")
+    assert look(**risk)[0].endswith("(merging law, right in 87 of 100 such cases)")
     # a run unlike those that were scored has no score to quote
-    assert look(**risk, outside_fit=("batch size 8",))[0].endswith("(survival law)")
+    assert look(**risk, outside_fit=("batch size 8",))[0].endswith("(merging law)")

@@ -126,7 +126,7 @@ def _examples_lacking(counts: IntArray, recipe: Mapping[str, Any]) -> FloatArray
     """Examples that each class lacks to stay clear of collapse; 0 where the weight decay is not known."""
     from lopsided.theory.collapse import collapse
 
-    if recipe.get("step") is not None:  # the survival law; an example collected counts as one repeated
+    if recipe.get("step") is not None:  # the merging law; an example collected counts as one repeated
         from lopsided.remedies.rates import oversampling_rates
 
         try:

@@ -1,6 +1,6 @@
 """From evidence to a plan: remedies with parameters, each with the gain a forecast gives it, best first.
 
-Oversampling rates come from the collapse forecast (or the survival law) where the settings of the network are known,
+Oversampling rates come from the collapse forecast (or the merging law) where the settings of the network are known,
 else they are half-way to equal classes; examples to collect as `collection` says. The plan is ordered by the forecast
 gain in its metric; the gain of one class counts 1/K towards balanced accuracy, and otherwise its share of the data, as
 that of a group does. What a class gains by being likelier counts nothing, because other classes pay for it. What rests

@@ -16,10 +16,10 @@ WeightDecay = Annotated[float | None, number("Weight decay of the network.")]
 Metric = Annotated[str | None, typer.Option(help="balanced, worst-class, worst-group or overall: what is to rise.")]
 Group = Annotated[str | None, typer.Option(help="The groups whose worst one counts, such as 'sex' or 'sex × race'.")]
 LearningRate = Annotated[
-    float | None, number("Learning rate: with --batch-size and --weight-decay rates follow the survival law.")
+    float | None, number("Learning rate: with --batch-size and --weight-decay rates follow the merging law.")
 ]
-BatchSize = Annotated[int | None, typer.Option(help="Batch size of the network, for the survival law.", min=1)]
-Momentum = Annotated[float | None, number("Momentum of the network, for the survival law; 0 unless said.")]
+BatchSize = Annotated[int | None, typer.Option(help="Batch size of the network, for the merging law.", min=1)]
+Momentum = Annotated[float | None, number("Momentum of the network, for the merging law; 0 unless said.")]
 Export = Annotated[
     Path | None, typer.Option(help="Write plan.json and arrays (indices, weights, offsets) into this folder.")
 ]
@@ -47,7 +47,7 @@ def one_or_several(text: str | None) -> str | list[str] | None:
 def network_recipe(
     weight_decay: float | None, learning_rate: float | None, batch_size: int | None, momentum: float | None
 ) -> dict[str, Any] | None:
-    """The recipe of the survival law; None where neither learning rate nor batch size is given."""
+    """The recipe of the merging law; None where neither learning rate nor batch size is given."""
     if learning_rate is None and batch_size is None and momentum is None:
         return None
     given = {"--weight-decay": weight_decay, "--learning-rate": learning_rate, "--batch-size": batch_size}
@@ -55,7 +55,7 @@ def network_recipe(
     if missing:
         from lopsided.core.errors import InputError
 
-        raise InputError(f"{', '.join(given)} together for the survival law", f"no {missing[0]}", "give all three")
+        raise InputError(f"{', '.join(given)} together for the merging law", f"no {missing[0]}", "give all three")
     return {
         "weight_decay": weight_decay,
         "step": learning_rate,

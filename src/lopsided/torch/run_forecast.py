@@ -6,7 +6,7 @@ From the measured energies, holding the multiplier (not the energies):
     lambda N sqrt(K/(K-1))                                        (`theory.collapse`, penalised form)
 
 and lambda = wd K E_W / |Z|_* with Z the class-mean logits beside it. From weight decay, step, momentum, batch size and
-depth alone, the survival law in its best form (`theory.network_forecast`), here for batch normalisation under SGD.
+depth alone, the law of lost classes that scored best (`theory.network_forecast`), here for batch normalisation under SGD.
 The first needs a last layer near its equilibrium: it means little in the first epochs. A forecast outside its
 assumptions is None, and `declined` says why.
 """
@@ -50,7 +50,7 @@ class RunForecast:
 
     @property
     def threshold(self) -> float | None:
-        """Examples a class needs: by the survival law where it applies, else by the multiplier."""
+        """Examples a class needs: by the law of lost classes where it applies, else by the multiplier."""
         return self.survival_threshold if self.survival_threshold is not None else self.count_needed
 
 
@@ -77,7 +77,7 @@ class Forecaster:
         facts: dict[str, object] = {}
         declined: list[str] = []
         if (counts > 0).all():
-            for method, words in ((_by_multiplier, "multiplier"), (self._by_survival, "survival law")):
+            for method, words in ((_by_multiplier, "multiplier"), (self._by_survival, "merging law")):
                 try:
                     facts |= method(settings, counts, weight, means, features, spectra)
                 except InputError as error:
