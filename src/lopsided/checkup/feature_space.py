@@ -5,6 +5,7 @@ scaled to unit deviation; pixels and last layers are left in their common unit. 
 into `MOST_BYTES`, features are turned into their leading principal components, found on a sample; the words say so.
 """
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ SAMPLE_ROWS, SAMPLE_NUMBERS = 20_000, 20_000_000
 SMALL_SPACE = 10  # components of the sample
 LARGE_SPACE = 128  # components where covariances of all columns would be too large
 MOST_BYTES = 100_000_000  # of all class covariances together: ten classes of 784 columns fit
+LEADING_BYTES = 4 * MOST_BYTES  # of those in leading components: 3,000 classes have all `LARGE_SPACE`, more have fewer
+MOST_CLASSES = 20_000  # beyond, classes have too few rows, and too little memory, for moments of their own
 UNLIKE = 30.0
 
 
@@ -84,7 +87,10 @@ def mapped_blocks(evidence: Evidence, mapping: FeatureMap) -> Iterator[tuple[Flo
 
 
 def chosen_rows(evidence: Evidence, most: int) -> IntArray:
-    """At most `most` training rows, every class in proportion but with at least its share of an even split."""
+    """At most `most` training rows, every class in proportion but with at least its share of an even split.
+
+    Of more than `most` classes some are left out, at random.
+    """
     rows = np.flatnonzero(evidence.training)
     if rows.size <= most:
         return rows
@@ -93,6 +99,8 @@ def chosen_rows(evidence: Evidence, most: int) -> IntArray:
         return np.sort(random.choice(rows, most, replace=False))
     codes = evidence.classes.codes[rows]
     counts = np.bincount(codes, minlength=len(evidence.classes.names))
+    if np.count_nonzero(counts) > most:
+        return np.sort(random.choice(rows, most, replace=False))
     quota = np.minimum(counts, np.maximum(1, most // max(1, int(np.count_nonzero(counts)))))
     spare = most - int(quota.sum())
     rest = counts - quota
@@ -100,9 +108,9 @@ def chosen_rows(evidence: Evidence, most: int) -> IntArray:
         quota = quota + np.minimum(rest, (rest * (spare / rest.sum())).astype(np.int64))
     order = random.permutation(rows.size)
     place = np.empty(rows.size, dtype=np.int64)  # rank of every row within its class, in random order
-    for code in np.flatnonzero(counts):
-        members = order[codes[order] == code]
-        place[members] = np.arange(members.size)
+    place[order[np.argsort(codes[order], kind="stable")]] = np.arange(rows.size) - np.repeat(
+        np.cumsum(counts) - counts, counts
+    )
     return np.asarray(rows[place < quota[codes]])
 
 
@@ -122,6 +130,10 @@ def feature_space(evidence: Evidence) -> FeatureSpace:
     """Scale and basis from a sample, moments from all training rows."""
     table = evidence.table
     assert table is not None
+    classes = 0 if evidence.classes is None else len(evidence.classes.names)
+    if classes > MOST_CLASSES:
+        expected = f"at most {MOST_CLASSES:,} classes to compare the features of"
+        raise InputError(expected, f"{classes:,}", "merge classes, or give the column that holds them")
     rows = chosen_rows(evidence, max(2, min(SAMPLE_ROWS, SAMPLE_NUMBERS // table.width)))
     values = read_rows(evidence, rows).astype(np.float64)
     deviation = values.std(axis=0)
@@ -134,10 +146,10 @@ def feature_space(evidence: Evidence) -> FeatureSpace:
     scale = deviation[kept] if own_units else np.full(int(kept.sum()), float(np.sqrt(np.mean(deviation[kept] ** 2))))
     centre = values[:, kept].mean(axis=0)
     scaled = (values[:, kept] - centre) / scale
-    classes = 0 if evidence.classes is None else len(evidence.classes.names)
     width = int(kept.sum())
     large = 8 * max(classes, 1) * width * width > MOST_BYTES
-    directions, energy = principal_directions(scaled, LARGE_SPACE if large else min(SMALL_SPACE, width), evidence.seed)
+    leading = min(LARGE_SPACE, math.isqrt(LEADING_BYTES // (8 * max(classes, 1))))
+    directions, energy = principal_directions(scaled, leading if large else min(SMALL_SPACE, width), evidence.seed)
     total = float(np.square(scaled).sum()) / len(scaled)
     few = directions[:, :SMALL_SPACE]
     explained = float(energy[: few.shape[1]].sum()) / total
