@@ -25,6 +25,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from lopsided.core.blas import one_blas_thread
 from lopsided.core.counts import class_counts
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray, check_count, check_in_range
@@ -195,18 +196,19 @@ class Monitor:
         if not self._phases.flush():
             raise self._nothing_seen()
         epoch, counters = len(self.records), self._counters
-        with quiet(self.head.layer.weight.device):
-            snapshots = self._phases.close()
-            weight = self.head.weight()
-            spectra = bool(self._spectra_every) and epoch % self._spectra_every == 0
-            layers = self._layers.compare(epoch, spectra=spectra)
-            patterns = () if self._probe is None else self._probe.compare()
-        shown = self._class_counts(snapshots.get(True))
-        minority = self._minority_of(np.zeros(self.head.classes) if shown is None else shown)
-        angles = pairwise_angles(weight) if np.isfinite(weight).all() else None
-        phases = {training: self._phase(sums, weight, angles, minority) for training, sums in snapshots.items()}
-        forecast = self._forecast(snapshots.get(True), weight, shown, finite=angles is not None, spectra=spectra)
-        classifier, said = self._look(weight, angles, minority, forecast, shown, phases.get(True))
+        with one_blas_thread():  # beside PyTorch's own threads, those of NumPy would wait for a core and burn it
+            with quiet(self.head.layer.weight.device):
+                snapshots = self._phases.close()
+                weight = self.head.weight()
+                spectra = bool(self._spectra_every) and epoch % self._spectra_every == 0
+                layers = self._layers.compare(epoch, spectra=spectra)
+                patterns = () if self._probe is None else self._probe.compare()
+            shown = self._class_counts(snapshots.get(True))
+            minority = self._minority_of(np.zeros(self.head.classes) if shown is None else shown)
+            angles = pairwise_angles(weight) if np.isfinite(weight).all() else None
+            phases = {training: self._phase(sums, weight, angles, minority) for training, sums in snapshots.items()}
+            forecast = self._forecast(snapshots.get(True), weight, shown, finite=angles is not None, spectra=spectra)
+            classifier, said = self._look(weight, angles, minority, forecast, shown, phases.get(True))
         now = time.perf_counter()
         record = EpochRecord(
             epoch=epoch,
