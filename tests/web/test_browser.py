@@ -220,7 +220,7 @@ def _forgive_refusals(new_page):
 
 
 def test_width_runs_live_pauses_and_cancels(page, laboratory) -> None:
-    open_room(page, laboratory, "width?width=2500&dimension=800&steps=2000")
+    open_room(page, laboratory, "width?width=4000&dimension=1000&steps=2000")
     page.get_by_role("button", name="Run").click()
     steps = "document.querySelector('.room-width .js-plotly-plot').data[0].x.length"
     until(page, f"{steps} > 3")
@@ -249,11 +249,11 @@ def test_claims_register_and_rerun(page, laboratory) -> None:
 
 def test_two_pages_share_the_jobs(new_page, laboratory) -> None:
     first, second = new_page(), new_page()
-    open_room(first, laboratory, "width?width=1000&steps=2000")
+    open_room(first, laboratory, "width?width=4000&dimension=1000&steps=2000")
     open_room(second, laboratory, "collapse?counts=70,7")
     first.get_by_role("button", name="Run").click()
     second.get_by_role("button", name="Jobs").click()
-    second.locator(".tray .job:has-text('Width 1,000')").first.get_by_role("button", name="Cancel").click()
+    second.locator(".tray .job:has-text('Width 4,000')").first.get_by_role("button", name="Cancel").click()
     first.wait_for_selector(".job-line:has-text('cancelled')")
     assert verdict(second) == said("70,7")
 
