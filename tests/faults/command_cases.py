@@ -5,17 +5,15 @@ are only called with something wrong.
 """
 
 import io
-import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.faults.drawn_options import Case, place_for, some_flags, some_options
 from tests.faults.hostile_arrays import WICKED_NAMES, Canary
 from tests.faults.hostile_files import damaged, hostile_file, written
-
-Case = tuple[str, list[str]]  # what it is, and the arguments
+from tests.faults.store_cases import claims_case, reproduce_case, results_case
 
 NUMBERS = (
     "0",
@@ -53,26 +51,6 @@ def command_case(random: Random, folder: Path, canary: Path, file_kind: str | No
     return what, [argument.replace("\0", "") for argument in arguments]
 
 
-def _some(random: Random, options: dict[str, Callable[[], str]], most: int = 3) -> list[str]:
-    """A few of the options, each with a value."""
-    if random.random() < 0.4:
-        return []
-    chosen = random.sample(list(options), min(len(options), random.randrange(most + 1)))
-    return [word for name in chosen for word in (name, options[name]())]
-
-
-def _flags(random: Random, *names: str) -> list[str]:
-    return [name for name in names if random.random() < 0.3]
-
-
-def _out(random: Random, ending: str) -> str:
-    """Mostly a good place; else none, a folder, another ending, or the way through a file."""
-    usual = f"out/result{ending}"
-    return random.choice(
-        (usual, usual, usual, usual, f"nowhere/r{ending}", "out", "out/r.xyz", "", f"/dev/null/r{ending}")
-    )
-
-
 def _audit(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
     what, path = hostile_file(random, folder, canary, kind)
     name = lambda: random.choice(NAMES)  # noqa: E731
@@ -83,9 +61,9 @@ def _audit(random: Random, folder: Path, canary: Path, kind: str | None = None) 
         "--checks": lambda: random.choice(("counts", "counts,duplicates", "nothing", "", ",")),
         "--fail-on": lambda: random.choice(("failing", "at-risk", "healthy", "never")),
     }  # fmt: skip
-    target = ["--no-report"] if random.random() < 0.6 else ["--report", _out(random, ".html")]
-    few = _some(random, options, 2 if random.random() < 0.5 else 0)
-    return f"audit: {what}", ["audit", _argument(path), *few, *target, *_flags(random, "--json")]
+    target = ["--no-report"] if random.random() < 0.6 else ["--report", place_for(random, ".html")]
+    few = some_options(random, options, 2 if random.random() < 0.5 else 0)
+    return f"audit: {what}", ["audit", _argument(path), *few, *target, *some_flags(random, "--json")]
 
 
 def _score(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
@@ -102,11 +80,11 @@ def _score(random: Random, folder: Path, canary: Path, kind: str | None = None) 
     if random.random() < 0.1:
         _, labels = hostile_file(random, _inner(folder, "labels"), canary)
         options["--labels"] = lambda: str(labels)
-    out = ["--out", _out(random, random.choice((".parquet", ".csv")))]
+    out = ["--out", place_for(random, random.choice((".parquet", ".csv")))]
     if random.random() < 0.1:
-        out += ["--plot", _out(random, ".html")]
-    few = _some(random, options, 2)
-    return f"score: {what}", ["score", _argument(path), *few, *out, *_flags(random, "--json", "--noise-matrix")]
+        out += ["--plot", place_for(random, ".html")]
+    few = some_options(random, options, 2)
+    return f"score: {what}", ["score", _argument(path), *few, *out, *some_flags(random, "--json", "--noise-matrix")]
 
 
 def _plan(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
@@ -114,8 +92,8 @@ def _plan(random: Random, folder: Path, canary: Path, kind: str | None = None) -
     return f"plan: {what}", [
         "plan",
         _argument(path),
-        *_some(random, _plan_options(random), 2),
-        *_flags(random, "--json"),
+        *some_options(random, _plan_options(random), 2),
+        *some_flags(random, "--json"),
     ]
 
 
@@ -142,10 +120,10 @@ def _trial(random: Random, folder: Path, canary: Path, kind: str | None = None) 
         "--report": lambda: random.choice(("nowhere/x.html", "out/x.xyz")),
         "--jobs": lambda: random.choice(("0", "-2", "x")),
     }
-    options = _some(random, _plan_options(random), 1) + _some(random, wrong, 1)
+    options = some_options(random, _plan_options(random), 1) + some_options(random, wrong, 1)
     if not any(option in wrong for option in options):
         options += ["--learner", "nothing"]
-    return f"trial: {what}", ["trial", _argument(path), *options, "--store", "store", *_flags(random, "--json")]
+    return f"trial: {what}", ["trial", _argument(path), *options, "--store", "store", *some_flags(random, "--json")]
 
 
 def _collapse(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
@@ -156,9 +134,9 @@ def _collapse(random: Random, folder: Path, canary: Path, kind: str | None = Non
         "--features": lambda: random.choice(("free", "relu", "other")),
         "--class-weights": lambda: counts_text(random),
     }  # fmt: skip
-    arguments = _some(random, options, 3) + _flags(random, "--json", "--plan")
+    arguments = some_options(random, options, 3) + some_flags(random, "--json", "--plan")
     if random.random() < 0.1:
-        arguments += ["--plot", _out(random, ".html")]
+        arguments += ["--plot", place_for(random, ".html")]
     if random.random() < 0.25:
         path = folder / f"counts.{random.choice(('csv', 'txt', 'tsv'))}"
         if random.random() < 0.3:
@@ -207,7 +185,7 @@ def _mixture(random: Random, folder: Path, canary: Path, kind: str | None = None
         _, path = hostile_file(random, folder, canary)
     samples = ["--samples", random.choice(("1000", "1000", "1000", *WHOLES))]
     plot = ["--plot", random.choice(("nowhere/x.html", "out/x.xyz"))] if random.random() < 0.1 else []
-    return "mixture: a specification", ["mixture", _argument(path), *samples, *plot, *_flags(random, "--json")]
+    return "mixture: a specification", ["mixture", _argument(path), *samples, *plot, *some_flags(random, "--json")]
 
 
 TOML = ("0", "1", "-1", "0.5", "1e300", "1e-300", "nan", "inf", "true", '"a"', "[]", "[1]", "[1, 2]", "[[1]]", "[[]]")
@@ -236,16 +214,18 @@ def _fit(random: Random, folder: Path, canary: Path, kind: str | None = None) ->
         "mixture",
         "fit",
         _argument(path),
-        *_some(random, options, 2),
-        *_flags(random, "--json"),
+        *some_options(random, options, 2),
+        *some_flags(random, "--json"),
     ]
 
 
 def _compare(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
     paths = [_checkpoint(random, _inner(folder, name), canary) for name in ("before", "after")]
     arguments = ["compare", *map(str, paths)]
-    arguments += _some(random, {"--head": lambda: random.choice(NAMES), "--plot": lambda: _out(random, ".html")}, 1)
-    return "compare: two checkpoints", [*arguments, *_flags(random, "--json", "--common")]
+    arguments += some_options(
+        random, {"--head": lambda: random.choice(NAMES), "--plot": lambda: place_for(random, ".html")}, 1
+    )
+    return "compare: two checkpoints", [*arguments, *some_flags(random, "--json", "--common")]
 
 
 def _checkpoint(random: Random, folder: Path, canary: Path) -> Path:
@@ -283,114 +263,6 @@ def _checkpoint(random: Random, folder: Path, canary: Path) -> Path:
     )
 
 
-QUESTIONS = (
-    "select 1",
-    "select * from tasks",
-    "select claim, avg(seconds) from tasks group by claim",
-    "drop table tasks",
-)
-QUESTIONS += (
-    "select * from read_csv('/etc/passwd')",
-    "copy tasks to 'out/x'",
-    "attach 'out/x.db'",
-    "select",
-    "'",
-    "",
-    ";",
-)
-QUESTIONS += (
-    "select 1; select 2",
-    "install httpfs",
-    "select * from nothing",
-    "pragma version",
-    "select 1/0",
-    "select -- x",
-)
-QUESTIONS += (
-    "select * from tasks, tasks, numbers",
-    "with recursive t as (select 1) select * from t",
-    "select '\x1b[31m'",
-)
-QUESTIONS += (
-    "set enable_external_access = true",
-    "select getenv('HOME')",
-    "export database 'out'",
-    "select '<b>' as \"<b>\"",
-)
-QUESTIONS += (
-    "select repeat('x', 100000)",
-    "select 'nan'::double, 'inf'::double",
-    "select blob '\\xff', interval 1 day, {a: 1}",
-)
-
-
-def _results(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
-    store = hostile_store(random, folder)
-    question = random.choice(QUESTIONS)
-    if random.random() < 0.3:
-        question = "".join(
-            random.choice((*question.split(" "), "(", ")", "'", '"', " ", "\x00", "é")) + " " for _ in range(6)
-        )
-    return "results: SQL and stores", ["results", question, "--store", store, *_flags(random, "--json", "--tables")]
-
-
-def _claims(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
-    arguments = _some(random, {"--paper": lambda: random.choice(("lp", "xx", "", "<b>", "gi"))}, 1)
-    if random.random() < 0.2:
-        arguments += ["--data-dir", random.choice(("nowhere", "", ".", "spec.toml"))]
-    return "claims: stores", ["claims", *arguments, "--store", hostile_store(random, folder), *_flags(random, "--json")]
-
-
-def _reproduce(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
-    """Only claims that do not exist, or options that are wrong: the crash campaign runs real ones."""
-    ids = random.choice((["nothing"], ["lp-twosize"], ["../x"], [""], ["<b>"], [], ["lp-collapse", "nothing"]))
-    options = {
-        "--scale": lambda: random.choice(("huge", "", "QUICK")), "--jobs": lambda: random.choice(("0", "-1", "x")),
-        "--cluster": lambda: random.choice(("", "x", "tcp://", "tls://a:1", "http://[", "tcp://127.0.0.1:x")),
-        "--tls-ca": lambda: "nowhere", "--paper": lambda: random.choice(("xx", "")), "--out": lambda: "spec.toml",
-    }  # fmt: skip
-    written(folder / "spec.toml", b"")
-    wrong = _some(random, options, 2) or ["--scale", "huge"]
-    ids = ids if ids != ["lp-collapse", "nothing"] or "--scale" in wrong else ["nothing"]
-    return "reproduce: wrong options", ["reproduce", *ids, *wrong, "--store", hostile_store(random, folder)]
-
-
-def hostile_store(random: Random, folder: Path) -> str:
-    """A folder of results in which files are damaged, foreign, folders, or the store is none."""
-    place = folder / "store"
-    kind = random.randrange(8)
-    if kind == 0:
-        return random.choice(("", " ", "nowhere", "/dev/null", "store/x/y", "a" * 300))
-    if kind == 1:
-        written(place, b"a file")
-        return "store"
-    for part in ("tasks/lp-collapse", "verdicts", "broken"):
-        (place / part).mkdir(parents=True)
-    record = {"format": 1, "claim": "lp-collapse", "checksum": "0" * 64, "numbers": {}}
-    contents = [b"", b"{}", b"[]", b"null", b"\xff\xfe", b"{" * 9000, json.dumps(record).encode(), b'{"checksum": NaN}']
-    for number in range(random.randrange(4)):
-        written(place / f"tasks/lp-collapse/{number:040x}.json", random.choice(contents))
-    verdict = {
-        "id": "lp-collapse",
-        "scale": "quick",
-        "verdict": "holds",
-        "time": "yesterday",
-        "found": 3,
-        "numbers": None,
-    }
-    for name in ("lp-collapse.quick.json", "<b>.quick.json", "x.json"):
-        if random.random() < 0.4:
-            content = json.dumps({key: value for key, value in verdict.items() if random.random() < 0.95}).encode()
-            written(place / "verdicts" / name, random.choice((content, content, *contents)))
-    if random.random() < 0.2:
-        (place / "tasks/lp-collapse/dir.json").mkdir()
-    if random.random() < 0.1:
-        os.mkfifo(place / "tasks/lp-collapse/pipe.json")
-    if random.random() < 0.1:
-        (place / "verdicts/loop.json").symlink_to("loop.json")
-    return "store"
-
-
 def _others(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
     """Commands that run long or for ever when nothing is wrong."""
     word = lambda: random.choice((*NUMBERS, *WICKED_NAMES))  # noqa: E731
@@ -411,7 +283,7 @@ def _others(random: Random, folder: Path, canary: Path, kind: str | None = None)
             ["skill", "--split", "both"],
             ["skill", "--tasks", random.choice(("0", "-1", "x"))],
             ["skill", "--publish", "nowhere/x.json"],
-            ["skill", *_flags(random, "--json")],
+            ["skill", *some_flags(random, "--json")],
             [word()],
             [
                 random.choice(
@@ -443,8 +315,8 @@ CASES: tuple[tuple[int, Callable[..., Case]], ...] = (
     (10, _mixture),
     (8, _fit),
     (8, _compare),
-    (8, _results),
-    (4, _claims),
-    (4, _reproduce),
+    (8, results_case),
+    (4, claims_case),
+    (4, reproduce_case),
     (8, _others),
 )

@@ -1,6 +1,6 @@
 """Forecasts of the cosines between classifiers, by name: what the families on two class sizes and on long tails ask.
 
-A recipe is a function of settings, what is seen and the counts of the pilots; it gives a function from class counts to
+A recipe is a function of settings, what is seen and the pilots with their counts; it gives a function from counts to
 a `PairForecast` (K x K expected cosines with 90 % intervals), or None where it has nothing to say.
 
 | recipe | what it knows |
@@ -12,6 +12,7 @@ a `PairForecast` (K x K expected cosines with 90 % intervals), or None where it 
 | merging law | the settings, and class means and scatter of the inputs |
 | merging law with short pilot | the settings, scatter, and class means of the features after 2 % of the steps |
 | merging law with pilot | as merging law, and the angles at the end of a pilot at ratio 10 |
+| merging law with late pilot | the same at ratio 40 |
 | merging law with tail pilot | and those of a pilot whose minority classes have all sizes (two class sizes only) |
 """
 
@@ -22,10 +23,11 @@ from typing import Any
 import numpy as np
 
 from lopsided.core.validation import FloatArray
-from lopsided.experiments.claim import Settings
+from lopsided.experiments.claim import Numbers, Settings
 from lopsided.experiments.skill.small_networks import HIDDEN_LAYERS, cosines_of_gram
 from lopsided.theory.training_settings import TrainingSettings
 
+ANOTHER_RUN = "another run"  # of the very task with another seed: a recipe of both families
 KINDS = ("BatchNorm", "no BatchNorm", "AdamW")
 _TINY = 1e-12  # of a strength: keeps the angles of classes that are all lost defined, and equal
 Counts = Sequence[float]
@@ -43,7 +45,8 @@ class PairForecast:
 
 
 ByCounts = Callable[[Counts], PairForecast]
-PairRecipe = Callable[[Settings, Seen, Mapping[str, Counts]], ByCounts | None]
+Pilots = Mapping[str, tuple[Counts, Numbers]]  # by name: class counts, and what is kept of the run
+PairRecipe = Callable[[Settings, Seen, Pilots], ByCounts | None]
 
 
 def kind_of(settings: Settings) -> str:
@@ -71,10 +74,10 @@ def training_of(settings: Settings) -> TrainingSettings:
 
 
 def _survival(pilot: bool) -> PairRecipe:
-    def recipe(settings: Settings, seen: Seen, pilot_counts: Mapping[str, Counts]) -> ByCounts | None:
+    def recipe(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
         from lopsided.theory.survival_law import SurvivalForecast, survival_forecast
 
-        training = training_of(settings)
+        training, (ran, run) = training_of(settings), pilots["pilot"]
         if training.optimiser != "sgd" or not training.batch_norm:
             return None
 
@@ -86,10 +89,10 @@ def _survival(pilot: bool) -> PairRecipe:
                 batch_size=training.batch_size,
                 momentum=training.momentum,
                 hidden_layers=training.hidden_layers,
-                pilot_loss=seen["pilot"]["loss"] if pilot else None,
+                pilot_loss=run["loss"] if pilot else None,
             )
 
-        miss = cosines_of_gram(seen["pilot"]["gram"]) - law(pilot_counts["pilot"]).cosines if pilot else 0.0
+        miss = cosines_of_gram(run["gram"]) - law(ran).cosines if pilot else 0.0
 
         def forecast(counts: Counts) -> PairForecast:
             found = law(counts)  # the pilot's miss carries over as far as both classes survive
@@ -101,7 +104,7 @@ def _survival(pilot: bool) -> PairRecipe:
     return recipe
 
 
-def _equilibrium(settings: Settings, seen: Seen, pilot_counts: Mapping[str, Counts]) -> ByCounts | None:
+def _equilibrium(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
     from lopsided.theory.network_equilibrium import batchnorm_equilibrium, cosines_of_strengths
 
     training = training_of(settings)
@@ -116,14 +119,14 @@ def _equilibrium(settings: Settings, seen: Seen, pilot_counts: Mapping[str, Coun
 
 
 def _layer_peeled(hold: str) -> PairRecipe:
-    def recipe(settings: Settings, seen: Seen, pilot_counts: Mapping[str, Counts]) -> ByCounts | None:
+    def recipe(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
         from lopsided.theory.layer_peeled.energy import restraint
         from lopsided.theory.layer_peeled.solve import solve_free
 
         if settings["optimiser"] != "sgd":
             return None
-        classes = len(settings["classes"])
-        weight, mean = (float(np.trace(seen["pilot"][name])) / classes for name in ("gram", "mean_gram"))
+        classes, (_, run) = len(settings["classes"]), pilots["pilot"]
+        weight, mean = (float(np.trace(run[name])) / classes for name in ("gram", "mean_gram"))
         if hold == "multiplier":
             held = restraint(classes, multiplier=settings["weight_decay"] * float(np.sqrt(weight / mean)))
         else:
@@ -139,8 +142,8 @@ def _layer_peeled(hold: str) -> PairRecipe:
     return recipe
 
 
-def _merging(*pilots: str, short: bool = False) -> PairRecipe:
-    def recipe(settings: Settings, seen: Seen, pilot_counts: Mapping[str, Counts]) -> ByCounts | None:
+def _merging(*names: str, short: bool = False) -> PairRecipe:
+    def recipe(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
         from lopsided.theory.merging_law import InputFacts, PilotRun, merging_law
 
         data = seen["data"]
@@ -150,8 +153,8 @@ def _merging(*pilots: str, short: bool = False) -> PairRecipe:
             len(settings["classes"]),
             similarity=likeness,
             pilots=[
-                PilotRun(list(pilot_counts[name]), cosines_of_gram(seen[name]["gram"]), seen[name]["loss"])
-                for name in pilots
+                PilotRun(list(ran), cosines_of_gram(run["gram"]), run["loss"])
+                for ran, run in (pilots[name] for name in names)
             ],
             inputs=InputFacts(data["input_norm"], data["scatter"]),
         )
@@ -173,6 +176,7 @@ RECIPES: dict[str, PairRecipe] = {
     "merging law": _merging(),
     "merging law with short pilot": _merging(short=True),
     "merging law with pilot": _merging("pilot"),
+    "merging law with late pilot": _merging("late pilot"),
     "merging law with tail pilot": _merging("pilot", "tail"),
     "survival law": _survival(False),
     "survival law with pilot": _survival(True),

@@ -28,6 +28,7 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "small cnn": ("small-cnn", {"width": 8}),
 }
 HIDDEN_LAYERS = {"mlp 1": 1, "mlp 2": 2, "mlp 3": 3, "plain mlp 1": 1, "plain mlp 2": 2, "small cnn": 3}
+REPEATS = 2
 SHORT_PILOT = 0.02  # of the steps of a run
 _LEAST_SHORT_STEPS = 20
 
@@ -136,6 +137,17 @@ def trained(settings: Settings, counts: Sequence[int] | IntArray, seed: int, *, 
         "right": _rounded(np.array([np.mean(logits[labels == k].argmax(axis=1) == k) for k in range(classes)])),
         "recall": _rounded(np.array([np.mean(predicted[test_codes == k] == k) for k in range(classes)])),
     }
+
+
+def repeated(settings: Settings, counts: Sequence[int] | IntArray, seed: int) -> list[Numbers]:
+    """`trained` with `REPEATS` seeds after this one, which stays for what a forecaster may see."""
+    return [trained(settings, counts, seed + 1 + place) for place in range(REPEATS)]
+
+
+def mean_cosines(runs: Sequence[Numbers]) -> FloatArray:
+    """Mean over runs of the cosines between classifiers."""
+    found: FloatArray = np.mean([cosines_of_gram(run["gram"]) for run in runs], axis=0)
+    return found
 
 
 def short_steps(settings: Settings) -> int:

@@ -1,9 +1,12 @@
 """At which ratio of two class sizes does a network lose its minority classes, and how far do they turn together?
 
 Random sets, classes, networks, training and numbers of minority classes; each task trains the same network over a grid
-of ratios. A forecaster sees the settings, class means and scatter of the pictures, and three pilots: a run at ratio 10,
-one whose minority classes have all sizes, and 2 % of the steps of the first. "Lost" means that the mean cosine between
-minority classifiers (centred over classes) is above 1/2; R50 is where it passes 1/2, by linear interpolation in log R.
+of ratios, with two seeds (draw of the examples, start, order), since two seeds near the threshold can differ by half
+the range; what happened is the mean cosine over the seeds. A forecaster sees the settings, class means and scatter of
+the pictures, and pilots with a third seed: a run at ratio 10, one at ratio 40, one whose minority classes have all
+sizes, and 2 % of the steps of the first. "Lost" means that the mean cosine between minority classifiers (centred over
+classes) is above 1/2; R50 is where it passes 1/2, by linear interpolation in log R. The recipe "another run" is the
+third seed's run at the ratio in question: what repeating the experiment would tell, to be compared with.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +17,7 @@ import numpy as np
 from lopsided.core.validation import FloatArray
 from lopsided.experiments.claim import Measurement, Numbers, Settings
 from lopsided.experiments.skill.collapse_recipes import (
+    ANOTHER_RUN,
     KINDS,
     RECIPES,
     ByCounts,
@@ -33,7 +37,7 @@ from lopsided.experiments.skill.family import (
 
 TASKS = 84
 RATIOS = (5, 10, 20, 40, 80, 150, 300)
-PILOT = 10  # the ratio of the pilot run; it is not asked about
+PILOT, LATE_PILOT = 10, 40  # the ratios of pilot runs; they are not asked about
 TAIL_PILOT = (8.0, 160.0)  # ratios of the largest and the smallest minority class in the other pilot
 LOST = 0.5
 TIE = 0.1  # a cosine this close to 1/2 is a tie
@@ -76,12 +80,12 @@ def _asked(settings: Settings) -> list[int]:
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
-    """The last layer at every ratio. Seen are three pilots: ratio 10, a tail of sizes, and 2 % of the steps."""
-    from lopsided.experiments.skill.small_networks import class_similarity, short_steps, trained
+    """The last layer at every ratio. Seen is a seed of its own: every ratio, a tail of sizes, 2 % of the steps."""
+    from lopsided.experiments.skill.small_networks import class_similarity, repeated, short_steps, trained
 
-    runs = {str(ratio): trained(settings, counts_at(settings, ratio), seed) for ratio in _asked(settings)}
+    runs = {str(ratio): repeated(settings, counts_at(settings, ratio), seed) for ratio in _asked(settings)}
     seen = {
-        "pilot": runs[str(PILOT)],
+        "runs": {str(ratio): trained(settings, counts_at(settings, ratio), seed) for ratio in _asked(settings)},
         "tail": trained(settings, tail_pilot_counts(settings), seed),
         "short": trained(settings, counts_at(settings, PILOT), seed, steps=short_steps(settings)),
         "data": class_similarity(settings, counts_at(settings, PILOT), seed),
@@ -90,7 +94,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def _ratios(settings: Settings) -> list[int]:
-    return [ratio for ratio in _asked(settings) if ratio != PILOT]
+    return [ratio for ratio in _asked(settings) if ratio not in (PILOT, LATE_PILOT)]
 
 
 def _minority_mean(settings: Settings, cosines: FloatArray) -> float:
@@ -100,9 +104,9 @@ def _minority_mean(settings: Settings, cosines: FloatArray) -> float:
 
 
 def _true_cosine(settings: Settings, truth: Mapping[str, Any], ratio: int) -> float:
-    from lopsided.experiments.skill.small_networks import cosines_of_gram
+    from lopsided.experiments.skill.small_networks import mean_cosines
 
-    return _minority_mean(settings, cosines_of_gram(truth["runs"][str(ratio)]["gram"]))
+    return _minority_mean(settings, mean_cosines(truth["runs"][str(ratio)]))
 
 
 def _true_lost(settings: Settings, truth: Mapping[str, Any]) -> list[Choice]:
@@ -145,7 +149,11 @@ def _crossing(ratios: FloatArray, values: FloatArray) -> float | None:
 
 
 def _prepared(recipe: PairRecipe, settings: Settings, seen: Mapping[str, Any]) -> ByCounts | None:
-    pilots = {"pilot": counts_at(settings, PILOT), "tail": tail_pilot_counts(settings)}
+    pilots = {
+        "pilot": (counts_at(settings, PILOT), seen["runs"][str(PILOT)]),
+        "late pilot": (counts_at(settings, LATE_PILOT), seen["runs"][str(LATE_PILOT)]),
+        "tail": (tail_pilot_counts(settings), seen["tail"]),
+    }
     return recipe(settings, seen, pilots)
 
 
@@ -197,6 +205,33 @@ def _threshold(recipe: PairRecipe, kind: str) -> NumberForecaster:
     return answer
 
 
+def _seen_cosine(settings: Settings, seen: Mapping[str, Any], ratio: int) -> float:
+    from lopsided.experiments.skill.small_networks import cosines_of_gram
+
+    return _minority_mean(settings, cosines_of_gram(seen["runs"][str(ratio)]["gram"]))
+
+
+def _another_lost(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
+    return [_lost(_seen_cosine(settings, seen, ratio), 0.0) for ratio in _ratios(settings)]
+
+
+def _another_cosine(kind: str) -> NumberForecaster:
+    def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+        asked = kind_of(settings) == kind
+        return [Estimate(_seen_cosine(settings, seen, ratio) if asked else None) for ratio in _ratios(settings)]
+
+    return answer
+
+
+def _another_threshold(kind: str) -> NumberForecaster:
+    def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+        ratios = _asked(settings)
+        values = np.array([_seen_cosine(settings, seen, ratio) for ratio in ratios])
+        return [Estimate(_crossing(np.array(ratios, dtype=float), values) if kind_of(settings) == kind else None)]
+
+    return answer
+
+
 def _exact_counts(settings: Settings, ratio: float) -> list[float]:
     """As `counts_at`, not rounded: a threshold between two whole sizes is one of the ratio."""
     large, majority = settings["largest"], settings["majority"]
@@ -233,11 +268,11 @@ FAMILY = Family(
     measure=measure,
     needs=("mnist", "fashion-mnist", "cifar-10"),
     packages=("torch",),
-    version=2,
+    version=3,
     question=ChoiceQuestion(
         "are the minority classes lost at this ratio",
         _true_lost,
-        {name: _by_cosine(recipe) for name, recipe in RECIPES.items()},
+        {name: _by_cosine(recipe) for name, recipe in RECIPES.items()} | {ANOTHER_RUN: _another_lost},
         DEFAULT,
         {"never": _always("kept"), "past ratio 100": _past(100), "past ratio 30": _past(30)},
     ),
@@ -246,7 +281,8 @@ FAMILY = Family(
             NumberQuestion(
                 f"R50, {kind}",
                 _true_threshold(kind),
-                {name: _threshold(recipe, kind) for name, recipe in RECIPES.items()},
+                {name: _threshold(recipe, kind) for name, recipe in RECIPES.items()}
+                | {ANOTHER_RUN: _another_threshold(kind)},
                 DEFAULT,
                 {f"always {guess}": _fixed(guess) for guess in (30, 50, 100)},
                 miss="ratio",
@@ -257,7 +293,8 @@ FAMILY = Family(
             NumberQuestion(
                 f"minority cosine, {kind}",
                 _true_cosines(kind),
-                {name: _cosine(recipe, kind) for name, recipe in RECIPES.items()},
+                {name: _cosine(recipe, kind) for name, recipe in RECIPES.items()}
+                | {ANOTHER_RUN: _another_cosine(kind)},
                 DEFAULT,
                 {"constant 0": _constant(0.0), "constant 1/2": _constant(0.5), "by the ratio alone": _by_ratio},
             )

@@ -1,8 +1,9 @@
 """Which classes of a long tail does a network lose, and which pairs of classifiers turn together?
 
 Random sets, classes, networks, training and profiles: sizes fall from the largest to a ratio-th of it, geometrically or
-as a power of the rank. Each task trains the same network at three ratios. A forecaster sees the settings, one pilot at
-ratio 10, a pilot of 2 % of the steps, and the class means of the pictures.
+as a power of the rank. Each task trains the same network at three ratios, with two seeds; what happened is the mean
+cosine over the seeds. A forecaster sees the settings, the class means of the pictures, and pilots with a third seed:
+ratio 10, ratio 40, and 2 % of the steps. The recipe "another run" is the third seed's run at the ratio in question.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.experiments.claim import Measurement, Numbers, Settings
 from lopsided.experiments.skill.collapse_recipes import (
+    ANOTHER_RUN,
     KINDS,
     RECIPES,
     ByCounts,
@@ -32,7 +34,7 @@ from lopsided.experiments.skill.family import (
 
 TASKS = 60
 RATIOS = (30, 100, 300)
-PILOT = 10
+PILOT, LATE_PILOT = 10, 40
 LOST, TIE = 0.5, 0.1  # the nearest class's cosine, and how close to it is a tie
 FORECAST_LOST = 0.5
 COSINE_WIDTH = 0.15  # of recipes without intervals of their own
@@ -66,15 +68,16 @@ def _asked(settings: Settings) -> list[int]:
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
-    """The last layer at every ratio. Seen are two pilots at ratio 10: a whole run, and 2 % of its steps."""
-    from lopsided.experiments.skill.small_networks import class_similarity, short_steps, trained
+    """The last layer at every ratio. Seen is a seed of its own: every ratio, two pilots, 2 % of the steps."""
+    from lopsided.experiments.skill.small_networks import class_similarity, repeated, short_steps, trained
 
+    shown = (PILOT, LATE_PILOT, *_asked(settings))
     seen = {
-        "pilot": trained(settings, counts_at(settings, PILOT), seed),
+        "runs": {str(ratio): trained(settings, counts_at(settings, ratio), seed) for ratio in shown},
         "short": trained(settings, counts_at(settings, PILOT), seed, steps=short_steps(settings)),
         "data": class_similarity(settings, counts_at(settings, PILOT), seed),
     }
-    runs = {str(ratio): trained(settings, counts_at(settings, ratio), seed) for ratio in _asked(settings)}
+    runs = {str(ratio): repeated(settings, counts_at(settings, ratio), seed) for ratio in _asked(settings)}
     return {"seen": seen, "truth": {"runs": runs}}
 
 
@@ -84,9 +87,9 @@ def _ratios_and_pairs(settings: Settings) -> tuple[list[int], tuple[IntArray, In
 
 
 def _true_cosines(truth: Mapping[str, Any], ratio: int) -> FloatArray:
-    from lopsided.experiments.skill.small_networks import cosines_of_gram
+    from lopsided.experiments.skill.small_networks import mean_cosines
 
-    return cosines_of_gram(truth["runs"][str(ratio)]["gram"])
+    return mean_cosines(truth["runs"][str(ratio)])
 
 
 def _nearest(cosines: FloatArray) -> FloatArray:
@@ -118,7 +121,9 @@ def _true_pairs(kind: str) -> Callable[[Settings, Mapping[str, Any]], list[Estim
 
 
 def _prepared(recipe: PairRecipe, settings: Settings, seen: Mapping[str, Any]) -> ByCounts | None:
-    return recipe(settings, seen, {"pilot": counts_at(settings, PILOT)})
+    pilots = {"pilot": PILOT, "late pilot": LATE_PILOT}
+    runs = {name: (counts_at(settings, ratio), seen["runs"][str(ratio)]) for name, ratio in pilots.items()}
+    return recipe(settings, seen, runs)
 
 
 def _by_cosine(recipe: PairRecipe) -> ChoiceForecaster:
@@ -162,11 +167,29 @@ def _constant(value: Callable[[int], float]) -> NumberForecaster:
 
 
 def _as_in_pilot(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+    ratios, pairs = _ratios_and_pairs(settings)
+    values = _seen_cosines(seen, PILOT)[pairs]
+    return [Estimate(float(value)) for _ in ratios for value in values]
+
+
+def _seen_cosines(seen: Mapping[str, Any], ratio: int) -> FloatArray:
     from lopsided.experiments.skill.small_networks import cosines_of_gram
 
-    ratios, pairs = _ratios_and_pairs(settings)
-    values = cosines_of_gram(seen["pilot"]["gram"])[pairs]
-    return [Estimate(float(value)) for _ in ratios for value in values]
+    return cosines_of_gram(seen["runs"][str(ratio)]["gram"])
+
+
+def _another_lost(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
+    found = [_nearest(_seen_cosines(seen, ratio)) for ratio in _asked(settings)]
+    return [Choice("lost" if cosine > FORECAST_LOST else "kept") for row in found for cosine in row]
+
+
+def _another_pairs(kind: str) -> NumberForecaster:
+    def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+        (ratios, pairs), asked = _ratios_and_pairs(settings), kind_of(settings) == kind
+        found = [value for ratio in ratios for value in _seen_cosines(seen, ratio)[pairs]]
+        return [Estimate(float(value) if asked else None) for value in found]
+
+    return answer
 
 
 def _below(share: float) -> ChoiceForecaster:
@@ -185,10 +208,11 @@ FAMILY = Family(
     measure=measure,
     needs=("mnist", "fashion-mnist", "cifar-10"),
     packages=("torch",),
+    version=2,
     question=ChoiceQuestion(
         "does this class merge with another",
         _true_lost,
-        {name: _by_cosine(recipe) for name, recipe in TAIL_RECIPES.items()},
+        {name: _by_cosine(recipe) for name, recipe in TAIL_RECIPES.items()} | {ANOTHER_RUN: _another_lost},
         DEFAULT,
         {"never": _below(0.0), "under 1 % of the examples": _below(0.01), "under 0.3 %": _below(0.003)},
     ),
@@ -196,7 +220,7 @@ FAMILY = Family(
         NumberQuestion(
             f"pair cosine, {kind}",
             _true_pairs(kind),
-            {name: _pairs(recipe, kind) for name, recipe in TAIL_RECIPES.items()},
+            {name: _pairs(recipe, kind) for name, recipe in TAIL_RECIPES.items()} | {ANOTHER_RUN: _another_pairs(kind)},
             DEFAULT,
             {
                 "as if balanced": _constant(lambda classes: -1.0 / (classes - 1)),
