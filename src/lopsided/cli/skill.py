@@ -29,6 +29,7 @@ def command(
     """How often our forecasts came true, on tasks not used to design them; prints the published score at once."""
     from lopsided.cli.console import print_json, print_line
     from lopsided.cli.progress import progress_tasks
+    from lopsided.core.errors import InputError
     from lopsided.core.files import write_atomically
     from lopsided.core.jsonable import dump_json
     from lopsided.experiments.skill.benchmark import skill
@@ -51,6 +52,11 @@ def command(
             progress=progress,
         )
     if publish is not None:
+        if found.not_run:
+            absent = ", ".join(name.removeprefix("skill-") for name in found.not_run)
+            remedy = next(iter(found.not_run.values())).rstrip(".")
+            remedy = remedy[0].lower() + remedy[1:]
+            raise InputError("a score of every family before it is published", f"none of {absent}", remedy)
         write_atomically(publish, dump_json(found.to_dict()) + "\n")
     if target is not None:
         from lopsided.report.skill_page import write_skill_page

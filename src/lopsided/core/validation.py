@@ -103,7 +103,9 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
             f"{length} entries in {name}, one per example", array.shape[0], "check that they belong to these examples"
         )
     if array.dtype.kind == "f":
-        check_finite(array.astype(np.float64), name)
+        with np.errstate(over="ignore"):  # what a long double holds beyond float64 is refused as infinite below
+            array = array.astype(np.float64)
+        check_finite(array, name)
         if np.any(array != np.floor(array)):
             raise InputError(f"class labels in {name}", "fractions", "give whole numbers or strings, one per class")
         if np.abs(array).max() >= 2.0**63:
