@@ -104,6 +104,8 @@ def test_degenerate_features(sample) -> None:
     for scale in (1e200, 1e-200):
         with pytest.raises(InputError, match="rescale"):
             neural_collapse(sample[0] * scale, labels)
+        with pytest.raises(InputError, match="classifier weights of ordinary size"):
+            neural_collapse(sample[0], labels, w * scale, b)
     assert norm_variation(w * 1e200) == pytest.approx(norm_variation(w))
 
 

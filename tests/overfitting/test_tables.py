@@ -10,7 +10,7 @@ import pytest
 from lopsided.core.errors import InputError
 from lopsided.data.idx_files import read_idx
 from lopsided.data.images import has_images, load_images
-from lopsided.data.npz_tables import npz_shapes, read_npz_array
+from lopsided.data.npz_tables import npz_shapes, open_npy, read_npz_array
 from lopsided.data.tables import array_table, open_table
 
 X = np.arange(35, dtype=np.float32).reshape(7, 5) / 8
@@ -238,3 +238,12 @@ def test_real_sets(data_folder) -> None:
         found = load_images(name, split="test", folder=data_folder)
         assert found.pixels.shape == (10_000, 28, 28)
         assert np.bincount(found.labels).min() >= 892  # the rarest MNIST test digit, 5
+
+
+@pytest.mark.filterwarnings("error")
+def test_an_npy_header_that_claims_the_impossible_is_refused(tmp_path) -> None:
+    path = tmp_path / "claims.npy"
+    lie = b"{'descr': '<f8', 'fortran_order': False, 'shape': (99999999999, 99999999999), }"
+    path.write_bytes(b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + lie.ljust(117) + b"\n" + bytes(96))
+    with pytest.raises(InputError, match="npy"):
+        open_npy(path)

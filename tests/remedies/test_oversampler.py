@@ -190,6 +190,12 @@ def test_mistakes_get_a_sentence(options, labels, words) -> None:
         Oversampler(**options).fit_resample(X, labels)
 
 
+@pytest.mark.parametrize("empty", [[], range(0), np.empty((0, 3)), ()])
+def test_no_examples_are_refused_in_a_sentence(empty) -> None:
+    with pytest.raises(InputError, match="at least one example"):
+        Oversampler().fit_resample(empty, [])
+
+
 def test_groups_without_a_rate_are_refused() -> None:
     with pytest.raises(InputError, match="a rate with groups"):
         Oversampler().fit_resample(X, Y, groups=Y)

@@ -19,7 +19,7 @@ _ROOT_PI = float(np.sqrt(np.pi))
 def check_activation(name: object) -> Activation:
     """One of the three names."""
     for known in ACTIVATIONS:
-        if name == known:
+        if isinstance(name, str) and name == known:  # an array would be compared entry by entry
             return known
     raise InputError(f"an activation among {', '.join(ACTIVATIONS)}", repr(name), "choose one of those")
 

@@ -15,7 +15,7 @@ class InputError(LopsidedError, ValueError):
     def __init__(self, expected: str, got: object, remedy: str) -> None:
         self.expected, self.got, self.remedy = expected, str(got), remedy
         # one line, whatever the repr of an array or the name of a column brings along
-        super().__init__(" ".join(f"Expected {expected}, but got {got}; {remedy}.".splitlines()))
+        super().__init__(" ".join(f"Expected {expected}, but got {self.got}; {remedy}.".splitlines()))
 
     def __reduce__(self) -> tuple[type["InputError"], tuple[str, str, str]]:
         # Exceptions cross process borders in the runner; the default would call __init__ with the sentence alone.

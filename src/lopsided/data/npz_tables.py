@@ -80,7 +80,8 @@ def open_npy(path: Path) -> Table:
 def load_npy(path: Path, *, memory_map: bool = False) -> NDArray[Any]:
     """The array of a .npy file."""
     try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r" if memory_map else None, allow_pickle=False)
+        with np.errstate(over="raise"):  # a header may claim more bytes than can be counted
+            array: NDArray[Any] = np.load(path, mmap_mode="r" if memory_map else None, allow_pickle=False)
     except OSError as error:
         raise InputError("a readable .npy file", f"{path}: {error.strerror or error}", "check the file") from None
     except MemoryError:

@@ -25,7 +25,7 @@ from lopsided.measure.angles import cosine_summary, frame_distance, norm_variati
 from lopsided.measure.pairwise_angles import PairwiseAngles
 
 Batch = tuple[ArrayLike, ArrayLike]
-LARGEST_SCALE, SMALLEST_SCALE = 1e120, 1e-120  # squares of larger or smaller features leave the doubles
+LARGEST_SCALE, SMALLEST_SCALE = 1e120, 1e-120  # squares of larger or smaller ones leave the doubles
 DECOMPOSED = 128  # smaller side of the class means up to which NC1 is taken by a singular value decomposition
 Batches = Callable[[], Iterable[Batch]]  # each call starts a new pass over (features, label codes)
 
@@ -60,9 +60,7 @@ class ClassMoments:
     def update(self, features: ArrayLike, labels: ArrayLike) -> None:
         """Add a batch; labels are codes 0..K-1. A batch may lack classes."""
         h = check_matrix(features, "the features", columns=self.means.shape[1])
-        largest = float(np.abs(h).max())
-        if not largest == 0 and not SMALLEST_SCALE < largest < LARGEST_SCALE:
-            raise InputError("features of ordinary size", f"entries of {largest:.0e}", "rescale them, squares overflow")
+        _check_ordinary(h, "features")
         codes = _codes(labels, h.shape[0], self.counts.shape[0])
         for code in np.unique(codes):
             rows = h[codes == code]
@@ -108,6 +106,12 @@ class ClassMoments:
         return centred
 
 
+def _check_ordinary(values: FloatArray, what: str) -> None:
+    largest = float(np.abs(values).max())
+    if not largest == 0 and not SMALLEST_SCALE < largest < LARGEST_SCALE:
+        raise InputError(f"{what} of ordinary size", f"entries of {largest:.0e}", "rescale them, squares overflow")
+
+
 def _codes(labels: ArrayLike, length: int, classes: int) -> IntArray:
     codes = np.asarray(labels)
     if codes.shape != (length,):
@@ -140,6 +144,7 @@ def neural_collapse_streaming(
     b = None if w is None else _bias(bias, classes)
     nc4 = None
     if w is not None and b is not None:
+        _check_ordinary(w, "classifier weights")
         pairs = [_differing(features, moments.means, w, b) for features, _ in batches()]
         seen, total = sum(count for _, count in pairs), int(moments.counts.sum())
         if seen != total:

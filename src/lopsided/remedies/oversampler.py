@@ -99,6 +99,8 @@ class Oversampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
             if isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
                 got = f"{name} of type {type(value).__name__}"
                 raise InputError("a table of examples and a label for each", got, "give arrays, lists or frames")
+            if _num_samples(value) == 0:
+                raise InputError("at least one example", f"{name} of length 0", "give rows and their labels")
         check_classification_targets(y)
         if type_of_target(y) == "multilabel-indicator":
             indicators = np.asarray(y)
