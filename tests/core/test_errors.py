@@ -5,8 +5,8 @@ import pickle
 import numpy as np
 import pytest
 
-from lopsided.core.errors import InputError, MissingPackage
 from lopsided.core.activation import ACTIVATIONS, check_activation
+from lopsided.core.errors import InputError, MissingPackage
 
 
 @pytest.mark.parametrize(
