@@ -88,7 +88,7 @@ class Oversampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         """X and y with the copies, in the containers they came in. `groups` makes cells of class and group."""
         labels = self._checked(X, y)
         self.rates_, cells = self._rates(labels, self._groups(X, groups))
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = self._seed()
         taken = resampling_plan(cells.codes, self.rates_.rates).indices(seed, shuffle=False)
         self.sample_indices_ = _originals_first(taken, labels.shape[0])
         return _rows(X, self.sample_indices_), _rows(y, self.sample_indices_)
@@ -101,8 +101,12 @@ class Oversampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
                 raise InputError("a table of examples and a label for each", got, "give arrays, lists or frames")
             if _num_samples(value) == 0:
                 raise InputError("at least one example", f"{name} of length 0", "give rows and their labels")
-        check_classification_targets(y)
-        if type_of_target(y) == "multilabel-indicator":
+        try:
+            check_classification_targets(y)
+            several = type_of_target(y) == "multilabel-indicator"
+        except TypeError:  # of sorting: labels such as None beside strings
+            raise InputError("labels of one kind", "kinds that have no order", "make all of them strings") from None
+        if several:
             indicators = np.asarray(y)
             if np.any(indicators.sum(axis=1) != 1):
                 raise InputError(
@@ -118,6 +122,14 @@ class Oversampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         if _num_samples(X) != labels.shape[0]:
             raise InputError(f"{labels.shape[0]} rows, one per label", _num_samples(X), "X and y must belong together")
         return labels
+
+    def _seed(self) -> int:
+        try:
+            random = check_random_state(self.random_state)
+        except ValueError:
+            expected, remedy = "a whole number from 0 to 2^32 - 1 as random_state", "give such a number, or None"
+            raise InputError(expected, repr(self.random_state), remedy) from None
+        return int(random.randint(2**31 - 1))
 
     def _groups(self, X: Any, groups: ArrayLike | None) -> ArrayLike | None:
         if self.group_columns is None:
