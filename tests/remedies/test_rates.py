@@ -96,7 +96,7 @@ def test_target_cosine_is_reached_and_no_smaller_rate_does_it() -> None:
 def test_safe_counts_are_left_alone_and_the_reason_says_so() -> None:
     found = oversampling_rates([100, 90], recipe={"multiplier": 1e-3})
     assert found.rates.tolist() == [1, 1]
-    assert "No class is oversampled" in found.why
+    assert "No class needs oversampling" in found.why
 
 
 def test_a_multiple_out_of_reach_gives_balance_and_says_what_it_reaches() -> None:

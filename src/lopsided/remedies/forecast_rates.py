@@ -124,7 +124,7 @@ def _for_cosine(counts: FloatArray, recipe: Recipe, target: float) -> SafeRates:
 
 def _unchanged(counts: FloatArray, needed: float, recipe: Recipe, source: str) -> SafeRates:
     times = f"{recipe.safety:g} times the {needed:.3g} examples it needs"
-    why = f"No class is oversampled: each has at least {times} ({source})."
+    why = f"No class needs oversampling against collapse: each has at least {times} ({source})."
     return SafeRates(np.ones_like(counts), needed, why)
 
 
