@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -55,7 +56,7 @@ def run(size: Size, seconds: int = SECONDS) -> list[Row]:
 
 
 def _search(name: str, row: Row, seconds: int) -> None:
-    """Fuzz one target; every input that broke it is a loss, and is shown."""
+    """Fuzz one target; every input that broke it is a loss, and is kept."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / "corpus").mkdir()
@@ -66,7 +67,8 @@ def _search(name: str, row: Row, seconds: int) -> None:
         row.note = f"{len(list((folder / 'corpus').iterdir()))} new paths"
         broken = sorted(path for path in folder.glob("found-*") if not path.name.startswith("found-slow"))
         for path in broken:
-            row.lose(f"{path.name.split('-')[1]} by {path.read_bytes()[:200]!r}: {_last(done.stderr)}")
+            kept = shutil.copy(path, Path(tempfile.gettempdir()) / f"lopsided-{name}-{path.name}")
+            row.lose(f"{path.name.split('-')[1]} by {kept}: {_last(done.stderr)}")
         if done.returncode and not broken:
             row.lose(f"ended with {done.returncode}: {_last(done.stderr)}")
         if not runs:

@@ -247,3 +247,10 @@ def test_an_npy_header_that_claims_the_impossible_is_refused(tmp_path) -> None:
     path.write_bytes(b"\x93NUMPY\x01\x00" + (118).to_bytes(2, "little") + lie.ljust(117) + b"\n" + bytes(96))
     with pytest.raises(InputError, match="npy"):
         open_npy(path)
+
+
+def test_a_parquet_file_with_one_name_twice_is_refused(tmp_path) -> None:
+    path = tmp_path / "twice.parquet"
+    pq.write_table(pa.Table.from_arrays([pa.array([1.0, 2.0]), pa.array([3, 4])], names=["x", "x"]), path)
+    with pytest.raises(InputError, match="'x' more than once"):
+        open_table(path)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
+from lopsided.data.column_names import check_distinct
 from lopsided.data.csv_file import read_csv_table
 from lopsided.data.tables import FEATURE_NAMES, Table, beside_features
 
@@ -21,6 +22,7 @@ def open_parquet(
 
     with _reading("parquet", path):
         handle = pq.ParquetFile(path)
+    check_distinct(handle.schema_arrow.names, str(path))
     names, listed = _feature_columns(handle.schema_arrow, path, features, beside, need_features)
     rows = int(handle.metadata.num_rows)
     if rows == 0:

@@ -1,10 +1,10 @@
 """A csv or tsv file as an Arrow table; the mistakes people make in such files are named, not worked around."""
 
-from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from lopsided.core.errors import InputError
+from lopsided.data.column_names import check_distinct
 
 # A column of text in which more than half of the cells are numbers is a column of numbers with bad cells.
 _MOSTLY = 0.5
@@ -21,9 +21,7 @@ def read_csv_table(path: Path) -> Any:
             convert_options=csv.ConvertOptions(strings_can_be_null=True),
         )
     names = table.column_names  # asked for once: the list is made anew each time, and a file may have many columns
-    twice = sorted(name for name, times in Counter(names).items() if times > 1)
-    if twice:
-        raise InputError(f"columns of different names in {path}", f"{twice[0]!r} more than once", "rename one")
+    check_distinct(names, str(path))
     for name, column in zip(names, table.columns, strict=True):
         _check_cells(column, name, path)
     return table

@@ -8,6 +8,7 @@ from typing import Any
 
 from lopsided.core.errors import InputError
 from lopsided.data.arrow_tables import table_over_arrow
+from lopsided.data.column_names import check_distinct
 from lopsided.data.tables import Table
 
 
@@ -39,9 +40,7 @@ def arrow_of_frame(frame: Any) -> Any:
     if _is_lazy(frame):
         frame = frame.collect()
     names = [str(name) for name in (frame.column_names if isinstance(frame, pa.Table) else frame.columns)]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise InputError("columns of different names in the frame", f"{twice[0]!r} more than once", "rename one")
+    check_distinct(names, "the frame")
     try:
         if type(frame).__module__.partition(".")[0] == "pandas":
             frame = frame.rename(columns=str) if not all(isinstance(name, str) for name in frame.columns) else frame
