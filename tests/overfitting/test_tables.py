@@ -1,6 +1,7 @@
 """Every file format gives the same examples back; whatever is wrong with a file ends in one sentence."""
 
 import gzip
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -8,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from lopsided.core.errors import InputError
+from lopsided.data.arrow_tables import open_parquet
 from lopsided.data.idx_files import read_idx
 from lopsided.data.images import has_images, load_images
 from lopsided.data.npz_tables import npz_shapes, open_npy, read_npz_array
@@ -254,3 +256,10 @@ def test_a_parquet_file_with_one_name_twice_is_refused(tmp_path) -> None:
     pq.write_table(pa.Table.from_arrays([pa.array([1.0, 2.0]), pa.array([3, 4])], names=["x", "x"]), path)
     with pytest.raises(InputError, match="'x' more than once"):
         open_table(path)
+
+
+def test_a_parquet_file_whose_parts_claim_other_rows_is_refused_before_it_is_read() -> None:
+    """Found by fuzzing: a part of 54,880,302,718 rows in a file of 767 bytes, for which Arrow cleared memory."""
+    path = Path(__file__).parents[1] / "faults/seeds/parquet/found-244c7b00d3e2"
+    with pytest.raises(InputError, match="54,880,302,718 in another"):
+        open_parquet(path, features=None, beside=())

@@ -23,6 +23,8 @@ def open_parquet(
     with _reading("parquet", path):
         handle = pq.ParquetFile(path)
     check_distinct(handle.schema_arrow.names, str(path))
+    with _reading("parquet", path):
+        _check_sizes(handle.metadata, path)
     names, listed = _feature_columns(handle.schema_arrow, path, features, beside, need_features)
     rows = int(handle.metadata.num_rows)
     if rows == 0:
@@ -90,6 +92,18 @@ def table_over_arrow(
             yield block
 
     return Table(str(source), table.num_rows, width, columns, read, feature_names=None if listed else tuple(names))
+
+
+def _check_sizes(metadata: Any, path: Path) -> None:
+    """Refuse a file whose parts claim other numbers of rows than it: Arrow would make room for whatever they claim."""
+    groups = [metadata.row_group(place) for place in range(metadata.num_row_groups)]
+    flat = [place for place in range(metadata.num_columns) if metadata.schema.column(place).max_repetition_level == 0]
+    claimed = [(metadata.num_rows, sum(group.num_rows for group in groups))]
+    claimed += [(group.num_rows, group.column(place).num_values) for group in groups for place in flat]
+    for expected, found in claimed:
+        if expected != found:
+            got = f"{expected:,} rows in one place and {found:,} in another"
+            raise InputError(f"one number of rows in {path}", got, "the file is damaged, write it again")
 
 
 def _feature_columns(
