@@ -131,7 +131,8 @@ def convergence(
         return {"rate": None, "straightness": None, "first": float(distances[0]), "last": float(distances[-1])}
     time, height = np.array(run.recorded)[tail], np.log(distances[tail])
     slope, _ = np.polyfit(time, height, 1)
-    straight = float(np.corrcoef(time, height)[0, 1] ** 2)
+    # a distance that no longer changes has no correlation, and no linear convergence either
+    straight = float(np.corrcoef(time, height)[0, 1] ** 2) if np.ptp(height) > 0 else 0.0
     return {
         "rate": float(np.exp(slope)),
         "straightness": straight,
