@@ -263,3 +263,10 @@ def test_a_parquet_file_whose_parts_claim_other_rows_is_refused_before_it_is_rea
     path = Path(__file__).parents[1] / "faults/seeds/parquet/found-244c7b00d3e2"
     with pytest.raises(InputError, match="54,880,302,718 in another"):
         open_parquet(path, features=None, beside=())
+
+
+def test_an_idx_file_without_entries_and_with_impossible_axes_is_refused(tmp_path) -> None:
+    path = tmp_path / "axes"
+    path.write_bytes(b"\0\0\x08\x11" + bytes(4) + b"\xd5" * 64)  # seventeen axes, the first of length 0
+    with pytest.raises(InputError, match="axes that an array can have"):
+        read_idx(path)

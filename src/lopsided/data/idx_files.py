@@ -46,7 +46,10 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
             f"{len(content) - header} in {source}",
             "fetch it again",
         )
-    return np.frombuffer(content, dtype=np.uint8, offset=header).reshape(shape)
+    try:
+        return np.frombuffer(content, dtype=np.uint8, offset=header).reshape(shape)
+    except ValueError:  # no entries, by one axis of length 0, and other axes longer than an array may have
+        raise InputError(f"axes that an array can have in {path}", f"the lengths {shape}", "fetch it again") from None
 
 
 def _packed(path: Path) -> Path:
