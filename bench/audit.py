@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +21,15 @@ Row = dict[str, Any]
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 
 
-def run(quick: bool) -> list[Row]:
-    """All rows; `quick` takes smaller sizes."""
-    rows = [pictures(10_000 if quick else 60_000), table(100_000 if quick else 1_000_000)]
-    rows += [report(size) for size in ((1000, 10_000) if quick else (1000, 10_000, 60_000, 300_000))]
-    rows += [intervals(200_000 if quick else 1_000_000)]
-    rows += planted(3 if quick else 25, 200)
-    rows += planted(3 if quick else 25, 100)
-    return rows
+def run(quick: bool) -> Iterator[Row]:
+    """One row after the other; `quick` takes smaller sizes."""
+    yield pictures(10_000 if quick else 60_000)
+    yield table(100_000 if quick else 1_000_000)
+    for size in (1000, 10_000) if quick else (1000, 10_000, 60_000, 300_000):
+        yield report(size)
+    yield intervals(200_000 if quick else 1_000_000)
+    for per_class in (200, 100):
+        yield from planted(3 if quick else 25, per_class)
 
 
 def pictures(n: int) -> Row:
@@ -130,12 +132,11 @@ def intervals(n: int) -> Row:
     }
 
 
-def planted(times: int, per_class: int) -> list[Row]:
+def planted(times: int, per_class: int) -> Iterator[Row]:
     """How often each planted defect is found, and how many sets raise an alarm that they should not."""
     import lopsided
     from lopsided.checkup.planted_truths import KINDS, judge, plant
 
-    rows = []
     for kind in KINDS:
         began, hits, false, about = time.perf_counter(), 0, 0, Counter[str]()
         for seed in range(times):
@@ -146,16 +147,13 @@ def planted(times: int, per_class: int) -> list[Row]:
         found = "" if kind == "clean" else f"found in {hits} of {times}; "
         alarms = f"false alarms in {false} of {times} sets" + (f" ({dict(about)})" if about else "")
         seconds = (time.perf_counter() - began) / times
-        rows.append(
-            {
-                "what": f"planted: {kind}, {per_class} a class",
-                "seconds": seconds,
-                "peer": None,
-                "peer_seconds": None,
-                "note": found + alarms,
-            }
-        )
-    return rows
+        yield {
+            "what": f"planted: {kind}, {per_class} a class",
+            "seconds": seconds,
+            "peer": None,
+            "peer_seconds": None,
+            "note": found + alarms,
+        }
 
 
 if __name__ == "__main__":

@@ -7,19 +7,21 @@ times one. The second process is measured in turns with the first, because share
 import os
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from lopsided.experiments.reproduce import Run, reproduce
 
 
-def run(quick: bool) -> list[dict[str, Any]]:
+def run(quick: bool) -> Iterator[dict[str, Any]]:
     """Rows with what, seconds, peer, peer_seconds, note."""
     before = os.environ.get("LOPSIDED_CLAIMS")
     os.environ["LOPSIDED_CLAIMS"] = str(Path(__file__).parent / "claim_files")
     try:
         with tempfile.TemporaryDirectory() as folder:
-            return [*_overhead(quick, Path(folder)), *_two_jobs(quick, Path(folder)), *_cached(quick, Path(folder))]
+            for part in (_overhead, _two_jobs, _cached):
+                yield from part(quick, Path(folder))
     finally:
         if before is None:
             del os.environ["LOPSIDED_CLAIMS"]
@@ -36,24 +38,20 @@ def _timed(*ids: str, **options: Any) -> tuple[float, Run]:
     return seconds, done
 
 
-def _overhead(quick: bool, folder: Path) -> list[dict[str, Any]]:
-    rows = []
+def _overhead(quick: bool, folder: Path) -> Iterator[dict[str, Any]]:
     for jobs in (1, 2):
         scale = "quick" if quick else "paper"
         seconds, done = _timed("bench-trivial", scale=scale, jobs=jobs, store=folder / f"t{jobs}")
         tasks = done.claims[0].tasks
         peer = _plain_files(tasks, folder / f"plain{jobs}")
         note = f"{1000 * seconds / tasks:.2f} ms a task (promise: below 5 ms)"
-        rows.append(
-            {
-                "what": f"{tasks:,} trivial tasks, {jobs} job{'s' if jobs > 1 else ''}",
-                "seconds": seconds,
-                "peer": "a loop that writes one file each",
-                "peer_seconds": peer,
-                "note": note,
-            }
-        )
-    return rows
+        yield {
+            "what": f"{tasks:,} trivial tasks, {jobs} job{'s' if jobs > 1 else ''}",
+            "seconds": seconds,
+            "peer": "a loop that writes one file each",
+            "peer_seconds": peer,
+            "note": note,
+        }
 
 
 def _plain_files(count: int, folder: Path) -> float:

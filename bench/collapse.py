@@ -125,27 +125,24 @@ def growth(sizes):
 
 
 def run(quick):
-    """All rows; `quick` leaves out the largest problems and the slowest peer."""
+    """One row after the other; `quick` leaves out the largest problems and the slowest peer."""
     with threadpool_limits(1):
         two = "5000*5,50*5"
         collapse(two, **ENERGIES)  # load everything once
-        rows = [against_the_paper("two sizes, K=10", np.repeat([5000.0, 50.0], 5), 20)]
+        yield against_the_paper("two sizes, K=10", np.repeat([5000.0, 50.0], 5), 20)
         long_tail = exponential_profile(100, 500, 5)
         if quick:
-            rows.append(against_the_paper("long tail, K=20", exponential_profile(20, 500, 5), 5))
-            rows.append(alone("CIFAR-100-LT, K=100", long_tail))
+            yield against_the_paper("long tail, K=20", exponential_profile(20, 500, 5), 5)
+            yield alone("CIFAR-100-LT, K=100", long_tail)
         else:
-            rows.append(against_the_paper("CIFAR-100-LT, K=100", long_tail, 5))
-        rows.append(
-            places() if "LOPSIDED_DATA" in os.environ else {"what": "Places-LT", "note": "LOPSIDED_DATA is not set"}
-        )
+            yield against_the_paper("CIFAR-100-LT, K=100", long_tail, 5)
+        yield places() if "LOPSIDED_DATA" in os.environ else {"what": "Places-LT", "note": "LOPSIDED_DATA is not set"}
         if not quick:
-            rows.append(alone("ImageNet-LT-like, K=1000, 1280 to 5", exponential_profile(1000, 1280, 5)))
-            rows.append(growth([50, 100, 200, 400]))
-            rows.append(in_a_process_of_its_own(8000))
+            yield alone("ImageNet-LT-like, K=1000, 1280 to 5", exponential_profile(1000, 1280, 5))
+            yield growth([50, 100, 200, 400])
+            yield in_a_process_of_its_own(8000)
         million = np.round(np.random.default_rng(0).pareto(1.2, 10**6) * 10) + 1
-        rows.append(alone("ReLU features, a million classes", million, features="relu"))
-    return rows
+        yield alone("ReLU features, a million classes", million, features="relu")
 
 
 def places():

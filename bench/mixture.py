@@ -1,6 +1,7 @@
 """Speed of the mixture learner: against PyTorch autograd in the same run, and its own absolute figures."""
 
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,15 +22,13 @@ from lopsided.theory.fisher_law import FisherLaw
 STEP = 2.0
 
 
-def run(quick: bool) -> list[dict[str, Any]]:
+def run(quick: bool) -> Iterator[dict[str, Any]]:
     """Rows for `lopsided bench mixture`."""
-    return [
-        _descent(quick),
-        _many_problems(quick),
-        *_tensor(quick),
-        _law(),
-        _figure_2(quick),
-    ]
+    yield _descent(quick)
+    yield _many_problems(quick)
+    yield from _tensor(quick)
+    yield _law()
+    yield _figure_2(quick)
 
 
 def _problem(dimension: int, neurons: int, seed: int, means: tuple[float, float] = (1, -1)) -> Any:

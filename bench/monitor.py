@@ -9,7 +9,7 @@ CIFAR-10: speed does not depend on what they show.
 import copy
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ PAIRS = 5
 IN_TURN = 16  # batches
 
 
-def run(quick: bool) -> list[dict[str, Any]]:
+def run(quick: bool) -> Iterator[dict[str, Any]]:
     """Three networks at the monitor's defaults."""
     import torch
     from torch import nn
@@ -40,11 +40,9 @@ def run(quick: bool) -> list[dict[str, Any]]:
             *(*convolution(3, 32), halve, *convolution(32, 64), halve, *convolution(64, 128)),
             *(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(128, 10)),
         )
-        return [
-            _row("MLP 784-512-256, K = 10, batch 128", mlp, (784,), 10, 10_000 if quick else 60_000),
-            _row("CNN of 3 convolutions, K = 10, batch 128", cnn, (3, 32, 32), 10, 1_280 if quick else 3_200),
-            _row("MLP 784-512, K = 1000, batch 128", many, (784,), 1000, 10_000 if quick else 60_000),
-        ]
+        yield _row("MLP 784-512-256, K = 10, batch 128", mlp, (784,), 10, 10_000 if quick else 60_000)
+        yield _row("CNN of 3 convolutions, K = 10, batch 128", cnn, (3, 32, 32), 10, 1_280 if quick else 3_200)
+        yield _row("MLP 784-512, K = 1000, batch 128", many, (784,), 1000, 10_000 if quick else 60_000)
     finally:
         torch.set_num_threads(threads)
 

@@ -6,7 +6,7 @@ the drawing of their order.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,19 +16,17 @@ from lopsided.core.seeds import generator
 CLASSES = 10
 
 
-def run(quick: bool) -> list[dict[str, Any]]:
+def run(quick: bool) -> Iterator[dict[str, Any]]:
     """Rows for `lopsided bench`."""
     try:
         import torch
     except ImportError:
-        return []
+        return
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return [
-            _row("MLP 196-128-64 with BatchNorm, batch 64", "mlp", (1, 14, 14), 64, 300 if quick else 2000),
-            _row("small CNN on 28 x 28, batch 64", "small-cnn", (1, 28, 28), 64, 40 if quick else 300),
-        ]
+        yield _row("MLP 196-128-64 with BatchNorm, batch 64", "mlp", (1, 14, 14), 64, 300 if quick else 2000)
+        yield _row("small CNN on 28 x 28, batch 64", "small-cnn", (1, 28, 28), 64, 40 if quick else 300)
     finally:
         torch.set_num_threads(threads)
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,14 +24,14 @@ from lopsided.measure.influence import class_scores, influence_scores, influence
 Row = dict[str, Any]
 
 
-def run(quick: bool) -> list[Row]:
-    """All rows; `quick` takes smaller sizes."""
-    rows = [naive_loop(*((1500, 200) if quick else (6000, 784)))]
-    rows += [many_classes(*((10_000, 196) if quick else (60_000, 784)))]
-    rows += [from_disk(*((100_000, 256) if quick else (1_000_000, 512)))]
-    rows += [cell(reading, quick) for reading in ("mini-batch", "full batch")]
-    rows += [heat_map(4 if quick else 12, quick)]
-    return rows
+def run(quick: bool) -> Iterator[Row]:
+    """One row after the other; `quick` takes smaller sizes."""
+    yield naive_loop(*((1500, 200) if quick else (6000, 784)))
+    yield many_classes(*((10_000, 196) if quick else (60_000, 784)))
+    yield from_disk(*((100_000, 256) if quick else (1_000_000, 512)))
+    for reading in ("mini-batch", "full batch"):
+        yield cell(reading, quick)
+    yield heat_map(4 if quick else 12, quick)
 
 
 def best(function: Callable[[], Any], times: int = 3) -> float:

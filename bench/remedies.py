@@ -126,10 +126,9 @@ def threshold_fit(examples, classes):
 
 
 def run(quick):
-    """All rows, on one thread."""
+    """One row after the other, on one thread."""
     with threadpool_limits(1):
         labels = long_tail(10**6 if quick else 10**7)
-        rows = against_weighted_random_sampler(labels)
-        rows += against_random_over_sampler(long_tail(10**5 if quick else 10**6, 20))
-        rows.append(threshold_fit(10**4, 10 if quick else 100))
-    return rows
+        yield from against_weighted_random_sampler(labels)
+        yield from against_random_over_sampler(long_tail(10**5 if quick else 10**6, 20))
+        yield threshold_fit(10**4, 10 if quick else 100)

@@ -9,6 +9,7 @@ it; both in processor seconds, because other work on the machine would drown the
 
 import tempfile
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -26,13 +27,13 @@ from lopsided.data.tables import array_table
 from lopsided.experiments.threads import one_thread
 
 
-def run(quick: bool) -> list[dict[str, Any]]:
+def run(quick: bool) -> Iterator[dict[str, Any]]:
     """Rows with what, seconds, peer, peer_seconds, note."""
     with one_thread():
-        rows = [*_overhead(quick)]
+        yield from _overhead(quick)
         for learner in ("logistic", "sklearn.tree:DecisionTreeClassifier"):
-            rows += [_errors(learner, helps, 10 if quick else 100) for helps in (False, True)]
-        return rows
+            for helps in (False, True):
+                yield _errors(learner, helps, 10 if quick else 100)
 
 
 def _overhead(quick: bool) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def _dragging(port: int, counts: list[float], moves: int, energy: float) -> floa
     return statistics.median(times[1:])
 
 
-def run(quick: bool) -> list[dict[str, Any]]:
+def run(quick: bool) -> Iterator[dict[str, Any]]:
     """Rows of the benchmark."""
     seconds = 4.0 if quick else 20.0
     with tempfile.TemporaryDirectory() as folder:
@@ -115,7 +116,7 @@ def run(quick: bool) -> list[dict[str, Any]]:
             asyncio.run(_load(port, 1.0))  # imports and caches
             tail = [round(500 * 0.01 ** (k / 99), 2) for k in range(100)]
             text = ",".join(map(str, tail))
-            rows = [_row("collapse forecast, ten classes of two sizes", _one_forecast(port, "5000*5,50*5", 20))]
+            yield _row("collapse forecast, ten classes of two sizes", _one_forecast(port, "5000*5,50*5", 20))
             rest = _one_forecast(port, text, 5)
             for energy in (0.5, 5.0, 50.0):
                 before, moves = _processor(server.pid), 20
@@ -124,10 +125,10 @@ def run(quick: bool) -> list[dict[str, Any]]:
                 each = 1e3 * (_processor(server.pid) - before) / (moves + 1)
                 words = f"{each:.0f} ms of processor each, the first and full one included"
                 what = f"100 different sizes, dragging a bar, E_H = {energy:g}"
-                rows.append(_row(what, taken, "at rest, E_H = 5", rest, words))
-            rows.append(_row("the oversampling cure of 100 different sizes", _one_forecast(port, text, 2, "cure")))
+                yield _row(what, taken, "at rest, E_H = 5", rest, words)
+            yield _row("the oversampling cure of 100 different sizes", _one_forecast(port, text, 2, "cure"))
             taken, size = _first_load(port)
-            rows.append(_row("first load, one request after the other", taken, note=f"{size:,} bytes"))
+            yield _row("first load, one request after the other", taken, note=f"{size:,} bytes")
             alone, wrong = asyncio.run(_load(port, seconds))
             request = urllib.request.Request(
                 f"http://127.0.0.1:{port}/api/width/run", json.dumps(JOB).encode(), {"Content-Type": "application/json"}
@@ -136,8 +137,7 @@ def run(quick: bool) -> list[dict[str, Any]]:
             time.sleep(1.0)
             busy, wrong_too = asyncio.run(_load(port, seconds))
             note = f"{len(busy)} and {len(alone)} requests, {len(wrong) + len(wrong_too)} errors, {CLIENTS} clients"
-            rows.append(_row("p95 of a forecast while a job runs", _p95(busy), "without the job", _p95(alone), note))
-            return rows
+            yield _row("p95 of a forecast while a job runs", _p95(busy), "without the job", _p95(alone), note)
         finally:
             server.terminate()
             server.wait()

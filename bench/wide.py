@@ -6,7 +6,7 @@ bandwidth of a copy, and the rate of the matrix product that a block of steps co
 
 import time
 import tracemalloc
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,14 @@ from lopsided.learners.wide_relu import WideNetwork, random_network
 CLASSES, BATCH = 10, 16
 
 
-def run(quick: bool) -> list[dict[str, Any]]:
+def run(quick: bool) -> Iterator[dict[str, Any]]:
     """Rows for `lopsided bench`."""
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
-        return [*_steps(100 if quick else 400), *_widest(quick), *_mnist_shape(quick)]
+        yield from _steps(100 if quick else 400)
+        yield from _widest(quick)
+        yield from _mnist_shape(quick)
 
 
 def _seconds(action: Callable[[], object], repeats: int = 3) -> float:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from lopsided.cli.progress import LogLines, progress_steps, progress_tasks
+from lopsided.cli import progress
+from lopsided.cli.progress import LogLines, progress_steps, progress_tasks, status_line
 
 
 class Clock:
@@ -45,3 +46,19 @@ def test_short_work_leaves_a_log_clean(capsys: pytest.CaptureFixture[str]) -> No
         told(2, 2, "writing")
     captured = capsys.readouterr()
     assert captured.err + captured.out == ""
+
+
+def test_work_of_unknown_length_says_in_a_log_what_is_known_once_a_minute(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock()
+    monkeypatch.setattr(progress.time, "monotonic", clock)
+    with status_line("measuring") as say:
+        for rows in range(1, 6):
+            clock.now += 30
+            say(f"{rows} measured")
+    assert capsys.readouterr().err.splitlines() == ["lopsided: 2 measured", "lopsided: 4 measured"]
+    with status_line("measuring", quiet=True) as say:
+        clock.now += 100
+        say("6 measured")
+    assert capsys.readouterr().err == ""

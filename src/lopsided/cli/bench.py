@@ -1,11 +1,13 @@
 """`lopsided bench`: speed against peers, measured in one run, printed as ratios."""
 
 import runpy
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+_COLUMNS = ("what", "ours", "peer", "ratio", "note")
 
 
 def command(
@@ -15,6 +17,7 @@ def command(
 ) -> None:
     """Measure speed against peers (cvxpy, PyTorch, the naive loop) in one run; print ratios."""
     from lopsided.cli.console import print_json, print_table
+    from lopsided.cli.progress import status_line
     from lopsided.core.errors import InputError, LopsidedError
     from lopsided.core.provenance import machine
 
@@ -25,19 +28,29 @@ def command(
     unknown = [name for name in names or [] if name not in found]
     if unknown:
         raise InputError(f"benchmarks among {', '.join(found)}", ", ".join(unknown), "name one of those")
-    results = {}
-    for name in names or list(found):
-        rows = _load(found[name])(quick)
-        results[name] = rows
-        if not as_json:
-            print_table(name, ("what", "ours", "peer", "ratio", "note"), [_cells(row) for row in rows], numbers_from=1)
-    if as_json:
-        print_json({"machine": machine(), "quick": quick, "benchmarks": results})
+    results: dict[str, list[dict[str, Any]]] = {}
+    chosen = names or list(found)
+    complete = False
+    try:
+        for name in chosen:
+            results[name] = []
+            try:
+                with status_line(f"{name}: measuring") as say:
+                    for row in _load(found[name])(quick):
+                        results[name].append(row)
+                        say(f"{name}: {len(results[name])} measured, the last: {row['what']}")
+            finally:  # interrupted, the rows that were measured are still shown
+                if results[name] and not as_json:
+                    print_table(name, _COLUMNS, [_cells(row) for row in results[name]], numbers_from=1)
+        complete = True
+    finally:
+        if as_json:
+            print_json({"machine": machine(), "quick": quick, "complete": complete, "benchmarks": results})
 
 
-def _load(path: Path) -> Callable[[bool], list[dict[str, Any]]]:
-    """Each file of bench/ defines run(quick) -> rows with what, seconds, peer, peer_seconds, note."""
-    function: Callable[[bool], list[dict[str, Any]]] = runpy.run_path(str(path))["run"]
+def _load(path: Path) -> Callable[[bool], Iterable[dict[str, Any]]]:
+    """Each file of bench/ defines run(quick), which gives rows: what, seconds, peer, peer_seconds, note."""
+    function: Callable[[bool], Iterable[dict[str, Any]]] = runpy.run_path(str(path))["run"]
     return function
 
 

@@ -68,14 +68,15 @@ def command(
 
     from lopsided.theory.collapse import collapse
 
-    with status_line(f"solving for {given.classes} classes", quiet=as_json) as progress:
+    words = f"solving for {given.classes} classes"
+    with status_line(words, quiet=as_json) as say:
         forecast = collapse(
             given,
             features=features,  # type: ignore[arg-type]  # checked by the model, with a sentence
             class_weights=weights,
             target_cosine=target_cosine,
             plan=plan,
-            progress=progress,
+            progress=lambda iteration, gap: say(f"{words}: iteration {iteration}, relative gap {gap:.1e}"),
             **held,
         )
     facts = forecast.to_dict()

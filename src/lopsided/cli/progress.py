@@ -105,13 +105,32 @@ def progress_steps(words: str, *, quiet: bool = False) -> Iterator[Callable[...,
 
 
 @contextlib.contextmanager
-def status_line(words: str, *, quiet: bool = False) -> Iterator[Callable[[int, float], None]]:
-    """A line on standard error while a solver works, with its iteration and gap; gone when it ends."""
+def status_line(words: str, *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """A line on standard error while work of unknown length goes on, to be told what is known; gone when it ends.
+
+    In a log what it is told is written, at most once a minute.
+    """
     from rich.console import Console
 
     console = Console(stderr=True)
-    if quiet or not console.is_terminal:
-        yield lambda iteration, gap: None
-        return
-    with console.status(words) as status:
-        yield lambda iteration, gap: status.update(f"{words}: iteration {iteration}, relative gap {gap:.1e}")
+    if quiet:
+        yield lambda known: None
+    elif console.is_terminal:
+        with console.status(words) as status:
+            yield status.update
+    else:
+        yield _MinuteLines()
+
+
+class _MinuteLines:
+    """A line of a log, if a minute has passed since the last."""
+
+    def __init__(self) -> None:
+        self._last = time.monotonic()
+
+    def __call__(self, known: str) -> None:
+        now = time.monotonic()
+        if now - self._last >= _SECONDS_BETWEEN_LINES:
+            self._last = now
+            sys.stderr.write(f"lopsided: {known}\n")
+            sys.stderr.flush()

@@ -232,7 +232,7 @@ def _checked(values: Iterable[float], names: Sequence[str] | None, at_least_two:
         raise InputError(f"at least {least} classes", counts.size, "collapse needs classes to tell apart")
     bad = ~((counts >= LEAST_COUNT) & (counts <= LARGEST_COUNT))
     if bad.any():
-        first = int(np.flatnonzero(bad)[0])
+        first = int(bad.argmax())
         who = f" ({names[first]})" if names is not None and first < len(names) else ""
         usual = "leave out classes without examples" if counts[first] <= 0 else f"give at most {LARGEST_COUNT:g}"
         raise InputError(
