@@ -46,3 +46,16 @@ def test_honest_columns_raise_no_alarm(seed) -> None:
     assert lopsided.audit(**plant("clean", seed).given, checks=CHECK).passed("at risk")
     rare = random.standard_normal((400, 3))
     assert lopsided.audit(rare, labels=np.arange(400) < 4, checks=CHECK).passed("at risk")
+
+
+def test_a_strong_column_of_an_easy_task_is_no_leak_but_the_label_is() -> None:
+    random = np.random.default_rng(2)
+    labels = np.repeat([0, 1], 500)
+    # errors: column 0 Phi(-2.0) = 2.3 %, below a tenth of 50 %; any other Phi(-1.4) = 8 %, together Phi(-3.1) = 0.1 %
+    features = random.standard_normal((1000, 6)) + labels[:, None] * np.array([4.0, 2.8, 2.8, 2.8, 2.8, 2.8])
+    found = lopsided.audit(features, labels=labels, checks=CHECK)
+    assert found.passed("at risk")
+    assert "the others together" in found.findings[0].message
+    leaking = np.column_stack([features, labels, 10.0 * (labels == 0)])
+    alarms = lopsided.audit(leaking, labels=labels, checks=CHECK).findings
+    assert {alarm.subject for alarm in alarms} == {"column 6", "column 7"}

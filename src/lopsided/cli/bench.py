@@ -41,7 +41,7 @@ def command(
                         say(f"{name}: {len(results[name])} measured, the last: {row['what']}")
             finally:  # interrupted, the rows that were measured are still shown
                 if results[name] and not as_json:
-                    print_table(name, _COLUMNS, [_cells(row) for row in results[name]], numbers_from=1)
+                    print_table(name, _COLUMNS, [_cells(row) for row in results[name]], numbers_to=4)
         complete = True
     finally:
         if as_json:

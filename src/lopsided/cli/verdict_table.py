@@ -21,12 +21,11 @@ def print_verdicts(
 ) -> None:
     """A table whose second column is a verdict and whose last takes the space that is left (`one_line`: cut there)."""
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
-    from lopsided.cli.console import safe_text
+    from lopsided.cli.console import safe_text, wide_console
 
-    console = Console(highlight=False)
+    console = wide_console()
     fixed = len(columns) - 1
     widths = [max(len(cells[position]) for cells in [columns, *rows]) for position in range(fixed)]
     left = max(console.width - sum(widths) - (_GAP + 1) * fixed - 2, 12)
