@@ -11,6 +11,7 @@ from generated import heading, indented, keep_only, write_page
 from plain_docstrings import plain
 from sphinx.application import Sphinx
 
+from lopsided.cli.progress import progress_tasks
 from lopsided.core.figure import Figure
 from lopsided.experiments.catalogue import PAPERS, paper_of
 from lopsided.experiments.register import Registered, register
@@ -26,12 +27,25 @@ FEW = ("lp-update-variance", "gi-rho", "bo-phase", "sd-pseudo-gradient")
 
 
 @dataclass(frozen=True)
+class Picture:
+    """A file beside the pages."""
+
+    file: str
+    panels: int
+
+    def directive(self, *options: str) -> str:
+        """One panel alone takes two thirds of the line, so that its letters are as large as those of two."""
+        width = [":width: 66%"] if self.panels == 1 else []
+        return "\n   ".join([f".. image:: pictures/{self.file}", *options, *width]) + "\n"
+
+
+@dataclass(frozen=True)
 class Shown:
     """One claim as the pages show it."""
 
     registered: Registered
     record: Reproduced | None
-    picture: str | None
+    picture: Picture | None
 
     @property
     def verdict(self) -> str:
@@ -46,7 +60,8 @@ def collect(gallery: str, store: Path, pictures: Path) -> dict[str, Shown]:
     known = register()
     chosen = [claim_id for claim_id, entry in known.items() if entry.claim and _wanted(entry, gallery, Store(store))]
     jobs = None if gallery == "full" else 1  # a few seconds of work are not worth starting processes for
-    run = reproduce(chosen, store=store, jobs=jobs) if chosen else None
+    with progress_tasks("claims of the gallery") as progress:
+        run = reproduce(chosen, store=store, jobs=jobs, progress=progress) if chosen else None
     records = {record.id: record for record in run.claims} if run else {}
     return {
         claim_id: Shown(entry, records.get(claim_id), _picture(claim_id, entry, run, pictures))
@@ -62,7 +77,7 @@ def _wanted(entry: Registered, gallery: str, store: Store) -> bool:
     return all(store.task_path(task).exists() for task in expand(entry.claim, entry.home, "quick"))
 
 
-def _picture(claim_id: str, entry: Registered, run: Run | None, pictures: Path) -> str | None:
+def _picture(claim_id: str, entry: Registered, run: Run | None, pictures: Path) -> Picture | None:
     rows = run.rows.get(claim_id) if run else None
     if entry.claim is None or not rows:
         return None
@@ -71,7 +86,7 @@ def _picture(claim_id: str, entry: Registered, run: Run | None, pictures: Path) 
     drawn, path = figure_png(figure), pictures / f"{claim_id}.png"
     if not path.exists() or path.read_bytes() != drawn:
         path.write_bytes(drawn)
-    return path.name
+    return Picture(path.name, len(figure.panels))
 
 
 def claim_page(shown: Shown) -> str:
@@ -93,7 +108,7 @@ def claim_page(shown: Shown) -> str:
         facts.insert(2, ("Found", sentence(record.found)))
     parts += [f"{plain(name).rstrip(chr(92))}\n{indented(plain(words))}\n" for name, words in facts]
     if shown.picture:
-        parts.append(f".. image:: pictures/{shown.picture}\n   :alt: {entry.id}\n   :class: claim-picture\n")
+        parts.append(shown.picture.directive(f":alt: {entry.id}", ":class: claim-picture"))
     parts.append(f".. code-block:: sh\n\n   lopsided reproduce {entry.id} --out site\n")
     return "\n".join(parts)
 
@@ -136,7 +151,7 @@ def gallery_page(claims: dict[str, Shown], gallery: str) -> str:
     if absent:
         parts.append(
             f"Built with ``--gallery {gallery}``. ``lopsided docs --gallery full`` computes and draws every claim that"
-            " can run (some minutes); without it, what ``lopsided reproduce`` has stored is drawn as well.\n"
+            " can run (a quarter of an hour); without it, what ``lopsided reproduce`` has stored is drawn as well.\n"
         )
     for paper in dict.fromkeys(paper_of(claim_id) for claim_id in drawn):
         parts.append(heading(plain(PAPERS[paper].title) if paper in PAPERS else paper, "-"))
@@ -144,7 +159,8 @@ def gallery_page(claims: dict[str, Shown], gallery: str) -> str:
             if paper_of(claim_id) == paper:
                 parts.append(heading(claim_id, "~"))
                 parts.append(f"**{shown.verdict}.** {plain(sentence(shown.registered.statement))}\n")
-                parts.append(f".. image:: pictures/{shown.picture}\n   :alt: {claim_id}\n   :target: {claim_id}.html\n")
+                assert shown.picture is not None
+                parts.append(shown.picture.directive(f":alt: {claim_id}", f":target: {claim_id}.html"))
     if absent:
         parts.append(heading("Without a picture here", "-"))
         parts.append(", ".join(f":doc:`{claim_id}`" for claim_id in absent) + "\n")

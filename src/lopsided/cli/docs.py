@@ -11,7 +11,8 @@ def command(
     gallery: Annotated[
         str,
         typer.Option(
-            help="Figures of claims: stored (what reproduce kept), few (and some cheap ones) or full (all; minutes)."
+            help="Figures of claims: stored (what reproduce kept), few (and some cheap ones) "
+            "or full (all; a quarter of an hour)."
         ),
     ] = "few",
     store: Annotated[
@@ -25,6 +26,7 @@ def command(
 ) -> None:
     """Build the documentation: tutorials are run, references are read from the code, no network is needed."""
     import os
+    import sys
 
     from lopsided.core.errors import InputError, LopsidedError, MissingPackage
     from lopsided.experiments.store import Store
@@ -45,6 +47,7 @@ def command(
     # Compiled kernels and BLAS use one thread, so that a build beside other work stays quiet.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(name, "1")
+    print("Building the pages; the tutorials are run, which takes a minute or two the first time.", file=sys.stderr)
     status = build_main(
         [
             *("-b", "html", "-q", "-W", "--keep-going"),

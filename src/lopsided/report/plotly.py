@@ -2,11 +2,14 @@
 
 import html
 import math
-from typing import Any
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any, Literal
 
 from lopsided.core.figure import Bars, Figure, Heatmap, Line, Panel, Pictures, Points
 from lopsided.core.jsonable import jsonable
 from lopsided.report import theme
+from lopsided.report.log_ticks import log_ticks
 from lopsided.report.mosaic import data_address, mosaic
 
 
@@ -40,8 +43,14 @@ def panel_json(panel: Panel) -> dict[str, Any]:
     )
     layout: dict[str, Any] = {
         "title": {"text": _plain(panel.title), "font": {"size": 15}},
-        "xaxis": _axis(panel.x_label, panel.x_log, panel.x_range, cells=cells),
-        "yaxis": _axis(panel.y_label, panel.y_log, panel.y_range, cells=cells and not _has_bars(panel)),
+        "xaxis": _axis(panel.x_label, panel.x_log, panel.x_range, cells=cells, values=_values(panel, "x")),
+        "yaxis": _axis(
+            panel.y_label,
+            panel.y_log,
+            panel.y_range,
+            cells=cells and not _has_bars(panel),
+            values=_values(panel, "y"),
+        ),
         "margin": {"l": 64, "r": 24, "t": 48, "b": 56},
         "legend": {"orientation": "h", "y": -0.3, "yanchor": "top"},
         "shapes": [_shape(mark.axis, mark.at) for mark in panel.marks],
@@ -78,12 +87,30 @@ def _plain(words: str) -> str:
     return html.escape(words, quote=False)
 
 
-def _axis(label: str, log: bool, limits: tuple[float, float] | None, *, cells: bool) -> dict[str, Any]:
+def _values(panel: Panel, axis: Literal["x", "y"]) -> list[float]:
+    """The numbers that are drawn along an axis."""
+    found: list[Any] = []
+    for series in panel.series:
+        match series:
+            case Line() | Points():
+                drawn = (series.x,) if axis == "x" else (series.y, series.low, series.high)
+                found += [value for values in drawn if values is not None for value in values]
+            case Bars():
+                found += list(series.x if axis == "x" else series.heights)
+    return [float(value) for value in found if isinstance(value, Real)]
+
+
+def _axis(
+    label: str, log: bool, limits: tuple[float, float] | None, *, cells: bool, values: Sequence[float] = ()
+) -> dict[str, Any]:
     """`cells`: the names of bars, or of a heatmap's rows and columns, even if they look like numbers."""
     kind = "log" if log else "category" if cells else "-"
     axis: dict[str, Any] = {"title": {"text": _plain(label), "standoff": 8}, "type": kind, "automargin": True}
-    if log:
-        axis["dtick"] = 1
+    seen = [value for value in limits or values if value > 0 and math.isfinite(value)]
+    if log and seen:
+        ticks = log_ticks(0.9 * min(seen), 1.1 * max(seen))
+        if len(ticks) > 1:  # within less than that plotly.js chooses its own
+            axis |= {"tickvals": ticks, "tickformat": ",~g"}
     if limits:
         axis["range"] = [math.log10(limit) for limit in limits] if log else list(limits)
     return axis

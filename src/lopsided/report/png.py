@@ -7,6 +7,7 @@ import numpy as np
 
 from lopsided.core.figure import Bars, Figure, Heatmap, Line, Panel, Pictures, Points
 from lopsided.report import theme
+from lopsided.report.log_ticks import log_ticks, tick_words
 from lopsided.report.mosaic import mosaic
 
 _ROOM_FOR_NAMES = 45  # letters that fit side by side under a heat map
@@ -46,10 +47,10 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
     axes.set_ylabel(panel.y_label, fontsize=theme.FONT_SIZE - 0.5)
     axes.tick_params(labelsize=theme.FONT_SIZE - 2)
     axes.spines[["top", "right"]].set_visible(False)
-    for wanted, scale, axis in ((panel.x_log, axes.set_xscale, axes.xaxis), (panel.y_log, axes.set_yscale, axes.yaxis)):
-        if wanted:
-            scale("log")
-            axis.set_major_formatter(lambda value, _: f"{value:g}")
+    if panel.x_log:
+        axes.set_xscale("log")
+    if panel.y_log:
+        axes.set_yscale("log")
     for position, series in enumerate(panel.series):
         colour = theme.colour(position)
         match series:
@@ -77,6 +78,10 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
         axes.set_xlim(panel.x_range)
     if panel.y_range:
         axes.set_ylim(panel.y_range)
+    if panel.x_log and panel.x_names is None:
+        _log_ticks(axes.xaxis)
+    if panel.y_log:
+        _log_ticks(axes.yaxis)
     for mark in panel.marks:
         line = axes.axvline if mark.axis == "x" else axes.axhline
         line(mark.at, color=theme.MARK, linestyle=":", linewidth=1.1, zorder=1)
@@ -97,6 +102,18 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
     labelled = [series for series in panel.series if series.label and not isinstance(series, Heatmap | Pictures)]
     if len(labelled) > 1:
         axes.legend(fontsize=theme.FONT_SIZE - 2, frameon=False, loc="best")
+
+
+def _log_ticks(axis: Any) -> None:
+    """Labels that do not crowd; the small ticks between them stay without words."""
+    low, high = sorted(axis.get_view_interval())
+    ticks = log_ticks(low, high)
+    if len(ticks) < 2:  # far less than a decade: the labels of a straight axis
+        from matplotlib.ticker import MaxNLocator
+
+        ticks = [float(tick) for tick in MaxNLocator(5).tick_values(low, high) if low <= tick <= high]
+    axis.set_ticks(ticks, [tick_words(tick) for tick in ticks])
+    axis.set_minor_formatter("")
 
 
 def _line(axes: Any, series: Line, colour: str) -> None:

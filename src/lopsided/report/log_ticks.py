@@ -1,0 +1,37 @@
+"""Ticks of a logarithmic axis that can be read: 1-2-5 within few decades, powers of ten over many, never crowded."""
+
+import math
+
+_MOST = 6
+_DIGITS = ((1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), (1.0, 2.0, 3.0, 5.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))
+_ROUNDING = 1e-9  # a limit that is itself a tick may lie past it by this share
+
+
+def log_ticks(low: float, high: float, most: int = _MOST) -> list[float]:
+    """The densest of the usual patterns with at most `most` ticks between two positive limits.
+
+    >>> log_ticks(1800, 21000)
+    [2000.0, 3000.0, 5000.0, 10000.0, 20000.0]
+    >>> log_ticks(1e-9, 1e3)
+    [1e-09, 1e-06, 0.001, 1.0, 1000.0]
+    """
+    low, high = low * (1 - _ROUNDING), high * (1 + _ROUNDING)
+    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    for digits in _DIGITS:
+        # spelled as text, because 3 * 10**-4 is 0.00030000000000000003
+        ticks = [float(f"{digit}e{power}") for power in range(first, last + 1) for digit in digits]
+        ticks = [tick for tick in ticks if low <= tick <= high]
+        if len(ticks) <= most:
+            return ticks
+    step = math.ceil((last - first) / most)
+    tens = [float(f"1e{power}") for power in range(first, last + 1) if power % step == 0]
+    return [tick for tick in tens if low <= tick <= high]
+
+
+def tick_words(value: float) -> str:
+    """`0.002`, `5,000`, and powers of ten (Matplotlib's mathematics) beyond what is read at a glance."""
+    if 1e-4 < value < 1e6:
+        return f"{value:,.10g}"
+    mantissa, power = f"{value:.1e}".split("e")
+    digits = "" if mantissa == "1.0" else f"{float(mantissa):g}\\times"
+    return f"${digits}10^{{{int(power)}}}$"
