@@ -77,7 +77,7 @@ def _search(name: str, row: Row, seconds: int) -> None:
             if (done.returncode or not found) and not broken:
                 row.lose(f"ended with {done.returncode}: {_last(done.stderr)}")
         row.tried, row.answered = runs, runs - len(row.lost)
-        row.note = f"{len(list((folder / 'corpus').iterdir()))} new paths"
+        row.note = f"{len(list((folder / 'corpus').iterdir()))} new paths; answers and refusals counted together"
 
 
 def fuzz(name: str, folder: Path, options: list[str]) -> "subprocess.CompletedProcess[str]":
