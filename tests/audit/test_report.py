@@ -110,6 +110,7 @@ def write(path: Path) -> Path:
 
 def test_command(tmp_path, capsys, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
     path = write(tmp_path / "d.npz")
     names = ["--checks", "counts,class_accuracy,group_accuracy"]
     assert main(["audit", str(path), "--json", *names]) == 0

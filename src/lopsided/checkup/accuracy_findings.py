@@ -12,6 +12,7 @@ from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.validation import IntArray
 
 RISKY_GAP, FAILING_GAP = 0.05, 0.15
+MOST_NAMES, LONGEST_NAME = 30, 24  # under a figure; with more, or longer ones, it would be names alone
 RULE = (
     "At risk when even the lower end of the gap (accuracy of all other rows minus that of the part) is above "
     f"{RISKY_GAP:g}, "
@@ -57,8 +58,9 @@ def accuracy_figure(title: str, names: list[str], accuracy: Intervals, average: 
     """Accuracies with their intervals, the worst first; at most a hundred."""
     order = np.argsort(np.nan_to_num(accuracy.value, nan=2.0), kind="stable")[:100]
     order = order[np.isfinite(accuracy.value[order])]
+    named = len(order) <= MOST_NAMES
     points = Points(
-        [float(place) for place in range(len(order))],
+        [float(place) if named else place + 1.0 for place in range(len(order))],
         accuracy.value[order].tolist(),
         "accuracy",
         accuracy.low[order].tolist(),
@@ -66,9 +68,12 @@ def accuracy_figure(title: str, names: list[str], accuracy: Intervals, average: 
         [names[part] for part in order],
     )
     left = len(names) - len(order)
-    marks = [Mark(average, f"over all rows: {average:.3f}", "y")]
+    # the worst are on the left and low, so the words over the line have room there
+    marks = [Mark(average, f"over all rows: {average:.3f}", "y", at_start=True)]
+    below = "" if named else "rank, the worst first"
+    words = [names[part] if len(names[part]) <= LONGEST_NAME else names[part][:LONGEST_NAME] + "…" for part in order]
     return Figure(
         title,
-        [Panel(title, "the worst on the left", "accuracy", [points], marks, y_range=(0.0, 1.03))],
+        [Panel(title, below, "accuracy", [points], marks, y_range=(0.0, 1.03), x_names=words if named else None)],
         "Bars are intervals that hold for all parts at once." + (f" {left} parts are not drawn." if left else ""),
     )

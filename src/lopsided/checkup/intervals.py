@@ -5,6 +5,11 @@ Rates: Jeffreys' interval, the quantiles of Beta(x + 1/2, n - x + 1/2), at the l
 
     gap - sqrt((rest - rest_low)^2 + (part_high - part)^2)   and the mirror image above.
 
+A mean of rates, every part counting alike (balanced accuracy): Jeffreys' interval of one rate from as many rows as
+have its variance. The variance of a part is estimated from its own rows and `_BORROWED` rows of the mean rate, because
+three rows that are all right do not say that there is none. In simulations of 2 to 300 parts of 1 to 100 rows it holds
+the truth in 0.91 to 0.99 of cases, in fewer (0.7 to 0.9) only where one of two or three parts has a row or two.
+
 Means of other values: the bootstrap of the largest deviation over all parts in units of its standard error (max |t|),
 whose quantile makes the intervals simultaneous. At most `MOST_RESAMPLED` rows of a part are resampled.
 """
@@ -18,6 +23,7 @@ from lopsided.core.validation import FloatArray, IntArray
 ALPHA = 0.05
 MOST_RESAMPLED = 500
 RESAMPLES = 600
+_BORROWED = 2.0
 
 
 @dataclass(frozen=True)
@@ -56,6 +62,23 @@ def gaps_to_rest(successes: IntArray, totals: IntArray) -> Intervals:
     below = np.hypot(rest.value - rest.low, own.high - own.value)
     above = np.hypot(rest.high - rest.value, own.value - own.low)
     return Intervals(gap, gap - below, gap + above)
+
+
+def mean_rate_interval(successes: IntArray, totals: IntArray) -> tuple[float, float, float]:
+    """(mean, low, high) of the rates of parts that have rows, every part counting alike."""
+    from scipy.stats import beta
+
+    rates = successes / totals
+    mean = float(rates.mean())
+    if mean in (0.0, 1.0):  # no variance to see: as many rows as equal rates would be worth
+        rows = totals.size**2 / float((1 / totals).sum())
+    else:
+        variances = (totals * rates * (1 - rates) + _BORROWED * mean * (1 - mean)) / (totals - 1 + _BORROWED)
+        rows = mean * (1 - mean) * totals.size**2 / float((variances / totals).sum())
+    shape = mean * rows + 0.5, (1 - mean) * rows + 0.5
+    low = float(beta.ppf(ALPHA / 2, *shape)) if mean > 0 else 0.0
+    high = float(beta.isf(ALPHA / 2, *shape)) if mean < 1 else 1.0
+    return mean, min(low, mean), max(high, mean)
 
 
 def mean_intervals(

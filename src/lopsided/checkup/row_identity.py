@@ -16,10 +16,15 @@ from lopsided.core.validation import IntArray
 
 def row_identities(evidence: Evidence) -> IntArray:
     """Features and descriptions."""
+    return _numbered(np.stack([feature_identities(evidence), description_codes(evidence)], axis=1))
+
+
+def feature_identities(evidence: Evidence, columns: slice = slice(None)) -> IntArray:
+    """Features alone, or some of their columns."""
     assert evidence.table is not None
     digests = []
     for block in evidence.table.blocks():
-        rows = np.ascontiguousarray(block)
+        rows = np.ascontiguousarray(block[:, columns])
         if rows.dtype.kind == "f":
             rows = rows + 0.0  # minus zero is zero
         size = rows.shape[1] * rows.dtype.itemsize
@@ -30,8 +35,7 @@ def row_identities(evidence: Evidence) -> IntArray:
                 for start in range(0, len(view), size)
             )
         )
-    features = _numbered(np.frombuffer(b"".join(digests), dtype="u8").reshape(-1, 2))
-    return _numbered(np.stack([features, description_codes(evidence)], axis=1))
+    return _numbered(np.frombuffer(b"".join(digests), dtype="u8").reshape(-1, 2))
 
 
 def description_codes(evidence: Evidence) -> IntArray:

@@ -8,8 +8,9 @@ from lopsided.checkup.partitions import CROSS
 
 
 def class_subject(classes: Partition, code: int) -> str:
-    """`class cat`."""
-    return f"class {classes.names[code]}"
+    """`class cat`; a name that says so itself stays as it is."""
+    name = classes.names[code]
+    return name if name.startswith("class ") else f"class {name}"
 
 
 def group_subject(part: Partition, code: int) -> str:
@@ -29,7 +30,7 @@ def all_of(number: int, unit: str) -> str:
 
 def opening(subject: str) -> str:
     """A subject at the start of a sentence; names keep the user's spelling."""
-    return subject[:1].upper() + subject[1:] if subject.startswith("class") else f"Group {subject}"
+    return subject[:1].upper() + subject[1:] if subject.startswith(("class", "group")) else f"Group {subject}"
 
 
 def without_implied(findings: Sequence[Finding]) -> list[Finding]:

@@ -72,11 +72,15 @@ class Pictures:
 
 @dataclass(frozen=True)
 class Mark:
-    """A straight line through the panel with a few words: a threshold, a limit, a reference."""
+    """A straight line through the panel with a few words: a threshold, a limit, a reference.
+
+    The words over a line across the panel stand at its right end, or with `at_start` at its left.
+    """
 
     at: float
     label: str
     axis: Literal["x", "y"] = "x"
+    at_start: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from numbers import Real
 from typing import Any, Literal
 
-from lopsided.core.figure import Bars, Figure, Heatmap, Line, Panel, Pictures, Points
+from lopsided.core.figure import Bars, Figure, Heatmap, Line, Mark, Panel, Pictures, Points
 from lopsided.core.jsonable import jsonable
 from lopsided.report import theme
 from lopsided.report.log_ticks import log_ticks
@@ -27,7 +27,7 @@ def panel_json(panel: Panel) -> dict[str, Any]:
                 data.append(
                     {
                         "type": "bar",
-                        "x": series.x,
+                        "x": [_plain(name) if isinstance(name, str) else name for name in series.x],
                         "y": series.heights,
                         "name": _plain(series.label),
                         "marker": {"color": colour},
@@ -54,7 +54,7 @@ def panel_json(panel: Panel) -> dict[str, Any]:
         "margin": {"l": 64, "r": 24, "t": 48, "b": 56},
         "legend": {"orientation": "h", "y": -0.3, "yanchor": "top"},
         "shapes": [_shape(mark.axis, mark.at) for mark in panel.marks],
-        "annotations": [_annotation(mark.axis, mark.at, mark.label, panel) for mark in panel.marks],
+        "annotations": [_annotation(mark, panel) for mark in panel.marks],
         "hovermode": "closest",
         "showlegend": len(panel.series) > 1,
     }
@@ -153,7 +153,7 @@ def _points(series: Points, colour: str) -> dict[str, Any]:
         "marker": marker,
     }
     if series.names is not None:
-        trace["text"] = list(series.names)
+        trace["text"] = [_plain(name) for name in series.names]
         trace["hovertemplate"] = "%{text}<br>%{x}, %{y}<extra></extra>"
     if series.low is not None and series.high is not None:
         trace["error_y"] = {
@@ -175,21 +175,22 @@ def _heatmap(series: Heatmap) -> dict[str, Any]:
     steps = len(theme.HEAT) - 1
     return {
         "type": "heatmap",
-        "x": [str(name) if isinstance(name, str) else f"{name:.4g}" for name in series.x],
-        "y": [str(name) if isinstance(name, str) else f"{name:.4g}" for name in series.y],
+        "x": [_plain(name) if isinstance(name, str) else f"{name:.4g}" for name in series.x],
+        "y": [_plain(name) if isinstance(name, str) else f"{name:.4g}" for name in series.y],
         "z": series.values,
         "zmin": series.low,
         "zmax": series.high,
         "colorscale": [[index / steps, colour] for index, colour in enumerate(theme.HEAT)],
-        "colorbar": {"title": {"text": series.label, "side": "right"}},
+        "colorbar": {"title": {"text": _plain(series.label), "side": "right"}},
     }
 
 
 def _picture_axes(series: Pictures, panel: Panel) -> dict[str, Any]:
     grid = mosaic(series)
     plain = {"showgrid": False, "zeroline": False, "ticks": "", "automargin": True}
-    across = {"title": {"text": panel.x_label}, "tickvals": grid.column_centres, "ticktext": series.column_names}
-    down = {"title": {"text": panel.y_label}, "tickvals": grid.row_centres, "ticktext": series.row_names}
+    columns, rows = ([_plain(name) for name in names] for names in (series.column_names, series.row_names))
+    across = {"title": {"text": _plain(panel.x_label)}, "tickvals": grid.column_centres, "ticktext": columns}
+    down = {"title": {"text": _plain(panel.y_label)}, "tickvals": grid.row_centres, "ticktext": rows}
     return {"xaxis": plain | across, "yaxis": plain | down}
 
 
@@ -200,11 +201,11 @@ def _shape(axis: str, at: float) -> dict[str, Any]:
     return {"type": "line", "y0": at, "y1": at, "xref": "paper", "x0": 0, "x1": 1, "line": line}
 
 
-def _annotation(axis: str, at: float, text: str, panel: Panel) -> dict[str, Any]:
-    log = panel.x_log if axis == "x" else panel.y_log
-    place = math.log10(at) if log else at  # plotly.js places annotations, unlike shapes, in logarithms
-    words = {"text": _plain(text), "showarrow": False, "font": {"size": 11, "color": theme.MARK}}
-    if axis == "x":
+def _annotation(mark: Mark, panel: Panel) -> dict[str, Any]:
+    log = panel.x_log if mark.axis == "x" else panel.y_log
+    place = math.log10(mark.at) if log else mark.at  # plotly.js places annotations, unlike shapes, in logarithms
+    words = {"text": _plain(mark.label), "showarrow": False, "font": {"size": 11, "color": theme.MARK}}
+    if mark.axis == "x":
         return words | {
             "x": place,
             "yref": "paper",
@@ -213,4 +214,5 @@ def _annotation(axis: str, at: float, text: str, panel: Panel) -> dict[str, Any]
             "xanchor": "left",
             "yanchor": "bottom",
         }
-    return words | {"y": place, "xref": "paper", "x": 1, "xanchor": "right", "yanchor": "bottom"}
+    end = {"x": 0, "xanchor": "left"} if mark.at_start else {"x": 1, "xanchor": "right"}
+    return words | {"y": place, "xref": "paper", "yanchor": "bottom"} | end

@@ -85,7 +85,7 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
     for mark in panel.marks:
         line = axes.axvline if mark.axis == "x" else axes.axhline
         line(mark.at, color=theme.MARK, linestyle=":", linewidth=1.1, zorder=1)
-        place = {"x": (mark.at, 0.02), "y": (0.99, mark.at)}[mark.axis]
+        place = {"x": (mark.at, 0.02), "y": (0.01 if mark.at_start else 0.99, mark.at)}[mark.axis]
         axes.annotate(
             mark.label,
             place,
@@ -94,7 +94,7 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
             textcoords="offset points",
             rotation=90 if mark.axis == "x" else 0,
             va="bottom",
-            ha="left" if mark.axis == "x" else "right",
+            ha="left" if mark.axis == "x" or mark.at_start else "right",
             fontsize=theme.FONT_SIZE - 2.5,
             color=theme.MARK,
             bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.6},

@@ -41,11 +41,13 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     excess = confidence - (guess == codes)
     loss = -np.log(np.maximum(chances[np.arange(len(codes)), codes], LEAST_CHANCE))
     predicted = Partition(classes.name, guess.astype(np.int64), classes.names)
-    findings, measures = [], {"judged": judged_words(evidence)} | _part_measures("all rows", excess, loss, confidence)
+    measures = {"judged": judged_words(evidence)} | _part_measures("all rows", excess, loss, confidence)
     measures["ece"] = _ece(confidence, guess == codes)
     by_class = _overconfidence(confidence, guess == codes, predicted)
     class_loss = mean_intervals(loss, codes, len(classes.names), random)
-    findings += _findings("predictions of ", predicted, by_class, evidence)
+    findings = _findings("predictions of ", predicted, by_class, evidence)
+    if all(finding.level is Level.HEALTHY for finding in findings):  # many small parts may hide what all show together
+        findings = _whole(confidence, guess == codes, evidence) or findings
     measures["classes"] = {
         name: {"log_loss": float(class_loss.value[code]), "log_loss_interval": class_loss.of(code)}
         for code, name in enumerate(classes.names)
@@ -124,6 +126,26 @@ def _findings(prefix: str, part: Partition, over: Intervals, evidence: Evidence)
     return [Finding("calibration", Level.HEALTHY, what, value, over.of(furthest), words, "Nothing to do.", _GROUND)]
 
 
+def _whole(confidence: FloatArray, right: BoolArray, evidence: Evidence) -> list[Finding]:
+    """Confidence of all rows together, where it is called."""
+    everything = Partition("all", np.zeros(len(right), dtype=np.int64), ("all rows",))
+    return [
+        Finding(
+            "calibration",
+            finding.level,
+            "the model",
+            finding.value,
+            finding.interval,
+            f"Over {len(right):,} predictions {judged_words(evidence)} the mean confidence is "
+            f"{confidence.mean():.1%}, the accuracy {right.mean():.1%}.",
+            "Calibrate on held-out rows (temperature or Platt scaling).",
+            _GROUND,
+        )
+        for finding in _findings("", everything, _overconfidence(confidence, right, everything), evidence)
+        if finding.level is not Level.HEALTHY
+    ]
+
+
 def _bins(confidence: FloatArray, right: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     place = np.minimum((confidence * BINS).astype(int), BINS - 1)
     counts = np.bincount(place, minlength=BINS).astype(np.float64)
@@ -156,7 +178,8 @@ CHECK = Check(
     "calibration",
     "Does the confidence of the model say the truth for every class and group?",
     f"At risk when the whole interval of the overconfidence lies beyond {RISKY:g} on either side of 0, failing beyond "
-    f"{FAILING:g}; parts below {FEWEST} rows are not called. Intervals hold for all parts of a column at once.",
+    f"{FAILING:g}; parts below {FEWEST} rows are not called. Intervals hold for all parts of a column at once. Where "
+    "no class is called, all rows together are judged by the same rule.",
     frozenset({"labels", "probabilities"}),
     run,
 )

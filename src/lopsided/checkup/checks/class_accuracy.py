@@ -9,7 +9,7 @@ import numpy as np
 from lopsided.checkup.accuracy_findings import RULE, accuracy_figure, gap_findings, judged_words
 from lopsided.checkup.evidence import Evidence
 from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.intervals import Intervals, rate_intervals
+from lopsided.checkup.intervals import Intervals, mean_rate_interval, rate_intervals
 from lopsided.checkup.subjects import all_of, class_subject
 from lopsided.core.validation import IntArray
 
@@ -37,8 +37,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         ground=_GROUND,
     )
     seen = totals > 0
-    overall, balanced = float(right.sum() / totals.sum()), float(accuracy.value[seen].mean())
-    low, high = _balanced_interval(right[seen], totals[seen], random)
+    overall = float(right.sum() / totals.sum())
+    balanced, low, high = mean_rate_interval(right[seen], totals[seen])
     whole = rate_intervals(right.sum(keepdims=True), totals.sum(keepdims=True))
     worst = int(np.argmin(np.where(seen, accuracy.value, 2.0)))
     chance = 1.0 / int(seen.sum())
@@ -109,13 +109,6 @@ def _by_name(names: tuple[str, ...], rates: Intervals, totals: IntArray) -> dict
         for code, name in enumerate(names)
         if totals[code]
     }
-
-
-def _balanced_interval(right: IntArray, totals: IntArray, random: np.random.Generator) -> tuple[float, float]:
-    """The bootstrap of a mean of rates: a resampled 0/1 column of n rows is a binomial draw (smoothed)."""
-    drawn = random.beta(right + 0.5, totals - right + 0.5, size=(2000, len(totals))).mean(axis=1)
-    low, high = np.quantile(drawn, (0.025, 0.975))
-    return float(low), float(high)
 
 
 CHECK = Check(

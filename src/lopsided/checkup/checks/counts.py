@@ -76,6 +76,11 @@ def _findings(id: str, part: Partition, counts: IntArray, unit: str) -> list[Fin
         what = f"{count:,} of {total:,} training examples" + (
             f", {ratio:,.0f} times fewer than the largest" if ratio >= 1.5 else ""
         )
+        remedy = "Collect more, or oversample or reweight it"
+        remedy += f"; about {largest // 10:,} would bring the ratio to 10." if largest // 10 > count else "."
+        if count == 0:
+            what = f"no training example (the largest has {largest:,}): no model can learn it"
+            remedy = "Put some of its examples into the training rows, or collect some."
         found.append(
             Finding(
                 id,
@@ -84,8 +89,7 @@ def _findings(id: str, part: Partition, counts: IntArray, unit: str) -> list[Fin
                 float(count),
                 (float(count), float(count)),
                 f"{opening(subject(part, int(code)))} has {what}.",
-                "Collect more, or oversample or reweight it"
-                + (f"; about {largest // 10:,} would bring the ratio to 10." if largest // 10 > count else "."),
+                remedy,
                 _GROUND,
             )
         )
@@ -106,11 +110,12 @@ def _figure(part: Partition, counts: IntArray, title: str) -> Figure:
     order = np.argsort(-counts, kind="stable")[:100]
     left = len(counts) - len(order)
     bars = Bars([part.names[code] for code in order], counts[order].astype(float).tolist(), "training examples")
-    return Figure(
-        title,
-        [Panel(title, part.name, "training examples", [bars], y_log=bool(counts.max() > 50 * max(counts.min(), 1)))],
-        f"The {left} smallest are not drawn." if left else "",
-    )
+    log = bool(counts.max() > 50 * max(counts.min(), 1))
+    words = "training examples" + (", logarithmic" if log else "")
+    # bars of a logarithmic axis have no foot; one below a single example lets every count be seen
+    panel = Panel(title, part.name, words, [bars], y_log=log, y_range=(0.5, 1.5 * float(counts.max())) if log else None)
+    smallest = "smallest of them" if counts.min() < counts[order].min() else "others, none larger,"
+    return Figure(title, [panel], f"The {left} {smallest} are not drawn." if left else "")
 
 
 CHECK = Check(

@@ -2,7 +2,10 @@
 
 Rows are compared exactly (see `row_identity`); those that are nearly equal are found by `near_duplicates`. Sets whose
 rows repeat by themselves (few columns of few values) are recognised: when more than `REPEATING` of all rows are repeats
-within the training rows alone, repeats say nothing about leakage and are reported as a measure.
+within the training rows alone, repeats say nothing about leakage and are reported as a measure. Rows that were copied
+before the split (oversampling, then splitting) repeat as often; there, rows that differ at all differ already in half
+of the columns, which rows of few values do not. So where fewer than `FINE` times as many distinct rows agree in one
+half of the columns, repeats are copies.
 """
 
 import numpy as np
@@ -10,11 +13,12 @@ import numpy as np
 from lopsided.checkup.evidence import Evidence
 from lopsided.checkup.finding import Check, Checked, Finding, Level
 from lopsided.checkup.intervals import rate_intervals
-from lopsided.checkup.row_identity import row_identities
+from lopsided.checkup.row_identity import feature_identities, row_identities
 from lopsided.core.validation import IntArray
 
 FAILING_SHARE = 0.01
 REPEATING = 0.05
+FINE = 0.1
 MOST_EXAMPLES = 20
 _GROUND = "test rows seen in training measure memory, not generalisation"
 
@@ -26,7 +30,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     within = 1 - np.unique(identity[training]).size / int(training.sum())
     findings = []
     measures: dict[str, object] = {"repeated_training_rows": float(within)}
-    repeating = within > REPEATING
+    copied = within > REPEATING and _copied(evidence, identity, within)
+    repeating = within > REPEATING and not copied
     if evidence.is_test is not None:
         leaked = np.flatnonzero(evidence.is_test & np.isin(identity, np.unique(identity[training])))
         total = int(evidence.is_test.sum())
@@ -35,12 +40,14 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         level = Level.HEALTHY
         if leaked.size and not repeating:
             level = Level.FAILING if share > FAILING_SHARE else Level.AT_RISK
-        why = (
-            f" {within:.0%} of the training rows repeat another, so this is no sign of a leak, unless rows were copied "
-            "before the split."
-            if repeating and leaked.size
-            else ""
-        )
+        why, remedy = "", "Drop the listed test rows and measure again."
+        if copied and leaked.size:
+            why = f" {within:.0%} of the training rows repeat another, and no two others come near: rows were copied "
+            why += "before the split."
+            remedy = "Split first, then oversample the training rows alone, and measure again."
+        elif repeating and leaked.size:
+            why = f" {within:.0%} of the training rows repeat another and the columns have few values, so this is no "
+            why += "sign of a leak, unless rows were copied before the split."
         findings.append(
             Finding(
                 "duplicates",
@@ -49,7 +56,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 share,
                 rate_intervals(np.array([leaked.size]), np.array([total])).of(0),
                 f"{leaked.size:,} of {total:,} test rows ({share:.2%}) are also among the training rows.{why}",
-                "Drop the listed test rows and measure again." if level is not Level.HEALTHY else "Nothing to do.",
+                remedy if level is not Level.HEALTHY else "Nothing to do.",
                 _GROUND,
                 "example",
                 tuple(int(row) for row in leaked[:MOST_EXAMPLES]),
@@ -69,7 +76,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 "labels of equal rows",
                 share,
                 rate_intervals(np.array([torn.size]), np.array([evidence.rows])).of(0),
-                f"{torn.size:,} rows ({share:.2%}) have an equal with another label.",
+                f"{torn.size:,} rows ({share:.2%}) have an equal with another label"
+                + (", as is usual where columns have few values." if torn.size and repeating else "."),
                 "Decide which label is right for the rows listed." if level is not Level.HEALTHY else "Nothing to do.",
                 _GROUND,
                 "example",
@@ -80,6 +88,18 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         words = f"{within:.2%} of the rows repeat an earlier one."
         findings = [Finding("duplicates", Level.HEALTHY, "all rows", within, None, words, "Nothing to do.", _GROUND)]
     return Checked(findings, measures)
+
+
+def _copied(evidence: Evidence, identity: IntArray, within: float) -> bool:
+    """Are rows that differ at all different already in one half of the columns?"""
+    assert evidence.table is not None
+    half = evidence.table.width // 2
+    if half == 0:
+        return False
+    distinct = np.unique(identity, return_index=True)[1]
+    halves = [feature_identities(evidence, part)[distinct] for part in (slice(half), slice(half, None))]
+    agreeing = min(1 - np.unique(ids).size / distinct.size for ids in halves)
+    return bool(agreeing < FINE * within)
 
 
 def _two_labels(identity: IntArray, codes: IntArray) -> IntArray:
@@ -93,8 +113,8 @@ CHECK = Check(
     "duplicates",
     "Do the same examples stand in training and test, or under two labels?",
     f"At risk from the first such row, failing above {FAILING_SHARE:.0%}; neither where more than {REPEATING:.0%} "
-    "of the "
-    "training rows repeat each other. Counts are exact; the interval is that of a rate.",
+    "of the training rows repeat each other because their columns have few values. Counts are exact; the interval is "
+    "that of a rate.",
     frozenset({"features"}),
     run,
 )

@@ -98,6 +98,25 @@ def _terms(noise: NoiseMatrix, moments: ClassMoments) -> Terms:
 def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Region]) -> list[Finding]:
     weakest, signal = terms.weakest_ratio(), terms.weakest_signal()
     bad = [k for k, region in enumerate(found) if region is Region.HARMFUL]
+    if len(bad) == len(part.names):
+        k = int(np.argmax(signal))
+        words = (
+            f"No class is told from the others by its mean in these features: the largest signal is {signal[k]:.2g}, "
+        )
+        words += f"of {part.names[k]}, and no noise is a class's own, so what is learned by heart will not carry over."
+        remedy = "Check that labels belong to these rows; else other features (a model's last layer) before more data."
+        return [
+            Finding(
+                "noise_ratios",
+                Level.AT_RISK,
+                all_of(len(part.names), "classes"),
+                float(signal[k]),
+                None,
+                words,
+                remedy,
+                _GROUND,
+            )
+        ]
     findings = []
     for k in sorted(bad, key=lambda k: signal[k]):
         against = int(np.argmin(np.where(np.arange(len(part.names)) == k, np.inf, noise.ratios[k])))
