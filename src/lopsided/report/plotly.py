@@ -12,6 +12,9 @@ from lopsided.report import theme
 from lopsided.report.log_ticks import log_ticks
 from lopsided.report.mosaic import data_address, mosaic
 
+_LONGEST_NAME = 24  # of a bar; a longer one would take the room of the bars
+_MOST_SHORTENED = 30  # bars; of more plotly.js names only some, as they fit
+
 
 def panel_json(panel: Panel) -> dict[str, Any]:
     """`{data, layout}` of one panel; colours of text and grid are set by the page, which knows light and dark."""
@@ -58,6 +61,9 @@ def panel_json(panel: Panel) -> dict[str, Any]:
         "hovermode": "closest",
         "showlegend": len(panel.series) > 1,
     }
+    bars = next((series for series in panel.series if isinstance(series, Bars)), None)
+    if bars is not None and cells and len(bars.x) <= _MOST_SHORTENED:
+        layout["xaxis"] |= {"tickvals": data[0]["x"], "ticktext": [_plain(_shortened(str(name))) for name in bars.x]}
     if panel.x_names is not None:
         places = {"tickvals": list(range(len(panel.x_names))), "ticktext": [_plain(name) for name in panel.x_names]}
         turned = {"tickangle": -35, "tickfont": {"size": 10}, "zeroline": False}
@@ -71,6 +77,10 @@ def panel_json(panel: Panel) -> dict[str, Any]:
             layout |= _picture_axes(series, panel) | {"margin": {"l": 64, "r": 24, "t": 48, "b": 76}}
     result: dict[str, Any] = jsonable({"data": data, "layout": layout})
     return result
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + "…"
 
 
 def _has_bars(panel: Panel) -> bool:
@@ -89,7 +99,7 @@ def _plain(words: str) -> str:
 
 def _values(panel: Panel, axis: Literal["x", "y"]) -> list[float]:
     """The numbers that are drawn along an axis."""
-    found: list[Any] = []
+    found: list[Any] = [mark.at for mark in panel.marks if mark.axis == axis]
     for series in panel.series:
         match series:
             case Line() | Points():
