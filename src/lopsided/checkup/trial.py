@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from lopsided.checkup.evidence import Evidence
+from lopsided.checkup.learner_identity import learner_identity
 from lopsided.checkup.named_learner import make_learner
 from lopsided.checkup.paired_scores import METRICS
 from lopsided.checkup.plan import chosen_metric, measured_recipe, plan_for
@@ -70,7 +71,10 @@ def run_trial(
         known = recipe if recipe is not None else measured_recipe(evidence)
         plan = plan_for(training, metric=wanted, recipe=known, seed=check_seed(seed))
     entries = trial_entries(plan, training, made, folds, wanted)
-    run = TrialRun(training, entries, plan, learner, wanted, folds, repeats, check_seed(seed), Store(store), forecasts)
+    known_by = learner_identity(made)
+    run = TrialRun(
+        training, entries, plan, learner, known_by, wanted, folds, repeats, check_seed(seed), Store(store), forecasts
+    )
     run.work(jobs, fresh, progress)
     judge = TrialJudge(run)
     arms = judge.arms()

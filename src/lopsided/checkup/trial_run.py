@@ -29,6 +29,7 @@ class TrialRun:
         entries: Sequence[Entry],
         plan: Plan,
         learner: Any,
+        identity: Mapping[str, Any],
         metric: str,
         folds: int,
         repeats: int,
@@ -36,7 +37,8 @@ class TrialRun:
         store: Store,
         forecasts: bool,
     ) -> None:
-        self.training, self.entries, self.plan, self.learner = training, entries, plan, learner
+        self.training, self.entries, self.plan = training, entries, plan
+        self.learner, self.identity = learner, identity
         self.metric, self.folds, self.repeats, self.seed, self.store = metric, folds, repeats, seed, store
         self.forecasting = forecasts
         self.key = data_key(training)
@@ -82,8 +84,8 @@ class TrialRun:
 
     def _task(self, entry: Entry, repeat: int, fold: int, place: str = "") -> Task:
         learner = self.learner if isinstance(self.learner, str) else repr(self.learner)
-        settings = {"learner": learner, "options": entry.options, "held_back": entry.held_back}
-        return self._made({**settings, "repeat": repeat, "fold": fold}, place)
+        settings = {"learner": learner, "identity": self.identity, "options": entry.options}
+        return self._made({**settings, "held_back": entry.held_back, "repeat": repeat, "fold": fold}, place)
 
     def _forecast_task(self, fold: int, place: str = "") -> Task:
         asked = [{"kind": remedy.kind, "parameters": remedy.parameters} for remedy in self.plan.remedies]

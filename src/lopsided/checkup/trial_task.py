@@ -18,9 +18,12 @@ import numpy as np
 from lopsided.checkup.evidence import Partition
 from lopsided.checkup.folds import deal
 from lopsided.checkup.forecasts import forecast_collection, forecast_gain
+from lopsided.checkup.learner_identity import learner_identity
 from lopsided.checkup.learning_curve import thinned
+from lopsided.checkup.named_learner import make_learner
 from lopsided.checkup.pilot import reduced, run_pilot
 from lopsided.checkup.training_set import TrainingSet
+from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, IntArray
 from lopsided.experiments.claim import Measurement, Settings
@@ -71,7 +74,17 @@ def measure(settings: Settings, seed: int) -> dict[str, Any]:
     if settings["held_back"]:
         inside &= _kept(training, inside, settings, seed)
     learner = _learners.get(settings["learner"], settings["learner"])
+    if isinstance(learner, str) and "identity" in settings:
+        _check_same_code(learner, settings["identity"])
     return _answers(training, inside, fold == settings["fold"], learner, settings, seed)
+
+
+def _check_same_code(learner: str, identity: Mapping[str, Any]) -> None:
+    """A worker that lives since before an edit would put the old code's answers under the new code's name."""
+    if learner_identity(make_learner(learner))["files"] != identity["files"]:
+        raise InputError(
+            f"the file of {learner} as it was when the trial began", "another version of it", "start the trial again"
+        )
 
 
 def _answers(
