@@ -24,7 +24,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from lopsided.checkup.dro_refits import dro_weights
 from lopsided.checkup.folds import deal
-from lopsided.checkup.named_learner import gives_probabilities, make_learner, takes_weights, weight_argument
+from lopsided.checkup.learner_probabilities import learner_probabilities
+from lopsided.checkup.named_learner import (
+    gives_probabilities,
+    learner_name,
+    make_learner,
+    takes_weights,
+    weight_argument,
+)
 from lopsided.checkup.offset_search import best_offsets
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
@@ -119,7 +126,8 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 "a learner with predict_proba for offsets", type(fitted).__name__, "choose another learner or remedy"
             )
         found = np.zeros((features.shape[0], len(self.classes_)))
-        found[:, np.asarray(fitted.classes_, dtype=np.int64)] = fitted.predict_proba(features)
+        chances = learner_probabilities(fitted, features, learner_name(self.estimator))
+        found[:, np.asarray(fitted.classes_, dtype=np.int64)] = chances
         return found
 
     def _train(self, features: FloatArray, codes: IntArray, names: list[str], groups: Any) -> Any:

@@ -57,6 +57,13 @@ def _network(kind: str, seed: int) -> Any:
     return DeepClassifier(random_state=seed)
 
 
+def learner_name(learner: Any) -> str:
+    """As it was named, or the class of the classifier (of a pipeline: of its last step)."""
+    if isinstance(learner, str):
+        return learner
+    return type(learner.steps[-1][1] if hasattr(learner, "steps") else learner).__name__
+
+
 def takes_weights(learner: Any) -> bool:
     """Whether `fit` takes sample weights (a pipeline: its last step)."""
     last = learner.steps[-1][1] if hasattr(learner, "steps") else learner

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.named_learner import gives_probabilities, takes_weights
+from lopsided.checkup.named_learner import gives_probabilities, learner_name, takes_weights
 from lopsided.checkup.remedy_plan import Plan, PlannedRemedy
 from lopsided.checkup.training_set import TrainingSet
 from lopsided.checkup.trial_task import HELD_BACK, by_code
@@ -41,14 +41,10 @@ def trial_entries(plan: Plan, training: TrainingSet, learner: Any, folds: int, m
 
 def _why_not(remedy: PlannedRemedy, learner: Any) -> str | None:
     if remedy.kind in ("reweight", "group weights", "group DRO") and not takes_weights(learner):
-        return f"{_name(learner)} takes no sample_weight."
+        return f"{learner_name(learner)} takes no sample_weight."
     if remedy.kind in ("logit adjustment", "threshold", "group DRO") and not gives_probabilities(learner):
-        return f"{_name(learner)} has no predict_proba."
+        return f"{learner_name(learner)} has no predict_proba."
     return None
-
-
-def _name(learner: Any) -> str:
-    return type(learner.steps[-1][1] if hasattr(learner, "steps") else learner).__name__
 
 
 def _collection(remedy: PlannedRemedy, training: TrainingSet, folds: int) -> Entry:

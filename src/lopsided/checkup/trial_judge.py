@@ -33,7 +33,8 @@ class TrialJudge:
         self.judged = judged_parts(run.training)
         plain = run.answers(run.entries[0])
         if isinstance(plain, str):
-            raise InputError(f"plain training with {run.learner} to work", plain.rstrip("."), "mend the learner")
+            other = InputError(f"plain training with {run.learner} to work", plain.rstrip("."), "mend the learner")
+            raise run.refusal(run.entries[0]) or other
         self.plain = plain
         self.metrics = self._judged_metrics()
         self.able: dict[str, Answers] = {}  # arms that could win

@@ -11,11 +11,13 @@ from lopsided.checkup.remedy_plan import GainForecast, Plan
 from lopsided.checkup.training_set import TrainingSet
 from lopsided.checkup.trial_entries import Entry
 from lopsided.checkup.trial_task import MEASUREMENT, arrays_of, data_key, held, unpacked
+from lopsided.core.errors import InputError
 from lopsided.core.jsonable import jsonable
 from lopsided.core.validation import check_count
 from lopsided.experiments.runner import cores, run_here
 from lopsided.experiments.store import Store
 from lopsided.experiments.tasks import Task, canonical
+from lopsided.experiments.work import Failure
 
 ProgressStart = Callable[[int], Callable[[int], None]]
 
@@ -43,7 +45,7 @@ class TrialRun:
         self.forecasting = forecasts
         self.key = data_key(training)
         self.numbers: dict[str, Mapping[str, Any]] = {}
-        self.failures: dict[str, str] = {}
+        self.failures: dict[str, Failure] = {}
         self.reused, self.fit_seconds = 0, 0.0
 
     def work(self, jobs: int | None, fresh: bool, progress: ProgressStart | None) -> None:
@@ -65,7 +67,7 @@ class TrialRun:
         else:
             with held(self.key, self.training, self.learner):
                 failed = run_here(missing, self.store, jobs=1, progress=count)
-        self.failures = {key: failure.sentence for key, failure in failed.items()}
+        self.failures = failed
         for task in tasks:
             result = stored.get(task.key) or self.store.load(task)
             if result is not None:
@@ -107,11 +109,19 @@ class TrialRun:
             for number in range(self.folds):
                 key = self._task(entry, repeat, number).key
                 if key not in self.numbers:
-                    why = self.failures.get(key, "its result vanished from the store")
-                    return f"It broke in fold {number + 1}: {why}"
+                    return f"It broke in fold {number + 1}: {self._why(key, 'its result vanished from the store')}"
                 tested = fold[repeat] == number
                 right[repeat, tested] = unpacked(self.numbers[key]["right"], int(tested.sum()))
         return Answers(right, fold, training.classes.codes, training.group_codes)
+
+    def refusal(self, entry: Entry) -> InputError | None:
+        """The first refusal among the arm's folds: a sentence for the user, where other failures are accidents."""
+        keys = [self._task(entry, repeat, fold).key for repeat in range(self.repeats) for fold in range(self.folds)]
+        failed = [self.failures[key] for key in keys if key in self.failures]
+        return next((failure.refusal for failure in failed if failure.refusal is not None), None)
+
+    def _why(self, key: str, otherwise: str) -> str:
+        return self.failures[key].sentence if key in self.failures else otherwise
 
     def forecasts(self) -> dict[str, tuple[GainForecast | None, str]]:
         """Forecasts of the folds, averaged: gain, low and high each. None as soon as a fold has none."""
@@ -121,7 +131,7 @@ class TrialRun:
         found: dict[str, tuple[GainForecast | None, str]] = {}
         for place, remedy in enumerate(self.plan.remedies):
             if any(fold is None for fold in by_fold):
-                sentences = [self.failures.get(self._forecast_task(fold).key, "") for fold in range(self.folds)]
+                sentences = [self._why(self._forecast_task(fold).key, "") for fold in range(self.folds)]
                 found[remedy.name] = None, f"No forecast: {next(filter(None, sentences), 'its result vanished')}"
                 continue
             entries = [fold["forecasts"][place] for fold in by_fold if fold is not None]

@@ -20,7 +20,7 @@ from lopsided.checkup.folds import deal
 from lopsided.checkup.forecasts import forecast_collection, forecast_gain
 from lopsided.checkup.learner_identity import learner_identity
 from lopsided.checkup.learning_curve import thinned
-from lopsided.checkup.named_learner import make_learner
+from lopsided.checkup.named_learner import gives_probabilities, make_learner
 from lopsided.checkup.pilot import reduced, run_pilot
 from lopsided.checkup.training_set import TrainingSet
 from lopsided.core.errors import InputError
@@ -96,8 +96,21 @@ def _answers(
     model = MendedClassifier(learner, **settings["options"], seed=state)
     codes, groups = training.classes.codes, training.group_codes
     model.fit(training.features[inside], codes[inside], groups[inside])
+    if not settings["options"]:
+        _check_probabilities(model, training.features[tested])
     right = model.predict(training.features[tested], groups[tested]) == codes[tested]
     return {"right": base64.b64encode(np.packbits(right).tobytes()).decode()}
+
+
+def _check_probabilities(plain: Any, features: Any) -> None:
+    """Plain training needs no probabilities, but most arms do: a learner that gives nonsense is refused at once."""
+    if gives_probabilities(plain.estimator_):
+        try:
+            plain.predict_proba(features)
+        except InputError:
+            raise
+        except Exception:  # a learner that has none after all: the arms that ask for them say so
+            return
 
 
 def unpacked(text: str, examples: int) -> BoolArray:

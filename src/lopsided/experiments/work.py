@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from lopsided.core.errors import LopsidedError, MissingPackage
+from lopsided.core.errors import InputError, LopsidedError, MissingPackage
 from lopsided.core.files import WriteError
 from lopsided.core.jsonable import jsonable
 from lopsided.core.provenance import provenance
@@ -34,11 +34,12 @@ _limit: Any = None
 
 @dataclass(frozen=True)
 class Failure:
-    """A task that raised: the sentence, the traceback, and whether a package was only missing."""
+    """A task that raised: the sentence, the traceback, whether a package was only missing, and a refusal as it was."""
 
     sentence: str
     traceback: str
     missing_package: bool = False
+    refusal: InputError | None = None
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,8 @@ def attempt(task: Task, unfinished: Path | None = None) -> Result | Failure:
     except Exception as error:
         name = type(error).__name__
         sentence = str(error) if isinstance(error, LopsidedError) else f"{name}: {' '.join(str(error).split())}"
-        return Failure(sentence, traceback.format_exc(), isinstance(error, MissingPackage))
+        refusal = error if isinstance(error, InputError) else None
+        return Failure(sentence, traceback.format_exc(), isinstance(error, MissingPackage), refusal)
     origin = provenance(seed=task.seed, settings={})
     for repeated in ("seed", "settings"):
         del origin[repeated]
