@@ -37,7 +37,7 @@ for finding in audit.findings[:5]:
 # What could help
 # ---------------
 #
-# The plan lists remedies with their parameters, best forecast first. A forecast has an interval and a ground; a remedy
+# The plan lists remedies with their parameters, most promising first. A forecast has an interval and a ground; a remedy
 # about which no theory speaks says why.
 
 plan = lopsided.plan(features, labels=classes)

@@ -151,3 +151,43 @@ def test_more_of_a_class_is_mostly_its_prior_where_little_is_left_to_learn() -> 
 def test_plans_are_repeatable() -> None:
     given = nothing_helps(np.random.default_rng(7))
     assert make_plan(given, seed=3).to_dict() == make_plan(given, seed=3).to_dict()
+
+
+def test_the_order_is_by_a_number_that_is_shown(capsys, tmp_path, monkeypatch) -> None:
+    """One fraud in a hundred: a large gain in its own recall counts little where the worst group is to rise, and stands
+    below a group's small one. The number that says so is in the plan, its JSON, its text and the command's table."""
+    import re
+
+    from lopsided.cli.main import main
+
+    random = np.random.default_rng(8)
+    labels = np.repeat([0, 1], [990, 30])
+    groups = random.choice(["u", "v", "w"], labels.size, p=[0.7, 0.25, 0.05])
+    features = random.standard_normal((labels.size, 3)) + 1.5 * labels[:, None]
+    made = make_plan(evidence(features, labels, groups))
+    counted = [remedy.counts_as for remedy in made.remedies if remedy.forecast is not None]
+    assert counted == sorted(counted, reverse=True)
+    fraud = made["collect class 1"]
+    gained = min(fraud.forecast.gain, fraud.forecast.learned)
+    assert fraud.counts_as == pytest.approx(gained * 30 / labels.size)
+    group = next(remedy for remedy in made.remedies if remedy.name.startswith("collect group"))
+    assert group.counts_as == pytest.approx(min(group.forecast.gain, group.forecast.learned))
+    facts = made.to_dict()
+    assert [remedy["counts_as"] for remedy in facts["remedies"]][: len(counted)] == counted
+    assert facts["metric_name"] == "worst group accuracy"
+    assert "Ordered by what each counts towards worst group accuracy" in facts["order"]
+    assert f"counts as {fraud.counts_as:+.4f}" in str(made)
+
+    np.savez(tmp_path / "data.npz", features=features, labels=labels, group=groups)
+    monkeypatch.setenv("COLUMNS", "300")  # no cell is wrapped
+    assert main(["plan", str(tmp_path / "data.npz")]) == 0
+    printed = capsys.readouterr().out
+    assert "ordered by what each counts as" in printed.splitlines()[0]
+    shown = [float(number) for number in re.findall(r"\]\s+([+-]\d\.\d{4})\s", printed)]
+    assert shown == [round(number, 4) for number in counted]
+
+
+def test_balanced_plans_count_a_class_by_the_number_of_classes(plan) -> None:
+    collected = plan["collect class 1"]
+    assert collected.counts_as == pytest.approx(min(collected.forecast.gain, collected.forecast.learned) / 2)
+    assert "balanced accuracy" in str(plan).splitlines()[0]

@@ -111,7 +111,7 @@ class AuditFacts:
         return dump_json(self.to_dict(), indent=indent)
 
     def plan(self, **options: Any) -> "Plan":
-        """Remedies for this data, the best forecast first; `options` are those of `checkup.plan.make_plan`."""
+        """Remedies for this data, the most promising first; `options` are those of `checkup.plan.make_plan`."""
         from lopsided.checkup.plan import make_plan
 
         return make_plan(self.evidence, **{"seed": self.evidence.seed, **options})

@@ -1,13 +1,11 @@
-"""From evidence to a plan: remedies with parameters, each with the gain a forecast gives it, best first.
+"""From evidence to a plan: remedies with parameters, each with the gain a forecast gives it, in `plan_order`.
 
 Oversampling rates come from the collapse forecast (or the merging law) where the settings of the network are known,
-else they are half-way to equal classes; examples to collect as `collection` says. The plan is ordered by the forecast
-gain in its metric; the gain of one class counts 1/K towards balanced accuracy, and otherwise its share of the data, as
-that of a group does. What a class gains by being likelier counts nothing, because other classes pay for it. What rests
-on no forecast comes last, with the reason.
+else they are half-way to equal classes; examples to collect as `collection` says. What rests on no forecast comes last,
+with the reason.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,6 +19,7 @@ from lopsided.checkup.group_remedies import EVEN, group_remedies
 from lopsided.checkup.offset_search import best_offsets
 from lopsided.checkup.paired_scores import METRICS
 from lopsided.checkup.pilot import FOLDS, Pilot, reduced, run_pilot
+from lopsided.checkup.plan_order import in_order, order_sentence
 from lopsided.checkup.remedy_plan import Plan, PlannedRemedy, TrainingRows
 from lopsided.checkup.training_set import TrainingSet, training_set
 from lopsided.core.errors import InputError
@@ -85,9 +84,9 @@ def plan_for(
     planned = [_with_forecast(remedy, pilot, wanted, seed) for remedy in remedies]
     planned += collections(training, pilot, known, seed)
     about = TrainingRows(training.rows, training.classes, training.groups)
-    ordered = sorted(planned, key=_order(training, wanted))
+    ordered = [replace(remedy, training=about) for remedy in in_order(planned, training, wanted)]
     told = skill_sentence("remedy by pilot") if wanted in MEASURED_METRICS else ""
-    return Plan([replace(remedy, training=about) for remedy in ordered], wanted, notes, told)
+    return Plan(ordered, wanted, notes, told, order_sentence(wanted))
 
 
 def chosen_metric(metric: str | None, training: TrainingSet) -> str:
@@ -218,20 +217,3 @@ def _threshold(pilot: Pilot, metric: str) -> PlannedRemedy:
 def _with_forecast(remedy: PlannedRemedy, pilot: Pilot, metric: str, seed: int) -> PlannedRemedy:
     forecast, reason = forecast_gain(remedy.kind, remedy.parameters, pilot, metric, seed)
     return replace(remedy, forecast=forecast, why=f"{remedy.why} {reason}".strip())
-
-
-def _order(training: TrainingSet, metric: str) -> Callable[[PlannedRemedy], tuple[bool, float]]:
-    def key(remedy: PlannedRemedy) -> tuple[bool, float]:
-        if remedy.forecast is None:
-            return True, 0.0
-        share = 1.0
-        if remedy.kind == "collect":  # its gain is in the subject's own accuracy
-            axis, part = remedy.parameters["axis"], remedy.parameters["have"] / training.size
-            if metric == "balanced" and axis == "class":
-                share = 1.0 / np.count_nonzero(training.classes.counts)
-            elif metric != f"worst-{axis}":
-                share = part
-        forecast = remedy.forecast
-        return False, -share * (forecast.gain if forecast.learned is None else min(forecast.gain, forecast.learned))
-
-    return key

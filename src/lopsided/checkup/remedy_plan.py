@@ -1,4 +1,4 @@
-"""A plan: remedies with their parameters, each with what it is forecast to gain, in the order of that gain.
+"""A plan: remedies with their parameters, each with what it is forecast to gain, in the order of `plan_order`.
 
 Every remedy can be taken along: `indices` (rows to train on), `weights` (one per training row), `offsets` (one per
 class, added to log probabilities), `sklearn` (a classifier with the remedy around it) and `torch` (a sampler, a loss
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lopsided.checkup.evidence import Partition
+from lopsided.checkup.paired_scores import METRICS
 from lopsided.core.errors import InputError, MissingPackage
 from lopsided.core.validation import FloatArray, IntArray
 
@@ -49,7 +50,8 @@ class TrainingRows:
 class PlannedRemedy:
     """One arm: `kind` names the remedy (oversample, reweight, logit adjustment, threshold, group weights, group DRO,
     group standardising, noise, collect), `parameters` are plain values; `forecast` is None where no theory speaks, with
-    the reason in `why`."""
+    the reason in `why`. `counts_as` is what the forecast counts towards the plan's metric, by which the plan is
+    ordered."""
 
     name: str
     kind: str
@@ -57,6 +59,7 @@ class PlannedRemedy:
     why: str
     forecast: GainForecast | None
     training: TrainingRows | None = field(default=None, repr=False, compare=False)
+    counts_as: float | None = None
 
     def options(self) -> dict[str, Any]:
         """The remedy as arguments of `MendedClassifier`, keyed by class and group names."""
@@ -144,7 +147,7 @@ class PlannedRemedy:
         """Plain values."""
         from lopsided.core.jsonable import jsonable
 
-        fields = ("name", "kind", "parameters", "why", "forecast")
+        fields = ("name", "kind", "parameters", "why", "forecast", "counts_as")
         return {name: jsonable(getattr(self, name)) for name in fields}
 
     def arrays(self, seed: int = 0) -> dict[str, Any]:
@@ -169,12 +172,14 @@ class PlannedRemedy:
 
 @dataclass(frozen=True)
 class Plan:
-    """Remedies, best forecast first; those without a forecast come last. `notes` are sentences about all of it."""
+    """Remedies, the most promising first, as `order` says; those without a forecast come last. `notes` are sentences
+    about all of it."""
 
     remedies: Sequence[PlannedRemedy]
     metric: str = "balanced"
     notes: Sequence[str] = ()
     skill: str = ""  # how often such a choice came true, where that was measured
+    order: str = ""  # what the remedies are ordered by
 
     def __getitem__(self, name: str) -> PlannedRemedy:
         for remedy in self.remedies:
@@ -183,21 +188,38 @@ class Plan:
         raise InputError("the name of a planned remedy", repr(name), ", ".join(remedy.name for remedy in self.remedies))
 
     def __str__(self) -> str:
-        lines = []
+        lines = [self.title()]
         for remedy in self.remedies:
-            forecast = remedy.forecast
-            gain = (
-                "no forecast"
-                if forecast is None
-                else f"{forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
-            )
-            lines.append(f"{remedy.name}: {gain}; {remedy.why}")
-        return "\n".join([*lines, *self.notes, *([self.skill] if self.skill else [])])
+            counts = "" if remedy.counts_as is None else f", counts as {remedy.counts_as:+.4f}"
+            lines.append(f"{remedy.name}: {forecast_words(remedy.forecast)}{counts}; {remedy.why}")
+        return "\n".join([*lines, *self.remarks()])
+
+    def title(self) -> str:
+        """What the plan is for."""
+        return f"Plan for {METRICS[self.metric].name}"
+
+    def remarks(self) -> list[str]:
+        """What a reader should know: the order, the notes, the skill."""
+        return [line for line in (self.order, *self.notes, self.skill) if line]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         remedies = [remedy.to_dict() for remedy in self.remedies]
-        return {"remedies": remedies, "metric": self.metric, "notes": list(self.notes), "skill": self.skill}
+        return {
+            "remedies": remedies,
+            "metric": self.metric,
+            "metric_name": METRICS[self.metric].name,
+            "order": self.order,
+            "notes": list(self.notes),
+            "skill": self.skill,
+        }
+
+
+def forecast_words(forecast: GainForecast | None) -> str:
+    """A forecast in a few letters."""
+    if forecast is None:
+        return "no forecast"
+    return f"{forecast.metric} {forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
 
 
 def by_name(values: Mapping[str, float], names: Sequence[str]) -> FloatArray:

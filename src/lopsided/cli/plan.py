@@ -76,23 +76,22 @@ def command(
 
 def print_plan(made: "Plan") -> None:
     """Remedies with their forecasts, and the notes."""
+    from lopsided.checkup.remedy_plan import forecast_words
     from lopsided.cli.console import print_line, print_table
 
-    rows = [[remedy.name, told(remedy.forecast), remedy.why] for remedy in made.remedies]
-    print_table("Plan, best forecast first", ("remedy", "forecast gain", "why"), rows, numbers_from=9)
-    for note in made.notes:
-        print_line(note)
-    if made.skill:
-        print_line(made.skill)
+    rows = [
+        [remedy.name, forecast_words(remedy.forecast), counted(remedy.counts_as), remedy.why]
+        for remedy in made.remedies
+    ]
+    columns = ("remedy", "forecast gain", "counts as", "why")
+    print_table(f"{made.title()}, ordered by what each counts as", columns, rows, numbers_from=2, numbers_to=3)
+    for remark in made.remarks():
+        print_line(remark)
 
 
-def told(forecast: object) -> str:
-    """A forecast in a few letters."""
-    from lopsided.checkup.remedy_plan import GainForecast
-
-    if not isinstance(forecast, GainForecast):
-        return "none"
-    return f"{forecast.metric} {forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
+def counted(value: float | None) -> str:
+    """A place in the order; four digits, so that what differs is not shown as equal."""
+    return "–" if value is None else f"{value:+.4f}"
 
 
 def export_plan(made: "Plan", folder: Path, seed: int) -> Path:

@@ -14,7 +14,7 @@ from lopsided.checkup.audit import AuditFacts, Progress, run_checks
 from lopsided.checkup.checks import all_checks
 from lopsided.checkup.finding import Checked, Finding, Level
 from lopsided.checkup.gather import gather
-from lopsided.checkup.remedy_plan import Plan
+from lopsided.checkup.remedy_plan import Plan, forecast_words
 from lopsided.checkup.trial_result import Trial
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure
@@ -233,19 +233,16 @@ def _facts(facts: AuditFacts) -> list[tuple[str, str]]:
 def _plan(plan: Plan) -> dict[str, Any]:
     remedies = []
     for remedy in plan.remedies:
-        forecast = remedy.forecast
-        told = "no forecast"
-        if forecast is not None:
-            told = f"{forecast.metric} {forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
         remedies.append(
             {
                 "name": remedy.name,
                 "why": remedy.why,
-                "forecast": told,
-                "ground": "" if forecast is None else forecast.ground,
+                "forecast": forecast_words(remedy.forecast),
+                "counts_as": "–" if remedy.counts_as is None else f"{remedy.counts_as:+.4f}",
+                "ground": "" if remedy.forecast is None else remedy.forecast.ground,
             }
         )
-    return {"remedies": remedies, "notes": [*plan.notes, *([plan.skill] if plan.skill else [])]}
+    return {"title": plan.title(), "remedies": remedies, "notes": plan.remarks()}
 
 
 def _provenance(facts: AuditFacts) -> list[tuple[str, str]]:
