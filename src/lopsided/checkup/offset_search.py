@@ -7,7 +7,8 @@ least one standard error of the metric, else the smaller offset stays.
 
 import numpy as np
 
-from lopsided.core.validation import FloatArray, IntArray
+from lopsided.checkup.judged_parts import LEAST_IN_GROUP
+from lopsided.core.validation import BoolArray, FloatArray, IntArray
 
 STRENGTHS = np.linspace(0.0, 2.0, 9)
 STEPS = (-1.0, -0.5, -0.25, 0.25, 0.5, 1.0)
@@ -42,9 +43,9 @@ def metric_value(scores: FloatArray, codes: IntArray, groups: IntArray | None, m
     right = (scores.argmax(axis=1) == codes).astype(float)
     if metric == "overall":
         return float(right.mean())
-    parts = codes if metric in ("balanced", "worst-class") or groups is None else groups
-    totals = np.bincount(parts)
-    shares = (np.bincount(parts, weights=right) / np.maximum(totals, 1))[totals > 0]
+    parts, sizes = _parts(codes, groups, metric)
+    counting = _counting(sizes, metric)
+    shares = (np.bincount(parts, weights=right) / np.maximum(sizes, 1))[counting]
     return float(shares.mean() if metric == "balanced" else shares.min())
 
 
@@ -52,9 +53,20 @@ def chance_gain(codes: IntArray, groups: IntArray | None, metric: str) -> float:
     """One standard error of the metric at shares of one half, the most it can be."""
     if metric == "overall":
         return 0.5 / float(np.sqrt(codes.size))
-    parts = codes if metric in ("balanced", "worst-class") or groups is None else groups
-    sizes = np.bincount(parts)
-    sizes = sizes[sizes > 0]
+    _, sizes = _parts(codes, groups, metric)
+    sizes = sizes[_counting(sizes, metric)]
     if metric == "balanced":
         return 0.5 * float(np.sqrt((1.0 / sizes).sum())) / sizes.size
     return 0.5 / float(np.sqrt(sizes.min()))
+
+
+def _parts(codes: IntArray, groups: IntArray | None, metric: str) -> tuple[IntArray, IntArray]:
+    """The part of every example, and the parts' sizes."""
+    parts = codes if metric in ("balanced", "worst-class") or groups is None else groups
+    return parts, np.bincount(parts)
+
+
+def _counting(sizes: IntArray, metric: str) -> BoolArray:
+    """Parts that count: all that occur; of groups those that are large enough, where some are."""
+    large = sizes >= LEAST_IN_GROUP
+    return np.asarray(large if metric == "worst-group" and large.any() else sizes > 0)

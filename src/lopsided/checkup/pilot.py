@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from lopsided.checkup.folds import deal
+from lopsided.checkup.judged_parts import judged_groups, judged_parts
 from lopsided.checkup.paired_scores import Answers, Judged, Metric, gain
 from lopsided.checkup.remedy_plan import GainForecast
 from lopsided.checkup.training_set import TrainingSet
@@ -66,11 +67,9 @@ class Pilot:
         return np.bincount(codes, weights=answers.shares, minlength=parts) / np.maximum(sizes, 1)
 
 
-def judged_parts(training: TrainingSet) -> Judged:
-    """Classes with at least two examples (one to learn from, one to test on) and groups that occur."""
-    classes = np.flatnonzero(training.classes.counts >= 2)
-    groups = np.flatnonzero(np.bincount(training.group_codes) > 0)
-    return Judged(tuple(classes.tolist()), tuple(groups.tolist()))
+def pilot_groups(training: TrainingSet) -> tuple[int, ...]:
+    """Groups that count in forecasts for `training`: those large enough among the rows that the pilot draws of it."""
+    return judged_groups(training, min(1.0, MOST_ROWS / training.size)) or judged_groups(training)
 
 
 def reduced(training: TrainingSet, seed: int) -> TrainingSet:
@@ -96,8 +95,8 @@ def repeats_for(training: TrainingSet, parts: int) -> int:
     return 2 if training.size * training.features.shape[1] * parts <= _SMALL else 1
 
 
-def run_pilot(training: TrainingSet, seed: int) -> Pilot:
-    """Cross-validate the pilot; `training` should be `reduced` first."""
+def run_pilot(training: TrainingSet, seed: int, counting: tuple[int, ...] | None = None) -> Pilot:
+    """Cross-validate the pilot; `training` should be `reduced` first, and `counting` the `pilot_groups` before."""
     if training.size < FOLDS:
         raise InputError(f"at least {FOLDS} examples to forecast from", training.size, "collect some first")
     groups = 1 if training.groups is None else len(training.groups.names)
@@ -117,7 +116,7 @@ def run_pilot(training: TrainingSet, seed: int) -> Pilot:
             inside = fold[repeat] != number
             found[repeat, ~inside] = _fitted(training.features, cell, inside, classes * modelled)
     shape = (repeats, training.size, classes, modelled)
-    return Pilot(training, found.reshape(shape), fold, sees_groups, judged_parts(training))
+    return Pilot(training, found.reshape(shape), fold, sees_groups, judged_parts(training, counting))
 
 
 def _fitted(features: FloatArray, cell: IntArray, inside: BoolArray, cells: int) -> FloatArray:

@@ -16,9 +16,10 @@ from lopsided.checkup.evidence import Evidence
 from lopsided.checkup.finding import named
 from lopsided.checkup.forecasts import forecast_gain
 from lopsided.checkup.group_remedies import EVEN, group_remedies
+from lopsided.checkup.judged_parts import check_worst_group, judged_groups, small_groups
 from lopsided.checkup.offset_search import best_offsets
 from lopsided.checkup.paired_scores import METRICS
-from lopsided.checkup.pilot import FOLDS, Pilot, reduced, run_pilot
+from lopsided.checkup.pilot import FOLDS, MOST_ROWS, Pilot, pilot_groups, reduced, run_pilot
 from lopsided.checkup.plan_order import in_order, order_sentence
 from lopsided.checkup.remedy_plan import Plan, PlannedRemedy, TrainingRows
 from lopsided.checkup.training_set import TrainingSet, training_set
@@ -79,24 +80,28 @@ def plan_for(
 ) -> Plan:
     """The same for a training set; its rows are all that the forecasts see."""
     wanted, known = chosen_metric(metric, training), dict(recipe or {})
-    pilot = run_pilot(reduced(training, seed), seed)
+    pilot = run_pilot(reduced(training, seed), seed, pilot_groups(training))
     remedies, notes = _now(training, pilot, wanted, known)
+    notes = [*_about_metric(training, metric, wanted), *notes]
     planned = [_with_forecast(remedy, pilot, wanted, seed) for remedy in remedies]
     planned += collections(training, pilot, known, seed)
     about = TrainingRows(training.rows, training.classes, training.groups)
     ordered = [replace(remedy, training=about) for remedy in in_order(planned, training, wanted)]
     told = skill_sentence("remedy by pilot") if wanted in MEASURED_METRICS else ""
-    return Plan(ordered, wanted, notes, told, order_sentence(wanted))
+    groups = None if training.groups is None else training.groups.name
+    return Plan(ordered, wanted, notes, told, order_sentence(wanted), groups)
 
 
 def chosen_metric(metric: str | None, training: TrainingSet) -> str:
     """The metric's key, checked against what the data have."""
     if metric is None:
-        return "balanced" if training.groups is None else "worst-group"
+        metric = "balanced" if training.groups is None else "worst-group"
     if metric not in METRICS:
         raise InputError(f"a metric among {', '.join(METRICS)}", repr(metric), "choose one of those")
     if metric == "worst-group" and training.groups is None:
         raise InputError("groups for the worst group", "none", "name a column of groups, or another metric")
+    if metric == "worst-group":
+        check_worst_group(training)
     return metric
 
 
@@ -132,6 +137,20 @@ def _now(
     remedies.append(_threshold(pilot, metric))
     of_groups, group_notes = group_remedies(training)
     return remedies + of_groups, [*notes, *group_notes, *_unjudged(training)]
+
+
+def _about_metric(training: TrainingSet, asked: str | None, metric: str) -> list[str]:
+    """Why it is the worst group, where nobody asked for it, and which groups are too small to be that."""
+    if metric != "worst-group" or training.groups is None:
+        return []
+    notes = (
+        [] if asked is not None else ["Groups were given, so it is the worst group that counts; a metric can be named."]
+    )
+    left_out = set(judged_groups(training)) - set(pilot_groups(training))
+    unseen = [training.groups.names[code] for code in sorted(left_out)]
+    if unseen:
+        unseen = [f"Forecasts leave out groups with few examples among the {MOST_ROWS:,} they use: {named(unseen)}."]
+    return notes + small_groups(training) + unseen
 
 
 def _unjudged(training: TrainingSet) -> list[str]:

@@ -180,6 +180,7 @@ class Plan:
     notes: Sequence[str] = ()
     skill: str = ""  # how often such a choice came true, where that was measured
     order: str = ""  # what the remedies are ordered by
+    groups: str | None = None  # the partition whose worst group counts
 
     def __getitem__(self, name: str) -> PlannedRemedy:
         for remedy in self.remedies:
@@ -196,7 +197,8 @@ class Plan:
 
     def title(self) -> str:
         """What the plan is for."""
-        return f"Plan for {METRICS[self.metric].name}"
+        groups = f" (groups of {self.groups})" if self.groups is not None and self.metric == "worst-group" else ""
+        return f"Plan for {METRICS[self.metric].name}{groups}"
 
     def remarks(self) -> list[str]:
         """What a reader should know: the order, the notes, the skill."""
@@ -209,6 +211,7 @@ class Plan:
             "remedies": remedies,
             "metric": self.metric,
             "metric_name": METRICS[self.metric].name,
+            "groups": self.groups,
             "order": self.order,
             "notes": list(self.notes),
             "skill": self.skill,

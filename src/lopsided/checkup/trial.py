@@ -69,7 +69,7 @@ def run_trial(
     made = make_learner(learner, 0) if isinstance(learner, str) else _checked_learner(learner)
     if plan is None:
         known = recipe if recipe is not None else measured_recipe(evidence)
-        plan = plan_for(training, metric=wanted, recipe=known, seed=check_seed(seed))
+        plan = plan_for(training, metric=metric, recipe=known, seed=check_seed(seed))
     entries = trial_entries(plan, training, made, folds, wanted)
     known_by = learner_identity(made)
     run = TrialRun(

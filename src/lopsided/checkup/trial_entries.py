@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lopsided.checkup.judged_parts import small_groups
 from lopsided.checkup.named_learner import gives_probabilities, learner_name, takes_weights
 from lopsided.checkup.remedy_plan import Plan, PlannedRemedy
 from lopsided.checkup.training_set import TrainingSet
@@ -61,6 +62,7 @@ def _collection(remedy: PlannedRemedy, training: TrainingSet, folds: int) -> Ent
 def trial_notes(training: TrainingSet, folds: int, plan: Plan) -> list[str]:
     """What a reader should know beside the numbers."""
     notes = list(plan.notes)
+    notes += [note for note in small_groups(training) if note not in notes]
     counts = training.classes.counts
     single = [training.classes.names[code] for code in np.flatnonzero(counts == 1)]
     small = int(np.count_nonzero((counts > 1) & (counts < folds)))

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from lopsided.checkup.judged_parts import judged_parts
 from lopsided.checkup.paired_scores import (
     BALANCED,
     METRICS,
@@ -16,7 +19,6 @@ from lopsided.checkup.paired_scores import (
     gain,
     group_accuracy,
 )
-from lopsided.checkup.pilot import judged_parts
 from lopsided.checkup.remedy_plan import GainForecast
 from lopsided.checkup.trial_entries import Entry
 from lopsided.checkup.trial_result import Arm, Measured, verdict
@@ -79,9 +81,10 @@ class TrialJudge:
 
     def _judged_metrics(self) -> list[Metric]:
         metrics: list[Metric] = [WORST_CLASS, BALANCED, OVERALL]
-        if self.run.training.groups is not None:
-            metrics.insert(0, WORST_GROUP)
-            metrics += [group_accuracy(self.run.training.groups.names[code], code) for code in self.judged.groups]
+        groups = self.run.training.groups
+        if groups is not None:
+            metrics = [WORST_GROUP, *metrics] if self.judged.groups else metrics
+            metrics += [group_accuracy(groups.names[code], code) for code in np.flatnonzero(groups.counts).tolist()]
         return metrics + [class_recall(self.run.training.classes.names[code], code) for code in self.judged.classes]
 
     def _measured(self, answers: Answers, against: Answers | None) -> dict[str, Measured]:

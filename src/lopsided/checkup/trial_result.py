@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from lopsided.checkup.paired_scores import LEVEL, Estimate
+from lopsided.checkup.paired_scores import LEVEL, METRICS, Estimate
 from lopsided.checkup.remedy_plan import GainForecast, Plan
 from lopsided.core.figure import Figure
 
@@ -98,13 +98,18 @@ class Trial:
         return next(arm for arm in self.arms if arm.name == name)
 
     def __str__(self) -> str:
-        lines = [self.sentence()]
+        lines = [f"{self.sentence()[:-1]}; {self.judged_by()}."]
         for arm in self.arms:
             own = arm.metrics.get(self.metric)
             lines.append(
                 f"{arm.name}: {arm.skipped}" if own is None else f"{arm.name}: {self.metric} {own.estimate.value:.3f}"
             )
         return "\n".join(lines)
+
+    def judged_by(self) -> str:
+        """The metric, and for the worst group which groups."""
+        groups = f" (groups of {self.groups})" if self.metric == METRICS["worst-group"].name else ""
+        return f"judged by {self.metric}{groups}"
 
     def sentence(self) -> str:
         """Who won, in plain words."""

@@ -21,7 +21,7 @@ from lopsided.checkup.forecasts import forecast_collection, forecast_gain
 from lopsided.checkup.learner_identity import learner_identity
 from lopsided.checkup.learning_curve import thinned
 from lopsided.checkup.named_learner import gives_probabilities, make_learner
-from lopsided.checkup.pilot import reduced, run_pilot
+from lopsided.checkup.pilot import pilot_groups, reduced, run_pilot
 from lopsided.checkup.training_set import TrainingSet
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
@@ -150,7 +150,7 @@ def _forecasts(training: TrainingSet, inside: BoolArray, settings: Settings, see
             ratio = 1.0 / (1.0 - HELD_BACK)
             found.append(forecast_collection(small, axis, code, have=have, ratio=ratio, seed=state))
         else:
-            pilot = pilot or run_pilot(reduced(training.subset(rows), state), state)
+            pilot = pilot or run_pilot(reduced(training.subset(rows), state), state, pilot_groups(training))
             found.append(forecast_gain(arm["kind"], arm["parameters"], pilot, settings["metric"], state))
     return [list(entry) for entry in found]
 
@@ -183,4 +183,4 @@ def _read(place: str) -> TrainingSet:
     return TrainingSet("", features, classes, groups, rows)
 
 
-MEASUREMENT = Measurement("trial", 3, measure)
+MEASUREMENT = Measurement("trial", 4, measure)

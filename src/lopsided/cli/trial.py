@@ -116,7 +116,9 @@ def print_trial(outcome: "Trial") -> None:
 
     run = [arm for arm in outcome.arms if arm.skipped is None]
     main = outcome.main_metrics()
-    title = f"{outcome.source}: {outcome.learner}, {outcome.folds} folds, {times(outcome.repeats)}"
+    title = (
+        f"{outcome.source}: {outcome.learner}, {outcome.folds} folds, {times(outcome.repeats)}; {outcome.judged_by()}"
+    )
     rows = [
         [arm.name, *[f"{arm.metrics[name].estimate.value:.3f}" for name in main]]
         for arm in run
