@@ -59,6 +59,23 @@ def test_arms_agree_with_cross_validation_by_hand(helped) -> None:
     assert found == pytest.approx(right / (2 * codes.size), abs=1e-12)
 
 
+def test_collection_is_printed_as_what_was_simulated(helped) -> None:
+    """Its model is plain training on all rows: the trial's metric would be plain's, whatever collecting brings."""
+    _, outcome = helped
+    lines = dict(line.split(": ", 1) for line in str(outcome).splitlines()[1:])
+    plain = f"balanced accuracy {outcome['plain'].metrics['balanced accuracy'].estimate.value:.3f}"
+    assert lines["plain"] == plain
+    found = outcome["collect class 1"].metrics["recall of 1"]
+    before, after = found.estimate.value - found.gain.value, found.estimate.value
+    assert before != after
+    told = lines["collect class 1"]
+    assert told.startswith(
+        f"simulated, recall of 1 from {before:.3f} to {after:.3f}, a gain of {found.gain.value:+.3f} "
+    )
+    assert told.endswith("against training without 50% of the subject's examples")
+    assert "judged by balanced accuracy" in str(outcome).splitlines()[0]
+
+
 def test_figures_and_facts(helped) -> None:
     from lopsided.report.png import figure_png
 

@@ -54,6 +54,19 @@ class Arm:
         """Its name, and the metric its gain is read in where that is another."""
         return self.name if self.read_in == metric else f"{self.name} ({self.read_in})"
 
+    def words(self, metric: str) -> str:
+        """Its value in the trial's metric; of collection, whose model is plain training, what the simulation gained."""
+        if self.skipped is not None:
+            return self.skipped
+        gain = self.metrics[self.read_in].gain
+        if self.kind != "collect" or gain is None:
+            return f"{metric} {self.metrics[metric].estimate.value:.3f}"
+        after = self.metrics[self.read_in].estimate.value
+        return (
+            f"simulated, {self.read_in} from {after - gain.value:.3f} to {after:.3f}, a gain of {gain.value:+.3f} "
+            f"[{gain.low:+.3f}, {gain.high:+.3f}] against {self.against}"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values under the names that scripts rely on."""
         from lopsided.core.jsonable import jsonable
@@ -99,12 +112,7 @@ class Trial:
 
     def __str__(self) -> str:
         lines = [f"{self.sentence()[:-1]}; {self.judged_by()}."]
-        for arm in self.arms:
-            own = arm.metrics.get(self.metric)
-            lines.append(
-                f"{arm.name}: {arm.skipped}" if own is None else f"{arm.name}: {self.metric} {own.estimate.value:.3f}"
-            )
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"{arm.name}: {arm.words(self.metric)}" for arm in self.arms)])
 
     def judged_by(self) -> str:
         """The metric, and for the worst group which groups."""
