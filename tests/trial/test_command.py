@@ -32,6 +32,36 @@ def test_trial(capsys, tmp_path, data) -> None:
     assert "plain" in capsys.readouterr().out
 
 
+def test_exported_arrays_say_which_rows_and_classes_they_are_for(capsys, tmp_path) -> None:
+    """With a split only training rows get weights; the file's other rows are not counted."""
+    random = np.random.default_rng(1)
+    labels = np.where(np.arange(120) % 4 == 0, "rare", "common")
+    split = np.where(np.arange(120) % 3 == 0, "test", "train")
+    lines = [f"{x:.3f},{label},{part}" for x, label, part in zip(random.normal(size=120), labels, split, strict=True)]
+    (tmp_path / "some.csv").write_text("\n".join(["x,label,split", *lines]) + "\n")
+    folder = tmp_path / "export"
+    assert main(["plan", str(tmp_path / "some.csv"), "--export", str(folder), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["classes"] == ["common", "rare"]
+    assert facts["training_rows"] == 80
+    assert json.loads((folder / "plan.json").read_text())["classes"] == ["common", "rare"]
+    trained = np.flatnonzero(split == "train")
+    for name in ("oversample", "reweight"):
+        with np.load(folder / f"{name}.npz") as arrays:
+            np.testing.assert_array_equal(arrays["rows"], trained)
+            assert arrays["weights"].shape == arrays["rows"].shape
+            rare = labels[arrays["rows"]] == "rare"
+            assert arrays["weights"][rare].min() > arrays["weights"][~rare].max()
+            assert set(arrays["indices"].tolist()) <= set(trained.tolist())
+    for name in ("logit-adjustment", "threshold"):
+        with np.load(folder / f"{name}.npz") as arrays:  # without pickle: names are text
+            assert arrays["classes"].tolist() == ["common", "rare"]
+            assert arrays["offsets"].shape == (2,)
+    with np.load(folder / "logit-adjustment.npz") as arrays:
+        offsets = dict(zip(arrays["classes"].tolist(), arrays["offsets"].tolist(), strict=True))
+    assert offsets["rare"] > offsets["common"]
+
+
 def test_plan(capsys, data) -> None:
     assert main(["plan", str(data), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["remedies"]

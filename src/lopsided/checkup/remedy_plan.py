@@ -151,7 +151,8 @@ class PlannedRemedy:
         return {name: jsonable(getattr(self, name)) for name in fields}
 
     def arrays(self, seed: int = 0) -> dict[str, Any]:
-        """Everything that can be written to a file, by name."""
+        """Everything that can be written to a file, by name. `rows` are the positions in the data that the weights are
+        for (indices are such positions themselves), `classes` the names that the offsets are for."""
         found: dict[str, Any] = {}
         for name, make in (
             ("indices", lambda: self.indices(seed)),
@@ -162,6 +163,10 @@ class PlannedRemedy:
                 found[name] = make()
             except InputError:
                 continue
+        if "weights" in found:
+            found["rows"] = self._training().rows
+        if "offsets" in found:
+            found["classes"] = np.array(self._training().classes.names, dtype=np.str_)
         return found
 
     def _training(self) -> TrainingRows:
@@ -207,11 +212,14 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         remedies = [remedy.to_dict() for remedy in self.remedies]
+        about = next((remedy.training for remedy in self.remedies if remedy.training is not None), None)
         return {
             "remedies": remedies,
             "metric": self.metric,
             "metric_name": METRICS[self.metric].name,
             "groups": self.groups,
+            "classes": None if about is None else list(about.classes.names),
+            "training_rows": None if about is None else int(about.rows.size),
             "order": self.order,
             "notes": list(self.notes),
             "skill": self.skill,

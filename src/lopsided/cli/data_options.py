@@ -21,7 +21,10 @@ LearningRate = Annotated[
 BatchSize = Annotated[int | None, typer.Option(help="Batch size of the network, for the merging law.", min=1)]
 Momentum = Annotated[float | None, number("Momentum of the network, for the merging law; 0 unless said.")]
 Export = Annotated[
-    Path | None, typer.Option(help="Write plan.json and arrays (indices, weights, offsets) into this folder.")
+    Path | None,
+    typer.Option(
+        help="Write plan.json and arrays (indices, weights, offsets, for which rows and classes) into this folder."
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
