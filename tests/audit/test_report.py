@@ -172,6 +172,15 @@ def test_report_path_is_asked_before_the_work(tmp_path, found) -> None:
     assert found.to_html(tmp_path / "x.html").stat().st_size > 100_000
 
 
+def test_json_goes_to_a_path_as_the_page_does(tmp_path, found) -> None:
+    written = found.to_json(tmp_path / "facts.json")
+    assert written == tmp_path / "facts.json"
+    assert json.loads(written.read_text()) == json.loads(found.to_json())
+    for path, words in (("no/x.json", "make it first"), ("x.html", r"ends in \.json")):
+        with pytest.raises(InputError, match=words):
+            found.to_json(tmp_path / path)
+
+
 def test_plan_and_trial_of_an_audit() -> None:
     """From one audit to its plan, a trial of it and the page with both."""
     random = np.random.default_rng(8)

@@ -5,16 +5,19 @@ with its sentence. Nothing is drawn or written here: the public function `lopsid
 room that may draw, and adds the page to these facts.
 """
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from lopsided.checkup.checks import all_checks
 from lopsided.checkup.evidence import Evidence
 from lopsided.checkup.example_pictures import example_pictures
 from lopsided.checkup.finding import Check, Checked, Finding, Level, Skipped, worst_first
 from lopsided.core.errors import InputError
+from lopsided.core.files import check_target, write_atomically
 from lopsided.core.jsonable import dump_json, jsonable
 from lopsided.core.provenance import provenance
 from lopsided.core.seeds import generator
@@ -106,9 +109,16 @@ class AuditFacts:
         )
         return facts
 
-    def to_json(self, *, indent: int | None = 2) -> str:
-        """The facts as one JSON object."""
-        return dump_json(self.to_dict(), indent=indent)
+    @overload
+    def to_json(self, path: None = None, *, indent: int | None = 2) -> str: ...
+
+    @overload
+    def to_json(self, path: str | os.PathLike[str], *, indent: int | None = 2) -> Path: ...
+
+    def to_json(self, path: str | os.PathLike[str] | None = None, *, indent: int | None = 2) -> str | Path:
+        """The facts as one JSON object: as text, or written to `path`."""
+        text = dump_json(self.to_dict(), indent=indent)
+        return text if path is None else write_atomically(check_target(path, (".json",), "JSON"), text + "\n")
 
     def plan(self, **options: Any) -> "Plan":
         """Remedies for this data, the most promising first; `options` are those of `checkup.plan.make_plan`."""

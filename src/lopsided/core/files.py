@@ -3,6 +3,7 @@
 import contextlib
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from lopsided.core.errors import InputError, LopsidedError
@@ -40,6 +41,18 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, dura
         if temporary is not None:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+    return target
+
+
+def check_target(path: str | os.PathLike[str], endings: Sequence[str], what: str) -> Path:
+    """A path for `what` with one of the endings, in a directory that exists; asked before the work, not after."""
+    target = as_path(path, f"a file for the {what}")
+    if target.suffix.lower() not in endings:
+        raise InputError(f"a {what} file that ends in {endings[0]}", repr(str(path)), "change its ending")
+    if not target.parent.is_dir():
+        raise InputError(f"an existing directory for the {what}", str(target.parent), "make it first")
+    if target.is_dir():
+        raise InputError(f"a file name for the {what}", f"the directory {target}", "add a file name")
     return target
 
 

@@ -16,9 +16,8 @@ from lopsided.checkup.finding import Checked, Finding, Level
 from lopsided.checkup.gather import gather
 from lopsided.checkup.remedy_plan import Plan, forecast_words
 from lopsided.checkup.trial_result import Trial
-from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure
-from lopsided.core.files import write_atomically
+from lopsided.core.files import check_target, write_atomically
 from lopsided.report.page import panel_table, plotly_library, render, script_json
 from lopsided.report.plotly import figure_json
 from lopsided.report.words import short
@@ -115,14 +114,7 @@ def audit(
 
 def check_report_path(path: str | os.PathLike[str]) -> Path:
     """A path that ends in .html in a directory that exists; asked before the work, not after."""
-    target = Path(path)
-    if target.suffix.lower() not in (".html", ".htm"):
-        raise InputError("a report file that ends in .html", repr(str(path)), "change its ending")
-    if not target.parent.is_dir():
-        raise InputError("an existing directory for the report", str(target.parent), "make it first")
-    if target.is_dir():
-        raise InputError("a file name for the report", f"the directory {target}", "add a file name")
-    return target
+    return check_target(path, (".html", ".htm"), "report")
 
 
 def verdict(facts: AuditFacts) -> str:
