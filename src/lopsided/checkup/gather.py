@@ -1,20 +1,22 @@
 """From what a person has to `Evidence`: parts are found by their usual names or by the names given.
 
 Nothing is guessed twice: a part that was asked for by name and is not there ends in a sentence that lists what is. The
-rows of a classifier and the columns of probabilities follow the sorted class names, or `classes` where given.
+rows of a classifier and the columns of probabilities follow the sorted class names, or `classes` where given; columns
+that are named for the classes are matched by name.
 """
 
 import math
 import os
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lopsided.checkup.class_scores import LOGIT_NAMES, PROBABILITY_NAMES, class_scores
 from lopsided.checkup.evidence import Evidence, Partition
 from lopsided.checkup.partitions import group_partitions, partition
+from lopsided.checkup.parts import find_part, is_name
 from lopsided.checkup.sources import Source, open_source
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
@@ -29,19 +31,14 @@ from lopsided.core.validation import (
     check_matrix,
 )
 from lopsided.data.frames import is_frame
-from lopsided.data.label_file import read_label_file
 from lopsided.data.tables import GROUP_NAMES, LABEL_NAMES, PREDICTION_NAMES, ROW_NAMES, SPLIT_NAMES, Table
 from lopsided.measure.class_moments import LARGEST_FEATURE
 
 CLASSIFIER_NAMES = ("classifier", "classifier_weight", "classifier_weights", "w", "fc.weight", "head.weight", "coef")
 BIAS_NAMES = ("bias", "classifier_bias", "b", "fc.bias", "head.bias", "intercept")
-PROBABILITY_NAMES = ("probabilities", "probability", "probs", "proba", "y_prob", "y_proba")
-LOGIT_NAMES = ("logits",)
 DECAY_NAMES = ("weight_decay", "wd")
 _TEST_WORDS = frozenset({"test", "testing", "val", "valid", "validation", "dev", "holdout", "held-out", "eval"})
 _TRAIN_WORDS = frozenset({"train", "training", "fit"})
-# Probabilities written with four digits sum to one to about K times half a unit in the last place.
-_SUM_SLACK = 1e-2
 
 
 def gather(
@@ -71,14 +68,14 @@ def gather(
     """
     beside = _named(labels) + _named(groups) + _named(predictions) + _named(split) + _named(probabilities)
     beside += _named(logits)
-    if features is not None and not _is_name(features):
+    if features is not None and not is_name(features):
         if data is not None and not isinstance(data, (str, os.PathLike)) and not is_frame(data):
             raise InputError("features either as data or as features=", "both", "give one of the two")
         source = open_source(data, features=None, beside=beside)
         source = Source(_with_features(features, source), source.others, source.name)
     else:
         source = open_source(data, features=features, beside=beside)
-    label_values = _part(source, labels, LABEL_NAMES, "labels")
+    label_values = find_part(source, labels, LABEL_NAMES, "labels")
     rows = _rows(source, label_values)
     known = None if label_values is None else _classes(label_values, rows, labels, source, classes)
     chosen, notes = _groups(source, groups, rows, labels)
@@ -86,16 +83,17 @@ def gather(
     if known is None and source.names():
         usual = ", ".join(LABEL_NAMES[:4])
         notes.append(f"No labels were found under a usual name ({usual}); say which of {source.listed(8)} holds them.")
-    head = _part(source, classifier, CLASSIFIER_NAMES, "classifier")
+    head = find_part(source, classifier, CLASSIFIER_NAMES, "classifier")
     if classifier is None and head is not None and (head.ndim != 2 or head.dtype.kind not in "fiu"):
         head = None  # a column that happens to be called so, such as sample weights
     weight, inner_bias = _head(head)
-    bias_values = _part(source, bias, BIAS_NAMES, "bias")
+    bias_values = find_part(source, bias, BIAS_NAMES, "bias")
     table = source.table if source.table is not None and source.table.width else None
     if table is not None:
         _check_finite_blocks(table)
-    chances = _probabilities(source, probabilities, logits, known, rows)
-    given = _part(source, predictions, PREDICTION_NAMES, "predictions")
+    chances, told = class_scores(source, probabilities, logits, known, rows, stated=classes is not None)
+    notes += told
+    given = find_part(source, predictions, PREDICTION_NAMES, "predictions")
     evidence = Evidence(
         source=source.name,
         rows=rows,
@@ -104,7 +102,7 @@ def gather(
         table=table,
         probabilities=chances,
         predictions=_predictions(given, chances, known, rows),
-        is_test=_is_test(_part(source, split, SPLIT_NAMES, "split"), rows),
+        is_test=_is_test(find_part(source, split, SPLIT_NAMES, "split"), rows),
         weight_decay=_decay(source, weight_decay),
         described_by=tuple(_describing(source, [labels, predictions, split, probabilities, logits])),
         notes=tuple(notes),
@@ -113,37 +111,11 @@ def gather(
     return _with_classifier(evidence, weight, bias_values if bias_values is not None else inner_bias)
 
 
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) or (
-        isinstance(value, (list, tuple)) and bool(value) and all(isinstance(entry, str) for entry in value)
-    )
-
-
 def _named(value: Any) -> list[str]:
     """Names of columns among the arguments; arrays of words are not names."""
     if isinstance(value, str):
         return [value]
-    return list(value) if isinstance(value, (list, tuple)) and _is_name(value) and len(value) < 200 else []
-
-
-def _part(source: Source, given: Any, usual: Sequence[str], what: str) -> Any:
-    """The array given, the one of the name given, or the first of a usual name; None where there is none."""
-    if given is None:
-        lower = {name.lower(): name for name in reversed([*source.names()])}
-        for name in usual:
-            if name in lower and (found := source.find(lower[name])) is not None:
-                return found
-        return None
-    if isinstance(given, (str, os.PathLike)):
-        found = source.find(str(given))
-        if found is not None:
-            return found
-        if Path(given).is_file() and Path(given).suffix.lower() in (".npy", ".txt", ".csv"):
-            return read_label_file(Path(given))
-        raise InputError(f"{what} under the name {str(given)!r} in {source.name}", source.listed(), "name one of those")
-    if hasattr(given, "weight") or hasattr(given, "coef_"):
-        return given
-    return plain_array(given, what)
+    return list(value) if isinstance(value, (list, tuple)) and is_name(value) and len(value) < 200 else []
 
 
 def _rows(source: Source, labels: NDArray[Any] | None) -> int:
@@ -174,11 +146,11 @@ def _classes(values: NDArray[Any], rows: int, given: Any, source: Source, order:
 def _groups(source: Source, given: Any, rows: int, labels: Any) -> tuple[dict[str, Partition], list[str]]:
     columns: dict[str, Any] = {}
     if given is None:
-        found = _part(source, None, GROUP_NAMES, "groups")
+        found = find_part(source, None, GROUP_NAMES, "groups")
         columns = {} if found is None else {"group": found}
-    elif isinstance(given, str) or _is_name(given):
+    elif isinstance(given, str) or is_name(given):
         for name in [given] if isinstance(given, str) else given:
-            columns[name] = _part(source, name, (), "groups")
+            columns[name] = find_part(source, name, (), "groups")
     elif isinstance(given, Mapping):
         columns = {str(name): plain_array(values, f"the groups {name}") for name, values in given.items()}
     elif is_frame(given):
@@ -271,48 +243,6 @@ def _with_classifier(evidence: Evidence, weight: Any, bias: Any) -> Evidence:
     return replace(evidence, classifier=matrix, bias=offset)
 
 
-def _probabilities(source: Source, given: Any, logits: Any, classes: Partition | None, rows: int) -> FloatArray | None:
-    if isinstance(given, (list, tuple)) and _is_name(given):
-        columns = [np.asarray(_part(source, name, (), "probabilities")) for name in given]
-        if {column.shape for column in columns} != {(rows,)}:
-            got = ", ".join(f"{name} {column.shape}" for name, column in zip(given, columns, strict=True))
-            raise InputError(f"columns of {rows} probabilities", got, "name one array, or one column per class")
-        values: Any = np.stack(columns, axis=1)
-    else:
-        values = _part(source, given, PROBABILITY_NAMES, "probabilities")
-    scores = None if values is not None else _part(source, logits, LOGIT_NAMES, "logits")
-    if values is None and scores is None:
-        return None
-    if classes is None:
-        raise InputError("labels beside probabilities", "none", "give labels=")
-    array = np.asarray(values if values is not None else scores)
-    if array.ndim == 1 and len(classes.names) == 2 and array.dtype.kind in "fiu":
-        second = array.astype(np.float64)
-        array = np.stack([1 - second, second] if values is not None else [np.zeros(len(second)), second], axis=1)
-    what = "probabilities" if values is not None else "logits"
-    matrix = check_matrix(array, what, rows=rows)
-    if matrix.shape[1] != len(classes.names):
-        raise InputError(
-            f"{len(classes.names)} columns of {what}, one per class of the labels", matrix.shape[1],
-            "leave out classes without examples",
-        )  # fmt: skip
-    if values is None:
-        if matrix.min() >= 0 and matrix.shape[1] > 1 and np.abs(matrix.sum(axis=1) - 1).max() < _SUM_SLACK:
-            raise InputError("logits", "rows from 0 to 1 that sum to 1", "give them as probabilities=")
-        with np.errstate(over="ignore"):  # a difference beyond the doubles is a probability of 0 all the same
-            shifted = np.exp(matrix - matrix.max(axis=1, keepdims=True))
-        return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
-    totals = matrix.sum(axis=1)
-    if matrix.min() < 0 or np.abs(totals - 1).max() > _SUM_SLACK:
-        worst = int(np.abs(totals - 1).argmax()) if matrix.min() >= 0 else int(matrix.min(axis=1).argmin())
-        raise InputError(
-            "probabilities from 0 to 1 that sum to 1 in every row",
-            f"row {worst} with the sum {totals[worst]:.4g} and the least entry {matrix[worst].min():.4g}",
-            "give logits as logits=",
-        )
-    return np.asarray(matrix / totals[:, None])
-
-
 def _predictions(
     given: NDArray[Any] | None, chances: FloatArray | None, classes: Partition | None, rows: int
 ) -> IntArray | None:
@@ -349,7 +279,7 @@ def _is_test(values: NDArray[Any] | None, rows: int) -> BoolArray | None:
 
 def _decay(source: Source, given: float | str | None) -> float | None:
     if given is None or isinstance(given, str):
-        found = _part(source, given, DECAY_NAMES, "weight decay")
+        found = find_part(source, given, DECAY_NAMES, "weight decay")
         if found is None or np.size(found) != 1:
             return None
         given = float(np.ravel(found)[0])

@@ -31,7 +31,9 @@ def command(
     probabilities: Annotated[
         str | None, typer.Option(help="Array or columns (comma-separated) of predicted probabilities.")
     ] = None,
-    logits: Annotated[str | None, typer.Option(help="Array of logits, in place of probabilities.")] = None,
+    logits: Annotated[
+        str | None, typer.Option(help="Array or columns (comma-separated) of logits, in place of probabilities.")
+    ] = None,
     predictions: Annotated[str | None, typer.Option(help="Column or array of predicted labels.")] = None,
     split: Split = None,
     weight_decay: WeightDecay = None,
@@ -64,7 +66,7 @@ def command(
             classifier=classifier,
             bias=bias,
             probabilities=one_or_several(probabilities),
-            logits=logits,
+            logits=one_or_several(logits),
             predictions=predictions,
             split=split,
             weight_decay=weight_decay,
