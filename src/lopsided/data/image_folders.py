@@ -68,4 +68,4 @@ def load_image_folder(
         paths = [entry for name in names for entry in [pair for pair in paths if pair[0] == name][:each]]
     labels = np.array([names.index(name) for name, _ in paths], dtype=np.int64)
     pixels = alike([(path, read_picture(path, size)) for _, path in paths])
-    return Images(place.name, "all", pixels.astype(np.uint8), labels, names)
+    return Images(place.name, "all", np.rint(pixels).astype(np.uint8), labels, names)

@@ -1,4 +1,4 @@
-"""Picture files (png, jpg, bmp, gif, pgm, ppm) to arrays, and folders with one subfolder of them per class."""
+"""Picture files (png, jpg, webp, tif, bmp, gif, pgm, ppm) to arrays, and folders with one subfolder of them per class."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
 
-_ENDINGS = (".png", ".jpg", ".jpeg", ".bmp", ".gif", ".pgm", ".ppm")
+_ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".pgm", ".ppm")
+_DEEP_STEPS = 257  # 65535 / 255: steps of 16 bits in one of 8
 
 
 def files_by_class(folder: Path) -> list[tuple[str, Path]]:
@@ -37,12 +38,18 @@ def check_some(found: Sequence[object], folder: Path) -> None:
 
 
 def read_picture(path: Path, size: tuple[int, int] | None = None) -> NDArray[Any]:
-    """Height x width (grey) or height x width x 3; resized to `size` = (height, width) where one is given."""
+    """Height x width (grey) or height x width x 3, from 0 to 255; resized to `size` = (height, width) where given.
+
+    Grey pictures of 16 bits are floats, so that their finer steps are kept.
+    """
     from PIL import Image, UnidentifiedImageError
 
     try:
         with Image.open(path) as picture:
-            plain = picture.convert("L" if picture.mode in ("1", "L", "I;16", "I") else "RGB")
+            if picture.mode.startswith("I") or picture.mode == "F":
+                plain = Image.fromarray(_deep_grey(np.asarray(picture), path))
+            else:
+                plain = picture.convert("L" if picture.mode in ("1", "L") else "RGB")
             if size is not None:
                 plain = plain.resize((size[1], size[0]), Image.Resampling.BOX)
             return np.asarray(plain)
@@ -50,6 +57,18 @@ def read_picture(path: Path, size: tuple[int, int] | None = None) -> NDArray[Any
         raise InputError("a picture", f"no such file: {path}", "check the folder") from None
     except (UnidentifiedImageError, OSError, SyntaxError):
         raise InputError("a whole picture", f"a damaged one: {path}", "replace or remove it") from None
+
+
+def _deep_grey(values: NDArray[Any], path: Path) -> NDArray[np.float32]:
+    """Grey of more than 8 bits on the scale from 0 to 255; Pillow's own conversion would cut all above 255."""
+    if values.dtype.kind == "f":
+        low, high, most = float(values.min()), float(values.max()), 1.0
+    else:
+        low, high, most = int(values.min()), int(values.max()), 255 * _DEEP_STEPS
+    if not (low >= 0 and high <= most):
+        got = f"{low:g} to {high:g} in {path}"
+        raise InputError(f"grey pictures from 0 to {most:g}, or of 8 bits", got, "convert it to 8 or 16 bits")
+    return (values.astype(np.float64) * (255 / most)).astype(np.float32)
 
 
 def alike(pictures: list[tuple[Path, NDArray[Any]]]) -> NDArray[Any]:
