@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.checkup.evidence import Partition
-from lopsided.checkup.parts import find_part, is_name, usual_name
+from lopsided.checkup.parts import find_part, is_name, usual_names
 from lopsided.checkup.score_columns import class_of_column, order_of_columns, some_of
 from lopsided.checkup.sources import Source
 from lopsided.core.errors import InputError
@@ -75,7 +75,7 @@ def _columns(
     values = find_part(source, given, usual, what)
     if values is None:
         return None, None
-    name = usual_name(source, usual) if given is None else given if isinstance(given, str) else None
+    name = usual_names(source, usual)[0] if given is None else given if isinstance(given, str) else None
     name = getattr(given, "name", None) if name is None else name  # of a series
     array = np.asarray(values)
     return array, [str(name)] if name is not None and array.ndim == 1 else None

@@ -5,40 +5,30 @@ rows of a classifier and the columns of probabilities follow the sorted class na
 that are named for the classes are matched by name.
 """
 
-import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from lopsided.checkup.class_scores import LOGIT_NAMES, PROBABILITY_NAMES, class_scores
+from lopsided.checkup.class_scores import class_scores
 from lopsided.checkup.evidence import Evidence, Partition
+from lopsided.checkup.finite_features import check_finite_blocks
+from lopsided.checkup.given_classifier import BIAS_NAMES, CLASSIFIER_NAMES, weight_and_bias, with_classifier
+from lopsided.checkup.given_groups import group_columns
+from lopsided.checkup.left_out import describing, notes_on_columns, reserved_names
+from lopsided.checkup.outcomes import DECAY_NAMES, checked_decay, is_test_row, predicted_codes
 from lopsided.checkup.partitions import group_partitions, partition
-from lopsided.checkup.parts import find_part, is_name
+from lopsided.checkup.parts import Finder, column_names, find_part, is_name, settled, usual_names
 from lopsided.checkup.sources import Source, open_source
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import check_seed
-from lopsided.core.validation import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    check_finite,
-    check_in_range,
-    check_labels,
-    check_matrix,
-)
+from lopsided.core.validation import FloatArray, check_in_range
 from lopsided.data.frames import is_frame
-from lopsided.data.tables import GROUP_NAMES, LABEL_NAMES, PREDICTION_NAMES, ROW_NAMES, SPLIT_NAMES, Table
-from lopsided.measure.class_moments import LARGEST_FEATURE
-
-CLASSIFIER_NAMES = ("classifier", "classifier_weight", "classifier_weights", "w", "fc.weight", "head.weight", "coef")
-BIAS_NAMES = ("bias", "classifier_bias", "b", "fc.bias", "head.bias", "intercept")
-DECAY_NAMES = ("weight_decay", "wd")
-_TEST_WORDS = frozenset({"test", "testing", "val", "valid", "validation", "dev", "holdout", "held-out", "eval"})
-_TRAIN_WORDS = frozenset({"train", "training", "fit"})
+from lopsided.data.tables import GROUP_NAMES, LABEL_NAMES, PREDICTION_NAMES, SPLIT_NAMES, Table, array_table
 
 
 def gather(
@@ -66,34 +56,25 @@ def gather(
     (scikit-learn). split: words such as train and test, or True for test rows. classes: the order of the classifier's
     rows and of the columns of probabilities, where it is not the sorted one.
     """
-    beside = _named(labels) + _named(groups) + _named(predictions) + _named(split) + _named(probabilities)
-    beside += _named(logits)
-    if features is not None and not is_name(features):
-        if data is not None and not isinstance(data, (str, os.PathLike)) and not is_frame(data):
-            raise InputError("features either as data or as features=", "both", "give one of the two")
-        source = open_source(data, features=None, beside=beside)
-        source = Source(_with_features(features, source), source.others, source.name)
-    else:
-        source = open_source(data, features=features, beside=beside)
-    label_values = find_part(source, labels, LABEL_NAMES, "labels")
+    source, beside = _opened(data, features, labels, groups, [predictions, split], [probabilities, logits])
+    labels, groups, predictions, split = (settled(part, source) for part in (labels, groups, predictions, split))
+    notes: list[str] = [] if source.table is None else list(source.table.notes)
+    found = Finder(source, notes)
+    usual_labels = _label_names(source) if labels is None else []
+    label_values = find_part(source, labels, usual_labels, "labels")
     rows = _rows(source, label_values)
     known = None if label_values is None else _classes(label_values, rows, labels, source, classes)
-    chosen, notes = _groups(source, groups, rows, labels)
-    notes += _ignored(source, beside)
     if known is None and source.names():
         usual = ", ".join(LABEL_NAMES[:4])
         notes.append(f"No labels were found under a usual name ({usual}); say which of {source.listed(8)} holds them.")
-    head = find_part(source, classifier, CLASSIFIER_NAMES, "classifier")
-    if classifier is None and head is not None and (head.ndim != 2 or head.dtype.kind not in "fiu"):
-        head = None  # a column that happens to be called so, such as sample weights
-    weight, inner_bias = _head(head)
-    bias_values = find_part(source, bias, BIAS_NAMES, "bias")
+    chosen = _groups(found, groups, rows, labels)
     table = source.table if source.table is not None and source.table.width else None
     if table is not None:
-        _check_finite_blocks(table)
-    chances, told = class_scores(source, probabilities, logits, known, rows, stated=classes is not None)
-    notes += told
-    given = find_part(source, predictions, PREDICTION_NAMES, "predictions")
+        check_finite_blocks(table)
+    chances = _chances(found, probabilities, logits, known, rows, classes is not None)
+    judged = found.part(predictions, PREDICTION_NAMES, "predictions", lambda part: predicted_codes(part, known, rows))
+    if judged is None and chances is not None:
+        judged = chances.argmax(axis=1).astype(np.int64)
     evidence = Evidence(
         source=source.name,
         rows=rows,
@@ -101,21 +82,16 @@ def gather(
         groups=chosen,
         table=table,
         probabilities=chances,
-        predictions=_predictions(given, chances, known, rows),
-        is_test=_is_test(find_part(source, split, SPLIT_NAMES, "split"), rows),
-        weight_decay=_decay(source, weight_decay),
-        described_by=tuple(_describing(source, [labels, predictions, split, probabilities, logits])),
-        notes=tuple(notes),
+        predictions=judged,
+        is_test=found.part(split, SPLIT_NAMES, "split", lambda part: is_test_row(part, rows)),
+        weight_decay=_decay(found, weight_decay),
+        described_by=describing(source, [name for name in beside if name not in column_names(groups, several=True)]),
         seed=check_seed(seed),
     )
-    return _with_classifier(evidence, weight, bias_values if bias_values is not None else inner_bias)
-
-
-def _named(value: Any) -> list[str]:
-    """Names of columns among the arguments; arrays of words are not names."""
-    if isinstance(value, str):
-        return [value]
-    return list(value) if isinstance(value, (list, tuple)) and is_name(value) and len(value) < 200 else []
+    evidence = _with_head(found, evidence, classifier, bias)
+    if features is None:  # whoever names the features has left out the others
+        notes += notes_on_columns(source, [*beside, *usual_labels[:1]], found.read)
+    return replace(evidence, notes=tuple(notes))
 
 
 def _rows(source: Source, labels: NDArray[Any] | None) -> int:
@@ -143,171 +119,84 @@ def _classes(values: NDArray[Any], rows: int, given: Any, source: Source, order:
     return Partition(name, place[found.codes], tuple(wanted))
 
 
-def _groups(source: Source, given: Any, rows: int, labels: Any) -> tuple[dict[str, Partition], list[str]]:
-    columns: dict[str, Any] = {}
-    if given is None:
-        found = find_part(source, None, GROUP_NAMES, "groups")
-        columns = {} if found is None else {"group": found}
-    elif isinstance(given, str) or is_name(given):
-        for name in [given] if isinstance(given, str) else given:
-            columns[name] = find_part(source, name, (), "groups")
-    elif isinstance(given, Mapping):
-        columns = {str(name): plain_array(values, f"the groups {name}") for name, values in given.items()}
-    elif is_frame(given):
-        from lopsided.data.frames import frame_table
-
-        names = [str(name) for name in given.columns]
-        frame = frame_table(given, features=None, beside=names, need_features=False)
-        columns = {name: frame.column(name) for name in names}
-    else:
-        array = plain_array(given, "groups")
-        if array.ndim == 2:
-            columns = {f"group {place + 1}": array[:, place] for place in range(array.shape[1])}
-        else:
-            columns = {"group": array}
-    usual = {name for name in columns if labels is None and name.lower() in LABEL_NAMES}
-    for name in [labels] if isinstance(labels, str) and labels in columns else sorted(usual):
-        raise InputError("groups that are not the labels", repr(name), "name another column")
-    return group_partitions(columns, rows)
+def _opened(
+    data: Any, features: Any, labels: Any, groups: Any, single: Sequence[Any], several: Sequence[Any]
+) -> tuple[Source, list[str]]:
+    """The source, and the names of columns that were asked for as something else than features."""
+    beside = [name for part in (labels, *single) for name in column_names(part)]
+    beside += [name for part in several for name in column_names(part, several=True)]
+    grouping = column_names(groups, several=True)
+    array = features is not None and not is_name(features)
+    if array and data is not None and not isinstance(data, (str, os.PathLike)) and not is_frame(data):
+        raise InputError("features either as data or as features=", "both", "give one of the two")
+    chosen = None if array else features
+    source = open_source(data, features=chosen, beside=beside + grouping, reserved=reserved_names(labels, groups))
+    if grouping and not is_name(settled(groups, source)):  # one word per row, some of which may be names of columns
+        source = open_source(data, features=chosen, beside=beside, reserved=reserved_names(labels, None))
+        grouping = []
+    if array:
+        source = Source(_with_features(features, source), source.others, source.name)
+    return source, beside + grouping
 
 
-_OUTCOMES = {*LABEL_NAMES, *PREDICTION_NAMES, *SPLIT_NAMES, *PROBABILITY_NAMES, *LOGIT_NAMES, *ROW_NAMES, "file"}
+def _label_names(source: Source) -> list[str]:
+    """Usual names of labels in the source, those of fractions last: a coordinate may be called y."""
+    found = usual_names(source, LABEL_NAMES)
+    return sorted(found, key=lambda name: _has_fractions(source.find(name)))
 
 
-def _describing(source: Source, outcomes: Sequence[Any]) -> list[str]:
-    """Columns that are neither labels, predictions, split nor names of rows: groups, and words left out of features."""
-    if source.table is None:
-        return []
-    named = {name for given in outcomes for name in _named(given)}
-    return [name for name in source.table.columns if name not in named and name.lower() not in _OUTCOMES]
-
-
-def _ignored(source: Source, beside: Sequence[str]) -> list[str]:
-    """Columns of words that nobody named: they stay out of the features, and the report says so."""
-    if source.table is None or (source.table.width and not source.table.feature_names):
-        return []
-    left = [
-        name for name in source.table.columns if name not in beside and name.lower() not in {*_OUTCOMES, *GROUP_NAMES}
-    ]
-    if not left:
-        return []
-    some = ", ".join(left[:6]) + (f" and {len(left) - 6} more" if len(left) > 6 else "")
-    if not source.table.width:
-        return [f"No column holds numbers, so there are no features; if these should, convert them: {some}."]
-    return [f"Columns that hold no numbers are not features: {some}."]
+def _has_fractions(values: NDArray[Any] | None) -> bool:
+    return values is not None and values.dtype.kind == "f" and bool((values != np.floor(values)).any())
 
 
 def _with_features(features: Any, source: Source) -> Table:
-    from lopsided.data.tables import array_table
-
     array = plain_array(features, "the features")
     columns = {} if source.table is None else dict(source.table.columns)
     return array_table(array, columns, source.name)
 
 
-def _head(value: Any) -> tuple[NDArray[Any] | None, NDArray[Any] | None]:
-    """(W, b) of an array, a PyTorch layer or a scikit-learn model."""
-    for weight, bias in (("weight", "bias"), ("coef_", "intercept_")):
-        if value is not None and not isinstance(value, np.ndarray) and hasattr(value, weight):
-            own = getattr(value, bias, None)
-            matrix = plain_array(getattr(value, weight), "the classifier")
-            offset = None if own is None else plain_array(np.atleast_1d(own) if weight == "coef_" else own, "the bias")
-            if matrix.shape[0] == 1 and weight == "coef_":  # one row stands for two classes
-                return np.concatenate([-matrix, matrix]) / 2, None if offset is None else np.array([-1, 1]) * offset / 2
-            return matrix, offset
-    return value, None
+def _groups(found: Finder, given: Any, rows: int, labels: Any) -> dict[str, Partition]:
+    def read(columns: dict[str, Any]) -> dict[str, Partition]:
+        parts, told = group_partitions(columns, rows)
+        found.notes.extend(told)
+        return parts
+
+    if given is not None:
+        return read(group_columns(found.source, given, labels))
+    return found.part(None, GROUP_NAMES, "groups", lambda part: read({"group": part})) or {}
 
 
-def _with_classifier(evidence: Evidence, weight: Any, bias: Any) -> Evidence:
-    from dataclasses import replace
-
-    if weight is None:
-        return evidence
-    if evidence.classes is None:
-        raise InputError("labels beside a classifier", "none", "give labels=")
-    classes = len(evidence.classes.names)
-    matrix = check_matrix(weight, "the classifier", columns=evidence.table.width if evidence.table else None)
-    if matrix.shape[0] != classes:
-        raise InputError(
-            f"{classes} rows in the classifier, one per class of the labels", matrix.shape[0], "leave out other classes"
-        )
-    offset = None
-    if bias is not None:
-        try:
-            offset = np.asarray(bias, dtype=np.float64).ravel()
-        except (TypeError, ValueError):
-            raise InputError("numbers as the bias", "other values", "give one number per class") from None
-        if offset.shape != (classes,):
-            raise InputError(f"{classes} biases, one per class", offset.shape[0], "give one number per class")
-        check_finite(offset, "the bias")
-    return replace(evidence, classifier=matrix, bias=offset)
+def _chances(
+    found: Finder, probabilities: Any, logits: Any, known: Partition | None, rows: int, stated: bool
+) -> FloatArray | None:
+    try:
+        chances, told = class_scores(found.source, probabilities, logits, known, rows, stated=stated)
+    except InputError as error:
+        if probabilities is not None or logits is not None:
+            raise
+        chances, told = None, [f"Probabilities or logits found by their usual name are left aside: {error}"]
+    found.notes.extend(told)
+    return chances
 
 
-def _predictions(
-    given: NDArray[Any] | None, chances: FloatArray | None, classes: Partition | None, rows: int
-) -> IntArray | None:
-    if given is None:
-        return None if chances is None else chances.argmax(axis=1).astype(np.int64)
-    if classes is None:
-        raise InputError("labels beside predictions", "none", "give labels=")
-    codes, names = check_labels(given, "predictions", length=rows)
-    place = {name: code for code, name in enumerate(classes.names)}
-    if not set(names) & set(place):
-        some = ", ".join(names[:4])
-        raise InputError(
-            f"predictions that are labels such as {', '.join(classes.names[:4])}", some, "use the same names in both"
-        )
-    return np.array([place.get(name, -1) for name in names], dtype=np.int64)[codes]
-
-
-def _is_test(values: NDArray[Any] | None, rows: int) -> BoolArray | None:
-    if values is None:
-        return None
-    codes, names = check_labels(values, "split", length=rows)
-    words = [name.strip().lower() for name in names]
-    if all(word in _TEST_WORDS | _TRAIN_WORDS for word in words):
-        test = np.array([word in _TEST_WORDS for word in words])
-    elif all(word in ("0", "1", "false", "true") for word in words):
-        test = np.array([word in ("1", "true") for word in words])
-    else:
-        raise InputError("train and test, or True for test rows, as split", ", ".join(names[:6]), "rename them")
-    chosen: BoolArray = test[codes]
-    if chosen.all() or not chosen.any():
-        raise InputError("training and test rows in the split", f"only {names[int(codes[0])]}", "leave the split out")
-    return chosen
-
-
-def _decay(source: Source, given: float | str | None) -> float | None:
+def _decay(found: Finder, given: float | str | None) -> float | None:
     if given is None or isinstance(given, str):
-        found = find_part(source, given, DECAY_NAMES, "weight decay")
-        if found is None or np.size(found) != 1:
-            return None
-        given = float(np.ravel(found)[0])
+        return found.part(given, DECAY_NAMES, "weight decay", checked_decay)
     return check_in_range(given, "the weight decay", 0.0, 1e3) or None
 
 
-def _check_finite_blocks(table: Table) -> None:
-    """Every feature is a finite number; asked once, so that no check has to."""
-    start = 0
-    for block in table.blocks():
-        if block.dtype.kind != "f" or not block.size:
-            start += len(block)
-            continue
-        largest = float(np.abs(block).max())  # NaN where any entry is
-        if math.isfinite(largest) and largest > LARGEST_FEATURE:
-            raise InputError(
-                f"features of at most {LARGEST_FEATURE:.0e} in size in {table.source}",
-                f"{largest:.2g}",
-                "rescale them: their squares leave the doubles",
-            )
-        if not math.isfinite(largest):
-            bad = ~np.isfinite(block)
-            if bad.any():
-                row, column = (int(at) for at in np.argwhere(bad)[0])
-                name = f" ({table.feature_names[column]})" if table.feature_names else ""
-                raise InputError(
-                    f"finite numbers as features in {table.source}",
-                    f"{block[row, column]} in row {start + row}, column {column}{name}",
-                    "remove or fill such entries first",
-                )
-        start += len(block)
+def _with_head(found: Finder, evidence: Evidence, classifier: Any, bias: Any) -> Evidence:
+    """With the classifier that was given, or with one of a usual name that fits."""
+    offset = find_part(found.source, bias, BIAS_NAMES, "bias")
+
+    def read(part: Any) -> Evidence:
+        weight, own = weight_and_bias(part)
+        return with_classifier(evidence, weight, offset if offset is not None else own)
+
+    if classifier is not None:
+        return read(find_part(found.source, classifier, (), "classifier"))
+    for name in usual_names(found.source, CLASSIFIER_NAMES):
+        part = found.source.find(name)
+        if part is not None and part.ndim == 2 and part.dtype.kind in "fiu":  # no column, such as sample weights
+            return found.part(None, (name,), "classifier", read) or evidence
+    return evidence

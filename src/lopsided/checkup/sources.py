@@ -20,7 +20,7 @@ from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.data.frames import frame_table, is_frame
 from lopsided.data.npz_tables import choose_features, npz_shapes, read_npz_array, table_without_features
-from lopsided.data.tables import Table, array_table, open_table
+from lopsided.data.tables import BESIDE_NAMES, Table, array_table, open_table
 
 _HALVES = re.compile(r"^(?P<stem>.+)[_-](?P<half>train|test)$|^(?P<first>train|test)[_-](?P<rest>.+)$", re.IGNORECASE)
 
@@ -39,6 +39,10 @@ class Source:
             return self.table.columns[name]
         return self.others[name]() if name in self.others else None
 
+    def has(self, name: str) -> bool:
+        """Is there a column or another array of that very name?"""
+        return (self.table is not None and name in self.table.columns) or name in self.others
+
     def names(self) -> list[str]:
         """What is there to be named."""
         features = list(self.table.feature_names or ()) if self.table is not None else []
@@ -51,16 +55,24 @@ class Source:
         return (", ".join(names[:most]) + (", ..." if len(names) > most else "")) or "nothing by name"
 
 
-def open_source(data: Any, *, features: str | Sequence[str] | None, beside: Sequence[str]) -> Source:
-    """Open whatever was given; `beside` are columns that are not features."""
+def open_source(
+    data: Any,
+    *,
+    features: str | Sequence[str] | None,
+    beside: Sequence[str],
+    reserved: Sequence[str] = BESIDE_NAMES,
+) -> Source:
+    """Open whatever was given; columns `beside` or of a `reserved` name (in small letters) are not features."""
     if data is None:
         return Source(None, {}, "the arrays")
     if isinstance(data, Table):
         return Source(data, {}, data.source)
     if isinstance(data, (str, os.PathLike)):
-        return _path(Path(data), features, beside)
+        return _path(Path(data), features, beside, reserved)
     if is_frame(data):
-        table = frame_table(data, features=features, beside=beside, need_features=features is not None)
+        table = frame_table(
+            data, features=features, beside=beside, reserved=reserved, need_features=features is not None
+        )
         return Source(table, {}, table.source)
     if isinstance(data, Mapping):
         arrays = {str(name): plain_array(value, str(name)) for name, value in data.items() if np.ndim(value) > 0}
@@ -70,7 +82,7 @@ def open_source(data: Any, *, features: str | Sequence[str] | None, beside: Sequ
     return Source(array_table(plain_array(data, "the features"), {}, "the array"), {}, "the array")
 
 
-def _path(path: Path, features: str | Sequence[str] | None, beside: Sequence[str]) -> Source:
+def _path(path: Path, features: str | Sequence[str] | None, beside: Sequence[str], reserved: Sequence[str]) -> Source:
     if path.suffix.lower() == ".npz" and path.is_file():
         shapes = npz_shapes(path)
         if _has_halves(shapes):
@@ -78,7 +90,14 @@ def _path(path: Path, features: str | Sequence[str] | None, beside: Sequence[str
         table = open_table(path, features=features, need_features=features is not None)
         rest = [name for name in shapes if name not in table.columns]
         return Source(table, {name: partial(read_npz_array, path, name) for name in rest}, str(path))
-    table = open_table(path, features=features, beside=beside, need_features=features is not None, with_test=True)
+    table = open_table(
+        path,
+        features=features,
+        beside=beside,
+        reserved=reserved,
+        need_features=features is not None,
+        with_test=True,
+    )
     return Source(table, {}, str(path))
 
 

@@ -11,11 +11,16 @@ from numpy.typing import NDArray
 from lopsided.core.errors import InputError
 from lopsided.data.column_names import check_distinct
 from lopsided.data.csv_file import read_csv_table
-from lopsided.data.tables import FEATURE_NAMES, Table, beside_features
+from lopsided.data.tables import BESIDE_NAMES, FEATURE_NAMES, Table, beside_features
 
 
 def open_parquet(
-    path: Path, *, features: str | Sequence[str] | None, beside: Sequence[str], need_features: bool = True
+    path: Path,
+    *,
+    features: str | Sequence[str] | None,
+    beside: Sequence[str],
+    reserved: Sequence[str] = BESIDE_NAMES,
+    need_features: bool = True,
 ) -> Table:
     """A table over a parquet file: one list column of features or many numeric ones, streamed."""
     import pyarrow.parquet as pq
@@ -25,7 +30,8 @@ def open_parquet(
     check_distinct(handle.schema_arrow.names, str(path))
     with _reading("parquet", path):
         _check_sizes(handle.metadata, path)
-    names, listed = _feature_columns(handle.schema_arrow, path, features, beside, need_features)
+    away = beside_features(handle.schema_arrow.names, beside, reserved)
+    names, listed = _feature_columns(handle.schema_arrow, path, features, away, need_features)
     rows = int(handle.metadata.num_rows)
     if rows == 0:
         raise InputError(f"at least one example in {path}", "none", "write the file again")
@@ -51,16 +57,24 @@ def open_parquet(
                 raise InputError(f"{width} features in every row of {path}", block.shape[1], "make them equal")
             yield block
 
-    return Table(str(path), rows, width, columns, read, feature_names=None if listed else tuple(names))
+    told = _notes(handle.schema_arrow, names, listed, away) if features is None else ()
+    return Table(str(path), rows, width, columns, read, feature_names=None if listed else tuple(names), notes=told)
 
 
 def open_csv(
-    path: Path, *, features: str | Sequence[str] | None, beside: Sequence[str], need_features: bool = True
+    path: Path,
+    *,
+    features: str | Sequence[str] | None,
+    beside: Sequence[str],
+    reserved: Sequence[str] = BESIDE_NAMES,
+    need_features: bool = True,
 ) -> Table:
     """A table over a csv or tsv file with a header line, read whole."""
     with _reading("csv", path):
         table = read_csv_table(path)
-    return table_over_arrow(table, path, features=features, beside=beside, need_features=need_features)
+    return table_over_arrow(
+        table, path, features=features, beside=beside, reserved=reserved, need_features=need_features
+    )
 
 
 def table_over_arrow(
@@ -69,12 +83,14 @@ def table_over_arrow(
     *,
     features: str | Sequence[str] | None,
     beside: Sequence[str],
+    reserved: Sequence[str] = BESIDE_NAMES,
     need_features: bool = True,
 ) -> Table:
     """A table over an Arrow table in memory."""
     if table.num_rows == 0:
         raise InputError(f"at least one example in {source}", "none", "write one row per example below the header")
-    names, listed = _feature_columns(table.schema, source, features, beside, need_features)
+    away = beside_features(table.column_names, beside, reserved)
+    names, listed = _feature_columns(table.schema, source, features, away, need_features)
     taken = set(names)
     columns = {
         name: _column(column)
@@ -91,7 +107,9 @@ def table_over_arrow(
                 raise InputError(f"{width} features in every row of {source}", block.shape[1], "make them equal")
             yield block
 
-    return Table(str(source), table.num_rows, width, columns, read, feature_names=None if listed else tuple(names))
+    told = _notes(table.schema, names, listed, away) if features is None else ()
+    shown = None if listed else tuple(names)
+    return Table(str(source), table.num_rows, width, columns, read, feature_names=shown, notes=told)
 
 
 def _check_sizes(metadata: Any, path: Path) -> None:
@@ -106,39 +124,58 @@ def _check_sizes(metadata: Any, path: Path) -> None:
 
 
 def _feature_columns(
-    schema: Any, path: str | Path, features: str | Sequence[str] | None, beside: Sequence[str], needed: bool
+    schema: Any, path: str | Path, features: str | Sequence[str] | None, away: set[str], needed: bool
 ) -> tuple[list[str], bool]:
     """The columns of features, and whether it is one list column; no columns where there are none and none needed."""
-    from pyarrow import types
-
-    def is_list(kind: Any) -> bool:
-        return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-    def is_number(kind: Any) -> bool:
-        return bool(
-            types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind)
-        )
-
     have = ", ".join(schema.names)
     if features is not None:
         wanted = [features] if isinstance(features, str) else list(features)
         missing = [name for name in wanted if name not in schema.names]
         if missing:
             raise InputError(f"the columns {', '.join(missing)} in {path}", f"the columns: {have}", "name one of those")
-        listed = is_list(schema.field(wanted[0]).type)
-        if not (listed and len(wanted) == 1) and not all(is_number(schema.field(name).type) for name in wanted):
+        listed = _is_list(schema.field(wanted[0]).type)
+        if not (listed and len(wanted) == 1) and not all(_is_number(schema.field(name).type) for name in wanted):
             raise InputError(
                 "columns of numbers, or one column of lists, as features", ", ".join(wanted), "choose others"
             )
         return wanted, listed
     for name in schema.names:
-        if name.lower() in FEATURE_NAMES and is_list(schema.field(name).type):
+        if name.lower() in FEATURE_NAMES and _is_list(schema.field(name).type):
             return [name], True
-    away = beside_features(schema.names, beside)
-    numbers = [name for name in schema.names if name not in away and is_number(schema.field(name).type)]
+    numbers = [name for name in schema.names if name not in away and _is_number(schema.field(name).type)]
     if not numbers and needed:
         raise InputError(f"columns of numbers as features in {path}", f"the columns: {have}", "add some, or name them")
     return numbers, False
+
+
+def _notes(schema: Any, names: Sequence[str], listed: bool, away: set[str]) -> tuple[str, ...]:
+    """Columns that hold numbers and are neither features nor columns that were asked for."""
+    left = [field for field in schema if field.name not in names and field.name not in away]
+    lists = [field.name for field in left if _is_list(field.type)]
+    numbers = [field.name for field in left if listed and _is_number(field.type)]
+    notes = []
+    if lists:
+        some = ", ".join(lists[:6])
+        notes.append(f"Columns of lists are left out: {some}; to use one as features, name it (features=).")
+    if numbers:
+        some = ", ".join(numbers[:6]) + (f" and {len(numbers) - 6} more" if len(numbers) > 6 else "")
+        notes.append(
+            f"Features are the lists in {names[0]}; columns of numbers beside it are left out: {some}; to use them "
+            "instead, name them (features=)."
+        )
+    return tuple(notes)
+
+
+def _is_list(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def _is_number(kind: Any) -> bool:
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))
 
 
 def _plain(kind: Any) -> bool:

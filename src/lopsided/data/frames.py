@@ -9,7 +9,7 @@ from typing import Any
 from lopsided.core.errors import InputError
 from lopsided.data.arrow_tables import table_over_arrow
 from lopsided.data.column_names import check_distinct
-from lopsided.data.tables import Table
+from lopsided.data.tables import BESIDE_NAMES, Table
 
 
 def is_frame(value: Any) -> bool:
@@ -26,11 +26,14 @@ def frame_table(
     *,
     features: str | Sequence[str] | None = None,
     beside: Sequence[str] = (),
+    reserved: Sequence[str] = BESIDE_NAMES,
     need_features: bool = True,
 ) -> Table:
-    """A table over a frame: numeric columns that are not `beside` are features, as for a csv file."""
+    """A table over a frame: numeric columns not `beside` nor `reserved` are features, as for a csv file."""
     arrow = arrow_of_frame(frame)
-    return table_over_arrow(arrow, "the frame", features=features, beside=beside, need_features=need_features)
+    return table_over_arrow(
+        arrow, "the frame", features=features, beside=beside, reserved=reserved, need_features=need_features
+    )
 
 
 def arrow_of_frame(frame: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Picture files (png, jpg, webp, tif, bmp, gif, pgm, ppm) to arrays, and folders with one subfolder of them per class."""
+"""Picture files (png, jpg, webp, tif, bmp, gif, pgm, ppm) to arrays, and folders with a subfolder of them per class."""
 
 from collections.abc import Sequence
 from pathlib import Path

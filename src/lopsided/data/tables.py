@@ -47,6 +47,7 @@ class Table:
     feature_names: tuple[str, ...] | None = None
     misfits: Mapping[str, int] = field(default_factory=dict)  # columns of another length, which thus are none
     image_shape: tuple[int, ...] | None = None  # height, width[, channels] where an example is a picture
+    notes: tuple[str, ...] = ()  # what the reader left out, one sentence each
 
     def blocks(self, rows: int | None = None) -> Iterator[NDArray[Any]]:
         """Features in order, `rows` x width at a time (about 32 MB unless said)."""
@@ -90,14 +91,15 @@ def open_table(
     *,
     features: str | Sequence[str] | None = None,
     beside: Sequence[str] = (),
+    reserved: Sequence[str] = BESIDE_NAMES,
     need_features: bool = True,
     with_test: bool = False,
 ) -> Table:
     """Open a file or folder of examples; the ending chooses the format.
 
     features: the array or column(s) of features, where the usual names do not say. beside: columns that are not
-    features. need_features: without them a table of columns alone is refused. with_test: of a folder that holds
-    training and test pictures read both, with a column `split`.
+    features, and neither are those of a `reserved` name. need_features: without them a table of columns alone is
+    refused. with_test: of a folder that holds training and test pictures read both, with a column `split`.
     """
     place = Path(path)
     if not place.exists():
@@ -119,11 +121,11 @@ def open_table(
     if ending in (".parquet", ".pq"):
         from lopsided.data.arrow_tables import open_parquet
 
-        return open_parquet(place, features=features, beside=beside, need_features=need_features)
+        return open_parquet(place, features=features, beside=beside, reserved=reserved, need_features=need_features)
     if ending in (".csv", ".tsv"):
         from lopsided.data.arrow_tables import open_csv
 
-        return open_csv(place, features=features, beside=beside, need_features=need_features)
+        return open_csv(place, features=features, beside=beside, reserved=reserved, need_features=need_features)
     raise InputError(
         "a file that ends in .npz, .npy, .parquet, .csv or .tsv, or a folder of images", str(place), "convert it first"
     )
@@ -166,9 +168,9 @@ def picture_shape(shape: tuple[int, ...]) -> tuple[int, ...] | None:
     return shape[1:] if len(shape) == 4 and shape[3] in (1, 3) else None
 
 
-def beside_features(names: Sequence[str], extra: Sequence[str]) -> set[str]:
-    """Which of the column names stand beside the features."""
-    return {name for name in names if name in extra or name.lower() in BESIDE_NAMES}
+def beside_features(names: Sequence[str], extra: Sequence[str], reserved: Sequence[str] = BESIDE_NAMES) -> set[str]:
+    """Which of the column names stand beside the features: those named, and those of a reserved name in any case."""
+    return {name for name in names if name in extra or name.lower() in reserved}
 
 
 def _one(features: str | Sequence[str] | None) -> str | None:
