@@ -14,6 +14,7 @@ import numpy as np
 from lopsided.checkup.evidence import Partition
 from lopsided.core.errors import InputError
 from lopsided.core.validation import check_labels
+from lopsided.data.time_words import time_words
 
 SMALL_CELL = 20
 MOST_GROUPS = 500  # names in a column; more than that is a measurement, not a grouping
@@ -23,7 +24,7 @@ CROSS = " × "
 
 def partition(values: Any, name: str, rows: int | None) -> Partition:
     """A column of labels or groups as codes and names."""
-    codes, names = check_labels(values, name, length=rows)
+    codes, names = check_labels(time_words(np.asarray(values)), name, length=rows)
     return Partition(name, codes, tuple(names))
 
 

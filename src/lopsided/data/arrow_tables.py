@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
+from lopsided.data.arrow_columns import column_values
 from lopsided.data.column_names import check_distinct
 from lopsided.data.csv_file import read_csv_table
 from lopsided.data.tables import BESIDE_NAMES, FEATURE_NAMES, Table, beside_features
@@ -38,7 +39,9 @@ def open_parquet(
     others = [field.name for field in handle.schema_arrow if field.name not in names]
     with _reading("parquet", path):
         columns = {
-            name: _column(handle.read([name])[name]) for name in others if _plain(handle.schema_arrow.field(name).type)
+            name: column_values(handle.read([name])[name])
+            for name in others
+            if _plain(handle.schema_arrow.field(name).type)
         }
         width = len(names) if not listed else _block(next(handle.iter_batches(1, columns=names)), True, path).shape[1]
 
@@ -93,7 +96,7 @@ def table_over_arrow(
     names, listed = _feature_columns(table.schema, source, features, away, need_features)
     taken = set(names)
     columns = {
-        name: _column(column)
+        name: column_values(column)
         for name, column in zip(table.column_names, table.columns, strict=True)
         if name not in taken and _plain(column.type)
     }
@@ -182,20 +185,6 @@ def _plain(kind: Any) -> bool:
     from pyarrow import types
 
     return not types.is_nested(kind)
-
-
-def _column(chunked: Any) -> NDArray[Any]:
-    """A column as NumPy array; strings become fixed-width strings, missing values stay None or NaN."""
-    from pyarrow import types
-
-    if types.is_dictionary(chunked.type):  # categories
-        chunked = chunked.cast(chunked.type.value_type)
-    values: NDArray[Any] = (
-        chunked.to_numpy() if chunked.null_count == 0 else np.array(chunked.to_pylist(), dtype=object)
-    )
-    if values.dtype == object and chunked.null_count == 0 and all(isinstance(value, str) for value in values):
-        return values.astype(np.str_)
-    return values
 
 
 def _block(batch: Any, listed: bool, path: str | Path) -> NDArray[Any]:

@@ -47,7 +47,7 @@ def arrow_of_frame(frame: Any) -> Any:
     try:
         if type(frame).__module__.partition(".")[0] == "pandas":
             frame = frame.rename(columns=str) if not all(isinstance(name, str) for name in frame.columns) else frame
-            table = pa.Table.from_pandas(frame, preserve_index=False)
+            table = pa.Table.from_pandas(_spans_as_words(frame), preserve_index=False)
         else:
             table = frame if isinstance(frame, pa.Table) else pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError) as error:
@@ -56,3 +56,16 @@ def arrow_of_frame(frame: Any) -> Any:
             "a frame whose columns hold one type each", f"one of which Arrow says: {first}", "make the column one type"
         ) from None
     return table
+
+
+def _spans_as_words(frame: Any) -> Any:
+    """A pandas frame whose intervals (as of `pandas.cut`) and periods are words, because Arrow casts neither."""
+    spans = [
+        place
+        for place, dtype in enumerate(frame.dtypes)
+        if str(getattr(getattr(dtype, "categories", dtype), "dtype", dtype)).startswith(("interval", "period"))
+    ]
+    if not spans:
+        return frame
+    words = {frame.columns[place]: frame.iloc[:, place].astype(object).map(str, na_action="ignore") for place in spans}
+    return frame.assign(**words)
