@@ -46,3 +46,45 @@ def test_greys_of_unknown_scale_are_refused(tmp_path) -> None:
     Image.fromarray(np.full((2, 2), -3.0, dtype=np.float32)).save(tmp_path / "height.tif")
     with pytest.raises(InputError, match="convert it to 8 or 16 bits"):
         read_picture(tmp_path / "height.tif")
+
+
+def test_hidden_files_and_folders_are_ignored(folder) -> None:
+    for hidden in (".ipynb_checkpoints", "__MACOSX", "ant/.thumbs"):
+        (folder / hidden).mkdir()
+        (folder / hidden / "1.png").write_bytes(b"no picture")
+    (folder / "ant" / "._1.png").write_bytes(b"no picture")
+    (folder / ".DS_Store").write_bytes(b"")
+    found = gather(folder)
+    assert found.classes.names == ("ant", "bee")
+    assert found.rows == 6
+    assert found.notes == ()
+    assert load_image_folder(folder).class_names == ("ant", "bee")
+
+
+def test_hidden_folders_do_not_hide_the_split(folder) -> None:
+    for split in ("train", "test"):
+        (folder / split).mkdir()
+        for name in ("ant", "bee"):
+            (folder / split / name).mkdir()
+            Image.fromarray(np.zeros((4, 5), dtype=np.uint8)).save(folder / split / name / "0.png")
+    for name in ("ant", "bee"):
+        (folder / name).rename(folder / f".{name}")
+    assert gather(folder).is_test.tolist() == [True, True, False, False]
+
+
+@pytest.mark.parametrize("ending", ["webp", "tif", "tiff", "bmp", "gif", "PNG"])
+def test_formats_that_pillow_reads(folder, ending) -> None:
+    Image.fromarray(np.full((4, 5, 3), 99, dtype=np.uint8)).save(folder / "ant" / f"x.{ending}")
+    found = gather(folder)
+    assert found.rows == 7
+    assert abs(float(found.table.features()[3].mean()) - 99) < 2  # webp is lossy by default
+    assert found.notes == ()
+
+
+def test_what_is_left_out_is_counted(folder) -> None:
+    (folder / "ant" / "more").mkdir()
+    (folder / "ant" / "notes.txt").write_text("x")
+    (folder / "bee" / "raw.heic").write_text("x")
+    (folder / "labels.csv").write_text("x")
+    (note,) = gather(folder).notes
+    assert "2 files that end as no picture does; 1 folder within folders of classes; 1 file beside" in note

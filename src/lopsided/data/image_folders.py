@@ -1,6 +1,7 @@
 """Folders of pictures: MNIST's idx files, or one subfolder per class; as a table or as an image set."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from lopsided.core.errors import InputError
 from lopsided.data.idx_files import has_idx, read_idx
 from lopsided.data.image_set import Images
-from lopsided.data.picture_files import alike, check_some, files_by_class, read_picture
+from lopsided.data.picture_files import alike, check_some, files_by_class, read_picture, visible
 from lopsided.data.tables import Table, array_table
 
 _SPLITS = ("train", "training", "test", "val", "valid", "validation")
@@ -22,11 +23,12 @@ def open_image_folder(folder: Path, *, with_test: bool = False) -> Table:
     """
     if has_idx(folder / "train-images-idx3-ubyte"):
         return _idx_table(folder, with_test)
-    parts = [inner for inner in sorted(folder.iterdir()) if inner.is_dir()]
-    if with_test and parts and {part.name.lower() for part in parts} <= set(_SPLITS) and len(parts) > 1:
-        found = [(part.name.lower(), name, path) for part in parts for name, path in files_by_class(part)]
-    else:
-        found = [("", name, path) for name, path in files_by_class(folder)]
+    parts = [inner for inner in visible(folder) if inner.is_dir()]
+    if not (with_test and len(parts) > 1 and {part.name.lower() for part in parts} <= set(_SPLITS)):
+        parts = [folder]
+    files = [files_by_class(part) for part in parts]
+    splits = [part.name.lower() if len(parts) > 1 else "" for part in parts]
+    found = [(split, name, path) for split, own in zip(splits, files, strict=True) for name, path in own.pictures]
     check_some(found, folder)
     pictures = alike([(path, read_picture(path)) for _, _, path in found])
     columns = {
@@ -35,7 +37,8 @@ def open_image_folder(folder: Path, *, with_test: bool = False) -> Table:
     }
     if found[0][0]:
         columns["split"] = np.array([split for split, _, _ in found])
-    return array_table(pictures, columns, str(folder))
+    told = sum(files[1:], files[0]).notes()
+    return replace(array_table(pictures, columns, str(folder)), notes=told)
 
 
 def _idx_table(folder: Path, with_test: bool) -> Table:
@@ -60,7 +63,7 @@ def load_image_folder(
     place = Path(folder)
     if not place.is_dir():
         raise InputError("a folder of pictures", f"no such folder: {place}", "arrange it as folder/class/picture.png")
-    paths = files_by_class(place)
+    paths = files_by_class(place).pictures
     check_some(paths, place)
     names = tuple(dict.fromkeys(name for name, _ in paths))
     if at_most is not None:

@@ -1,6 +1,7 @@
 """Picture files (png, jpg, webp, tif, bmp, gif, pgm, ppm) to arrays, and folders with a subfolder of them per class."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,52 @@ _ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif", "
 _DEEP_STEPS = 257  # 65535 / 255: steps of 16 bits in one of 8
 
 
-def files_by_class(folder: Path) -> list[tuple[str, Path]]:
-    """(class, file) of every picture in the class folders, sorted by class and name."""
+@dataclass(frozen=True)
+class ClassFiles:
+    """(class, file) of every picture, and how much else is there that is not hidden."""
+
+    pictures: list[tuple[str, Path]]
+    others: int  # files in class folders that do not end as pictures do
+    nested: int  # folders within class folders
+    loose: int  # files beside the class folders
+
+    def __add__(self, other: "ClassFiles") -> "ClassFiles":
+        return ClassFiles(
+            self.pictures + other.pictures,
+            self.others + other.others,
+            self.nested + other.nested,
+            self.loose + other.loose,
+        )
+
+    def notes(self) -> tuple[str, ...]:
+        """One sentence on what was left out, if anything was."""
+        counted = {
+            "that end as no picture does": (self.others, "file"),
+            "within folders of classes": (self.nested, "folder"),
+            "beside the folders of classes": (self.loose, "file"),
+        }
+        told = [f"{count:,} {unit}{'s' * (count > 1)} {where}" for where, (count, unit) in counted.items() if count]
+        ends = ", ".join(ending[1:] for ending in _ENDINGS)
+        return (f"Left out of the folder: {'; '.join(told)} (pictures are folder/class/name, {ends}).",) if told else ()
+
+
+def visible(folder: Path) -> list[Path]:
+    """What is in a folder, sorted by name, without what systems and notebooks hide there."""
     try:
-        return [
-            (inner.name, path)
-            for inner in sorted(folder.iterdir())
-            if inner.is_dir()
-            for path in sorted(inner.iterdir())
-            if path.suffix.lower() in _ENDINGS
-        ]
+        found = sorted(folder.iterdir())
     except OSError as error:
         raise InputError("a folder of pictures", f"{folder}: {error.strerror}", "check the path") from None
+    return [path for path in found if not path.name.startswith((".", "__MACOSX"))]
+
+
+def files_by_class(folder: Path) -> ClassFiles:
+    """The pictures in the class folders, sorted by class and name."""
+    inside = visible(folder)
+    classes = [path for path in inside if path.is_dir()]
+    found = [(inner.name, path) for inner in classes for path in visible(inner)]
+    files = [(name, path) for name, path in found if not path.is_dir()]
+    pictures = [(name, path) for name, path in files if path.suffix.lower() in _ENDINGS]
+    return ClassFiles(pictures, len(files) - len(pictures), len(found) - len(files), len(inside) - len(classes))
 
 
 def check_some(found: Sequence[object], folder: Path) -> None:
