@@ -73,8 +73,13 @@ def open_csv(
     need_features: bool = True,
 ) -> Table:
     """A table over a csv or tsv file with a header line, read whole."""
+    wanted = [features] if isinstance(features, str) else features
+
+    def is_no_feature(name: str) -> bool:
+        return bool(beside_features([name], beside, reserved)) if wanted is None else name not in wanted
+
     with _reading("csv", path):
-        table = read_csv_table(path)
+        table = read_csv_table(path, is_no_feature)
     return table_over_arrow(
         table, path, features=features, beside=beside, reserved=reserved, need_features=need_features
     )
