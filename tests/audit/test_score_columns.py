@@ -72,6 +72,13 @@ def test_numbers_that_pandas_gave_are_no_names() -> None:
         gather(labels=Y + 1, probabilities=pd.DataFrame(CHANCES, columns=["p0", "p1", "p2"]))
 
 
+@pytest.mark.parametrize(("first", "column"), [(0, 0), (0, 1), (1, 1)])
+def test_the_number_of_a_series_is_a_place(first, column) -> None:
+    """`DataFrame(model.predict_proba(x))[1]` is of the second class, which may be called 2."""
+    scores = pd.DataFrame({0: [0.9, 0.2] * 30, 1: [0.1, 0.8] * 30})
+    assert right(gather(labels=np.arange(60) % 2 + first, probabilities=scores[column])) == 1.0
+
+
 @pytest.mark.parametrize("name", ["p_bad", "prob_bad", "bad", "Bad_prob"])
 @pytest.mark.parametrize("form", ["name", "names", "series", "frame"])
 def test_one_column_is_of_the_class_it_is_named_for(name, form) -> None:

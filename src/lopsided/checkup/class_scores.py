@@ -29,10 +29,10 @@ def class_scores(
     """
     what = "probabilities"
     usual = PROBABILITY_NAMES if logits is None else ()  # logits that were asked for come before what was not
-    values, names = _columns(source, probabilities, usual, what, rows)
+    values, names = _columns(source, probabilities, usual, what, rows, classes)
     if values is None:
         what = "logits"
-        values, names = _columns(source, logits, LOGIT_NAMES, what, rows)
+        values, names = _columns(source, logits, LOGIT_NAMES, what, rows, classes)
     if values is None:
         return None, []
     if classes is None:
@@ -59,7 +59,7 @@ def class_scores(
 
 
 def _columns(
-    source: Source, given: Any, usual: Sequence[str], what: str, rows: int
+    source: Source, given: Any, usual: Sequence[str], what: str, rows: int, classes: Partition | None
 ) -> tuple[NDArray[Any] | None, list[str] | None]:
     """The values, and the names of their columns where they have any."""
     if isinstance(given, (list, tuple)) and is_name(given):
@@ -77,6 +77,8 @@ def _columns(
         return None, None
     name = usual_names(source, usual)[0] if given is None else given if isinstance(given, str) else None
     name = getattr(given, "name", None) if name is None else name  # of a series
+    if isinstance(name, int) and not (classes is not None and classes.names == ("0", "1")):
+        name = None  # a place among columns without names, which is a class only where the classes are places too
     array = np.asarray(values)
     return array, [str(name)] if name is not None and array.ndim == 1 else None
 

@@ -51,10 +51,10 @@ def gather(
 
     data: a path (npz, npy, parquet, csv, tsv, a folder of pictures), a pandas or Polars frame, a mapping of arrays, an
     array or a tensor of features, or nothing where the arrays below say it all. Every other argument is the name of a
-    column or array in `data`, or the array itself. groups: one or several names (a list, or a mapping of arrays, or a
-    frame). classifier: K x p, or an object with `weight` and `bias` (PyTorch) or `coef_` and `intercept_`
-    (scikit-learn). split: words such as train and test, or True for test rows. classes: the order of the classifier's
-    rows and of the columns of probabilities, where it is not the sorted one.
+    column or array in `data`, or the array itself; a list of one word per row is an array. groups: one or several names
+    (a list, or a mapping of arrays, or a frame). classifier: K x p, or an object with `weight` and `bias` (PyTorch) or
+    `coef_` and `intercept_` (scikit-learn). split: words such as train and test, or True for test rows. classes: the
+    order of the classifier's rows and of the columns of probabilities, where it is not the sorted one.
     """
     source, beside = _opened(data, features, labels, groups, [predictions, split], [probabilities, logits])
     labels, groups, predictions, split = (settled(part, source) for part in (labels, groups, predictions, split))

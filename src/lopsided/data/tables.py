@@ -6,8 +6,8 @@ One record for every format, so that whoever reads users' files (score, audit, t
   or more axes; one-dimensional arrays of the same length are columns. Members are streamed, compressed or not.
 - .npy: the features, memory-mapped; labels come from a file of their own.
 - .parquet: one list column of features, else all numeric columns that are not columns beside; streamed by row groups.
-- .csv, .tsv: numeric columns that are not columns beside are features; read whole.
-- a folder: idx files (MNIST's layout), or one subfolder of images per class.
+- .csv, .tsv: numeric columns that are not columns beside are features; read whole. Commas, semicolons or tabs.
+- a folder: idx files (MNIST's layout), or one subfolder of images per class; hidden files and folders are ignored.
 
 No pickle is ever loaded, and a damaged file ends in one sentence.
 """
