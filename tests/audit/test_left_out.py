@@ -108,7 +108,7 @@ def test_lists_of_names_of_groups_still_work(frame) -> None:
         ("subset", np.arange(N) % 4, "split"),
         ("split", ["train"] * N, "split"),
         ("pred", np.linspace(0, 1, N), "predictions"),
-        ("group", [None, *["a"] * (N - 1)], "groups"),
+        ("group", np.linspace(0, 1, N), "groups"),
     ],
 )
 def test_what_nobody_asked_for_is_left_aside_and_what_was_asked_for_is_refused(frame, name, values, argument) -> None:

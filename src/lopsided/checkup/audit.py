@@ -160,6 +160,11 @@ def run_checks(
         if progress is not None:
             progress(place, len(wanted), check.question)
         missing = sorted(check.needs - evidence.has)
+        if "features" in missing and evidence.missing is not None:
+            lacking = int(evidence.missing.rows.sum())
+            why = f"features set aside, because {lacking:,} rows lack a value; provide them whole"
+            skipped.append(Skipped(check.id, why))
+            continue
         if missing:
             provide = " and ".join(_PROVIDE[name] for name in missing)
             skipped.append(Skipped(check.id, f"no {' and no '.join(missing)} given; provide {provide}"))

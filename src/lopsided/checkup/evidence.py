@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lopsided.checkup.missing import MissingValues
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.tables import Table
 
@@ -48,6 +49,7 @@ class Evidence:
     is_test: BoolArray | None = None
     weight_decay: float | None = None
     described_by: tuple[str, ...] = ()  # columns of the table that say what an example is, beside its features
+    missing: MissingValues | None = None  # why there is no table although features were given
     notes: tuple[str, ...] = ()  # what was left out or merged on the way in, one sentence each
     seed: int = 0
 

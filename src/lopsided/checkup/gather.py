@@ -19,6 +19,7 @@ from lopsided.checkup.finite_features import check_finite_blocks
 from lopsided.checkup.given_classifier import BIAS_NAMES, CLASSIFIER_NAMES, weight_and_bias, with_classifier
 from lopsided.checkup.given_groups import group_columns
 from lopsided.checkup.left_out import describing, notes_on_columns, reserved_names
+from lopsided.checkup.missing import MissingValues, missing_values
 from lopsided.checkup.outcomes import DECAY_NAMES, checked_decay, is_test_row, predicted_codes
 from lopsided.checkup.partitions import group_partitions, partition
 from lopsided.checkup.parts import Finder, column_names, find_part, is_name, settled, usual_names
@@ -46,6 +47,7 @@ def gather(
     weight_decay: float | str | None = None,
     classes: Sequence[Any] | None = None,
     seed: int = 0,
+    set_aside: bool = False,
 ) -> Evidence:
     """Check and name what was given.
 
@@ -54,7 +56,8 @@ def gather(
     column or array in `data`, or the array itself; a list of one word per row is an array. groups: one or several names
     (a list, or a mapping of arrays, or a frame). classifier: K x p, or an object with `weight` and `bias` (PyTorch) or
     `coef_` and `intercept_` (scikit-learn). split: words such as train and test, or True for test rows. classes: the
-    order of the classifier's rows and of the columns of probabilities, where it is not the sorted one.
+    order of the classifier's rows and of the columns of probabilities, where it is not the sorted one. set_aside:
+    features in which values are missing are set aside, with a record of which, instead of refused.
     """
     source, beside = _opened(data, features, labels, groups, [predictions, split], [probabilities, logits])
     labels, groups, predictions, split = (settled(part, source) for part in (labels, groups, predictions, split))
@@ -69,8 +72,7 @@ def gather(
         notes.append(f"No labels were found under a usual name ({usual}); say which of {source.listed(8)} holds them.")
     chosen = _groups(found, groups, rows, labels)
     table = source.table if source.table is not None and source.table.width else None
-    if table is not None:
-        check_finite_blocks(table)
+    table, missing = _usable(table, set_aside and known is not None)
     chances = _chances(found, probabilities, logits, known, rows, classes is not None)
     judged = found.part(predictions, PREDICTION_NAMES, "predictions", lambda part: predicted_codes(part, known, rows))
     if judged is None and chances is not None:
@@ -81,6 +83,7 @@ def gather(
         classes=known,
         groups=chosen,
         table=table,
+        missing=missing,
         probabilities=chances,
         predictions=judged,
         is_test=found.part(split, SPLIT_NAMES, "split", lambda part: is_test_row(part, rows)),
@@ -92,6 +95,20 @@ def gather(
     if features is None:  # whoever names the features has left out the others
         notes += notes_on_columns(source, [*beside, *usual_labels[:1]], found.read)
     return replace(evidence, notes=tuple(notes))
+
+
+def _usable(table: Table | None, set_aside: bool) -> tuple[Table | None, MissingValues | None]:
+    """The table, refused where it holds what is no finite number; or what is missing in it."""
+    if table is None:
+        return None, None
+    try:
+        check_finite_blocks(table)
+    except InputError:
+        missing = missing_values(table) if set_aside else None
+        if missing is None:
+            raise
+        return None, missing
+    return table, None
 
 
 def _rows(source: Source, labels: NDArray[Any] | None) -> int:

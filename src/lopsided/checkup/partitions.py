@@ -13,13 +13,14 @@ import numpy as np
 
 from lopsided.checkup.evidence import Partition
 from lopsided.core.errors import InputError
-from lopsided.core.validation import check_labels
+from lopsided.core.validation import check_labels, is_missing
 from lopsided.data.time_words import time_words
 
 SMALL_CELL = 20
 MOST_GROUPS = 500  # names in a column; more than that is a measurement, not a grouping
 MOST_INTERSECTIONS = 12
 CROSS = " × "
+MISSING = "(missing)"
 
 
 def partition(values: Any, name: str, rows: int | None) -> Partition:
@@ -28,16 +29,34 @@ def partition(values: Any, name: str, rows: int | None) -> Partition:
     return Partition(name, codes, tuple(names))
 
 
+def _group_partition(values: Any, name: str, rows: int) -> Partition:
+    """Examples whose group is missing are a group of their own: they may be harmed as any other."""
+    array = time_words(np.asarray(values))
+    missing = np.zeros(array.shape, dtype=bool)
+    if array.shape == (rows,) and array.dtype.kind in "Of":
+        missing = np.array([is_missing(entry) for entry in array.tolist()], dtype=bool)
+    if not missing.any() or missing.all() or MISSING in array.tolist():
+        return partition(values, name, rows)
+    known = partition(array[~missing], name, rows - int(missing.sum()))
+    codes = np.full(rows, len(known.names), dtype=np.int64)
+    codes[~missing] = known.codes
+    return Partition(name, codes, (*known.names, MISSING))
+
+
 def group_partitions(columns: Mapping[str, Any], rows: int) -> tuple[dict[str, Partition], list[str]]:
     """Partitions of the columns, then of their intersections, and notes on what was joined or left out."""
-    single = {name: partition(values, name, rows) for name, values in columns.items()}
+    single = {name: _group_partition(values, name, rows) for name, values in columns.items()}
     for name, part in single.items():
         if len(part.names) > MOST_GROUPS:
             raise InputError(
                 f"at most {MOST_GROUPS} groups in {name}", f"{len(part.names)} different values", "bin the column first"
             )
     wanted = list(combinations(single.values(), 2)) + ([tuple(single.values())] if len(single) > 2 else [])
-    notes = []
+    notes = [
+        f"{int(part.counts[-1]):,} examples have no {name}: they are the group {MISSING}."
+        for name, part in single.items()
+        if part.names[-1] == MISSING
+    ]
     if len(wanted) > MOST_INTERSECTIONS:
         notes.append(f"{len(wanted) - MOST_INTERSECTIONS} of {len(wanted)} intersections of groups were left out.")
     found = dict(single)

@@ -114,7 +114,7 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
     if array.dtype.kind == "O":
         if any(isinstance(entry, (np.ndarray, list, tuple, set, dict)) for entry in array):
             raise InputError(f"one label per example in {name}", "lists as entries", "give whole numbers or strings")
-        if any(_is_missing(entry) for entry in array):
+        if any(is_missing(entry) for entry in array):
             raise InputError(f"a label for every example in {name}", "missing values", "remove or fill them first")
         # whole numbers stay numbers, so that 2 comes before 10
         whole = all(isinstance(entry, (int, np.integer)) and not isinstance(entry, bool) for entry in array)
@@ -134,7 +134,7 @@ def _distinct(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     return names, codes
 
 
-def _is_missing(entry: Any) -> bool:
+def is_missing(entry: Any) -> bool:
     """None, NaN, NaT, or pandas' NA, which does not say whether it differs from itself."""
     if entry is None:
         return True

@@ -45,23 +45,35 @@ def open_parquet(
         }
         width = len(names) if not listed else _block(next(handle.iter_batches(1, columns=names)), True, path).shape[1]
 
-    def read(size: int) -> Iterator[NDArray[Any]]:
-        batches: Iterator[Any] = iter(())
+    def batches(size: int) -> Iterator[Any]:
+        found: Iterator[Any] = iter(())
         if names:
             with _reading("parquet", path):
-                batches = pq.ParquetFile(path).iter_batches(size, columns=names)
+                found = pq.ParquetFile(path).iter_batches(size, columns=names)
         while True:
             with _reading("parquet", path):
-                batch = next(batches, None)
-                if batch is None:
-                    return
+                batch = next(found, None)
+            if batch is None:
+                return
+            yield batch
+
+    def read(size: int) -> Iterator[NDArray[Any]]:
+        for batch in batches(size):
+            with _reading("parquet", path):
                 block = _block(batch, listed, path)
             if block.shape[1] != width:
                 raise InputError(f"{width} features in every row of {path}", block.shape[1], "make them equal")
             yield block
 
+    def gaps(size: int) -> Iterator[NDArray[np.bool_]]:
+        for batch in batches(size):
+            with _reading("parquet", path):
+                yield _gaps(batch)
+
     told = _notes(handle.schema_arrow, names, listed, away) if features is None else ()
-    return Table(str(path), rows, width, columns, read, feature_names=None if listed else tuple(names), notes=told)
+    shown = None if listed else tuple(names)
+    missing = None if listed else gaps
+    return Table(str(path), rows, width, columns, read, feature_names=shown, notes=told, read_gaps=missing)
 
 
 def open_csv(
@@ -115,9 +127,13 @@ def table_over_arrow(
                 raise InputError(f"{width} features in every row of {source}", block.shape[1], "make them equal")
             yield block
 
+    def gaps(size: int) -> Iterator[NDArray[np.bool_]]:
+        return (_gaps(batch) for batch in (chosen.to_batches(max_chunksize=size) if names else ()))
+
     told = _notes(table.schema, names, listed, away) if features is None else ()
     shown = None if listed else tuple(names)
-    return Table(str(source), table.num_rows, width, columns, read, feature_names=shown, notes=told)
+    missing = None if listed else gaps
+    return Table(str(source), table.num_rows, width, columns, read, feature_names=shown, notes=told, read_gaps=missing)
 
 
 def _check_sizes(metadata: Any, path: Path) -> None:
@@ -209,6 +225,13 @@ def _block(batch: Any, listed: bool, path: str | Path) -> NDArray[Any]:
                 f"a number in every row of {name} in {path}", f"{column.null_count} missing", "fill them first"
             )
     return np.column_stack([_numbers(column) for column in batch.columns])
+
+
+def _gaps(batch: Any) -> NDArray[np.bool_]:
+    """Empty cells and NaN."""
+    return np.column_stack(
+        [column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False) for column in batch.columns]
+    )
 
 
 def _numbers(column: Any) -> NDArray[Any]:

@@ -48,10 +48,19 @@ class Table:
     misfits: Mapping[str, int] = field(default_factory=dict)  # columns of another length, which thus are none
     image_shape: tuple[int, ...] | None = None  # height, width[, channels] where an example is a picture
     notes: tuple[str, ...] = ()  # what the reader left out, one sentence each
+    read_gaps: Callable[[int], Iterator[NDArray[np.bool_]]] | None = field(default=None, repr=False)
 
     def blocks(self, rows: int | None = None) -> Iterator[NDArray[Any]]:
         """Features in order, `rows` x width at a time (about 32 MB unless said)."""
         yield from self.read_blocks(rows or max(1, _BLOCK_NUMBERS // max(self.width, 1)))
+
+    def gaps(self) -> Iterator[NDArray[np.bool_]]:
+        """Which numbers are missing, an empty cell or NaN, in blocks of rows x width; `blocks()` may refuse them."""
+        if self.read_gaps is not None:
+            yield from self.read_gaps(max(1, _BLOCK_NUMBERS // max(self.width, 1)))
+            return
+        for block in self.blocks():
+            yield np.isnan(block) if block.dtype.kind == "f" else np.zeros(block.shape, dtype=bool)
 
     def features(self) -> NDArray[Any]:
         """All features at once, rows x width."""

@@ -106,6 +106,7 @@ def audit(
         weight_decay=weight_decay,
         classes=classes,
         seed=seed,
+        set_aside=True,
     )
     settings = {"given": sorted(evidence.has), "rows": evidence.rows, "weight_decay": evidence.weight_decay}
     facts = run_checks(evidence, seed=seed, checks=checks, settings=settings, progress=progress)

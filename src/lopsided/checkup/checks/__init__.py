@@ -7,6 +7,7 @@ from lopsided.checkup.finding import Check
 # In the order of the report: what is there, what it does to a network, what the network does, which examples.
 ORDER = (
     "counts",
+    "missing_values",
     "collapse_forecast",
     "collapse_measured",
     "class_accuracy",

@@ -1,0 +1,89 @@
+"""Is every feature of every example there, and whom would it hit to drop those that lack one?
+
+Checks of features need all of them. Rows that lack a value are often not a fair sample: dropping them takes more from
+one class or group than from the rest, which shifts the fractions of the mixture.
+"""
+
+import numpy as np
+
+from lopsided.checkup.evidence import Evidence, Partition
+from lopsided.checkup.finding import Check, Checked, Finding, Level, named, shortened
+from lopsided.checkup.intervals import gaps_to_rest, rate_intervals
+from lopsided.checkup.subjects import class_subject, group_subject, opening, without_implied
+from lopsided.core.errors import InputError
+from lopsided.core.validation import BoolArray
+
+RISKY_GAP, FAILING_GAP = 0.05, 0.15
+MOST_NAMED = 5
+_GROUND = "dropping rows changes the fractions of the mixture: Li et al. 2024 (group imbalance), Section 2"
+
+
+def run(evidence: Evidence, random: np.random.Generator) -> Checked:
+    """All rows, then every class and group against the rest."""
+    missing, classes = evidence.missing, evidence.classes
+    assert classes is not None
+    if missing is None:
+        if evidence.table is None:
+            raise InputError("features", "none", "provide features (numbers, one row per example)")
+        size = f"{evidence.rows:,} x {evidence.table.width:,}"
+        words = f"All {size} feature values are finite numbers."
+        return Checked(
+            [Finding("missing_values", Level.HEALTHY, "all rows", 0.0, None, words, "Nothing to do.", _GROUND)],
+            {"rows_with_missing": 0},
+        )
+    lacking = int(missing.rows.sum())
+    share = lacking / evidence.rows
+    listed = [f"{name}: {count:,}" for name, count in missing.columns.items()]
+    first = Finding(
+        "missing_values",
+        Level.AT_RISK,
+        "features",
+        share,
+        (share, share),
+        f"{lacking:,} of {evidence.rows:,} rows ({share:.1%}) lack a feature value ({named(listed)}), so the checks of "
+        "features did not run.",
+        "Fill the values, or leave out those columns or rows, and audit again.",
+        _GROUND,
+    )
+    parts = _parts(classes, missing.rows, is_class=True)
+    for part in evidence.groups.values():
+        parts += _parts(part, missing.rows, is_class=False)
+    measures = {"rows_with_missing": lacking, "missing_by_column": dict(missing.columns)}
+    return Checked([first, *shortened(without_implied(parts), MOST_NAMED, "parts")], measures)
+
+
+def _parts(part: Partition, lacking: BoolArray, *, is_class: bool) -> list[Finding]:
+    """Classes or groups that lack values clearly more often than the rest."""
+    whole = np.bincount(part.codes[~lacking], minlength=len(part.names))
+    gaps, rates = gaps_to_rest(whole, part.counts), rate_intervals(part.counts - whole, part.counts)
+    found = []
+    for code in np.argsort(-np.nan_to_num(gaps.low, nan=-9.0), kind="stable"):
+        if not gaps.low[code] > RISKY_GAP:
+            break
+        subject = class_subject(part, int(code)) if is_class else group_subject(part, int(code))
+        own, rest = rates.value[code], rates.value[code] - gaps.value[code]
+        found.append(
+            Finding(
+                "missing_values",
+                Level.FAILING if gaps.low[code] > FAILING_GAP else Level.AT_RISK,
+                subject,
+                float(own),
+                rates.of(int(code)),
+                f"{opening(subject)} lacks a feature value in {own:.1%} of its {int(part.counts[code]):,} rows, "
+                f"all others in {rest:.1%}: dropping such rows would make it smaller still.",
+                "Fill the values rather than drop the rows, or collect them again for this part.",
+                _GROUND,
+            )
+        )
+    return found
+
+
+CHECK = Check(
+    "missing_values",
+    "Is every feature of every example there?",
+    "At risk when a value is missing, because checks of features cannot run; a class or group is at risk when even the "
+    f"lower end of the gap between its rate of such rows and that of all others is above {RISKY_GAP:g}, failing above "
+    f"{FAILING_GAP:g}. Intervals hold for all parts of a column at once.",
+    frozenset({"labels"}),
+    run,
+)
