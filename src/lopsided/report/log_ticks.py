@@ -1,6 +1,7 @@
 """Ticks of a logarithmic axis that can be read: 1-2-5 within few decades, powers of ten over many, never crowded."""
 
 import math
+import sys
 
 _MOST = 6
 _DIGITS = ((1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), (1.0, 2.0, 3.0, 5.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))
@@ -15,7 +16,8 @@ def log_ticks(low: float, high: float, most: int = _MOST) -> list[float]:
     >>> log_ticks(1e-9, 1e3)
     [1e-09, 1e-06, 0.001, 1.0, 1000.0]
     """
-    low, high = low * (1 - _ROUNDING), high * (1 + _ROUNDING)
+    low = max(low * (1 - _ROUNDING), sys.float_info.min)
+    high = min(high * (1 + _ROUNDING), sys.float_info.max)
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     for digits in _DIGITS:
         # spelled as text, because 3 * 10**-4 is 0.00030000000000000003
