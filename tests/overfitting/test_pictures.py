@@ -38,7 +38,7 @@ def test_drawn_everywhere() -> None:
     assert figure_png(figure)[:8] == b"\x89PNG\r\n\x1a\n"
     (panel,) = figure_json(figure)
     assert panel["data"][0]["type"] == "image"
-    assert panel["layout"]["yaxis"]["ticktext"] == ["high", "low <b>"]
+    assert panel["layout"]["yaxis"]["ticktext"] == ["high", "low &lt;b&gt;"]  # plotly.js obeys tags
     page = figures_page("Grid", [figure])
     assert "low <b>" not in page
 
