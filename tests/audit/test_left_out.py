@@ -141,3 +141,15 @@ def test_arrays_that_only_look_like_scores_or_a_classifier_are_left_aside(frame)
     assert noted(found, "Probabilities or logits", "left aside")
     assert noted(found, "w is left aside", "3 rows in the classifier")
     assert noted(found, "wd is left aside")
+
+
+def test_a_series_of_the_frame_is_no_feature_beside_itself(frame) -> None:
+    frame = frame.rename(columns={"label": "income"}).assign(said=frame["label"])
+    found = gather(frame, labels=frame["income"], predictions=frame["said"])
+    assert found.table is not None
+    assert found.table.feature_names is not None
+    assert not {"income", "said"} & set(found.table.feature_names)
+    polars = pl.from_pandas(frame)
+    again = gather(polars, labels=polars["income"])
+    assert again.table is not None
+    assert "income" not in (again.table.feature_names or ())

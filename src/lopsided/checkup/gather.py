@@ -142,6 +142,9 @@ def _opened(
     """The source, and the names of columns that were asked for as something else than features."""
     beside = [name for part in (labels, *single) for name in column_names(part)]
     beside += [name for part in several for name in column_names(part, several=True)]
+    if is_frame(data):  # labels=df["income"] beside df
+        own = {str(name) for name in data.columns}
+        beside += [part.name for part in (labels, *single) if getattr(part, "name", None) in own]
     grouping = column_names(groups, several=True)
     array = features is not None and not is_name(features)
     if array and data is not None and not isinstance(data, (str, os.PathLike)) and not is_frame(data):
