@@ -1,5 +1,6 @@
 """A missing value sets the features aside and is a finding; what needs none still runs, and a gate still closes."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 import lopsided
 from lopsided.checkup.gather import gather
+from lopsided.cli.main import main
 from lopsided.core.errors import InputError
 
 
@@ -45,7 +47,7 @@ def test_features_are_set_aside_and_counted(kind: str, tmp_path: Path) -> None:
     why = {skip.check: skip.why for skip in found.skipped}
     assert "2 rows lack a value" in why["separability"]
     assert "counts" in found.checked
-    with pytest.raises(InputError, match="2 rows that lack a value"):
+    with pytest.raises(InputError, match="2 rows lack a value"):
         found.plan()
 
 
@@ -94,3 +96,26 @@ def test_examples_without_a_group_are_one(gap: object) -> None:
     assert (part.codes[:30] == 2).all()
     numbers = np.where(np.arange(400) < 30, np.nan, np.arange(400) % 3)
     assert gather(data, groups={"site": numbers}).groups["site"].names == ("0", "1", "2", "(missing)")
+
+
+def test_an_audit_with_a_plan_keeps_what_it_found(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = frame()
+    data.loc[3, "b"] = np.nan
+    data.to_csv(tmp_path / "data.csv", index=False)
+    report = tmp_path / "out.html"
+    assert main(["audit", str(tmp_path / "data.csv"), "--plan", "--report", str(report)]) == 2
+    shown = capsys.readouterr()
+    assert "1 row lacks a value" in shown.err
+    assert "lack a feature value" in shown.out
+    assert report.exists()
+
+
+def test_the_order_of_classes_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = np.array(["zeta", "alpha"])
+    codes = np.arange(60) % 2
+    np.savez(tmp_path / "data.npz", labels=names[codes], probabilities=np.eye(2)[codes] * 0.8 + 0.1)
+    given = ["audit", str(tmp_path / "data.npz"), "--no-report", "--json", "--checks", "class_accuracy"]
+    for order, accuracy in (("zeta,alpha", 1.0), ("alpha,zeta", 0.0)):
+        assert main([*given, "--classes", order]) == 0
+        measures = json.loads(capsys.readouterr().out)["measures"]
+        assert measures["class_accuracy"]["accuracy"]["value"] == accuracy

@@ -161,8 +161,7 @@ def run_checks(
             progress(place, len(wanted), check.question)
         missing = sorted(check.needs - evidence.has)
         if "features" in missing and evidence.missing is not None:
-            lacking = int(evidence.missing.rows.sum())
-            why = f"features set aside, because {lacking:,} rows lack a value; provide them whole"
+            why = f"features set aside, because {evidence.missing.words}; provide them whole"
             skipped.append(Skipped(check.id, why))
             continue
         if missing:

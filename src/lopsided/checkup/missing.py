@@ -16,6 +16,12 @@ class MissingValues:
     rows: BoolArray
     columns: Mapping[str, int]
 
+    @property
+    def words(self) -> str:
+        """`2 rows lack a value`."""
+        count = int(self.rows.sum())
+        return f"{count:,} rows lack a value" if count != 1 else "1 row lacks a value"
+
 
 def missing_values(table: Table) -> MissingValues | None:
     """None where no value is missing; infinities are there, and no reason to set anything aside."""

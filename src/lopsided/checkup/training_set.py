@@ -53,7 +53,7 @@ def training_set(evidence: Evidence, *, group: str | None = None) -> TrainingSet
     if evidence.classes is None:
         raise InputError("labels to plan for", "none", "say which column or array holds them")
     if evidence.missing is not None:
-        got = f"{int(evidence.missing.rows.sum()):,} rows that lack a value"
+        got = f"features of which {evidence.missing.words}"
         raise InputError("whole features to train on", got, "fill them, or leave out those columns or rows")
     if evidence.table is None:
         raise InputError("features to train on", "none", "give them beside the labels")

@@ -34,6 +34,10 @@ def command(
     logits: Annotated[
         str | None, typer.Option(help="Array or columns (comma-separated) of logits, in place of probabilities.")
     ] = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(help="Class names (comma-separated) in the order of classifier rows and unnamed probabilities."),
+    ] = None,
     predictions: Annotated[str | None, typer.Option(help="Column or array of predicted labels.")] = None,
     split: Split = None,
     weight_decay: WeightDecay = None,
@@ -53,6 +57,7 @@ def command(
     from lopsided.cli.console import print_json
     from lopsided.cli.plan import print_plan
     from lopsided.cli.progress import progress_steps
+    from lopsided.core.errors import InputError
     from lopsided.report.audit import audit, check_report_path
 
     limit = None if fail_on is None else level_of(fail_on)
@@ -70,11 +75,17 @@ def command(
             predictions=predictions,
             split=split,
             weight_decay=weight_decay,
+            classes=names(classes),
             checks=names(checks),
             seed=seed,
             progress=progress,
         )
-        plan = result.plan() if with_plan else None
+        plan, refused = None, None
+        if with_plan:
+            try:
+                plan = result.plan()
+            except InputError as error:  # said at the end: what was found is shown and written all the same
+                refused = error
         if target is not None:
             progress(1, 1, "writing the report")
             result.to_html(target, plan=plan)
@@ -85,6 +96,8 @@ def command(
         _show(result, target)
         if plan is not None:
             print_plan(plan)
+    if refused is not None:
+        raise refused
     if limit is not None and not result.passed(limit):
         raise typer.Exit(1)
 
