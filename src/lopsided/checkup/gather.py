@@ -28,7 +28,7 @@ from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import check_seed
 from lopsided.core.validation import FloatArray, check_in_range
-from lopsided.data.frames import is_frame
+from lopsided.data.frames import frame_columns, is_frame
 from lopsided.data.tables import GROUP_NAMES, LABEL_NAMES, PREDICTION_NAMES, SPLIT_NAMES, Table, array_table
 
 
@@ -143,7 +143,7 @@ def _opened(
     beside = [name for part in (labels, *single) for name in column_names(part)]
     beside += [name for part in several for name in column_names(part, several=True)]
     if is_frame(data):  # labels=df["income"] beside df
-        own = {str(name) for name in data.columns}
+        own = set(frame_columns(data))
         beside += [part.name for part in (labels, *single) if getattr(part, "name", None) in own]
     grouping = column_names(groups, several=True)
     array = features is not None and not is_name(features)

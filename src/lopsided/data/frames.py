@@ -21,6 +21,12 @@ def _is_lazy(value: Any) -> bool:
     return type(value).__name__ == "LazyFrame" and hasattr(value, "collect")
 
 
+def frame_columns(frame: Any) -> list[str]:
+    """The names of its columns; those of a lazy frame without computing it."""
+    names = frame.collect_schema().names() if _is_lazy(frame) else frame.columns
+    return [str(name) for name in names]
+
+
 def frame_table(
     frame: Any,
     *,
