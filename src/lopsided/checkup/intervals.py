@@ -7,8 +7,9 @@ Rates: Jeffreys' interval, the quantiles of Beta(x + 1/2, n - x + 1/2), at the l
 
 A mean of rates, every part counting alike (balanced accuracy): Jeffreys' interval of one rate from as many rows as
 have its variance. The variance of a part is estimated from its own rows and `_BORROWED` rows of the mean rate, because
-three rows that are all right do not say that there is none. In simulations of 2 to 300 parts of 1 to 100 rows it holds
-the truth in 0.91 to 0.99 of cases, in fewer (0.7 to 0.9) only where one of two or three parts has a row or two.
+three rows that are all right do not say that there is none. In 420 simulated settings (2 to 300 parts, 1 to 200 rows,
+rates alike or far apart) it held the truth in 0.96 of cases in the median, and in fewer than 0.90 in nine of them, down
+to 0.67: mostly where sizes differ a hundredfold and the smallest part has a row or two.
 
 Means of other values: the bootstrap of the largest deviation over all parts in units of its standard error (max |t|),
 whose quantile makes the intervals simultaneous. At most `MOST_RESAMPLED` rows of a part are resampled.
