@@ -109,7 +109,7 @@ def report(n: int) -> Row:
 
 def intervals(n: int) -> Row:
     """Accuracy of 20 groups with simultaneous intervals, against resampling the rows 20 times and counting."""
-    from lopsided.checkup.intervals import gaps_to_rest, rate_intervals
+    from lopsided.checkup.checks.intervals import gaps_to_rest, rate_intervals
 
     random = np.random.default_rng(3)
     codes, right = random.integers(0, 20, n), random.random(n) < 0.9
@@ -136,7 +136,7 @@ def planted(times: int, per_class: int) -> Iterator[Row]:
     """How often each planted defect is found, and how many sets raise an alarm that they should not."""
     import lopsided
     from lopsided.checkup.planted_truths import KINDS, judge, plant
-    from lopsided.experiments.threads import one_thread
+    from lopsided.engine.threads import one_thread
 
     for kind in KINDS:
         began, hits, false, about = time.perf_counter(), 0, 0, Counter[str]()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lopsided.experiments.reproduce import Run, reproduce
+from lopsided.papers.reproduce import Run, reproduce
 
 
 def run(quick: bool) -> Iterator[dict[str, Any]]:

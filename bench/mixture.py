@@ -9,14 +9,14 @@ import numpy as np
 from lopsided.core.mixture_spec import mixture_of, problem_of
 from lopsided.core.seeds import generator
 from lopsided.data.mixture import draw_sample
-from lopsided.experiments import mixture_lab as lab
-from lopsided.experiments.mixture_grid import linear_spread, path_of_counts
 from lopsided.learners.critical_path import hessian_operations
 from lopsided.learners.teacher_student import training_set
 from lopsided.learners.teacher_student_batch import newton_all, run_all
 from lopsided.learners.teacher_student_descent import descend
 from lopsided.learners.teacher_student_newton import newton
 from lopsided.learners.tensor_initialisation import tensor_start
+from lopsided.papers.gi import mixture_lab as lab
+from lopsided.papers.gi.mixture_grid import linear_spread, path_of_counts
 from lopsided.theory.fisher_law import FisherLaw
 
 STEP = 2.0

@@ -49,9 +49,8 @@ def run(quick: bool) -> Iterator[dict[str, Any]]:
 
 def _row(what: str, model: Any, shape: tuple[int, ...], classes: int, examples: int) -> dict[str, Any]:
     import torch
-    from torch import nn
-
     from lopsided.torch import Monitor
+    from torch import nn
 
     torch.manual_seed(0)
     inputs = torch.randn(examples, *shape)

@@ -64,10 +64,10 @@ def _ours(name: str, inputs: Any, labels: Any, batch: int, steps: int) -> float:
 
 
 def _plain(name: str, inputs: Any, labels: Any, batch: int, steps: int) -> float:
-    import torch
     from torch.nn.functional import cross_entropy
     from torch.utils.data import DataLoader, TensorDataset
 
+    import torch
     from lopsided.learners.deep.networks import build
 
     network = build(name, inputs.shape[1:], CLASSES).train()

@@ -182,7 +182,7 @@ def cell(reading: str, quick: bool) -> Row:
 
 def heat_map(size: int, quick: bool) -> Row:
     """All of Fig 3's Gaussian half; three cells are measured and the rest extrapolated unless quick."""
-    from lopsided.experiments.claims.bo_heatmap import CLAIM
+    from lopsided.papers.bo.bo_heatmap import CLAIM
 
     scale = "quick" if quick else "paper"
     grid = [s for s in CLAIM.plans[scale].settings if s["family"] == "gaussian" and s["reading"] == "mini-batch"]

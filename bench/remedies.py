@@ -38,9 +38,9 @@ def moderate_rates(labels):
 
 def against_weighted_random_sampler(labels):
     """One epoch's indices as an array, and as the Python numbers that a loader gets."""
-    import torch
     from torch.utils.data import WeightedRandomSampler
 
+    import torch
     from lopsided.torch import OversamplingSampler
 
     rates = moderate_rates(labels)

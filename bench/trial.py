@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.evidence import Evidence, Partition
-from lopsided.checkup.folds import deal
-from lopsided.checkup.mended import MendedClassifier
-from lopsided.checkup.plan import NOISE
-from lopsided.checkup.remedy_plan import Plan, PlannedRemedy
-from lopsided.checkup.training_set import training_set
-from lopsided.checkup.trial import run_trial
-from lopsided.checkup.trial_task import by_code
+from lopsided.checkup.inputs.evidence import Evidence, Partition
+from lopsided.checkup.inputs.training_set import training_set
+from lopsided.checkup.plan.plan import NOISE
+from lopsided.checkup.plan.result import Plan, PlannedRemedy
+from lopsided.checkup.trial.task import by_code
+from lopsided.checkup.trial.trial import run_trial
+from lopsided.core.folds import deal
 from lopsided.core.seeds import generator
 from lopsided.data.tables import array_table
-from lopsided.experiments.threads import one_thread
+from lopsided.engine.threads import one_thread
+from lopsided.remedies.mended import MendedClassifier
 
 
 def run(quick: bool) -> Iterator[dict[str, Any]]:

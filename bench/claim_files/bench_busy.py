@@ -3,8 +3,9 @@
 from dataclasses import replace
 from pathlib import Path
 
-from lopsided.experiments.claim import Numbers, Plan, Settings
-from lopsided.experiments.register import load_claim
+from lopsided.engine.task import Numbers, Settings
+from lopsided.papers.claim import Runs
+from lopsided.papers.register import load_claim
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
@@ -20,7 +21,7 @@ CLAIM = replace(
     id="bench-busy",
     measure=measure,
     plans={
-        "quick": Plan([{"x": x, "steps": 3_000_000} for x in range(16)]),
-        "paper": Plan([{"x": x, "steps": 4_000_000} for x in range(24)]),
+        "quick": Runs([{"x": x, "steps": 3_000_000} for x in range(16)]),
+        "paper": Runs([{"x": x, "steps": 4_000_000} for x in range(24)]),
     },
 )

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 
 from lopsided.core.figure import Figure
-from lopsided.experiments.claim import Claim, Numbers, Outcome, Plan, Row, Settings, Source, Verdict
+from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
@@ -22,7 +23,7 @@ CLAIM = Claim(
     statement="a task that does nothing costs little",
     source=Source("fang2021layerpeeled", "none"),
     rule="every value came back",
-    plans={"quick": Plan([{"x": x} for x in range(1000)]), "paper": Plan([{"x": x} for x in range(10_000)])},
+    plans={"quick": Runs([{"x": x} for x in range(1000)]), "paper": Runs([{"x": x} for x in range(10_000)])},
     measure=measure,
     judge=judge,
     plot=lambda rows: Figure("nothing to draw"),

@@ -7,11 +7,11 @@ largest. Some seconds on one core.
 import sys
 
 import numpy as np
-import torch
 from sklearn.datasets import load_digits
-from torch import nn
 
+import torch
 from lopsided.torch import Monitor
+from torch import nn
 
 COUNTS = np.round(120 * (3 / 120) ** (np.arange(10) / 9)).astype(int)  # 120, 80, 53, ... 3
 

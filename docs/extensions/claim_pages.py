@@ -13,11 +13,10 @@ from sphinx.application import Sphinx
 
 from lopsided.cli.progress import progress_tasks
 from lopsided.core.figure import Figure
-from lopsided.experiments.catalogue import PAPERS, paper_of
-from lopsided.experiments.register import Registered, register
-from lopsided.experiments.reproduce import Reproduced, Run, reproduce
-from lopsided.experiments.store import Store
-from lopsided.experiments.tasks import expand
+from lopsided.engine.store import Store
+from lopsided.papers.catalogue import PAPERS, paper_of
+from lopsided.papers.register import Registered, register
+from lopsided.papers.reproduce import Reproduced, Run, expand, reproduce
 from lopsided.report.png import figure_png
 from lopsided.report.words import sentence
 

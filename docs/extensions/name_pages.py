@@ -15,7 +15,7 @@ from sphinx.application import Sphinx
 import lopsided
 
 # Not for callers: the command line has its own reference, and the experiments of claims are shown with the claims.
-_HIDDEN = ("lopsided.cli", "lopsided.experiments.claims", "lopsided.web")
+_HIDDEN = ("lopsided.cli", "lopsided.papers", "lopsided.web")
 
 
 def public_names() -> list[str]:

@@ -6,7 +6,7 @@ from generated import heading, write_page
 from plain_docstrings import plain
 from sphinx.application import Sphinx
 
-from lopsided.experiments.skill.benchmark import FamilyScore, Skill, number_questions, published
+from lopsided.skill.benchmark import FamilyScore, Skill, number_questions, published
 
 _METHOD = """
 The published score of lopsided {version}, measured on {date}. A rate is of the answers that were measured clearly and

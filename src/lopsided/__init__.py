@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lopsided.checkup.mixture_fit import mixture_fit
-    from lopsided.checkup.plan import plan
+    from lopsided.checkup.plan.plan import plan
     from lopsided.checkup.score import score
-    from lopsided.checkup.trial import trial
+    from lopsided.checkup.trial.trial import trial
     from lopsided.core.errors import InputError, LopsidedError
-    from lopsided.experiments.query import results
-    from lopsided.experiments.reproduce import reproduce
-    from lopsided.experiments.skill.benchmark import skill
-    from lopsided.experiments.verdicts import claims
+    from lopsided.engine.query import results
     from lopsided.learners.mixture_classifier import TeacherStudentClassifier
+    from lopsided.papers.reproduce import reproduce
+    from lopsided.papers.verdicts import claims
     from lopsided.remedies.oversampler import Oversampler
     from lopsided.remedies.rates import oversampling_rates
     from lopsided.remedies.thresholds import ThresholdMover
     from lopsided.report.audit import Audit, audit
+    from lopsided.skill.benchmark import skill
     from lopsided.theory.collapse import CollapseForecast, collapse
     from lopsided.theory.mixture_forecast import mixture
     from lopsided.torch.checkpoint_pair import compare
@@ -38,19 +38,18 @@ _HOME = {
     "TeacherStudentClassifier": "lopsided.learners.mixture_classifier",
     "ThresholdMover": "lopsided.remedies.thresholds",
     "audit": "lopsided.report.audit",
-    "claims": "lopsided.experiments.verdicts",
+    "claims": "lopsided.papers.verdicts",
     "collapse": "lopsided.theory.collapse",
     "compare": "lopsided.torch",
     "mixture": "lopsided.theory.mixture_forecast",
     "mixture_fit": "lopsided.checkup.mixture_fit",
     "oversampling_rates": "lopsided.remedies.rates",
-    "plan": "lopsided.checkup.plan",
-    "reproduce": "lopsided.experiments.reproduce",
-    "results": "lopsided.experiments.query",
+    "plan": "lopsided.checkup.plan.plan",
+    "reproduce": "lopsided.papers.reproduce",
+    "results": "lopsided.engine.query",
     "score": "lopsided.checkup.score",
-    "skill": "lopsided.experiments.skill.benchmark",
     "serve": "lopsided.web.serve",
-    "trial": "lopsided.checkup.trial",
+    "trial": "lopsided.checkup.trial.trial",
 }
 
 __all__ = [
@@ -80,6 +79,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name == "skill":  # a room that can be called
+        return import_module("lopsided.skill")
     try:
         home = _HOME[name]
     except KeyError:

@@ -17,7 +17,7 @@ import typer.main
 
 import lopsided
 from lopsided.cli.app import application
-from lopsided.experiments.register import register
+from lopsided.papers.register import register
 from tests.docs.pages import ROOT, pages
 
 COMMANDS = typer.main.get_command(application).commands  # type: ignore[attr-defined]

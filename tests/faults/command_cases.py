@@ -229,8 +229,9 @@ def _compare(random: Random, folder: Path, canary: Path, kind: str | None = None
 
 
 def _checkpoint(random: Random, folder: Path, canary: Path) -> Path:
-    import torch
     from safetensors.torch import save
+
+    import torch
 
     kind = random.randrange(8)
     scale = random.choice((1.0, 1.0, 0.0, 1e-30, 1e30, float("nan"), float("inf")))

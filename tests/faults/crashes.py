@@ -20,7 +20,7 @@ import numpy as np
 from tests.faults.subprocesses import finish, kill_after, start
 from tests.faults.tally import Row, Size, timed
 
-TOYS = Path(__file__).parents[1] / "experiments/toys"
+TOYS = Path(__file__).parents[1] / "papers/toys"
 KILLS = {"full": {"reproduce": 34, "score": 33, "audit": 33}, "short": {"reproduce": 2, "score": 2, "audit": 0}}
 AT_WRITES = {"full": (1, 2, 5, 9), "short": (1,)}
 
@@ -122,7 +122,7 @@ def _start(subject: Subject, folder: Path, module: str = "lopsided", *before: st
 
 def _numbers(folder: Path) -> Any:
     """Settings, seed and numbers of every task and the verdict's numbers; None until the verdict is there."""
-    from lopsided.experiments.store import Store
+    from lopsided.engine.store import Store
 
     store = Store(folder / "store")
     verdicts = [(entry["id"], entry["verdict"], entry["numbers"]) for entry in store.verdicts()]

@@ -28,7 +28,7 @@ def run(size: Size) -> list[Row]:
             _two_runs(two, expected)
         with timed(readers):
             _readers(readers, expected)
-    if size == "full":  # tests/experiments/test_cluster.py kills a worker in every run of the tests
+    if size == "full":  # tests/engine/test_cluster.py kills a worker in every run of the tests
         for number in range(4):
             with timed(workers):
                 _workers(workers, expected, Random(number))
@@ -92,7 +92,7 @@ def _readers(row: Row, expected: object) -> None:
 
 def _workers(row: Row, expected: object, random: Random) -> None:
     """Three workers, of which one or two are killed at random moments; the run ends as if nothing had been."""
-    from tests.experiments.local_cluster import local_cluster
+    from tests.papers.local_cluster import local_cluster
 
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -117,7 +117,7 @@ def _workers(row: Row, expected: object, random: Random) -> None:
 
 
 def _numbers_alone(folder: Path) -> list[tuple[int, int, int]]:
-    from lopsided.experiments.store import Store
+    from lopsided.engine.store import Store
 
     return sorted((one.settings["x"], one.seed, one.numbers["value"]) for one in Store(folder / "store").results())
 

@@ -16,7 +16,7 @@ from tests.faults.tally import Row, Size, timed
 def run(size: Size) -> list[Row]:
     """Every command that writes, with no room and into places that cannot be written."""
     full, closed = Row("crashes", "full disk"), Row("crashes", "read-only folder")
-    os.environ["LOPSIDED_CLAIMS"] = str(Path(__file__).parents[1] / "experiments/toys")
+    os.environ["LOPSIDED_CLAIMS"] = str(Path(__file__).parents[1] / "papers/toys")
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         _inputs(folder, size)
@@ -108,8 +108,9 @@ def _inputs(folder: Path, size: Size) -> None:
     )
     if size == "short":
         return
-    import torch
     from safetensors.torch import save_file
+
+    import torch
 
     for name in ("a", "b"):
         save_file({"head.weight": torch.randn(3, 4)}, folder / f"{name}.safetensors")

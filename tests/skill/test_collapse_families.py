@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lopsided.experiments.claim import Row
-from lopsided.experiments.skill import collapse_recipes, small_networks
-from lopsided.experiments.skill.benchmark import score_family
-from lopsided.experiments.skill.families import collapse_ratio, collapse_tail
-from lopsided.experiments.skill.small_networks import HIDDEN_LAYERS, cosines_of_gram
+from lopsided.engine.task import Row
+from lopsided.skill import collapse_recipes, small_networks
+from lopsided.skill.benchmark import score_family
+from lopsided.skill.families import collapse_ratio, collapse_tail
+from lopsided.skill.small_networks import HIDDEN_LAYERS, cosines_of_gram
 from lopsided.theory.merging_law import _outside
 
 FAMILIES = [collapse_ratio, collapse_tail]
@@ -148,8 +148,8 @@ def test_profiles_end_at_the_ratio() -> None:
 
 def test_depths_are_those_of_the_networks() -> None:
     pytest.importorskip("torch")
-    from lopsided.experiments.skill.small_networks import ARCHITECTURES
     from lopsided.learners.deep.networks import build, has_batch_norm, hidden_layers
+    from lopsided.skill.small_networks import ARCHITECTURES
 
     for name, (kind, options) in ARCHITECTURES.items():
         network = build(kind, (1, 8, 8), 4, **options)

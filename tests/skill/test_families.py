@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from lopsided.experiments.skill.families import curation, remedies
-from lopsided.experiments.skill.family import Choice, Family
-from lopsided.experiments.skill.group_changes import (
+from lopsided.skill.families import curation, remedies
+from lopsided.skill.family import Choice, Family
+from lopsided.skill.group_changes import (
     RULES,
     GroupPool,
     compositions,
@@ -13,8 +13,8 @@ from lopsided.experiments.skill.group_changes import (
     signs_by,
     true_signs,
 )
-from lopsided.experiments.skill.remedy_arms import ADJUST, ARMS, BALANCE, PLAIN, Sample, arm_scores, right_by_class
-from lopsided.experiments.skill.small_tables import folds
+from lopsided.skill.remedy_arms import ADJUST, ARMS, BALANCE, PLAIN, Sample, arm_scores, right_by_class
+from lopsided.skill.small_tables import folds
 
 
 def _opposed(count: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -52,7 +52,7 @@ def test_every_view_of_one_sample_foresees_it(opposed, name: str) -> None:
 
 def test_the_law_is_the_sandwich_of_the_fit(opposed) -> None:
     """Twice the sample of every group halves the excess that the law gives."""
-    from lopsided.experiments.skill.group_changes import _law
+    from lopsided.skill.group_changes import _law
 
     features, labels, groups = _opposed(600, 3)
     now = np.bincount(groups)

@@ -5,11 +5,11 @@ from dataclasses import replace
 
 import pytest
 
-from lopsided.experiments.claim import Row
-from lopsided.experiments.skill.benchmark import Skill, family_details, score_family
-from lopsided.experiments.skill.family import Choice, ChoiceQuestion, Estimate, Family, NumberQuestion
-from lopsided.experiments.skill.misses import worst_misses
-from lopsided.report.skill_page import reliability_figure, skill_page
+from lopsided.engine.task import Row
+from lopsided.skill.benchmark import Skill, family_details, score_family
+from lopsided.skill.family import Choice, ChoiceQuestion, Estimate, Family, NumberQuestion
+from lopsided.skill.misses import worst_misses
+from lopsided.skill.page import reliability_figure, skill_page
 
 FAMILY = Family(
     id="skill-toy",

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from lopsided.experiments.skill import record
-from lopsided.experiments.skill.benchmark import families
+from lopsided.core import published_skill as record
+from lopsided.skill.benchmark import families
 
 
 def _entry(split: str, right: int, recipe: str = "law, fitted") -> dict:

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from lopsided.experiments.skill.benchmark import families, skill
-from lopsided.experiments.skill.family import SPLITS, Choice, Estimate, split_of
-from lopsided.experiments.skill.scoring import (
+from lopsided.skill.benchmark import families, skill
+from lopsided.skill.family import SPLITS, Choice, Estimate, split_of
+from lopsided.skill.scoring import (
     choice_reliability,
     hit_rate,
     number_reliability,

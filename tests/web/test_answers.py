@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 
 import lopsided
 from lopsided.core.jsonable import jsonable
-from lopsided.experiments.skill.record import skill_sentence
+from lopsided.core.published_skill import skill_sentence
 from lopsided.web.app import Settings, create_app
 from lopsided.web.limits import Limits
 from lopsided.web.shadow import anchors, shadow
@@ -138,7 +138,7 @@ def test_groups_answers_and_recipe(local, tmp_path) -> None:
 
 def test_fraction_sweep_agrees_with_the_forecast_at_this_fraction(local) -> None:
     from lopsided.core.mixture_file import mixture_problem
-    from lopsided.experiments.mixture_fractions import fraction_law
+    from lopsided.papers.gi.mixture_fractions import fraction_law
     from lopsided.web.rooms.groups import GroupsProblem
 
     asked = GroupsProblem(groups=[{"share": 0.7}, {"share": 0.3, "mean": [1, 1]}])
@@ -151,7 +151,7 @@ def test_fraction_sweep_agrees_with_the_forecast_at_this_fraction(local) -> None
 
 def test_simulated_groups_lie_about_the_law_each_fraction_on_its_own() -> None:
     from lopsided.core.mixture_file import mixture_problem
-    from lopsided.experiments.mixture_fractions import fraction_law, simulated_excess
+    from lopsided.papers.gi.mixture_fractions import fraction_law, simulated_excess
     from lopsided.web.rooms.groups import GroupsProblem
 
     second = {"share": 0.2, "mean": [2, 1], "deviations": [1.7, 0.8], "correlation": 0.3}
@@ -183,7 +183,7 @@ def test_words_about_the_overlay_come_from_the_distances() -> None:
 
 
 def test_width_job_gives_the_numbers_of_an_unwatched_run(local, tmp_path) -> None:
-    from lopsided.experiments.structured_runs import measure_run
+    from lopsided.papers.sd.structured_runs import measure_run
     from lopsided.web.rooms.width import WidthProblem, run
 
     asked = WidthProblem(width=60, dimension=40, steps=24, classes=3, train=60, test=60)

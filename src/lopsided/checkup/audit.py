@@ -13,19 +13,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from lopsided.checkup.checks import all_checks
-from lopsided.checkup.evidence import Evidence
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, Skipped, worst_first
 from lopsided.checkup.example_pictures import example_pictures
-from lopsided.checkup.finding import Check, Checked, Finding, Level, Skipped, worst_first
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.errors import InputError
 from lopsided.core.files import check_target, write_atomically
 from lopsided.core.jsonable import dump_json, jsonable
 from lopsided.core.provenance import provenance
+from lopsided.core.published_skill import skill_sentence
 from lopsided.core.seeds import generator
-from lopsided.experiments.skill.record import skill_sentence
 
 if TYPE_CHECKING:
-    from lopsided.checkup.remedy_plan import Plan
-    from lopsided.checkup.trial_result import Trial
+    from lopsided.checkup.plan.result import Plan
+    from lopsided.checkup.trial.result import Trial
 
 FailOn = Literal["at risk", "failing"]
 Progress = Callable[[int, int, str], None]
@@ -122,13 +122,13 @@ class AuditFacts:
 
     def plan(self, **options: Any) -> "Plan":
         """Remedies for this data, the most promising first; `options` are those of `checkup.plan.make_plan`."""
-        from lopsided.checkup.plan import make_plan
+        from lopsided.checkup.plan.plan import make_plan
 
         return make_plan(self.evidence, **{"seed": self.evidence.seed, **options})
 
     def trial(self, plan: "Plan | None" = None, **settings: Any) -> "Trial":
         """Try the plan's remedies side by side on this data; `settings` are those of `checkup.trial.run_trial`."""
-        from lopsided.checkup.trial import run_trial
+        from lopsided.checkup.trial.trial import run_trial
 
         return run_trial(self.evidence, plan, **{"seed": self.evidence.seed, **settings})
 

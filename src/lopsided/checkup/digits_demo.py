@@ -14,20 +14,20 @@ from typing import Any
 import numpy as np
 
 from lopsided.checkup.audit import AuditFacts, run_checks
-from lopsided.checkup.evidence import Evidence, Partition
-from lopsided.checkup.folds import deal
-from lopsided.checkup.mended import MendedClassifier
-from lopsided.checkup.named_learner import make_learner
-from lopsided.checkup.plan import make_plan, measured_recipe
-from lopsided.checkup.remedy_plan import Plan
-from lopsided.checkup.trial import run_trial
-from lopsided.checkup.trial_figures import gains_panel
-from lopsided.checkup.trial_result import Trial
-from lopsided.checkup.trial_run import ProgressStart
+from lopsided.checkup.inputs.evidence import Evidence, Partition
+from lopsided.checkup.plan.plan import make_plan, measured_recipe
+from lopsided.checkup.plan.result import Plan
+from lopsided.checkup.trial.figures import gains_panel
+from lopsided.checkup.trial.result import Trial
+from lopsided.checkup.trial.trial import run_trial
 from lopsided.core.figure import Figure, Line, Panel, Points
+from lopsided.core.folds import deal
+from lopsided.core.progress import ProgressStart
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.tables import array_table
+from lopsided.learners.named_learner import make_learner
+from lopsided.remedies.mended import MendedClassifier
 
 LARGEST, FOLDS, CLASSES = 120, 5, 10
 DECAYS = (1e-4, 1e-3, 1e-2, 1e-1)

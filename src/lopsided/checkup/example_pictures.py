@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopsided.checkup.evidence import Evidence
-from lopsided.checkup.feature_space import read_rows
-from lopsided.checkup.finding import Finding, Level
+from lopsided.checkup.checks.finding import Finding, Level
+from lopsided.checkup.inputs.evidence import Evidence
+from lopsided.checkup.inputs.feature_space import read_rows
 from lopsided.core.figure import Figure, Panel, Pictures
 from lopsided.core.validation import FloatArray
 

@@ -103,7 +103,7 @@ def command(
 
 
 def _show(result: "Audit", target: Path | None) -> None:
-    from lopsided.checkup.finding import Level
+    from lopsided.checkup.checks.finding import Level
     from lopsided.cli.console import print_line, print_rows
     from lopsided.report.audit import verdict
 

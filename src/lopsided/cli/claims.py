@@ -18,7 +18,7 @@ def command(
     from lopsided.cli.console import print_json
     from lopsided.cli.verdict_table import print_verdicts
     from lopsided.core.errors import InputError
-    from lopsided.experiments.verdicts import claims
+    from lopsided.papers.verdicts import claims
 
     lines = claims(store=store, data=data_dir)
     known = list(dict.fromkeys(line.paper for line in lines))

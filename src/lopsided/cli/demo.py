@@ -28,7 +28,7 @@ def command(
     began = time.perf_counter()
     with progress_tasks("trial") as progress, tempfile.TemporaryDirectory() as store:
         from lopsided.checkup.digits_demo import digits_demo
-        from lopsided.experiments.threads import one_thread
+        from lopsided.engine.threads import one_thread
 
         with one_thread():
             demo = digits_demo(store, seed, progress=progress)
@@ -55,7 +55,7 @@ def command(
 
 
 def _show(demo: "DigitsDemo") -> None:
-    from lopsided.checkup.finding import Level
+    from lopsided.checkup.checks.finding import Level
     from lopsided.cli.console import print_line, print_rows, print_table
     from lopsided.cli.trial import print_trial
     from lopsided.report.audit import verdict

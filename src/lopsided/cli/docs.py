@@ -29,7 +29,7 @@ def command(
     import sys
 
     from lopsided.core.errors import InputError, LopsidedError, MissingPackage
-    from lopsided.experiments.store import Store
+    from lopsided.engine.store import Store
 
     if gallery not in ("stored", "few", "full"):
         raise InputError("stored, few or full as gallery", repr(gallery), "choose one of those")

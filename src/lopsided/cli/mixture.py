@@ -61,7 +61,7 @@ def command(
         forecast = mixture(specification, samples)
         facts, swept = forecast.facts(), group
     if plot is not None:
-        from lopsided.experiments.mixture_sweep import sweep_figure
+        from lopsided.papers.gi.mixture_sweep import sweep_figure
         from lopsided.report.drawing import write_figure
 
         chosen = _group_number(swept, forecast.problem.mixture.fractions)
@@ -105,7 +105,7 @@ def _said(groups: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 def _print(facts: dict[str, Any]) -> None:
     from lopsided.cli.console import print_facts, print_line, print_table
-    from lopsided.experiments.skill.record import skill_sentence
+    from lopsided.core.published_skill import skill_sentence
     from lopsided.report.words import short
 
     rows = []

@@ -24,7 +24,7 @@ from lopsided.cli.data_options import (
 )
 
 if TYPE_CHECKING:
-    from lopsided.checkup.remedy_plan import Plan
+    from lopsided.checkup.plan.result import Plan
 
 
 def command(
@@ -47,7 +47,7 @@ def command(
 
     lopsided trial tries them.
     """
-    from lopsided.checkup.plan import plan
+    from lopsided.checkup.plan.plan import plan
     from lopsided.cli.console import print_json, print_line
     from lopsided.cli.progress import status_line
 
@@ -76,7 +76,7 @@ def command(
 
 def print_plan(made: "Plan") -> None:
     """Remedies with their forecasts, and the notes."""
-    from lopsided.checkup.remedy_plan import forecast_words
+    from lopsided.checkup.plan.result import forecast_words
     from lopsided.cli.console import print_line, print_table
 
     rows = [

@@ -9,8 +9,8 @@ import typer
 from lopsided.cli.options import folder
 
 if TYPE_CHECKING:
-    from lopsided.experiments.cluster import Cluster
-    from lopsided.experiments.reproduce import Run
+    from lopsided.engine.cluster import Cluster
+    from lopsided.papers.reproduce import Run
 
 
 def command(
@@ -38,7 +38,7 @@ def command(
     from lopsided.cli.console import print_json
     from lopsided.cli.progress import progress_tasks
     from lopsided.core.errors import InputError
-    from lopsided.experiments.reproduce import reproduce
+    from lopsided.papers.reproduce import reproduce
 
     if out is not None and out.exists() and not out.is_dir():
         raise InputError("a folder for the site", f"the file {out}", "name another with --out")
@@ -58,7 +58,7 @@ def command(
         )
     index = None
     if out is not None:
-        from lopsided.report.site import write_site
+        from lopsided.papers.site import write_site
 
         index = write_site(run, out)
     if as_json:
@@ -75,7 +75,7 @@ def _stop(number: int, frame: object) -> None:
 
 def _cluster(address: str | None, ca: str | None, cert: str | None, key: str | None) -> "Cluster | None":
     from lopsided.core.errors import InputError
-    from lopsided.experiments.cluster import Cluster
+    from lopsided.engine.cluster import Cluster
 
     if address is None:
         if ca or cert or key:

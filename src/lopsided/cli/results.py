@@ -20,7 +20,7 @@ def command(
     "select settings->>'ratio' as ratio, avg(value) from numbers where name = 'cosine' group by all".
     """
     from lopsided.cli.console import print_json, print_table
-    from lopsided.experiments.query import TABLES, results
+    from lopsided.engine.query import TABLES, results
 
     if tables:
         if as_json:

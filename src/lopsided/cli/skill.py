@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from lopsided.experiments.skill.benchmark import FamilyScore, Skill
+    from lopsided.skill.benchmark import FamilyScore, Skill
 
 
 def command(
@@ -32,7 +32,7 @@ def command(
     from lopsided.core.errors import InputError
     from lopsided.core.files import write_atomically
     from lopsided.core.jsonable import dump_json
-    from lopsided.experiments.skill.benchmark import skill
+    from lopsided.skill.benchmark import skill
 
     target = None
     if out is not None:
@@ -59,7 +59,7 @@ def command(
             raise InputError("a score of every family before it is published", f"none of {absent}", remedy)
         write_atomically(publish, dump_json(found.to_dict()) + "\n")
     if target is not None:
-        from lopsided.report.skill_page import write_skill_page
+        from lopsided.skill.page import write_skill_page
 
         write_skill_page(found, target)
     if as_json:
@@ -100,7 +100,7 @@ def _print(found: "Skill") -> None:
 
 
 def _number_rows(entry: "FamilyScore") -> list[list[str]]:
-    from lopsided.experiments.skill.benchmark import number_questions
+    from lopsided.skill.benchmark import number_questions
 
     rows = []
     for question, scores in number_questions(entry.numbers).items():

@@ -25,9 +25,9 @@ from lopsided.cli.data_options import (
 )
 
 if TYPE_CHECKING:
-    from lopsided.checkup.paired_scores import Estimate
-    from lopsided.checkup.remedy_plan import GainForecast
-    from lopsided.checkup.trial_result import Trial
+    from lopsided.checkup.plan.result import GainForecast
+    from lopsided.checkup.trial.result import Trial
+    from lopsided.measure.paired_scores import Estimate
 
 
 def command(
@@ -61,8 +61,8 @@ def command(
 
     An interrupted trial goes on where it was.
     """
-    from lopsided.checkup.gather import gather
-    from lopsided.checkup.trial import run_trial
+    from lopsided.checkup.inputs.gather import gather
+    from lopsided.checkup.trial.trial import run_trial
     from lopsided.cli.console import print_json, print_line
     from lopsided.cli.plan import export_plan
     from lopsided.cli.progress import progress_tasks
@@ -111,7 +111,7 @@ def command(
 
 def print_trial(outcome: "Trial") -> None:
     """Accuracies of the arms, gains beside forecasts, then who won and what to know."""
-    from lopsided.checkup.trial_figures import times
+    from lopsided.checkup.trial.figures import times
     from lopsided.cli.console import print_line, print_table
 
     run = [arm for arm in outcome.arms if arm.skipped is None]
@@ -144,7 +144,7 @@ def print_trial(outcome: "Trial") -> None:
 
 
 def _interval(found: "Estimate | GainForecast | None") -> str:
-    from lopsided.checkup.remedy_plan import GainForecast
+    from lopsided.checkup.plan.result import GainForecast
 
     if found is None:
         return "–"

@@ -12,10 +12,10 @@ from typing import Any
 
 from lopsided.checkup.audit import AuditFacts, Progress, run_checks
 from lopsided.checkup.checks import all_checks
-from lopsided.checkup.finding import Checked, Finding, Level
-from lopsided.checkup.gather import gather
-from lopsided.checkup.remedy_plan import Plan, forecast_words
-from lopsided.checkup.trial_result import Trial
+from lopsided.checkup.checks.finding import Checked, Finding, Level
+from lopsided.checkup.inputs.gather import gather
+from lopsided.checkup.plan.result import Plan, forecast_words
+from lopsided.checkup.trial.result import Trial
 from lopsided.core.figure import Figure
 from lopsided.core.files import check_target, write_atomically
 from lopsided.report.page import panel_table, plotly_library, render, script_json

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from lopsided.core.figure import Figure, Line, Mark, Panel, Points
-from lopsided.experiments.skill.record import skill_sentence
+from lopsided.core.published_skill import skill_sentence
 from lopsided.report.words import short
 from lopsided.theory.collapse import CollapseForecast, TwoSizeFacts, curve_over_ratio
 

@@ -4,8 +4,8 @@ import os
 from pathlib import Path
 
 from lopsided.checkup.audit import run_checks
-from lopsided.checkup.evidence import Evidence
-from lopsided.checkup.trial_result import Trial
+from lopsided.checkup.inputs.evidence import Evidence
+from lopsided.checkup.trial.result import Trial
 from lopsided.core.files import write_atomically
 from lopsided.report.audit import audit_page
 from lopsided.report.drawing import check_plot_path, write_figures

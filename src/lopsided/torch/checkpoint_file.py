@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-
 from lopsided.core.errors import InputError, MissingPackage
 from lopsided.core.files import check_regular
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import torch
 
+import torch
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.core.jsonable import jsonable
@@ -20,7 +20,7 @@ from lopsided.core.validation import FloatArray
 from lopsided.measure.pairwise_angles import pairwise_angles
 from lopsided.measure.weight_change import Spectrum, relative_distance, spectrum
 from lopsided.torch.checkpoint_file import read_weights
-from lopsided.torch.layer_change import WIDEST_SPECTRUM
+from lopsided.torch.monitor.layer_change import WIDEST_SPECTRUM
 
 
 @dataclass(frozen=True)

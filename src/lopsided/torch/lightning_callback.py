@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from lopsided.core.errors import InputError, MissingPackage
-from lopsided.torch.epoch_record import EpochRecord
-from lopsided.torch.head import named_module
-from lopsided.torch.monitor import Monitor
+from lopsided.torch.monitor.epoch_record import EpochRecord
+from lopsided.torch.monitor.head import named_module
+from lopsided.torch.monitor.monitor import Monitor
 
 try:
     from lightning.pytorch import Callback

@@ -4,7 +4,7 @@ from typing import Any
 
 from lightning.pytorch import Callback
 
-from lopsided.torch.sampler_guard import check_loader
+from lopsided.torch.remedies.sampler_guard import check_loader
 
 
 class LightningSamplerGuard(Callback):  # type: ignore[misc]

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from lopsided.core.errors import InputError, MissingPackage
-from lopsided.torch.epoch_record import EpochRecord
-from lopsided.torch.monitor import Monitor, NothingSeen
+from lopsided.torch.monitor.epoch_record import EpochRecord
+from lopsided.torch.monitor.monitor import Monitor, NothingSeen
 
 try:
     from transformers import TrainerCallback

@@ -4,7 +4,7 @@ from typing import Any
 
 from transformers import TrainerCallback
 
-from lopsided.torch.sampler_guard import check_loader
+from lopsided.torch.remedies.sampler_guard import check_loader
 
 
 class TransformersSamplerGuard(TrainerCallback):  # type: ignore[misc]

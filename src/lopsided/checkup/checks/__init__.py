@@ -2,7 +2,7 @@
 
 from importlib import import_module
 
-from lopsided.checkup.finding import Check
+from lopsided.checkup.checks.finding import Check
 
 # In the order of the report: what is there, what it does to a network, what the network does, which examples.
 ORDER = (

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.accuracy_findings import judged_words
-from lopsided.checkup.evidence import Evidence, Partition
-from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.intervals import Intervals, mean_intervals, rate_intervals
-from lopsided.checkup.subjects import class_subject, group_subject, without_implied
+from lopsided.checkup.checks.accuracy_findings import judged_words
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.intervals import Intervals, mean_intervals, rate_intervals
+from lopsided.checkup.checks.subjects import class_subject, group_subject, without_implied
+from lopsided.checkup.inputs.evidence import Evidence, Partition
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.validation import BoolArray, FloatArray
 

@@ -6,11 +6,11 @@ alike), over classes (balanced accuracy), and the worst class.
 
 import numpy as np
 
-from lopsided.checkup.accuracy_findings import RULE, accuracy_figure, gap_findings, judged_words
-from lopsided.checkup.evidence import Evidence
-from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.intervals import Intervals, mean_rate_interval, rate_intervals
-from lopsided.checkup.subjects import all_of, class_subject
+from lopsided.checkup.checks.accuracy_findings import RULE, accuracy_figure, gap_findings, judged_words
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.intervals import Intervals, mean_rate_interval, rate_intervals
+from lopsided.checkup.checks.subjects import all_of, class_subject
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.validation import IntArray
 
 MOST_NAMED = 8

@@ -16,10 +16,10 @@ import math
 import numpy as np
 
 from lopsided.checkup.checks.counts import FEWEST
-from lopsided.checkup.evidence import Evidence
-from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.last_layer import last_layer
-from lopsided.checkup.subjects import all_of, class_subject
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.last_layer import last_layer
+from lopsided.checkup.checks.subjects import all_of, class_subject
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.theory.collapse import CollapseForecast, collapse

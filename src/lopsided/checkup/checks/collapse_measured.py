@@ -7,10 +7,10 @@ pair is called by both, the cosine of its classifier vectors (less their common 
 
 import numpy as np
 
-from lopsided.checkup.evidence import Evidence
-from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.intervals import rate_intervals
-from lopsided.checkup.last_layer import LastLayer, last_layer
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.intervals import rate_intervals
+from lopsided.checkup.checks.last_layer import LastLayer, last_layer
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Heatmap, Panel
 from lopsided.core.validation import FloatArray

@@ -16,11 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.evidence import Evidence
-from lopsided.checkup.feature_space import read_rows
-from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.intervals import Intervals, rate_intervals
-from lopsided.checkup.subjects import counted
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.intervals import Intervals, rate_intervals
+from lopsided.checkup.checks.subjects import counted
+from lopsided.checkup.inputs.evidence import Evidence
+from lopsided.checkup.inputs.feature_space import read_rows
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 

@@ -9,9 +9,9 @@ network needs depends on its weight decay; `collapse_forecast` asks that.
 
 import numpy as np
 
-from lopsided.checkup.evidence import Evidence, Partition
-from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.subjects import all_of, class_subject, counted, group_subject, opening, without_implied
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.subjects import all_of, class_subject, counted, group_subject, opening, without_implied
+from lopsided.checkup.inputs.evidence import Evidence, Partition
 from lopsided.core.figure import Bars, Figure, Panel
 from lopsided.core.validation import IntArray
 

@@ -10,10 +10,10 @@ half of the columns, repeats are copies.
 
 import numpy as np
 
-from lopsided.checkup.evidence import Evidence
-from lopsided.checkup.finding import Check, Checked, Finding, Level
-from lopsided.checkup.intervals import rate_intervals
-from lopsided.checkup.row_identity import feature_identities, row_identities
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level
+from lopsided.checkup.checks.intervals import rate_intervals
+from lopsided.checkup.checks.row_identity import feature_identities, row_identities
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.validation import IntArray
 
 FAILING_SHARE = 0.01

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.accuracy_findings import RULE, accuracy_figure, gap_findings, judged_words
-from lopsided.checkup.evidence import Evidence, Partition
-from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.intervals import rate_intervals
-from lopsided.checkup.partitions import CROSS, SMALL_CELL, intersection
-from lopsided.checkup.subjects import all_of, group_subject, without_implied
+from lopsided.checkup.checks.accuracy_findings import RULE, accuracy_figure, gap_findings, judged_words
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.intervals import rate_intervals
+from lopsided.checkup.checks.subjects import all_of, group_subject, without_implied
+from lopsided.checkup.inputs.evidence import Evidence, Partition
+from lopsided.checkup.inputs.partitions import CROSS, SMALL_CELL, intersection
 from lopsided.core.figure import Figure
 
 MOST_NAMED = 5

@@ -7,10 +7,10 @@ the whole interval says so. More than two classes: the rarest against the rest.
 
 import numpy as np
 
-from lopsided.checkup.evidence import Evidence
-from lopsided.checkup.finding import Check, Checked, Finding, Level
-from lopsided.checkup.group_law import group_law
-from lopsided.checkup.subjects import group_subject, opening
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level
+from lopsided.checkup.checks.group_law import group_law
+from lopsided.checkup.checks.subjects import group_subject, opening
+from lopsided.checkup.inputs.evidence import Evidence
 
 MATTERS = 0.1  # percent of excess risk per percent of fraction; less, either way, is not worth saying
 _GROUND = "the large-n law tr(H^-1 H_l)/(2n) beside Li et al. 2024, eq (11)-(12), which say the opposite in places"

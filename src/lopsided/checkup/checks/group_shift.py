@@ -17,10 +17,10 @@ small and large covariances both cost samples, and that a mean far from 0 does.
 
 import numpy as np
 
-from lopsided.checkup.evidence import Evidence, Partition
-from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.intervals import ALPHA, mean_intervals
-from lopsided.checkup.subjects import all_of, group_subject, opening, without_implied
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.intervals import ALPHA, mean_intervals
+from lopsided.checkup.checks.subjects import all_of, group_subject, opening, without_implied
+from lopsided.checkup.inputs.evidence import Evidence, Partition
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.validation import FloatArray, IntArray

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.evidence import Evidence
-from lopsided.checkup.feature_space import mapped_blocks
-from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.subjects import counted
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.subjects import counted
+from lopsided.checkup.inputs.evidence import Evidence
+from lopsided.checkup.inputs.feature_space import mapped_blocks
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.validation import FloatArray

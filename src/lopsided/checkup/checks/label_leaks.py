@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lopsided.checkup.evidence import Evidence
-from lopsided.checkup.feature_space import chosen_rows, read_rows
-from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.intervals import rate_intervals
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.intervals import rate_intervals
+from lopsided.checkup.inputs.evidence import Evidence
+from lopsided.checkup.inputs.feature_space import chosen_rows, read_rows
 from lopsided.core.errors import InputError
 from lopsided.core.validation import IntArray
 

@@ -6,10 +6,10 @@ one class or group than from the rest, which shifts the fractions of the mixture
 
 import numpy as np
 
-from lopsided.checkup.evidence import Evidence, Partition
-from lopsided.checkup.finding import Check, Checked, Finding, Level, named, shortened
-from lopsided.checkup.intervals import gaps_to_rest, rate_intervals
-from lopsided.checkup.subjects import class_subject, group_subject, opening, without_implied
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, named, shortened
+from lopsided.checkup.checks.intervals import gaps_to_rest, rate_intervals
+from lopsided.checkup.checks.subjects import class_subject, group_subject, opening, without_implied
+from lopsided.checkup.inputs.evidence import Evidence, Partition
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray
 

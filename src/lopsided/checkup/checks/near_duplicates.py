@@ -8,11 +8,11 @@ no copies. Where rows are crowded by themselves nothing is said.
 import numpy as np
 
 from lopsided.checkup.checks.duplicates import FAILING_SHARE, MOST_EXAMPLES
-from lopsided.checkup.evidence import Evidence
-from lopsided.checkup.finding import Check, Checked, Finding, Level
-from lopsided.checkup.intervals import rate_intervals
-from lopsided.checkup.near_copies import AROUND, COPIES, FRACTION, NEAR, NearPairs, near_pairs
-from lopsided.checkup.row_identity import description_codes, row_identities
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level
+from lopsided.checkup.checks.intervals import rate_intervals
+from lopsided.checkup.checks.near_copies import AROUND, COPIES, FRACTION, NEAR, NearPairs, near_pairs
+from lopsided.checkup.checks.row_identity import description_codes, row_identities
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.validation import IntArray
 
 _GROUND = "near copies of training rows among the test rows measure memory (Barz and Denzler 2020, for CIFAR)"

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lopsided.checkup.evidence import Evidence, Partition
-from lopsided.checkup.feature_space import mapped_blocks
-from lopsided.checkup.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.subjects import all_of
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.subjects import all_of
+from lopsided.checkup.inputs.evidence import Evidence, Partition
+from lopsided.checkup.inputs.feature_space import mapped_blocks
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.validation import FloatArray, IntArray

@@ -8,9 +8,9 @@ no alarm; what is alarming is delta = 0, one point with two labels.
 
 import numpy as np
 
-from lopsided.checkup.evidence import Evidence
-from lopsided.checkup.feature_space import chosen_rows, read_rows
-from lopsided.checkup.finding import Check, Checked, Finding, Level
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level
+from lopsided.checkup.inputs.evidence import Evidence
+from lopsided.checkup.inputs.feature_space import chosen_rows, read_rows
 from lopsided.core.errors import InputError
 from lopsided.measure.separability import separability
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save
-from torch import Tensor
 
+import torch
 from lopsided.core.errors import InputError
 from lopsided.core.files import write_atomically
+from torch import Tensor
 
 _VELOCITY, _STATE = "velocity", "network."
 

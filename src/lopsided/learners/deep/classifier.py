@@ -3,9 +3,8 @@
 import math
 
 import torch
-from torch import Tensor, nn
-
 from lopsided.core.seeds import generator
+from torch import Tensor, nn
 
 
 class Classifier(nn.Module):  # type: ignore[misc]  # PyTorch is not typed here

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from torch import nn
-
 from lopsided.core.errors import InputError
 from lopsided.learners.deep.classifier import Classifier
+from torch import nn
 
 # Channels of the 3 x 3 convolutions; 0 is maximum pooling.
 _VGG = {

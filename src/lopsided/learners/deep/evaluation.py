@@ -3,12 +3,12 @@
 from collections.abc import Callable
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
-from torch import Tensor, nn
 
+import torch
 from lopsided.core.errors import InputError
 from lopsided.learners.deep.classifier import Classifier
+from torch import Tensor, nn
 
 FloatRows = NDArray[np.float32]
 _BATCH = 512

@@ -6,9 +6,8 @@ m^ and v^ are m and v over 1 - beta^t. The decay is not part of the gradient, so
 """
 
 import torch
-from torch import Tensor, nn
-
 from lopsided.learners.deep.flat_sgd import FlatSGD
+from torch import Tensor, nn
 
 _MEAN, _SQUARE, _EPSILON = 0.9, 0.999, 1e-8
 

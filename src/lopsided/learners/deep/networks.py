@@ -12,13 +12,12 @@
 
 from collections.abc import Callable, Sequence
 
-from torch import nn
-
 from lopsided.core.errors import InputError
 from lopsided.learners.deep.classifier import Classifier, initialise
 from lopsided.learners.deep.convolutional import lenet_5, small_cnn, vgg
 from lopsided.learners.deep.perceptron import mlp
 from lopsided.learners.deep.residual import resnet_9, resnet_18
+from torch import nn
 
 Builder = Callable[..., Classifier]
 NETWORKS: dict[str, Builder] = {

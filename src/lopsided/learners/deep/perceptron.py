@@ -3,9 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from torch import nn
-
 from lopsided.learners.deep.classifier import Classifier
+from torch import nn
 
 
 def mlp(

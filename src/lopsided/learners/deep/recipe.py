@@ -13,7 +13,7 @@ from typing import Literal, get_args
 from lopsided.core.errors import InputError
 from lopsided.core.validation import check_count, check_in_range, check_positive
 
-Schedule = Literal["cuts", "cosine"]
+Runs = Literal["cuts", "cosine"]
 Optimiser = Literal["sgd", "adamw"]
 
 
@@ -32,7 +32,7 @@ class Recipe:
     weight_decay: float = 5e-4
     anneal_at: Sequence[float] = (1 / 3, 2 / 3)
     anneal_by: float = 0.1
-    schedule: Schedule = "cuts"
+    schedule: Runs = "cuts"
     optimiser: Optimiser = "sgd"
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class Recipe:
         check_in_range(self.weight_decay, "the weight decay", 0.0, 10.0)
         check_positive(self.anneal_by, "the factor of annealing")
         for value, known, name in (
-            (self.schedule, get_args(Schedule), "a schedule"),
+            (self.schedule, get_args(Runs), "a schedule"),
             (self.optimiser, get_args(Optimiser), "an optimiser"),
         ):
             if value not in known:

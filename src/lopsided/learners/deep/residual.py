@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from torch import Tensor, nn
 from torch.nn.functional import relu
 
 from lopsided.learners.deep.classifier import Classifier
 from lopsided.learners.deep.convolutional import convolution, picture
+from torch import Tensor, nn
 
 
 class Block(nn.Module):  # type: ignore[misc]  # PyTorch is not typed here

@@ -15,11 +15,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 from torch.nn.functional import cross_entropy
 
+import torch
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
@@ -30,6 +29,7 @@ from lopsided.learners.deep.flat_adamw import FlatAdamW
 from lopsided.learners.deep.flat_sgd import FlatSGD
 from lopsided.learners.deep.interruption import held_interruptions
 from lopsided.learners.deep.recipe import Recipe, batches
+from torch import Tensor
 
 Order = Callable[[int], ArrayLike]  # epoch to the indices of its examples, in order; repeats and gaps are allowed
 Transform = Callable[[Tensor, torch.Generator], Tensor]  # a batch of inputs to an augmented one

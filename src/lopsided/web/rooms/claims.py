@@ -9,14 +9,14 @@ from fastapi import Path as PathParameter
 from pydantic import BaseModel
 
 from lopsided.core.errors import LopsidedError
-from lopsided.experiments.catalogue import PAPERS
-from lopsided.experiments.claim import Row, Scale
-from lopsided.experiments.needs import data_folder
-from lopsided.experiments.register import Registered, register
-from lopsided.experiments.reproduce import own_claims
-from lopsided.experiments.store import Store
-from lopsided.experiments.tasks import expand
-from lopsided.experiments.verdicts import ClaimStatus
+from lopsided.engine.needs import data_folder
+from lopsided.engine.store import Store
+from lopsided.engine.task import Row
+from lopsided.papers.catalogue import PAPERS
+from lopsided.papers.claim import Scale
+from lopsided.papers.register import Registered, register
+from lopsided.papers.reproduce import expand, own_claims
+from lopsided.papers.verdicts import ClaimStatus
 from lopsided.report.words import sentence
 from lopsided.web.compute import Compute
 from lopsided.web.figures import Drawing, drawing
@@ -74,7 +74,7 @@ def _line(status: ClaimStatus) -> ClaimLine:
 @router.get("")
 async def list_claims(request: Request) -> ClaimList:
     """The register with the latest verdicts, as `lopsided claims` prints it."""
-    from lopsided.experiments.verdicts import claims
+    from lopsided.papers.verdicts import claims
 
     compute: Compute = request.app.state.compute
     settings = request.app.state.settings
@@ -94,7 +94,7 @@ async def read_claim(request: Request, claim_id: ClaimId) -> ClaimPage:
 
 
 def _page(claim_id: str, store: Path | None, data: Path | None) -> ClaimPage:
-    from lopsided.experiments.verdicts import claims
+    from lopsided.papers.verdicts import claims
 
     entry = _known(claim_id)
     line = next(status for status in claims(store=store, data=data) if status.id == claim_id)
@@ -179,7 +179,7 @@ def start_rerun(request: Request, claim_id: ClaimId) -> JobStatus:
 
 def rerun(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     """The job: `lopsided.reproduce` for one claim."""
-    from lopsided.experiments.reproduce import reproduce
+    from lopsided.papers.reproduce import reproduce
 
     def begin(total: int) -> Callable[[int], None]:
         done = 0

@@ -12,8 +12,8 @@ from lopsided.core.figure import Figure, Line, Mark, Panel, Points
 from lopsided.core.jsonable import jsonable
 from lopsided.core.mixture_file import mixture_problem
 from lopsided.core.mixture_spec import MixtureProblem
+from lopsided.core.published_skill import skill_sentence
 from lopsided.core.seeds import generator
-from lopsided.experiments.skill.record import skill_sentence
 from lopsided.report import theme
 from lopsided.web.compute import Compute
 from lopsided.web.figures import Drawing, drawing
@@ -109,7 +109,7 @@ def _swept(asked: GroupsProblem) -> int:
 
 
 def _sweep(problem: MixtureProblem, asked: GroupsProblem) -> Drawing:
-    from lopsided.experiments.mixture_fractions import fraction_law
+    from lopsided.papers.gi.mixture_fractions import fraction_law
 
     group = _swept(asked)
     law = fraction_law(problem, asked.samples, group, SWEPT)
@@ -191,7 +191,7 @@ def start_simulation(request: Request, problem: GroupsProblem) -> JobStatus:
 
 def simulate(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     """The job: mean excess of every group with its standard error, share by share, and how far it is from the law."""
-    from lopsided.experiments.mixture_fractions import fraction_law, simulated_excess
+    from lopsided.papers.gi.mixture_fractions import fraction_law, simulated_excess
 
     asked = GroupsProblem(**parameters)
     problem, group = mixture_problem(asked.specification()), _swept(asked)

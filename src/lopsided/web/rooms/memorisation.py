@@ -83,7 +83,7 @@ async def phase(request: Request, problem: PhaseProblem) -> PhasePoint:
 
 
 def _constants(store: Path | None, data: Path | None) -> TheoremConstants | None:
-    from lopsided.experiments.claims.bo_phase import fit_halves
+    from lopsided.papers.bo.bo_phase import fit_halves
 
     rows, _ = stored_rows(CLAIM, store, data)
     return fit_halves(rows)[0] if rows else None
@@ -154,8 +154,7 @@ def _diagram(asked: PhaseProblem, constants: TheoremConstants, sizes: Any, watch
 
 def _phase_recipe(asked: PhaseProblem) -> Recipe:
     code = (
-        "from lopsided.experiments.claims.bo_heatmap import measure\n\n"
-        f"print(measure({asked.settings()!r}, seed={asked.seed}))"
+        f"from lopsided.papers.bo.bo_heatmap import measure\n\nprint(measure({asked.settings()!r}, seed={asked.seed}))"
     )
     return Recipe(python=code, command=python_command(code))
 
@@ -192,7 +191,7 @@ def start_training(request: Request, problem: PhaseProblem) -> JobStatus:
 
 def train_here(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     """The job: test accuracy per class, training loss, and what the Bayes rule reaches on the noise alone."""
-    from lopsided.experiments.claims.bo_heatmap import measure
+    from lopsided.papers.bo.bo_heatmap import measure
 
     asked = PhaseProblem(**parameters)
     report(words="training")

@@ -16,7 +16,7 @@ router = APIRouter(prefix="/api/width", tags=["width"])
 
 
 class WidthProblem(BaseModel):
-    """One run, named as in `experiments.structured_runs.RunSettings`."""
+    """One run, named as in `papers.sd.structured_runs.RunSettings`."""
 
     model_config = ConfigDict(extra="forbid")
     width: int = Field(1000, ge=10, le=4000)
@@ -41,7 +41,7 @@ class WidthProblem(BaseModel):
 def recipe(problem: WidthProblem) -> Recipe:
     """The same run outside the page."""
     code = (
-        "from lopsided.experiments.structured_runs import measure_run\n\n"
+        "from lopsided.papers.sd.structured_runs import measure_run\n\n"
         f"print(measure_run({problem.settings()!r}, seed={problem.seed}))"
     )
     return Recipe(python=code, command=python_command(code))
@@ -56,10 +56,10 @@ def start_run(request: Request, problem: WidthProblem) -> JobStatus:
 
 def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     """The job: the numbers of `measure_run`, each record sent when it is made."""
-    from lopsided.experiments.structured_runs import Curves, measure_run
     from lopsided.learners.wide_descent import BLOCK_ROWS, WideDescent
     from lopsided.learners.wide_relu import WideNetwork
     from lopsided.measure.weight_change import leading_values
+    from lopsided.papers.sd.structured_runs import Curves, measure_run
 
     asked = WidthProblem(**parameters)
     block = max(1, BLOCK_ROWS // asked.batch)

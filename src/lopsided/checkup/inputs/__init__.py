@@ -1,0 +1,1 @@
+"""The user's data in; evidence out, with what was left out."""

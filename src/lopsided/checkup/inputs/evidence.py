@@ -1,0 +1,86 @@
+"""What a person brought to the audit, checked and named: every part is optional, and its presence decides what runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lopsided.checkup.inputs.missing import MissingValues
+from lopsided.core.validation import BoolArray, FloatArray, IntArray
+from lopsided.data.tables import Table
+
+if TYPE_CHECKING:
+    from lopsided.checkup.inputs.feature_space import FeatureSpace
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Examples sorted into named parts: classes, or the groups of a column, or the cells of an intersection."""
+
+    name: str
+    codes: IntArray
+    names: tuple[str, ...]
+
+    @property
+    def counts(self) -> IntArray:
+        """Examples in every part."""
+        return np.bincount(self.codes, minlength=len(self.names)).astype(np.int64)
+
+    def counts_where(self, rows: BoolArray) -> IntArray:
+        """Examples in every part among the chosen rows."""
+        return np.bincount(self.codes[rows], minlength=len(self.names)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """n examples: features row by row, classes, groups, a classifier over the features, its predictions, the split."""
+
+    source: str
+    rows: int
+    classes: Partition | None = None
+    groups: Mapping[str, Partition] = field(default_factory=dict)  # columns first, then their intersections
+    table: Table | None = None  # the features, in blocks
+    classifier: FloatArray | None = None  # K x p
+    bias: FloatArray | None = None
+    probabilities: FloatArray | None = None  # n x K, columns in the order of classes.names
+    predictions: IntArray | None = None  # codes of classes.names; -1 for a class that no label has
+    is_test: BoolArray | None = None
+    weight_decay: float | None = None
+    described_by: tuple[str, ...] = ()  # columns of the table that say what an example is, beside its features
+    missing: MissingValues | None = None  # why there is no table although features were given
+    notes: tuple[str, ...] = ()  # what was left out or merged on the way in, one sentence each
+    seed: int = 0
+
+    @property
+    def training(self) -> BoolArray:
+        """The rows that a network learns from: those that are not test rows, all where there is no split."""
+        return np.ones(self.rows, dtype=bool) if self.is_test is None else ~self.is_test
+
+    @property
+    def judged(self) -> BoolArray:
+        """The rows on which predictions are judged: the test rows, all where there is no split."""
+        return np.ones(self.rows, dtype=bool) if self.is_test is None else self.is_test
+
+    @cached_property
+    def space(self) -> "FeatureSpace":
+        """Features scaled and reduced, a sample of them, and the moments of every class; computed once."""
+        from lopsided.checkup.inputs.feature_space import feature_space
+
+        return feature_space(self)
+
+    @property
+    def has(self) -> frozenset[str]:
+        """Names of the parts that were given, as checks ask for them."""
+        given = {
+            "labels": self.classes is not None,
+            "groups": bool(self.groups),
+            "features": self.table is not None,
+            "classifier": self.classifier is not None,
+            "probabilities": self.probabilities is not None,
+            "predictions": self.predictions is not None,
+            "split": self.is_test is not None,
+            "weight decay": self.weight_decay is not None,
+        }
+        return frozenset(name for name, there in given.items() if there)

@@ -1,0 +1,89 @@
+"""Group columns to partitions, and their intersections.
+
+Every pair of columns is crossed, and all of them together where there are three or more. Cells of an intersection with
+fewer than `SMALL_CELL` examples are joined into one part, because a rate over a handful of rows says nothing; the notes
+say how many were joined. A column of its own is never joined: its names are the user's.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from lopsided.checkup.inputs.evidence import Partition
+from lopsided.core.errors import InputError
+from lopsided.core.validation import check_labels, is_missing
+from lopsided.data.time_words import time_words
+
+SMALL_CELL = 20
+MOST_GROUPS = 500  # names in a column; more than that is a measurement, not a grouping
+MOST_INTERSECTIONS = 12
+CROSS = " × "
+MISSING = "(missing)"
+
+
+def partition(values: Any, name: str, rows: int | None) -> Partition:
+    """A column of labels or groups as codes and names."""
+    codes, names = check_labels(time_words(np.asarray(values)), name, length=rows)
+    return Partition(name, codes, tuple(names))
+
+
+def _group_partition(values: Any, name: str, rows: int) -> Partition:
+    """Examples whose group is missing are a group of their own: they may be harmed as any other."""
+    array = time_words(np.asarray(values))
+    missing = np.zeros(array.shape, dtype=bool)
+    if array.shape == (rows,) and array.dtype.kind in "Of":
+        missing = np.array([is_missing(entry) for entry in array.tolist()], dtype=bool)
+    if not missing.any() or missing.all() or MISSING in array.tolist():
+        return partition(values, name, rows)
+    known = partition(array[~missing], name, rows - int(missing.sum()))
+    codes = np.full(rows, len(known.names), dtype=np.int64)
+    codes[~missing] = known.codes
+    return Partition(name, codes, (*known.names, MISSING))
+
+
+def group_partitions(columns: Mapping[str, Any], rows: int) -> tuple[dict[str, Partition], list[str]]:
+    """Partitions of the columns, then of their intersections, and notes on what was joined or left out."""
+    single = {name: _group_partition(values, name, rows) for name, values in columns.items()}
+    for name, part in single.items():
+        if len(part.names) > MOST_GROUPS:
+            raise InputError(
+                f"at most {MOST_GROUPS} groups in {name}", f"{len(part.names)} different values", "bin the column first"
+            )
+    wanted = list(combinations(single.values(), 2)) + ([tuple(single.values())] if len(single) > 2 else [])
+    notes = [
+        f"{int(part.counts[-1]):,} examples have no {name}: they are the group {MISSING}."
+        for name, part in single.items()
+        if part.names[-1] == MISSING
+    ]
+    if len(wanted) > MOST_INTERSECTIONS:
+        notes.append(f"{len(wanted) - MOST_INTERSECTIONS} of {len(wanted)} intersections of groups were left out.")
+    found = dict(single)
+    for parts in wanted[:MOST_INTERSECTIONS]:
+        crossed, joined = intersection(parts)
+        found[crossed.name] = crossed
+        if joined:
+            notes.append(
+                f"{joined} cells of {crossed.name} with fewer than {SMALL_CELL} examples were joined into one."
+            )
+    return found, notes
+
+
+def intersection(parts: Sequence[Partition]) -> tuple[Partition, int]:
+    """The cells that occur, small ones joined; and how many were joined."""
+    shape = tuple(len(part.names) for part in parts)
+    flat = np.ravel_multi_index(tuple(part.codes for part in parts), shape)
+    cells, codes = np.unique(flat, return_inverse=True)
+    codes = codes.ravel().astype(np.int64)
+    places = np.stack(np.unravel_index(cells, shape), axis=1)
+    names = [CROSS.join(part.names[at] for part, at in zip(parts, place, strict=True)) for place in places]
+    small = np.bincount(codes) < SMALL_CELL
+    joined = int(small.sum())
+    if joined > 1:
+        kept = np.flatnonzero(~small)
+        renumbered = np.full(len(names), kept.size, dtype=np.int64)
+        renumbered[kept] = np.arange(kept.size)
+        codes = renumbered[codes]
+        names = [names[at] for at in kept] + [f"{joined} small cells"]
+    return Partition(CROSS.join(part.name for part in parts), codes, tuple(names)), joined if joined > 1 else 0

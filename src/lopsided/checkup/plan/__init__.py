@@ -1,0 +1,1 @@
+"""Evidence in; remedies with parameters and forecasts out, most promising first."""

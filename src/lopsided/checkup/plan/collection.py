@@ -1,0 +1,145 @@
+"""Which class or group to collect more of, how many, and what that is forecast to bring.
+
+Classes: as many as the collapse forecast says a class lacks, else as many again. Groups: as many as halve the group's
+excess risk by the large-n law (`group_law`), at most `FURTHEST` - 1 times those there are, because the learning curve
+that forecasts the accuracy reaches no further; as many again where the law declines. The law also says which group's
+examples would lower that risk most, and what a larger share alone would do.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from lopsided.checkup.checks.group_law import GroupLaw, group_law
+from lopsided.checkup.inputs.training_set import TrainingSet
+from lopsided.checkup.plan.forecasts import forecast_collection
+from lopsided.checkup.plan.learning_curve import FURTHEST, LEAST_EXAMPLES
+from lopsided.checkup.plan.pilot import Pilot
+from lopsided.checkup.plan.result import PlannedRemedy
+from lopsided.core.errors import InputError
+from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray, IntArray
+
+MOST_COLLECTED = 3  # classes for which collecting is planned
+MOST_GROUPS_COLLECTED = 2
+WORTH_SAYING = 0.005  # of recall
+
+
+def collections(training: TrainingSet, pilot: Pilot, recipe: Mapping[str, Any], seed: int) -> list[PlannedRemedy]:
+    """The worst class with enough examples to test it, those that collapse, the worst of all; the worst groups."""
+    counts, recall = training.classes.counts, pilot.recalls("class")
+    lacks = _examples_lacking(counts, recipe)
+    worst = sorted(pilot.judged.classes, key=lambda code: (recall[code], counts[code]))
+    testable = [code for code in worst if counts[code] >= 2 * LEAST_EXAMPLES][:1]
+    collapsing = sorted((int(code) for code in np.flatnonzero(lacks > 0)), key=lambda code: -lacks[code])
+    chosen = list(dict.fromkeys([*testable, *collapsing, *worst[:1]]))[:MOST_COLLECTED]
+    found = [_planned(training, pilot, "class", code, int(lacks[code] or counts[code]), "", seed) for code in chosen]
+    return found + _group_collections(training, pilot, seed)
+
+
+def _group_collections(training: TrainingSet, pilot: Pilot, seed: int) -> list[PlannedRemedy]:
+    groups = training.groups
+    if groups is None or np.count_nonzero(groups.counts) < 2:
+        return []
+    sizes, accuracy = groups.counts, pilot.recalls("group")
+    worst = sorted(np.flatnonzero(sizes > 0).tolist(), key=lambda group: float(accuracy[group]))
+    law, declined = _law(pilot, training.size, seed)
+    found = []
+    for code in worst[: min(MOST_GROUPS_COLLECTED, len(worst) - 1)]:
+        place = None if law is None else law.place(code)
+        if law is None or place is None:
+            why = declined or f"The large-n law says nothing: {groups.names[code]} has too few examples for it."
+            found.append(_planned(training, pilot, "group", code, int(sizes[code]), why, seed))
+            continue
+        examples = min(law.halves_with(place), int((FURTHEST - 1) * sizes[code]))
+        remedy = _planned(training, pilot, "group", code, examples, _advice(law, place, examples, groups.names), seed)
+        share, low, high = law.lowered(place, place, examples)
+        facts = {"excess_risk": law.excess(place), "lowered": share, "low": low, "high": high}
+        found.append(_with(remedy, {"law": {**facts, "halved_by": law.halves_with(place)}}))
+    return found
+
+
+def _law(pilot: Pilot, rows: int, seed: int) -> tuple[GroupLaw | None, str]:
+    """The law on the pilot's rows, one class (the rarest) against the rest; or why there is none."""
+    training = pilot.training
+    counts = training.classes.counts
+    rarest = int(np.argmin(np.where(counts > 0, counts, np.iinfo(np.int64).max)))
+    answers = (training.classes.codes == rarest).astype(float)
+    random = generator(seed, "group law")
+    try:
+        return group_law(training.features, training.group_codes, answers, rows, seed, random), ""
+    except InputError as reason:
+        return None, f"The large-n law declines: {reason}"
+
+
+def _advice(law: GroupLaw, place: int, examples: int, names: tuple[str, ...]) -> str:
+    """What the law says about these examples: gain, sign of a larger share, whose examples are best."""
+    share, low, high = law.lowered(place, place, examples)
+    words = f"By the large-n law they take {share:.0%} [{low:.0%}, {high:.0%}] off its excess log loss"
+    needed = law.halves_with(place)
+    words += "" if examples >= needed else f", which {needed:,} would halve"
+    elasticity, least, most = law.elasticity(place)
+    if least > 0:
+        words += f"; a larger share at the same total would hurt it (elasticity {elasticity:+.2f}), so add, do not swap"
+    elif most < 0:
+        words += f"; a larger share at the same total would help it too (elasticity {elasticity:+.2f})"
+    else:
+        words += f"; what a larger share at the same total does is open (elasticity {elasticity:+.2f})"
+    better = law.clearly_better(place, examples)
+    if better is not None:
+        other, _, _ = law.lowered(place, better, examples)
+        words += f"; as many of {names[int(law.codes[better])]} would take {other:.0%} off it: collect those first"
+    return words + ("." if law.forecast.reliable else "; few examples for this law, so a guide only.")
+
+
+def _planned(
+    training: TrainingSet, pilot: Pilot, axis: str, code: int, examples: int, advice: str, seed: int
+) -> PlannedRemedy:
+    partition = training.classes if axis == "class" else training.groups
+    assert partition is not None
+    name, have = partition.names[code], int(partition.counts[code])
+    ratio = (have + examples) / have
+    forecast, reason = forecast_collection(pilot.training, axis, code, have=have, ratio=ratio, seed=seed)
+    plural = "" if examples == 1 else "s"
+    learned = None if forecast is None or axis == "group" else forecast.learned
+    if forecast is not None and learned is not None and forecast.gain - learned > WORTH_SAYING:
+        advice += f" {max(learned, 0.0):.3f} of the forecast gain is learning; the rest comes from the class being "
+        advice += "likelier, which costs other classes."
+    why = f"{examples:,} more example{plural} of {axis} {name}, which has {have:,}. {advice} {reason}"
+    return PlannedRemedy(
+        f"collect {axis} {name}",
+        "collect",
+        {"axis": axis, "code": code, "subject": name, "examples": examples, "have": have},
+        " ".join(why.split()),
+        forecast,
+    )
+
+
+def _with(remedy: PlannedRemedy, facts: Mapping[str, Any]) -> PlannedRemedy:
+    from dataclasses import replace
+
+    return replace(remedy, parameters={**remedy.parameters, **facts})
+
+
+def _examples_lacking(counts: IntArray, recipe: Mapping[str, Any]) -> FloatArray:
+    """Examples that each class lacks to stay clear of collapse; 0 where the weight decay is not known."""
+    from lopsided.theory.collapse import collapse
+
+    if recipe.get("step") is not None:  # the merging law; an example collected counts as one repeated
+        from lopsided.remedies.rates import oversampling_rates
+
+        try:
+            rates = oversampling_rates(counts[counts > 0].astype(float).tolist(), "forecast", recipe=recipe)
+        except InputError:
+            return np.zeros(counts.size)
+        lacking = np.zeros(counts.size)
+        lacking[counts > 0] = np.ceil(rates.effective_counts - rates.counts - 1e-6)  # less is rounding of the level
+        return np.maximum(lacking, 0.0)
+    known = {name: recipe[name] for name in ("multiplier", "weight_decay", "features") if name in recipe}
+    lacks, present = np.zeros(counts.size), counts > 0
+    if {"multiplier", "weight_decay"} & known.keys():
+        answer = collapse(counts[present].astype(float), **known, plan=True).plan
+        if answer is not None and answer.collection.possible:
+            lacks[present] = np.ceil(answer.collection.extra)
+    return lacks

@@ -1,0 +1,148 @@
+"""A cheap learner's held-out probabilities, and what they say about remedies that act like a change of prior.
+
+Training with class weights or oversampling rates w_k estimates, in the limit of a rich model and much data, p(k|x) w_k
+normalised (Elkan 2001; for oversampling Fang et al. 2021, Proposition 1: rate and weight are one); logit adjustment and
+threshold moving do that afterwards (Menon et al. 2021). With weights w_g on groups that the classifier does not see it
+is sum_g w_g p(k, g|x). So a pilot's held-out probabilities p(k, g|x), moved so, forecast the gain of each of them.
+
+The pilot is logistic regression on at most `MOST_COLUMNS` principal components of at most `MOST_ROWS` rows, cross-
+validated over its own folds; the interval is that of `paired_scores`. Where the learner is not like
+the pilot, or has collapsed, the forecast can be wrong: that is what the trial is for.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lopsided.checkup.inputs.training_set import TrainingSet
+from lopsided.checkup.plan.judged_parts import judged_groups, judged_parts
+from lopsided.checkup.plan.result import GainForecast
+from lopsided.core.errors import InputError
+from lopsided.core.folds import deal
+from lopsided.core.seeds import generator
+from lopsided.core.validation import BoolArray, FloatArray, IntArray
+from lopsided.measure.paired_scores import Answers, Judged, Metric, gain
+
+FOLDS = 5
+MOST_ROWS = 6000
+MOST_CLASSES = 1000  # with more, the pilot has a handful of rows a class and takes minutes
+MOST_COLUMNS, LEAST_COLUMNS = 50, 10
+_COLUMNS_BY_CLASSES = 2000  # columns times classes: a hundred classes are told apart by 20 components
+MOST_CELLS = 40  # classes times groups: beyond, the pilot sees classes only
+_SMALL = 2_000_000  # rows x columns x classes up to which the pilot is cross-validated twice
+
+
+@dataclass(frozen=True)
+class Pilot:
+    """Held-out probabilities p(class, group | x), repeats x n x K x G (G = 1 where groups are not modelled)."""
+
+    training: TrainingSet
+    probabilities: FloatArray
+    fold: IntArray  # repeats x n
+    sees_groups: bool
+    judged: Judged
+
+    def answers(self, class_scores: FloatArray) -> Answers:
+        """Right answers of the class with the highest score (repeats x n x K)."""
+        codes = self.training.classes.codes
+        return Answers(class_scores.argmax(axis=2) == codes, self.fold, codes, self.training.group_codes)
+
+    def plain(self) -> FloatArray:
+        """p(class | x)."""
+        return np.asarray(self.probabilities.sum(axis=3))
+
+    def forecast(self, metric: Metric, class_scores: FloatArray, ground: str) -> GainForecast:
+        """The gain of deciding by `class_scores`."""
+        found = gain(metric, self.answers(class_scores), self.answers(self.plain()), self.judged)
+        return GainForecast(metric.name, found.value, found.low, found.high, ground)
+
+    def recalls(self, axis: str) -> FloatArray:
+        """Share of right answers of every class or group."""
+        answers = self.answers(self.plain())
+        codes = answers.parts(axis)
+        partition = self.training.classes if axis == "class" else self.training.groups
+        parts = 1 if partition is None else len(partition.names)
+        sizes = np.bincount(codes, minlength=parts)
+        return np.bincount(codes, weights=answers.shares, minlength=parts) / np.maximum(sizes, 1)
+
+
+def pilot_groups(training: TrainingSet) -> tuple[int, ...]:
+    """Groups that count in forecasts for `training`: those large enough among the rows that the pilot draws of it."""
+    return judged_groups(training, min(1.0, MOST_ROWS / training.size)) or judged_groups(training)
+
+
+def reduced(training: TrainingSet, seed: int) -> TrainingSet:
+    """At most `MOST_ROWS` rows, drawn evenly over classes and groups, and principal components: 50, with more than 40
+    classes fewer."""
+    if training.size > MOST_ROWS:
+        parts = -(-training.size // MOST_ROWS)
+        fold = deal(training.classes.codes, training.group_codes, parts, seed, 0)
+        training = training.subset(np.flatnonzero(fold == 0))
+    most = int(np.clip(_COLUMNS_BY_CLASSES // len(training.classes.names), LEAST_COLUMNS, MOST_COLUMNS))
+    if training.features.shape[1] > most:
+        from sklearn.decomposition import PCA
+
+        few = min(most, training.size)
+        state = int(generator(seed, "pilot components").integers(2**31))
+        components = PCA(few, svd_solver="randomized", random_state=state).fit_transform(training.features)
+        training = TrainingSet(training.source, components, training.classes, training.groups, training.rows)
+    return training
+
+
+def repeats_for(training: TrainingSet, parts: int) -> int:
+    """How often the pilot is cross-validated to tell `parts` apart: twice where that is cheap."""
+    return 2 if training.size * training.features.shape[1] * parts <= _SMALL else 1
+
+
+def run_pilot(training: TrainingSet, seed: int, counting: tuple[int, ...] | None = None) -> Pilot:
+    """Cross-validate the pilot; `training` should be `reduced` first, and `counting` the `pilot_groups` before."""
+    if training.size < FOLDS:
+        raise InputError(f"at least {FOLDS} examples to forecast from", training.size, "collect some first")
+    groups = 1 if training.groups is None else len(training.groups.names)
+    classes = len(training.classes.names)
+    if classes > MOST_CLASSES:
+        raise InputError(f"at most {MOST_CLASSES:,} classes to forecast for", f"{classes:,}", "join rare ones first")
+    sees_groups = groups > 1 and groups * classes <= MOST_CELLS
+    modelled = groups if sees_groups else 1
+    cell = training.classes.codes * modelled + (training.group_codes if sees_groups else 0)
+    repeats = repeats_for(training, classes * modelled)
+    found = np.zeros((repeats, training.size, classes * modelled))
+    fold = np.stack(
+        [deal(training.classes.codes, training.group_codes, FOLDS, seed, repeat) for repeat in range(repeats)]
+    )
+    for repeat in range(repeats):
+        for number in range(FOLDS):
+            inside = fold[repeat] != number
+            found[repeat, ~inside] = _fitted(training.features, cell, inside, classes * modelled)
+    shape = (repeats, training.size, classes, modelled)
+    return Pilot(training, found.reshape(shape), fold, sees_groups, judged_parts(training, counting))
+
+
+def _fitted(features: FloatArray, cell: IntArray, inside: BoolArray, cells: int) -> FloatArray:
+    """Probabilities of the rows outside, from logistic regression on the rows inside; absent cells get 0."""
+    probabilities = np.zeros((int((~inside).sum()), cells))
+    present = np.unique(cell[inside])
+    if present.size < 2:
+        probabilities[:, present] = 1.0
+        return probabilities
+    model = logistic(features[inside], cell[inside])
+    probabilities[:, model.classes_] = model.predict_proba(features[~inside])
+    return probabilities
+
+
+def logistic(features: FloatArray, codes: IntArray) -> Any:
+    """Fitted logistic regression on standardised features."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+
+    from lopsided.learners.named_learner import make_learner
+
+    learner = make_learner("logistic")
+    learner.steps[-1][1].set_params(max_iter=100, tol=1e-3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # 100 steps are the pilot's budget
+        warnings.filterwarnings("ignore", "The number of unique classes")  # labels were said to be classes
+        learner.fit(features, codes)
+    return learner

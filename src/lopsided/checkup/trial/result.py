@@ -1,0 +1,210 @@
+"""What a trial found: arms with metrics, gains and forecasts; as JSON, facts and figures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from lopsided.checkup.plan.result import GainForecast, Plan
+from lopsided.core.figure import Figure
+from lopsided.measure.paired_scores import LEVEL, METRICS, Estimate
+
+Outcome = Literal["right", "wrong", "undecided"]
+VAGUE = 0.1  # a forecast whose interval is wider says too little to be right by holding the outcome
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A metric of an arm, and its paired difference to what the arm is compared with."""
+
+    estimate: Estimate
+    gain: Estimate | None
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Plain values."""
+        facts: dict[str, float | None] = {
+            "value": self.estimate.value,
+            "low": self.estimate.low,
+            "high": self.estimate.high,
+        }
+        names = ("value", "low", "high", "p")
+        return facts | {
+            f"gain{'' if name == 'value' else '_' + name}": None if self.gain is None else getattr(self.gain, name)
+            for name in names
+        }
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One way to train. `read_in` is the metric its gain is read in: the trial's, for collection the subject's own.
+    `widened` is the gain's interval in the trial's metric for all arms at once; `against` says
+    what gains compare with; `skipped` why it was not run."""
+
+    name: str
+    kind: str
+    metrics: Mapping[str, Measured]
+    read_in: str
+    forecast: GainForecast | None
+    why: str
+    outcome: Outcome | None
+    widened: tuple[float, float] | None
+    skipped: str | None
+    against: str
+
+    def title(self, metric: str) -> str:
+        """Its name, and the metric its gain is read in where that is another."""
+        return self.name if self.read_in == metric else f"{self.name} ({self.read_in})"
+
+    def words(self, metric: str) -> str:
+        """Its value in the trial's metric; of collection, whose model is plain training, what the simulation gained."""
+        if self.skipped is not None:
+            return self.skipped
+        gain = self.metrics[self.read_in].gain
+        if self.kind != "collect" or gain is None:
+            return f"{metric} {self.metrics[metric].estimate.value:.3f}"
+        after = self.metrics[self.read_in].estimate.value
+        return (
+            f"simulated, {self.read_in} from {after - gain.value:.3f} to {after:.3f}, a gain of {gain.value:+.3f} "
+            f"[{gain.low:+.3f}, {gain.high:+.3f}] against {self.against}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values under the names that scripts rely on."""
+        from lopsided.core.jsonable import jsonable
+
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "metrics": {name: measured.to_dict() for name, measured in self.metrics.items()},
+            "read_in": self.read_in,
+            "forecast": jsonable(self.forecast),
+            "outcome": self.outcome,
+            "why": self.why,
+            "simultaneous_interval": None if self.widened is None else list(self.widened),
+            "against": self.against or None,
+            "skipped": self.skipped,
+        }
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Arms side by side; `winner` is None unless an interval says so."""
+
+    source: str
+    learner: str
+    metric: str
+    folds: int
+    repeats: int
+    seed: int
+    rows: int
+    classes: tuple[str, ...]
+    groups: str | None
+    arms: tuple[Arm, ...]
+    winner: str | None
+    tied_with: tuple[str, ...]
+    notes: tuple[str, ...]
+    plan: Plan = field(repr=False)
+    reused: int = 0
+    fit_seconds: float = 0.0
+    seconds: float = 0.0
+
+    def __getitem__(self, name: str) -> Arm:
+        return next(arm for arm in self.arms if arm.name == name)
+
+    def __str__(self) -> str:
+        lines = [f"{self.sentence()[:-1]}; {self.judged_by()}."]
+        return "\n".join([*lines, *(f"{arm.name}: {arm.words(self.metric)}" for arm in self.arms)])
+
+    def judged_by(self) -> str:
+        """The metric, and for the worst group which groups."""
+        groups = f" (groups of {self.groups})" if self.metric == METRICS["worst-group"].name else ""
+        return f"judged by {self.metric}{groups}"
+
+    def sentence(self) -> str:
+        """Who won, in plain words."""
+        if self.winner is None:
+            return f"No arm is shown to beat plain training in {self.metric}."
+        gain = self[self.winner].metrics[self.metric].gain
+        assert gain is not None
+        tied = f"; not shown to beat {', '.join(self.tied_with)}" if self.tied_with else ""
+        return f"{self.winner} wins: {self.metric} {gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]{tied}."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values under the names that scripts rely on."""
+        return {
+            "source": self.source,
+            "learner": self.learner,
+            "metric": self.metric,
+            "folds": self.folds,
+            "repeats": self.repeats,
+            "seed": self.seed,
+            "rows": self.rows,
+            "groups": self.groups,
+            "arms": [arm.to_dict() for arm in self.arms],
+            "winner": self.winner,
+            "tied_with": list(self.tied_with),
+            "notes": list(self.notes),
+            "level": LEVEL,
+            "reused": self.reused,
+            "fit_seconds": self.fit_seconds,
+            "seconds": self.seconds,
+        }
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What a report shows above the table."""
+        from lopsided.checkup.trial.figures import times
+
+        how = f"{self.folds} folds, {times(self.repeats)}, the same for all arms"
+        return [
+            ("outcome", self.sentence()),
+            ("gains", f"in {self.metric}, against plain training; other metrics are named beside the arm"),
+            ("learner", self.learner),
+            ("cross-validation", how),
+            (
+                "intervals",
+                f"{LEVEL:.0%}, paired with plain training example by example; the winner's for all arms at once",
+            ),
+            *[("note", note) for note in self.notes],
+        ]
+
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """Columns and rows: arms with their main metrics, then gain, forecast and outcome in the arm's own metric."""
+        main = self.main_metrics()
+        short = [name.replace(" accuracy", "").replace(" recall", "") for name in main]
+        return ["arm", *short, "gain", "forecast", "outcome"], [self._row(arm, main) for arm in self.arms]
+
+    def main_metrics(self) -> list[str]:
+        """Worst group (where groups are), worst class, balanced and overall."""
+        known = ("worst group accuracy", "worst class recall", "balanced accuracy", "overall accuracy")
+        return [name for name in known if name in self.arms[0].metrics]
+
+    def _row(self, arm: Arm, main: Sequence[str]) -> list[str]:
+        if arm.skipped is not None:
+            return [arm.name, *["–"] * len(main), "–", _words(arm.forecast), f"skipped: {arm.skipped}"]
+        gain = arm.metrics[arm.read_in].gain
+        told = "–" if gain is None else f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
+        values = [f"{arm.metrics[metric].estimate.value:.3f}" for metric in main]
+        if arm.kind == "collect":  # its model is plain training; only its gain is its own
+            values = ["–"] * len(main)
+        return [arm.title(self.metric), *values, told, _words(arm.forecast), arm.outcome or "–"]
+
+    def figures(self) -> list[Figure]:
+        """Gains beside forecasts, and the metrics of every arm."""
+        from lopsided.checkup.trial.figures import gains_figure, metrics_figure
+
+        return [gains_figure(self), metrics_figure(self)]
+
+
+def _words(forecast: GainForecast | None) -> str:
+    return "none" if forecast is None else f"{forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
+
+
+def verdict(forecast: GainForecast, outcome: Estimate) -> Outcome:
+    """Wrong where the two intervals do not meet. Right where they meet and both lie on the same side of zero, or where
+    the outcome's interval lies inside a forecast's that is no wider than `VAGUE`. Undecided otherwise."""
+    if outcome.low > forecast.high or outcome.high < forecast.low:
+        return "wrong"
+    same_side = (outcome.low > 0 and forecast.low > 0) or (outcome.high < 0 and forecast.high < 0)
+    inside = forecast.low <= outcome.low and outcome.high <= forecast.high
+    if same_side or (inside and forecast.high - forecast.low <= VAGUE):
+        return "right"
+    return "undecided"

@@ -1,0 +1,151 @@
+"""The tasks of one trial: which there are, running what the store does not hold, and what came of each."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lopsided.checkup.inputs.training_set import TrainingSet
+from lopsided.checkup.plan.result import GainForecast, Plan
+from lopsided.checkup.trial.entries import Entry
+from lopsided.checkup.trial.task import HOME, MEASUREMENT, arrays_of, data_key, held, trial_measurement, unpacked
+from lopsided.core.errors import InputError
+from lopsided.core.folds import deal
+from lopsided.core.jsonable import jsonable
+from lopsided.core.progress import ProgressStart, counter
+from lopsided.core.validation import check_count
+from lopsided.engine.runner import cores, run_here
+from lopsided.engine.store import Store
+from lopsided.engine.task import Task, tasks_of
+from lopsided.engine.work import Failure
+from lopsided.measure.paired_scores import Answers
+
+
+class TrialRun:
+    """Tasks of one trial and what came of them."""
+
+    def __init__(
+        self,
+        training: TrainingSet,
+        entries: Sequence[Entry],
+        plan: Plan,
+        learner: Any,
+        identity: Mapping[str, Any],
+        metric: str,
+        folds: int,
+        repeats: int,
+        seed: int,
+        store: Store,
+        forecasts: bool,
+    ) -> None:
+        self.training, self.entries, self.plan = training, entries, plan
+        self.learner, self.identity = learner, identity
+        self.metric, self.folds, self.repeats, self.seed, self.store = metric, folds, repeats, seed, store
+        self.forecasting = forecasts
+        self.key = data_key(training)
+        self.numbers: dict[str, Mapping[str, Any]] = {}
+        self.failures: dict[str, Failure] = {}
+        self.reused, self.fit_seconds = 0, 0.0
+
+    def work(self, jobs: int | None, fresh: bool, progress: ProgressStart | None) -> None:
+        """Run what the store does not hold; each finished fold of an arm is kept at once."""
+        wanted = min(check_count(cores() if jobs is None else jobs, "--jobs"), cores())
+        in_processes = wanted > 1 and isinstance(self.learner, str)
+        tasks = self._tasks("")
+        if fresh:
+            for task in tasks:
+                self.store.forget(task)
+        stored = {task.key: result for task in tasks if (result := self.store.load(task)) is not None}
+        self.reused = len(stored)
+        missing = [task for task in tasks if task.key not in stored]
+        count = counter(progress if missing else None, len(missing))
+        if missing and in_processes:
+            with self.store.shared(self.key, arrays_of(self.training)) as place:
+                here = [task for task in self._tasks(str(place)) if task.key not in stored]
+                failed = run_here(here, self.store, jobs=wanted, progress=count)
+        else:
+            with held(self.key, self.training, self.learner):
+                failed = run_here(missing, self.store, jobs=1, progress=count)
+        self.failures = failed
+        for task in tasks:
+            result = stored.get(task.key) or self.store.load(task)
+            if result is not None:
+                self.numbers[task.key] = result.numbers
+                self.fit_seconds += result.seconds
+
+    def _tasks(self, place: str) -> list[Task]:
+        found = [
+            self._task(entry, repeat, fold, place)
+            for repeat in range(self.repeats)
+            for fold in range(self.folds)
+            for entry in self.entries
+            if entry.skipped is None
+        ]
+        return found + [self._forecast_task(fold, place) for fold in range(self.folds if self.forecasting else 0)]
+
+    def _task(self, entry: Entry, repeat: int, fold: int, place: str = "") -> Task:
+        learner = self.learner if isinstance(self.learner, str) else repr(self.learner)
+        settings = {"learner": learner, "identity": self.identity, "options": entry.options}
+        return self._made({**settings, "held_back": entry.held_back, "repeat": repeat, "fold": fold}, place)
+
+    def _forecast_task(self, fold: int, place: str = "") -> Task:
+        asked = [{"kind": remedy.kind, "parameters": remedy.parameters} for remedy in self.plan.remedies]
+        return self._made({"forecast": asked, "metric": self.metric, "repeat": 0, "fold": fold}, place)
+
+    def _made(self, settings: Mapping[str, Any], place: str) -> Task:
+        found = jsonable({"data": self.key, "folds": self.folds, **settings})
+        return tasks_of(MEASUREMENT, HOME, trial_measurement, [found], [self.seed], place=place)[0]
+
+    def answers(self, entry: Entry) -> Answers | str:
+        """Right answers of every example in every repeat, or why there are none."""
+        training = self.training
+        groups = None if training.groups is None else training.groups.codes
+        right = np.zeros((self.repeats, training.size), dtype=bool)
+        fold = np.stack(
+            [deal(training.classes.codes, groups, self.folds, self.seed, repeat) for repeat in range(self.repeats)]
+        )
+        for repeat in range(self.repeats):
+            for number in range(self.folds):
+                key = self._task(entry, repeat, number).key
+                if key not in self.numbers:
+                    return f"It broke in fold {number + 1}: {self._why(key, 'its result vanished from the store')}"
+                tested = fold[repeat] == number
+                right[repeat, tested] = unpacked(self.numbers[key]["right"], int(tested.sum()))
+        return Answers(right, fold, training.classes.codes, training.group_codes)
+
+    def refusal(self, entry: Entry) -> InputError | None:
+        """The first refusal among the arm's folds: a sentence for the user, where other failures are accidents."""
+        keys = [self._task(entry, repeat, fold).key for repeat in range(self.repeats) for fold in range(self.folds)]
+        failed = [self.failures[key] for key in keys if key in self.failures]
+        return next((failure.refusal for failure in failed if failure.refusal is not None), None)
+
+    def _why(self, key: str, otherwise: str) -> str:
+        return self.failures[key].sentence if key in self.failures else otherwise
+
+    def forecasts(self) -> dict[str, tuple[GainForecast | None, str]]:
+        """Forecasts of the folds, averaged: gain, low and high each. None as soon as a fold has none."""
+        if not self.forecasting:
+            return {remedy.name: (None, "Forecasts were not asked for.") for remedy in self.plan.remedies}
+        by_fold = [self.numbers.get(self._forecast_task(fold).key) for fold in range(self.folds)]
+        found: dict[str, tuple[GainForecast | None, str]] = {}
+        for place, remedy in enumerate(self.plan.remedies):
+            if any(fold is None for fold in by_fold):
+                sentences = [self._why(self._forecast_task(fold).key, "") for fold in range(self.folds)]
+                found[remedy.name] = None, f"No forecast: {next(filter(None, sentences), 'its result vanished')}"
+                continue
+            entries = [fold["forecasts"][place] for fold in by_fold if fold is not None]
+            missing = [reason for forecast, reason in entries if forecast is None]
+            if missing:
+                found[remedy.name] = None, missing[0]
+                continue
+            gains = [GainForecast(**forecast) for forecast, _ in entries]
+            found[remedy.name] = _averaged(gains), ""
+        return found
+
+
+def _averaged(gains: Sequence[GainForecast]) -> GainForecast:
+    """Gain, low and high each averaged: the folds share most of their rows, so their errors do not average out."""
+    gain, low, high = (float(np.mean([getattr(entry, name) for entry in gains])) for name in ("gain", "low", "high"))
+    known = [entry.learned for entry in gains if entry.learned is not None]
+    learned = float(np.mean(known)) if known else None
+    return GainForecast(gains[0].metric, gain, low, high, gains[0].ground, learned)

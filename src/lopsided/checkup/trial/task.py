@@ -1,0 +1,192 @@
+"""One arm in one fold: train on the other folds, say which examples of this one are answered rightly.
+
+Tasks run through the runner of the claims laboratory, so they are parallel, resume after an interruption and are kept
+one by one. A task names its data by their hash; in the process of the trial they are held here, in others read from
+the run's shared folder.
+"""
+
+import base64
+import hashlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lopsided.checkup.inputs.evidence import Partition
+from lopsided.checkup.inputs.training_set import TrainingSet
+from lopsided.checkup.plan.forecasts import forecast_collection, forecast_gain
+from lopsided.checkup.plan.learning_curve import thinned
+from lopsided.checkup.plan.pilot import pilot_groups, reduced, run_pilot
+from lopsided.checkup.trial.learner_identity import learner_identity
+from lopsided.core.errors import InputError
+from lopsided.core.folds import deal
+from lopsided.core.seeds import generator
+from lopsided.core.validation import BoolArray, IntArray
+from lopsided.engine.task import Measurement, Settings
+from lopsided.learners.named_learner import gives_probabilities, make_learner
+
+HELD_BACK = 0.5  # share of a subject's training examples that simulated collection adds
+
+_held: dict[str, TrainingSet] = {}
+_learners: dict[str, Any] = {}
+
+
+@contextmanager
+def held(key: str, training: TrainingSet, learner: Any) -> Iterator[None]:
+    """Keep the data, and a learner that is no name, for tasks of this process."""
+    _held[key] = training
+    _learners[repr(learner)] = learner
+    try:
+        yield
+    finally:
+        del _held[key], _learners[repr(learner)]
+
+
+def data_key(training: TrainingSet) -> str:
+    """A hash of features, classes and groups."""
+    digest = hashlib.sha256()
+    for array in arrays_of(training).values():
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()[:32]
+
+
+def arrays_of(training: TrainingSet) -> dict[str, Any]:
+    """What other processes need of the training set."""
+    names = np.array(list(training.classes.names))
+    arrays = {"features": training.features, "classes": training.classes.codes, "class_names": names}
+    if training.groups is not None:
+        arrays |= {"groups": training.groups.codes, "group_names": np.array(list(training.groups.names))}
+    return arrays
+
+
+def measure(settings: Settings, seed: int) -> dict[str, Any]:
+    """Right answers of an arm in a fold, as bits packed into text, or forecasts from the fold's training rows."""
+    training = _held.get(settings["data"]) or _read(settings["place"])
+    groups = None if training.groups is None else training.groups.codes
+    fold = deal(training.classes.codes, groups, settings["folds"], seed, settings["repeat"])
+    inside = fold != settings["fold"]
+    if "forecast" in settings:
+        return {"forecasts": _forecasts(training, inside, settings, seed)}
+    if settings["held_back"]:
+        inside &= _kept(training, inside, settings, seed)
+    learner = _learners.get(settings["learner"], settings["learner"])
+    if isinstance(learner, str) and "identity" in settings:
+        _check_same_code(learner, settings["identity"])
+    return _answers(training, inside, fold == settings["fold"], learner, settings, seed)
+
+
+def _check_same_code(learner: str, identity: Mapping[str, Any]) -> None:
+    """A worker that lives since before an edit would put the old code's answers under the new code's name."""
+    if learner_identity(make_learner(learner))["files"] != identity["files"]:
+        raise InputError(
+            f"the file of {learner} as it was when the trial began", "another version of it", "start the trial again"
+        )
+
+
+def _answers(
+    training: TrainingSet, inside: BoolArray, tested: BoolArray, learner: Any, settings: Settings, seed: int
+) -> dict[str, Any]:
+    from lopsided.remedies.mended import MendedClassifier
+
+    state = int(generator(seed, "learner", settings["repeat"], settings["fold"]).integers(2**31))
+    model = MendedClassifier(learner, **settings["options"], seed=state)
+    codes, groups = training.classes.codes, training.group_codes
+    model.fit(training.features[inside], codes[inside], groups[inside])
+    if not settings["options"]:
+        _check_probabilities(model, training.features[tested])
+    right = model.predict(training.features[tested], groups[tested]) == codes[tested]
+    return {"right": base64.b64encode(np.packbits(right).tobytes()).decode()}
+
+
+def _check_probabilities(plain: Any, features: Any) -> None:
+    """Plain training needs no probabilities, but most arms do: a learner that gives nonsense is refused at once."""
+    if gives_probabilities(plain.estimator_):
+        try:
+            plain.predict_proba(features)
+        except InputError:
+            raise
+        except Exception:  # a learner that has none after all: the arms that ask for them say so
+            return
+
+
+def unpacked(text: str, examples: int) -> BoolArray:
+    """The right answers of a task, one per tested example in the order of the data."""
+    packed = np.frombuffer(base64.b64decode(text), dtype=np.uint8)
+    return np.unpackbits(packed, count=examples).astype(bool)
+
+
+def _kept(training: TrainingSet, inside: BoolArray, settings: Settings, seed: int) -> BoolArray:
+    """All training rows but the share of the subject's that is held back."""
+    axis, code = settings["held_back"]["axis"], settings["held_back"]["code"]
+    return _thin(training, inside, axis, code, settings["repeat"], settings["fold"], seed)
+
+
+def _thin(
+    training: TrainingSet, inside: BoolArray, axis: str, code: int, repeat: int, fold: int, seed: int
+) -> BoolArray:
+    subject = inside & ((training.classes.codes if axis == "class" else training.group_codes) == code)
+    order = generator(seed, "held back", axis, code, repeat, fold).permutation(training.size)
+    return thinned(subject, order, 1.0 - HELD_BACK)
+
+
+def _forecasts(training: TrainingSet, inside: BoolArray, settings: Settings, seed: int) -> list[Any]:
+    """[forecast or None, reason] of every arm, from the training rows alone; collection from those not held back."""
+    state = int(generator(seed, "pilot", settings["fold"]).integers(2**31))
+    rows = np.flatnonzero(inside)
+    pilot, found = None, []
+    for arm in settings["forecast"]:
+        if arm["kind"] == "collect":
+            axis, code = arm["parameters"]["axis"], arm["parameters"]["code"]
+            kept = inside & _thin(training, inside, axis, code, settings["repeat"], settings["fold"], seed)
+            fewer = training.subset(np.flatnonzero(kept))
+            own = fewer.classes if axis == "class" else fewer.groups
+            assert own is not None
+            have = int(own.counts[code])
+            small = reduced(fewer, state)
+            ratio = 1.0 / (1.0 - HELD_BACK)
+            found.append(forecast_collection(small, axis, code, have=have, ratio=ratio, seed=state))
+        else:
+            pilot = pilot or run_pilot(reduced(training.subset(rows), state), state, pilot_groups(training))
+            found.append(forecast_gain(arm["kind"], arm["parameters"], pilot, settings["metric"], state))
+    return [list(entry) for entry in found]
+
+
+def by_code(options: Mapping[str, Any], training: TrainingSet) -> dict[str, Any]:
+    """Options of `MendedClassifier` with names of classes and groups replaced by their codes."""
+    group_names = () if training.groups is None else training.groups.names
+    places = {name: str(code) for code, name in enumerate(training.classes.names)}
+    group_places = {name: str(code) for code, name in enumerate(group_names)}
+    found: dict[str, Any] = {}
+    for key, value in options.items():
+        known = group_places if key == "group_weights" else places
+        found[key] = {known[name]: entry for name, entry in value.items()} if isinstance(value, Mapping) else value
+    return found
+
+
+@lru_cache(maxsize=1)
+def _read(place: str) -> TrainingSet:
+    folder = Path(place)
+
+    def load(name: str) -> Any:
+        return np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False)
+
+    classes = Partition("class", np.asarray(load("classes")), tuple(load("class_names").tolist()))
+    groups = None
+    if (folder / "groups.npy").exists():
+        groups = Partition("group", np.asarray(load("groups")), tuple(load("group_names").tolist()))
+    features = load("features")
+    rows: IntArray = np.arange(features.shape[0])
+    return TrainingSet("", features, classes, groups, rows)
+
+
+MEASUREMENT = Measurement("trial", 4, measure)
+HOME = __name__
+
+
+def trial_measurement(home: str) -> Measurement:
+    """What workers run."""
+    return MEASUREMENT

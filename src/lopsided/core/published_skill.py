@@ -1,0 +1,104 @@
+"""What the published benchmark says about a kind of forecast, in one sentence to stand beside it.
+
+    measured_skill("classes lost").sentence -> "Such forecasts were right in 87 of 100 cases with small networks (..."
+
+A forecast is looked up under the family and the recipe that make it, on the held-out half alone: that is the half no
+recipe was designed on. Where nothing was published for it the answer is None and nothing is said.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+PUBLISHED = "published_skill.json"
+_SPLIT = "held-out"
+_NETWORKS, _TABLES = "with small networks on pictures", "with pictures and census rows"
+# kind of forecast -> family, recipe, what the cases are
+FORECASTS: dict[str, tuple[str, str, str]] = {
+    "collapse": ("skill-collapse-ratio", "constant multiplier of the pilot", _NETWORKS),
+    "collapse by energies": ("skill-collapse-ratio", "measured energies of the pilot", _NETWORKS),
+    "classes lost": ("skill-collapse-ratio", "merging law", _NETWORKS),
+    "more of a group, known mixture": ("skill-group-mixtures", "law, true mixture", "with random mixtures"),
+    "more of a group": ("skill-group-mixtures", "law, fitted", "with random mixtures, which fit its model exactly"),
+    "remedy by pilot": ("skill-remedies", "pilot under other priors", _TABLES),
+}
+
+
+@dataclass(frozen=True)
+class Record:
+    """`right` of `decided` forecasts came true, over `tasks` tasks; the best simple rule's rate beside it."""
+
+    family: str
+    recipe: str
+    cases: str
+    tasks: int
+    asked: int
+    decided: int
+    right: int
+    rate: float
+    interval: tuple[float, float] | None
+    baseline: str
+    baseline_rate: float | None
+
+    @property
+    def sentence(self) -> str:
+        """For a person: rates of 100, and how many cases they rest on."""
+        rule = (
+            ""
+            if self.baseline_rate is None
+            else f"; the best simple rule, {self.baseline}, in {self._of(self.baseline_rate)}"
+        )
+        silent = self.asked - self.decided
+        left = f", {silent} left open" if silent else ""
+        return (
+            f"Such forecasts were right in {self._of(self.rate)} of 100 cases {self.cases} "
+            f"({self.right} of {self.decided} in {self.tasks} held-out tasks{left}{rule})."
+        )
+
+    @staticmethod
+    def _of(rate: float) -> int:
+        return round(100 * rate)
+
+
+def measured_skill(forecast: str) -> Record | None:
+    """The record of a kind of forecast (a key of `FORECASTS`), None where none is published."""
+    family, recipe, cases = FORECASTS[forecast]
+    entry = _held_out().get(family)
+    if entry is None:
+        return None
+    own = entry["numbers"]["recipes"].get(recipe)
+    if own is None or not own["decided"]:
+        return None
+    ends = own["interval"]
+    return Record(
+        family,
+        recipe,
+        cases,
+        entry["tasks"],
+        own["asked"],
+        own["decided"],
+        own["right"],
+        own["rate"],
+        None if ends is None else (ends[0], ends[1]),
+        entry["baseline"],
+        entry["baseline_rate"],
+    )
+
+
+def skill_sentence(forecast: str) -> str:
+    """`measured_skill` in words; empty where none is published."""
+    record = measured_skill(forecast)
+    return "" if record is None else record.sentence
+
+
+def published_text() -> str:
+    """The score as it ships."""
+    return files("lopsided.core").joinpath(PUBLISHED).read_text(encoding="utf-8")
+
+
+@cache
+def _held_out() -> dict[str, Any]:
+    scores = json.loads(published_text())["scores"]
+    return {entry["family"]: entry for entry in scores if entry["split"] == _SPLIT}

@@ -1,0 +1,163 @@
+"""Runs tasks on a Dask cluster: workers compute, results travel back and are kept here, so no shared disk is needed.
+
+Dask gives the tasks of a lost worker to the others; a task that has lost several workers is given up as a failure.
+"""
+
+import contextlib
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lopsided.core.errors import InputError, LopsidedError, MissingPackage
+from lopsided.core.progress import Ended
+from lopsided.engine.runner import Failures
+from lopsided.engine.store import Result, Store
+from lopsided.engine.task import Task
+from lopsided.engine.work import Failure, WorkerSetup, work
+
+_CONNECT_SECONDS = 10
+_WORKER_SECONDS = 60  # a cluster that is just starting; without any worker a run would wait for ever
+_IN_FLIGHT = 2000  # tasks the scheduler knows at once: enough for any cluster, little memory
+
+
+class ClusterError(LopsidedError):
+    """The cluster cannot be reached or was lost."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """Where the scheduler listens, and the certificates for a `tls://` address."""
+
+    address: str
+    tls_ca: str | None = None
+    tls_cert: str | None = None
+    tls_key: str | None = None
+
+    def __post_init__(self) -> None:
+        if "://" not in self.address or ":" not in self.address.partition("://")[2]:
+            raise InputError("a scheduler address", repr(self.address), "write for example tcp://192.0.2.7:8786")
+        if self.encrypted and self.tls_ca is None:
+            raise InputError("--tls-ca for a tls:// scheduler", "none", "name the authority's certificate")
+        for option, path in (("--tls-ca", self.tls_ca), ("--tls-cert", self.tls_cert), ("--tls-key", self.tls_key)):
+            if path is not None and not Path(path).is_file():
+                raise InputError(f"an existing file for {option}", repr(path), "check the path")
+
+    @property
+    def encrypted(self) -> bool:
+        """Whether the address asks for TLS."""
+        return self.address.startswith("tls://")
+
+
+def run_on_cluster(
+    tasks: Sequence[Task], store: Store, *, cluster: Cluster, data: str | None, progress: Ended
+) -> Failures:
+    """Run `tasks` on the cluster and keep their results in `store`; returns what failed."""
+    failures: Failures = {}
+    with _quiet(), _connect(cluster) as client:
+        _wait_for_a_worker(client, cluster)
+        _run(client, list(tasks), store, WorkerSetup(store=None, data=data), failures, progress)
+    return failures
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Dask logs tracebacks when a connection is lost; here that becomes one sentence."""
+    try:
+        import distributed  # noqa: F401 - sets up its loggers when it is first imported
+    except ImportError:
+        raise MissingPackage("distributed", "--cluster", "cluster") from None
+    loggers = [logging.getLogger(name) for name in ("distributed", "distributed.client", "distributed.utils")]
+    before = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, before, strict=True):
+            logger.setLevel(level)
+
+
+def _connect(cluster: Cluster) -> Any:
+    from distributed import Client
+    from distributed.security import Security
+
+    security = Security()
+    if cluster.encrypted:
+        security = Security(
+            tls_ca_file=cluster.tls_ca,
+            tls_client_cert=cluster.tls_cert,
+            tls_client_key=cluster.tls_key,
+            require_encryption=True,
+        )
+    try:
+        return Client(cluster.address, security=security, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ClusterError(
+            f"Expected a Dask scheduler at {cluster.address}, but it did not answer ({reason}); "
+            f"start one with: dask scheduler."
+        ) from None
+
+
+def _wait_for_a_worker(client: Any, cluster: Cluster) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_WORKER_SECONDS)
+    except TimeoutError:
+        raise ClusterError(
+            f"Expected workers at {cluster.address}, but none joined within {_WORKER_SECONDS} seconds; "
+            f"start one with: dask worker {cluster.address}."
+        ) from None
+
+
+def _run(client: Any, tasks: list[Task], store: Store, setup: WorkerSetup, failures: Failures, progress: Ended) -> None:
+    from distributed import as_completed
+
+    waiting = iter(tasks)
+    known: dict[str, Task] = {}  # by the future's key
+
+    def submit(task: Task) -> Any:
+        # Impure: a fresh name for every run, so that a scheduler never answers from an earlier version of the code.
+        future = client.submit(work, task, setup, pure=False)
+        known[future.key] = task
+        return future
+
+    ended = as_completed([submit(task) for _, task in zip(range(_IN_FLIGHT), waiting, strict=False)], loop=client.loop)
+    for future in ended:
+        task = known.pop(future.key)
+        outcome = _outcome(future)
+        if isinstance(outcome, Result):
+            store.save(task, outcome)
+        else:
+            failures[task.key] = outcome
+        progress(1)
+        following = next(waiting, None)
+        if following is not None:
+            ended.add(submit(following))
+
+
+def _outcome(future: Any) -> Result | Failure:
+    from distributed import KilledWorker
+
+    lost = ClusterError("Expected the Dask scheduler to stay, but the connection was lost; run the same again.")
+    if future.cancelled():
+        raise lost
+    try:
+        error = future.exception()
+    except OSError:  # the connection broke while the answer was fetched
+        raise lost from None
+    if isinstance(error, KilledWorker):
+        return Failure("It lost its Dask workers again and again (out of memory?); see their logs.", str(error))
+    if error is not None:
+        return Failure(f"{type(error).__name__} on a Dask worker: {' '.join(str(error).split())}", repr(error))
+    try:
+        _, outcome = future.result()
+    except OSError:
+        raise lost from None
+    if outcome is None:
+        raise ClusterError(
+            "Expected numbers from the Dask worker, but none came; install the same lopsided everywhere."
+        )
+    result: Result | Failure = outcome
+    return result

@@ -1,0 +1,99 @@
+"""The code that a result comes from: a hash over every file of lopsided that its home can reach by import.
+
+The home is the module, or a user's file, in which a measurement lives. All `import` statements count, also those inside
+functions and those for type checkers, so the closure holds too much rather than too little: a changed comment costs a
+repeat, a changed formula never goes unnoticed. Files outside lopsided are not followed, the home itself apart. A
+package's own `__init__` counts for every module in it; that of lopsided itself is a list of public names and is
+followed only where it is imported by itself (`import lopsided`), which reaches everything.
+"""
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+PACKAGE = "lopsided"
+
+
+@cache
+def code_of(home: str) -> str:
+    """The first 16 digits of the SHA-256 over the closure of a module's name or of the path of a `.py` file.
+
+    Kept from the first time on: a file that is edited while this process lives is not what was imported.
+    """
+    return closure_hash(home, Path(__file__).resolve().parent.parent)
+
+
+def closure_hash(home: str, package: Path) -> str:
+    """The same for the lopsided whose files lie in `package`."""
+    digest = hashlib.sha256()
+    for name, path in sorted(closure(home, package).items()):
+        digest.update(f"{name}\x1f".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def closure(home: str, package: Path) -> dict[str, Path]:
+    """Module name -> file of everything that `home` reaches; a home outside the package is under its file's name."""
+    if home.endswith(".py"):
+        found = {Path(home).name: Path(home)}
+        waiting = list(_imported(Path(home), package))
+    else:
+        found, waiting = {}, [home]
+    while waiting:
+        name = waiting.pop()
+        if name in found:
+            continue
+        path = _file(name, package)
+        if path is None:
+            continue
+        found[name] = path
+        waiting += list(_imported(path, package))
+        waiting += [parent for parent in _parents(name) if parent != PACKAGE]
+    return found
+
+
+def _parents(name: str) -> Iterator[str]:
+    parts = name.split(".")
+    for end in range(1, len(parts)):
+        yield ".".join(parts[:end])
+
+
+def _file(name: str, package: Path) -> Path | None:
+    """The file of a module of the package; None where there is no such module."""
+    parts = name.split(".")
+    if parts[0] != PACKAGE:
+        return None
+    base = package.joinpath(*parts[1:])
+    if (base / "__init__.py").is_file():
+        return base / "__init__.py"
+    return base.with_suffix(".py") if len(parts) > 1 and base.with_suffix(".py").is_file() else None
+
+
+def _imported(path: Path, package: Path) -> Iterator[str]:
+    """Names of the package's modules that a file imports."""
+    stamp = path.stat()
+    for module, names in _statements(str(path), stamp.st_mtime_ns, stamp.st_size):
+        yield module
+        for name in names:
+            if _file(f"{module}.{name}", package) is not None:
+                yield f"{module}.{name}"
+
+
+@cache
+def _statements(path: str, modified: int, size: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """(module, names taken from it) of every import of the package; a file that does not parse imports nothing."""
+    try:
+        tree = ast.parse(Path(path).read_bytes())
+    except (SyntaxError, ValueError):
+        return ()
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found += [(alias.name, ()) for alias in node.names if alias.name.split(".")[0] == PACKAGE]
+        elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == PACKAGE:
+            names = tuple(alias.name for alias in node.names)
+            if (node.module, names) != (PACKAGE, ("__version__",)):
+                found.append((node.module, names))
+    return tuple(found)

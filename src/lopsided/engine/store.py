@@ -1,0 +1,212 @@
+"""Finished tasks on disk: one JSON file each, named by the task's hash, written whole or not at all.
+
+    STORE/tasks/<name>/<hash>.json        the numbers, what they cost, where they come from, a checksum
+    STORE/verdicts/<claim>.<scale>.json   the latest verdict
+    STORE/set-aside/                      files that could not be read back; their tasks run again
+    STORE/broken/<claim>.txt              the traceback of a task that raised
+    STORE/inputs/<hash>/<name>.npy        arrays that tasks in other processes read, for as long as a run lasts
+    STORE/unfinished/<hash>/              what a task that was stopped had done so far (`engine.unfinished`)
+
+Nothing is locked: results of one task are equal, and a rename replaces a file in one step, so two runs at once at worst
+do some work twice. A file is believed only if its checksum fits, so a half-copied store or a power cut costs a repeat.
+"""
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lopsided.core.errors import InputError
+from lopsided.core.files import WriteError, as_path, write_atomically
+from lopsided.core.jsonable import dump_json, jsonable
+from lopsided.engine.task import Task, canonical, task_key
+from lopsided.engine.unfinished import forget_unfinished
+
+DEFAULT_STORE = "lopsided-results"
+STORE_VARIABLE = "LOPSIDED_STORE"
+_FORMAT = 2
+_STALE_SECONDS = 24 * 3600  # no write takes a day, so a temporary file this old was left by a killed process
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished task as it stands in the store."""
+
+    name: str
+    version: int
+    code: str
+    settings: dict[str, Any]
+    seed: int
+    numbers: dict[str, Any]
+    seconds: float
+    processor_seconds: float
+    provenance: dict[str, Any]
+
+
+class Store:
+    """A folder of results. Making one creates nothing; the first write does."""
+
+    def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
+        if folder is not None and not str(folder).strip():
+            raise InputError("a folder for the results", "an empty name", "name one, or leave it out")
+        given = os.environ.get(STORE_VARIABLE) or DEFAULT_STORE if folder is None else folder
+        self.folder = as_path(given, "a folder for the results").absolute()
+        try:
+            taken = self.folder.exists() and not self.folder.is_dir()
+        except OSError as error:
+            got = f"{self.folder}: {error.strerror}"
+            raise InputError("a folder for the results", got, "name another with --store") from None
+        if taken:
+            raise InputError("a folder for the results", f"the file {self.folder}", "name another with --store")
+
+    def task_path(self, task: Task) -> Path:
+        """Where the result of `task` stands or will stand."""
+        return self.folder / "tasks" / task.name / f"{task.key}.json"
+
+    def unfinished(self, task: Task) -> Path:
+        """Where `task` keeps what it has done so far."""
+        return self.folder / "unfinished" / task.key
+
+    def load(self, task: Task) -> Result | None:
+        """The result of `task`, or None if it is missing or damaged; a damaged file is set aside."""
+        path = self.task_path(task)
+        try:
+            result = _parse(_content(path))
+            if path.stem != _key(result):
+                raise ValueError("another task's result")
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            self._set_aside(path)
+            return None
+        return result
+
+    def save(self, task: Task, result: Result) -> None:
+        """Keep `result`; raises `WriteError` when the disk is full or closed to us."""
+        fields = {"format": _FORMAT, **jsonable(result)}
+        text = json.dumps(fields | {"checksum": _checksum(fields)}, allow_nan=False, ensure_ascii=False)
+        path = self.task_path(task)
+        self._write(path, text, durable=False)
+
+    def forget(self, task: Task) -> None:
+        """Delete the result of `task` and what it had done so far, so that it runs again."""
+        forget_unfinished(self.unfinished(task))
+        path = self.task_path(task)
+        if path.is_dir():
+            self._set_aside(path)
+        else:
+            path.unlink(missing_ok=True)
+
+    def results(self) -> Iterator[Result]:
+        """Every readable result, damaged files set aside on the way."""
+        for path in sorted(self.folder.glob("tasks/*/*.json")):
+            try:
+                yield _parse(_content(path))
+            except FileNotFoundError:
+                continue
+            except (ValueError, KeyError, TypeError):
+                self._set_aside(path)
+
+    def save_verdict(self, claim_id: str, scale: str, verdict: dict[str, Any]) -> None:
+        """Keep the latest verdict of a claim at a scale."""
+        self._write(self.folder / "verdicts" / f"{claim_id}.{scale}.json", dump_json(verdict, indent=1))
+
+    def verdicts(self) -> list[dict[str, Any]]:
+        """Every stored verdict; a damaged file is set aside."""
+        found = []
+        for path in sorted(self.folder.glob("verdicts/*.json")):
+            try:
+                verdict = json.loads(_content(path))
+                if not isinstance(verdict, dict) or not {"id", "scale", "verdict", "time"} <= verdict.keys():
+                    raise ValueError("not a verdict")
+            except FileNotFoundError:
+                continue
+            except ValueError:
+                self._set_aside(path)
+                continue
+            found.append(verdict)
+        return found
+
+    def save_traceback(self, claim_id: str, text: str) -> Path:
+        """Keep what a broken task said, for whoever mends it."""
+        path = self.folder / "broken" / f"{claim_id}.txt"
+        self._write(path, text)
+        return path
+
+    def clear_traceback(self, claim_id: str) -> None:
+        """Forget an old traceback: the claim ran."""
+        with contextlib.suppress(OSError):
+            (self.folder / "broken" / f"{claim_id}.txt").unlink()
+
+    @contextlib.contextmanager
+    def shared(self, key: str, arrays: Mapping[str, Any]) -> Iterator[Path]:
+        """A folder with `arrays`, one .npy each, that is deleted when the run ends."""
+        import numpy as np
+
+        folder = self.folder / "inputs" / f"{key}.{os.getpid()}"
+        try:
+            for name, array in arrays.items():
+                stream = io.BytesIO()
+                np.save(stream, np.asarray(array), allow_pickle=False)
+                self._write(folder / f"{name}.npy", stream.getvalue(), durable=False)
+            yield folder
+        finally:
+            for path in [*folder.glob("*"), folder, folder.parent]:
+                with contextlib.suppress(OSError):
+                    path.rmdir() if path.is_dir() else path.unlink()
+
+    def sweep(self) -> None:
+        """Delete temporary files that a killed process left long ago."""
+        for path in self.folder.glob("*/**/.*.tmp"):
+            with contextlib.suppress(OSError):
+                if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                    path.unlink()
+
+    def _write(self, path: Path, content: str | bytes, *, durable: bool = True) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise WriteError(
+                f"Expected to make the folder {path.parent}, but the system said: {error.strerror}; "
+                f"choose another store with --store."
+            ) from None
+        write_atomically(path, content, durable=durable)
+
+    def _set_aside(self, path: Path) -> None:
+        aside = self.folder / "set-aside"
+        with contextlib.suppress(OSError):  # another run may have moved it already; the task runs again either way
+            aside.mkdir(exist_ok=True)
+            target = aside / f"{path.parent.name}.{path.name}"
+            if path.is_dir() and target.exists():  # a folder cannot replace one
+                target = aside / f"{path.parent.name}.{path.name}.{time.time_ns()}"
+            os.replace(path, target)
+
+
+def _content(path: Path) -> bytes:
+    """The bytes of a regular file; a pipe or a device, which would wait or grow for ever, is a damaged file."""
+    if not path.is_file() and os.path.lexists(path):  # also a link that leads nowhere or to itself
+        raise ValueError("no file")
+    return path.read_bytes()
+
+
+def _parse(data: bytes) -> Result:
+    fields = json.loads(data)
+    if not isinstance(fields, dict) or fields.pop("checksum", None) != _checksum(fields):
+        raise ValueError("the checksum does not fit")
+    if fields.pop("format") != _FORMAT:
+        raise ValueError("another format")
+    return Result(**fields)
+
+
+def _key(result: Result) -> str:
+    return task_key(result.name, result.version, result.code, canonical(result.settings), result.seed)
+
+
+def _checksum(fields: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(fields, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -1,0 +1,122 @@
+"""What a worker does with one task: measure, time, record where the numbers come from, and keep them at once.
+
+A task that raises gives a `Failure` with a sentence; it is not kept, so the next run tries again.
+"""
+
+import contextlib
+import os
+import signal
+import threading
+import time
+import traceback
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lopsided.core.errors import InputError, LopsidedError, MissingPackage
+from lopsided.core.files import WriteError
+from lopsided.core.jsonable import jsonable
+from lopsided.core.provenance import provenance
+from lopsided.engine.code import code_of
+from lopsided.engine.needs import DATA_VARIABLE
+from lopsided.engine.store import Result, Store
+from lopsided.engine.task import Measures, Task
+from lopsided.engine.threads import one_thread
+from lopsided.engine.unfinished import keeping_unfinished
+
+_PARENT_CHECK_SECONDS = 1.0
+
+_limit: Any = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A task that raised: the sentence, the traceback, whether a package was only missing, and a refusal as it was."""
+
+    sentence: str
+    traceback: str
+    missing_package: bool = False
+    refusal: InputError | None = None
+
+
+@dataclass(frozen=True)
+class WorkerSetup:
+    """What a worker must know besides the task; crosses process and machine borders."""
+
+    store: str | None
+    data: str | None
+
+
+def work(task: Task, setup: WorkerSetup) -> tuple[str, Result | Failure | None]:
+    """Run one task in a worker. With a store the result is written here and only its name travels back."""
+    _settle_in(follow_parent=setup.store is not None)
+    if setup.data is not None:
+        os.environ[DATA_VARIABLE] = setup.data
+    outcome = attempt(task, None if setup.store is None else Store(setup.store).unfinished(task))
+    if isinstance(outcome, Result) and setup.store is not None:
+        Store(setup.store).save(task, outcome)
+        return task.key, None
+    return task.key, outcome
+
+
+def _settle_in(*, follow_parent: bool) -> None:
+    """Once per worker: one thread for as long as it lives, and no longer life than the run that started it."""
+    global _limit
+    if _limit is None:
+        _limit = one_thread()
+        _limit.__enter__()
+        if follow_parent:
+            with contextlib.suppress(ValueError):  # not in the main thread: then Ctrl-C does not reach it either
+                signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the run ends its workers
+            threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
+
+
+def _follow(parent: int) -> None:
+    """A run that is killed outright cannot stop its workers, so they stop themselves."""
+    while os.getppid() == parent:
+        time.sleep(_PARENT_CHECK_SECONDS)
+    os._exit(1)
+
+
+def attempt(task: Task, unfinished: Path | None = None) -> Result | Failure:
+    """Measure; whatever the task raises becomes a sentence. In `unfinished` it keeps what it has done so far."""
+    wall, processor = time.perf_counter(), time.process_time()
+    try:
+        if code_of(task.home) != task.code:
+            raise LopsidedError(
+                f"Expected the code {task.code} of {task.name} on the worker, but it has {code_of(task.home)}; "
+                f"install the same lopsided everywhere."
+            )
+        with keeping_unfinished(unfinished):
+            numbers = _numbers(task.load(task.home), task)
+    except WriteError:
+        raise  # a full disk is no fault of the task: the run stops
+    except Exception as error:
+        name = type(error).__name__
+        sentence = str(error) if isinstance(error, LopsidedError) else f"{name}: {' '.join(str(error).split())}"
+        refusal = error if isinstance(error, InputError) else None
+        return Failure(sentence, traceback.format_exc(), isinstance(error, MissingPackage), refusal)
+    origin = provenance(seed=task.seed, settings={})
+    for repeated in ("seed", "settings"):
+        del origin[repeated]
+    return Result(
+        name=task.name,
+        version=task.version,
+        settings=task.settings,
+        seed=task.seed,
+        numbers=numbers,
+        seconds=time.perf_counter() - wall,
+        processor_seconds=time.process_time() - processor,
+        code=task.code,
+        provenance=origin,
+    )
+
+
+def _numbers(measurement: Measures, task: Task) -> dict[str, Any]:
+    settings = task.settings | ({"place": task.place} if task.place else {})
+    numbers = jsonable(measurement.measure(settings, task.seed))
+    if not isinstance(numbers, dict):
+        raise LopsidedError(
+            f"Expected named numbers from {task.name}, but got a {type(numbers).__name__}; return a dict."
+        )
+    return numbers

@@ -1,1 +1,0 @@
-"""Claim, scale and seeds in; verdict out."""

@@ -1,1 +1,0 @@
-"""One file per claim, named by its id; `experiments.register` finds them."""

@@ -1,0 +1,127 @@
+"""Learners by name: `logistic`, `boosting`, `network`, `deep`, or a scikit-learn classifier as `package.module:Class`.
+
+The built-in ones are scikit-learn's, deterministic for a seed and on one thread: logistic regression on standardised
+features, gradient boosting over histograms, and a network with one hidden layer of 64 ReLU units, standardised too.
+`deep` is a PyTorch perceptron of `learners.deep`, where PyTorch is installed. `network(0.01)` and `deep(0.01)` have
+weight decay 0.01.
+"""
+
+import importlib
+import inspect
+import re
+from typing import Any
+
+from lopsided.core.errors import InputError, MissingPackage
+from lopsided.core.validation import check_positive
+
+BUILT_IN = ("logistic", "boosting", "network", "deep")
+_NETWORK = re.compile(r"(?P<kind>network|deep)(?:\((?P<decay>[^()]+)\))?")
+
+
+def make_learner(name: str, seed: int = 0) -> Any:
+    """A fresh, unfitted classifier; `name` may also be an unfitted scikit-learn classifier itself."""
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    if name == "logistic":
+        from sklearn.linear_model import LogisticRegression
+
+        return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+    if name == "boosting":
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        # Fewer and smaller trees than scikit-learn's defaults: a trial grows about a hundred such models.
+        return HistGradientBoostingClassifier(
+            max_iter=50, learning_rate=0.2, max_leaf_nodes=15, early_stopping=False, random_state=seed
+        )
+    network = _NETWORK.fullmatch(name)
+    if network:
+        made = _network(network["kind"], seed)
+        if network["decay"] is not None:
+            made.set_params(weight_decay=check_positive(network["decay"], "the weight decay"))
+        return make_pipeline(StandardScaler(), made)
+    return _imported(name, seed)
+
+
+def _network(kind: str, seed: int) -> Any:
+    if kind == "network":
+        from lopsided.learners.decayed_network import DecayedNetwork
+
+        return DecayedNetwork(random_state=seed)
+    from importlib.util import find_spec
+
+    if find_spec("torch") is None:
+        raise MissingPackage("torch", "the learner deep", "torch")
+    from lopsided.learners.deep_classifier import DeepClassifier
+
+    return DeepClassifier(random_state=seed)
+
+
+def learner_name(learner: Any) -> str:
+    """As it was named, or the class of the classifier (of a pipeline: of its last step)."""
+    if isinstance(learner, str):
+        return learner
+    return type(learner.steps[-1][1] if hasattr(learner, "steps") else learner).__name__
+
+
+def takes_weights(learner: Any) -> bool:
+    """Whether `fit` takes sample weights (a pipeline: its last step)."""
+    last = learner.steps[-1][1] if hasattr(learner, "steps") else learner
+    try:
+        return "sample_weight" in inspect.signature(last.fit).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def weight_argument(learner: Any) -> str:
+    """The name under which `fit` takes sample weights."""
+    return f"{learner.steps[-1][0]}__sample_weight" if hasattr(learner, "steps") else "sample_weight"
+
+
+def gives_probabilities(learner: Any) -> bool:
+    """Whether it has predict_proba."""
+    return hasattr(learner, "predict_proba")
+
+
+def _imported(name: str, seed: int) -> Any:
+    module_name, colon, class_name = name.partition(":")
+    expected = f"a learner ({', '.join(BUILT_IN)}, or package.module:Class)"
+    if not colon or not module_name or not class_name:
+        raise InputError(expected, repr(name), "write for example sklearn.neighbors:KNeighborsClassifier")
+    try:
+        module = importlib.import_module(module_name)
+    except ImportError as error:
+        raise InputError(expected, f"{name!r}: {error}", "check the package's name and that it is installed") from None
+    except Exception as error:  # a user's module may raise anything while it loads
+        raise InputError(
+            "a module that can be imported", f"{type(error).__name__} from {module_name}: {error}", "mend it"
+        ) from None
+    made = getattr(module, class_name, None)
+    if made is None:
+        from sklearn.base import ClassifierMixin
+
+        able = [
+            known
+            for known, entry in vars(module).items()
+            if isinstance(entry, type) and issubclass(entry, ClassifierMixin) and hasattr(entry, "fit")
+        ]
+        near = ", ".join(sorted(able))[:200] or "no classifier"
+        raise InputError(f"a class {class_name} in {module_name}", f"a module with {near}", "check the name")
+    try:
+        learner = made()
+    except Exception as error:
+        raise InputError(
+            f"{name} to be made without arguments",
+            f"{type(error).__name__}: {' '.join(str(error).split())}",
+            "wrap it in a class of your own that sets them",
+        ) from None
+    for method in ("fit", "predict"):
+        if not callable(getattr(learner, method, None)):
+            raise InputError(f"a classifier with fit and predict in {name}", f"none with {method}", "name a classifier")
+    if hasattr(learner, "__sklearn_tags__") and learner.__sklearn_tags__().estimator_type not in ("classifier", None):
+        raise InputError(
+            f"a classifier as {name}", f"a {learner.__sklearn_tags__().estimator_type}", "name a classifier"
+        )
+    if hasattr(learner, "get_params") and "random_state" in learner.get_params():
+        learner.set_params(random_state=seed)
+    return learner

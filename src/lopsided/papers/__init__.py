@@ -1,0 +1,1 @@
+"""Claim, scale and seeds in; verdict out. One folder a paper."""

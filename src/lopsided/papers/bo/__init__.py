@@ -1,0 +1,1 @@
+"""Xu and Chen 2025: benign overfitting with class-dependent noise."""

@@ -1,0 +1,69 @@
+"""Every claim that is to be tested, whether its experiment is written yet or not: id, statement, paper, place.
+
+The table is `register.csv`, one line per claim. The letters before the first dash of an id name its paper.
+"""
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+
+@dataclass(frozen=True)
+class Paper:
+    """One line of work; `keys` are its entries in papers/refs.bib, the main one first."""
+
+    id: str
+    title: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One claim as the register words it, and where the paper makes it."""
+
+    id: str
+    statement: str
+    place: str
+
+    @property
+    def paper(self) -> str:
+        """The letters before the first dash."""
+        return paper_of(self.id)
+
+
+PAPERS = {
+    paper.id: paper
+    for paper in (
+        Paper(
+            "lp",
+            "Exploring Deep Neural Networks via Layer-Peeled Model: Minority Collapse in Imbalanced Training",
+            ("fang2021layerpeeled",),
+        ),
+        Paper(
+            "gi",
+            "How Does Promoting the Minority Fraction Affect Generalization?",
+            ("li2024groupimbalance", "li2022groupimbalance"),
+        ),
+        Paper("bo", "Rethinking Benign Overfitting in Two-Layer Neural Networks", ("xu2025benign",)),
+        Paper(
+            "sd",
+            "Learning Overparameterized Neural Networks via Stochastic Gradient Descent on Structured Data",
+            ("li2018structured",),
+        ),
+    )
+}
+
+
+def paper_of(claim_id: str) -> str:
+    """`lp` for `lp-etf`."""
+    return claim_id.partition("-")[0]
+
+
+@cache
+def catalogue() -> dict[str, Entry]:
+    """All entries of the register by id, in its order."""
+    text = files("lopsided.papers").joinpath("register.csv").read_text(encoding="utf-8")
+    return {
+        line["id"]: Entry(line["id"], line["statement"], line["place"]) for line in csv.DictReader(text.splitlines())
+    }

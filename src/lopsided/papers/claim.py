@@ -1,0 +1,86 @@
+"""A claim of a paper as something that runs: settings in, numbers out, and a rule that turns numbers into a verdict.
+
+One file per claim in the folder of its paper, named by its id with underscores (`lp_etf.py` for `lp-etf`); it defines
+`CLAIM`. The rule knows its error bars and gives the verdict, which is never typed in by hand. A rule should be written
+before the first run; where rule, settings or sizes were changed after numbers had been seen, `revised` says how.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal
+
+from lopsided.core.figure import Figure
+from lopsided.engine.task import Numbers, Row, Settings
+
+Scale = Literal["quick", "paper"]
+
+
+class Outcome(Enum):
+    """What a rule can say."""
+
+    HOLDS = "holds"
+    PARTLY = "partly"
+    FAILS = "fails"
+    CONTRADICTED = "contradicted"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where the claim stands: a key of papers/refs.bib and the place in that paper."""
+
+    key: str
+    place: str
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The rule's answer: outcome, what was found in a sentence, the numbers behind it with their spread over seeds."""
+
+    outcome: Outcome
+    found: str
+    numbers: Numbers
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What one scale runs: a list of JSON-able settings, each under every seed."""
+
+    settings: Sequence[Settings]
+    seeds: Sequence[int] = (0,)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An executable claim.
+
+    `measure(settings, seed)` is one independent task and returns JSON-able numbers; `judge(rows)` applies the rule;
+    `plot(rows)` says what to draw. Settings and numbers pass through JSON, in a fresh run as in a stored one: tuples
+    come back as lists, and a NaN or an infinity among the numbers as None.
+
+    `readings` names the ways the text can be read; a setting names its reading under the key "reading". `needs` names
+    data sets (folders inside LOPSIDED_DATA), `paper_needs` those that only the paper scale reads, and `packages`
+    optional packages (each also the extra that installs it), without which the claim is `not run`, with the reason.
+    Raise `version` when a change of code changes numbers: stored results of older versions are then not reused. `smoke`
+    is what the tests run where the quick scale takes longer than they may: the same measurements, fewer and smaller,
+    with no verdict worth having.
+    """
+
+    id: str
+    statement: str
+    source: Source
+    rule: str
+    plans: Mapping[Scale, Runs]
+    measure: Callable[[Settings, int], Numbers]
+    judge: Callable[[Sequence[Row]], Verdict]
+    plot: Callable[[Sequence[Row]], Figure]
+    paper_says: str
+    readings: Mapping[str, str] = field(default_factory=dict)
+    needs: Sequence[str] = ()
+    paper_needs: Sequence[str] = ()
+    packages: Sequence[str] = ()
+    smoke: Runs | None = None
+    quick_budget_seconds: float = 20.0
+    version: int = 1
+    revised: str = ""

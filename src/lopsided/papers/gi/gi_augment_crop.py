@@ -1,0 +1,43 @@
+"""gi-augment-crop: with cropped copies of minority pictures, does accuracy rise, then fall with the crop (Fig 7, 8b)?
+
+The level is the share of each side that is cut away; 0 are plain copies. (The paper plots the side w that is kept, and
+says that accuracy first rises and then falls with it: a hill either way.)
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from lopsided.papers.claim import Claim, Runs, Source
+from lopsided.papers.gi.augmented_groups import augmentation_judge, augmentation_plans, augmentation_plot
+from lopsided.papers.gi.group_pictures import TINY_DIGITS, group_numbers
+from lopsided.papers.shared.network_settings import varied
+
+LEVELS = (0.0, 0.1, 0.25, 0.5, 0.75)
+MANY_LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75)
+
+
+def measure(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Accuracies with crops that leave 1 - cut of each side."""
+    return group_numbers({**settings, "crop": 1.0 - settings["cut"]}, seed)
+
+
+CLAIM = Claim(
+    id="gi-augment-crop",
+    statement="As random crops of added minority pictures get stronger, the minority's and the average test accuracy "
+    "rise, then fall.",
+    source=Source("li2022groupimbalance", "Fig 7, 8b"),
+    rule="In every world, for the minority group and for the average over both groups alike: some inner crop beats "
+    "both no crop and the strongest, with paired 95 % intervals that hold for all inner levels at once; contradicted "
+    "if everywhere an inner level lies below both ends by the same rule.",
+    plans=augmentation_plans(cut=(LEVELS, MANY_LEVELS)),
+    smoke=Runs(varied({**TINY_DIGITS, "copies": 10}, cut=(0.0, 0.25, 0.75)), seeds=range(2)),
+    measure=measure,
+    judge=lambda rows: augmentation_judge(rows, "cut", "crop"),
+    plot=lambda rows: augmentation_plot(rows, "cut", "share of each side cut away"),
+    paper_says="Both accuracies first increase and then decrease as the size of the crop increases.",
+    readings={"resized": "a square at a random place, resized to the old size; the copies stand beside the originals"},
+    needs=("cifar-10", "mnist"),
+    paper_needs=("fashion-mnist",),
+    packages=("torch",),
+    quick_budget_seconds=60.0,
+)

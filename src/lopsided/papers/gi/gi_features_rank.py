@@ -1,0 +1,179 @@
+"""gi-features-rank: do a few singular values of the features keep most of the accuracy (Table II)?
+
+The centred features of the test pictures are rebuilt from their k largest singular values and handed to the trained
+last layer. With two classes one direction carries the answer, so little else is to be expected; ten classes, which
+need nine directions, stand beside it and do not decide.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lopsided.core.figure import Figure, Line, Panel
+from lopsided.engine.task import Row
+from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.gi.group_pictures import (
+    FACES,
+    PAPER_GARMENTS,
+    PAPER_PLANES,
+    QUICK_DIGITS,
+    QUICK_PLANES,
+    TINY_DIGITS,
+    AlsoFaces,
+)
+from lopsided.papers.shared.group_trends import by_world
+from lopsided.papers.shared.network_summary import percent
+from lopsided.papers.shared.structured_summary import spread
+
+KEPT = (1, 2, 3, 5, 10, 25)
+FEW = 5  # Table II's first column
+MOST_LOST = 0.045  # "the performance gap is smaller than 4.5 %"
+TEN = "ten classes"
+
+
+def measure(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Test accuracy from the k leading singular values, and the spectrum of the features' covariance."""
+    if settings.get("reading") == TEN:
+        features, labels, head, bias = _ten_classes(settings, seed)
+    else:
+        from lopsided.papers.gi.group_pictures import trained_on_groups
+
+        trained, _, test, _, scaled = trained_on_groups(settings, seed)
+        features, labels = np.asarray(trained.features(scaled(test.planes())), dtype=np.float64), test.labels
+        head, bias = trained.classifier, trained.bias
+    mean = features.mean(axis=0)
+    left, values, right = np.linalg.svd(features - mean, full_matrices=False)
+
+    def accuracy(kept: int) -> float:
+        rebuilt = mean + (left[:, :kept] * values[:kept]) @ right[:kept]
+        return float(((rebuilt @ head.T + bias).argmax(axis=1) == labels).mean())
+
+    ranks = [kept for kept in KEPT if kept < len(values)]
+    energy = np.square(values) / np.square(values).sum()
+    return {
+        "ranks": ranks,
+        "accuracies": [accuracy(kept) for kept in ranks],
+        "all": accuracy(len(values)),
+        "width": int(features.shape[1]),
+        "energy": [float(energy[:kept].sum()) for kept in ranks],
+        "tau": float(values[0] / values[min(FEW, len(values)) - 1]),
+    }
+
+
+def _ten_classes(settings: Mapping[str, Any], seed: int) -> tuple[Any, Any, Any, Any]:
+    """A network for all ten classes of the set."""
+    from lopsided.data.image_set import standardised
+    from lopsided.engine.unfinished import trained_resumably
+    from lopsided.learners.deep.networks import build
+    from lopsided.papers.shared.network_runs import image_sample
+    from lopsided.papers.shared.network_settings import training_recipe
+
+    sample, test = image_sample(settings, np.full(10, settings["per_class"]), seed)
+    inputs, test_inputs = standardised(sample, test)
+    options = {name: settings[name] for name in ("widths", "width") if name in settings}
+    network = build(settings["network"], inputs.shape[1:], 10, seed=seed, **options)
+    trained = trained_resumably(network, inputs, sample.labels, training_recipe(settings), seed=seed, threads=1)
+    features = np.asarray(trained.features(test_inputs), dtype=np.float64)
+    return features, test.labels, trained.classifier, trained.bias
+
+
+def _name(row: Row) -> str:
+    return f"{row.settings['network']} on {row.settings['images']}, {row.settings.get('reading', 'two classes')}"
+
+
+def _few(row: Row) -> float:
+    """Accuracy from FEW singular values."""
+    return float(row.numbers["accuracies"][row.numbers["ranks"].index(FEW)])
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """What five singular values lose, in every world with two classes."""
+    numbers: dict[str, Any] = {}
+    words, good, bad = [], [], []
+    for name, own in by_world(rows, _name).items():
+        loss = spread(row.numbers["all"] - _few(row) for row in own)
+        whole = spread(row.numbers["all"] for row in own)
+        numbers[name] = {
+            "all": whole,
+            "lost_with_five": loss,
+            "ranks": own[0].numbers["ranks"],
+            "accuracies": [
+                spread(row.numbers["accuracies"][place] for row in own) for place in range(len(own[0].numbers["ranks"]))
+            ],
+            "energy_of_five": spread(row.numbers["energy"][row.numbers["ranks"].index(FEW)] for row in own),
+        }
+        words.append(f"{name}: {percent(whole)} from all {own[0].numbers['width']}, {FEW} lose {percent(loss)}")
+        if TEN not in name:
+            good.append(loss.high < MOST_LOST)
+            bad.append(loss.low > MOST_LOST)
+    found = "; ".join(words) + "."
+    if all(good):
+        return Verdict(Outcome.HOLDS, found, numbers)
+    if any(good):
+        return Verdict(Outcome.PARTLY, found, numbers)
+    return Verdict(Outcome.CONTRADICTED if all(bad) else Outcome.FAILS, found, numbers)
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """Accuracy over the number of singular values, with that of all."""
+    panels = []
+    for name, own in by_world(rows, _name).items():
+        ranks = own[0].numbers["ranks"]
+        levels = [spread(row.numbers["accuracies"][place] for row in own) for place in range(len(ranks))]
+        whole = float(np.mean([row.numbers["all"] for row in own]))
+        bounded = len(own) > 1
+        measured = Line(
+            ranks,
+            [found.mean for found in levels],
+            "rebuilt",
+            [found.low for found in levels] if bounded else None,
+            [found.high for found in levels] if bounded else None,
+            markers=True,
+        )
+        every = Line(ranks, [whole] * len(ranks), f"all {own[0].numbers['width']}", dashed=True)
+        panels.append(Panel(name, "singular values kept", "test accuracy", [measured, every], x_log=True))
+    return Figure("Features rebuilt from few singular values", panels, "Bands: 95 % intervals over seeds.")
+
+
+def _ten(base: Mapping[str, Any], per_class: int, images: str) -> dict[str, Any]:
+    own = {key: value for key, value in base.items() if key not in ("classes", "minority", "majority_size")}
+    return {**own, "images": images, "per_class": per_class, "majority_classes": 5, "reading": TEN}
+
+
+_EVEN = {"majority_size": 400, "minority_size": 400}
+CLAIM = Claim(
+    id="gi-features-rank",
+    statement="A few singular values of a trained network's features keep most of its test accuracy.",
+    source=Source("li2024groupimbalance", "Table II"),
+    rule="holds if, in every world with two classes, the test accuracy from the five largest singular values is less "
+    "than 4.5 points below that from all, by the whole 95 % interval over seeds; partly if in some; contradicted if it "
+    "is more in all. Ten classes are stated beside it.",
+    plans={
+        "quick": Runs(
+            [{**QUICK_PLANES, **_EVEN}, {**QUICK_DIGITS, **_EVEN}, _ten(QUICK_DIGITS, 100, "mnist")], seeds=range(3)
+        ),
+        "paper": Runs(
+            AlsoFaces(
+                [
+                    PAPER_PLANES,
+                    {**PAPER_PLANES, "network": "resnet-9", "width": 16, "steps": 1500},
+                    PAPER_GARMENTS,
+                    _ten(PAPER_GARMENTS, 1000, "fashion-mnist"),
+                ],
+                [FACES],
+            ),
+            seeds=range(5),
+        ),
+    },
+    smoke=Runs([TINY_DIGITS, _ten(TINY_DIGITS, 6, "mnist")], seeds=range(2)),
+    measure=measure,
+    judge=judge,
+    plot=plot,
+    paper_says="84.0 % from the top 5 singular values, 85.0 % from 25, 88.5 % from all 256 (CelebA, ResNet-9).",
+    readings={TEN: "all ten classes of the set with one network"},
+    needs=("cifar-10", "mnist"),
+    paper_needs=("fashion-mnist",),
+    packages=("torch",),
+    quick_budget_seconds=30.0,
+)

@@ -1,0 +1,109 @@
+"""gi-images-four: the same two trends with four classes (Fig 9-10): noise on the minority, and its share.
+
+Four classes made of eight: class mod 4 is the label, the first and the second four are the groups; on CelebA blond hair
+and pale skin, as in the paper. The large-n law is for binary labels and says nothing here.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lopsided.core.figure import Figure
+from lopsided.engine.task import Row
+from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.gi.augmented_groups import augmentation_judge, augmentation_plot
+from lopsided.papers.gi.fraction_groups import SHARES, both_ways, fraction_panels, fraction_parts
+from lopsided.papers.gi.group_forecast import fraction_numbers
+from lopsided.papers.gi.group_pictures import (
+    FACES,
+    PAPER_GARMENTS,
+    QUICK_DIGITS,
+    TINY_DIGITS,
+    AlsoFaces,
+    group_numbers,
+)
+from lopsided.papers.shared.group_trends import hill
+from lopsided.papers.shared.network_settings import varied
+from lopsided.papers.shared.structured_summary import Part, weigh
+
+LEVELS = (0.0, 0.1, 0.2, 0.4, 0.8)
+MANY_LEVELS = (0.0, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
+NOISE, SHARE = "noise", "share"
+
+
+def _plan(base: Mapping[str, Any], copies: int, levels: Sequence[float], total: int, shares: Sequence[float]) -> Any:
+    four = {**base, "classes": 4}
+    return [
+        *varied({**four, "copies": copies, "reading": NOISE}, noise=levels),
+        *both_ways({**four, "reading": SHARE}, total, shares),
+    ]
+
+
+def measure(settings: Mapping[str, Any], seed: int) -> Mapping[str, Any]:
+    """One level of noise, or one share."""
+    return group_numbers(settings, seed) if settings["reading"] == NOISE else fraction_numbers(settings, seed)
+
+
+def _split(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
+    return [row for row in rows if row.settings["reading"] == NOISE], [
+        row for row in rows if row.settings["reading"] == SHARE
+    ]
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """Both rules of the binary claims."""
+    noisy, shared = _split(rows)
+    noise = augmentation_judge(noisy, "noise", "noise level")
+    worlds = sorted({(row.settings["images"], row.settings["minority"]) for row in noisy})
+    parts = []
+    for images, minority in worlds:
+        own = [row for row in noisy if (row.settings["images"], row.settings["minority"]) == (images, minority)]
+        for value, label in (("minority", "minority group"), ("balanced", "average")):
+            shape = hill(own, "noise", value)
+            parts.append(Part(f"noise, {images}: {label}", shape.rises_then_falls, shape.valley))
+    share_parts, numbers, words = fraction_parts(shared)
+    parts += [Part(f"share, {part.name}", part.passes, part.opposite) for part in share_parts]
+    found = f"noise: {noise.found.split(' The opposite was')[0].split(' Passes:')[0]} Share: {'; '.join(words)}"
+    return weigh(parts, found, {"noise": noise.numbers, "share": numbers})
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """Noise first, then shares."""
+    noisy, shared = _split(rows)
+    panels = augmentation_plot(noisy, "noise", "standard deviation of the noise (white = 1)").panels
+    return Figure(
+        "Four classes: noise on the minority, and its share",
+        [*panels, *fraction_panels(shared)],
+        "Bands: 95 % intervals over paired seeds.",
+    )
+
+
+CLAIM = Claim(
+    id="gi-images-four",
+    statement="With four classes too, accuracy rises and then falls with noise on minority pictures, and has opposite "
+    "trends in the minority's share by which group is the minority.",
+    source=Source("li2024groupimbalance", "Fig 9-10"),
+    rule="The rules of gi-augment-noise and gi-fraction-images, each for the minority's accuracy and for the average "
+    "over both groups alike; holds if all pass, partly if some; contradicted if the opposite was measured everywhere.",
+    plans={
+        "quick": Runs(_plan(QUICK_DIGITS, 20, LEVELS, 800, (0.02, 0.1, 0.3, 0.5)), seeds=range(5)),
+        "paper": Runs(
+            AlsoFaces(
+                _plan(PAPER_GARMENTS, 300, MANY_LEVELS, 5000, SHARES), _plan(FACES, 300, MANY_LEVELS, 5000, SHARES)
+            ),
+            seeds=range(10),
+        ),
+    },
+    smoke=Runs(_plan(TINY_DIGITS, 10, (0.0, 0.2, 0.8), 80, (0.1, 0.5)), seeds=range(2)),
+    measure=measure,
+    judge=judge,
+    plot=plot,
+    paper_says="The same trends as with two classes (CelebA, blond hair and pale skin).",
+    readings={
+        NOISE: "copies of minority pictures with noise beside the originals, the first level without noise",
+        SHARE: "a fixed total, equally many test pictures of both groups",
+    },
+    needs=("mnist",),
+    paper_needs=("fashion-mnist",),
+    packages=("torch",),
+    quick_budget_seconds=60.0,
+)

@@ -1,0 +1,118 @@
+"""gi-multiclass: 2^c classes by c binary outputs inherit the binary results (000 Section E, eq 59-60)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lopsided.core.figure import Figure, Panel
+from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.gi.mixture_trends import curve, described, drawn, power
+
+DIMENSION, NEURONS, BITS = 4, 2, 2
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """Four classes from two networks: the summed excess against c d K / (2n), and the joint fit against separate
+    ones."""
+    from lopsided.core.mixture_spec import problem_of
+    from lopsided.core.seeds import generator
+    from lopsided.data.mixture import draw_features, draw_labels
+    from lopsided.learners.multi_output import class_bits, class_probability
+    from lopsided.learners.teacher_student import training_set
+    from lopsided.learners.teacher_student_newton import newton
+    from lopsided.papers.gi import mixture_lab as lab
+
+    mixture = lab.two_groups(DIMENSION, (0.6, 0.4), (0.5, -0.5), (1, 2))
+    source = generator(seed, "teacher")
+    teachers = [source.standard_normal((DIMENSION, NEURONS)) for _ in range(BITS)]
+    excess, distances = [], []
+    for repeat in range(settings["repeats"]):
+        draw = generator(seed, "sample", settings["n"], repeat)
+        features, _ = draw_features(mixture, settings["n"], draw)
+        bits = [draw_labels(features, weights, "sigmoid", draw) for weights in teachers]
+        labels = np.array(sum(bit * 2**place for place, bit in enumerate(bits)), dtype=np.int64)
+        targets = class_bits(labels, BITS)
+        points = [newton(training_set(features, targets[:, bit]), teachers[bit]) for bit in range(BITS)]
+        if not all(point.found for point in points):
+            continue
+        fits = [point.weights for point in points]
+        test, _ = draw_features(mixture, 4000, generator(seed, "test"))
+        true, learned = (class_probability(weights, test, "sigmoid") for weights in (teachers, fits))
+        excess.append(float((true * (np.log(true) - np.log(learned))).sum(axis=1).mean()))
+        problems = [problem_of(mixture, weights) for weights in teachers]
+        distances.append(sum(lab.matched_error(w, p)[0] ** 2 for w, p in zip(fits, problems, strict=True)))
+    law = BITS * DIMENSION * NEURONS / (2 * settings["n"])
+    return {
+        "excess": float(np.mean(excess)) if excess else None,
+        "law": law,
+        "over_law": float(np.mean(excess)) / law if excess else None,
+        "distance": float(np.sqrt(np.mean(distances))) if distances else None,
+    }
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """The four-class excess is c times the binary one, and the weight error falls as n^-1/2."""
+    ratio = curve(rows, "n", "over_law")
+    exponent, error = power(curve(rows, "n", "distance"))
+    last, last_error = float(ratio.mean[-1]), float(ratio.error[-1])
+    numbers = {
+        "excess_over_law": described(ratio),
+        "exponent_of_weight_error": exponent,
+        "exponent_error": error,
+    }
+    found = (
+        f"the excess over four classes is {last:.2f} ± {last_error:.2f} times c d K / (2n) at the largest n; the "
+        f"weight error falls as n^{exponent:.2f} ± {error:.2f}"
+    )
+    parts = [abs(last - 1) <= max(0.15, 2 * last_error) and last_error <= 0.15, -0.75 <= exponent <= -0.35]
+    if exponent - 2 * error > 0:
+        return Verdict(Outcome.CONTRADICTED, found, numbers)
+    return Verdict(Outcome.HOLDS if all(parts) else Outcome.PARTLY if any(parts) else Outcome.FAILS, found, numbers)
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """Excess and weight error over n."""
+    return Figure(
+        "Four classes by two binary outputs",
+        [
+            Panel(
+                "Excess risk",
+                "samples n",
+                "excess risk over four classes (nats)",
+                [
+                    drawn(curve(rows, "n", "excess"), "measured"),
+                    drawn(curve(rows, "n", "law"), "c d K / (2n)", dashed=True),
+                ],
+                x_log=True,
+                y_log=True,
+            ),
+            Panel(
+                "Weight error",
+                "samples n",
+                "|W - W*| over both networks",
+                [drawn(curve(rows, "n", "distance"), "measured")],
+                x_log=True,
+                y_log=True,
+            ),
+        ],
+    )
+
+
+CLAIM = Claim(
+    id="gi-multiclass",
+    statement="The results carry over to 2^c classes coded by c binary outputs, bounds summing over the outputs.",
+    source=Source("li2024groupimbalance", "Appendix E, eq 59-60"),
+    rule="holds if, at the largest n, the excess over four classes is within 15 % (or two standard errors, "
+    "themselves at most 0.15) of c d K / (2n) and the weight error falls with an exponent in [-0.75, -0.35]; "
+    "partly if one; contradicted if the error grows with n",
+    plans={
+        "quick": Runs([{"n": n, "repeats": 8} for n in (2000, 6000, 18_000)], tuple(range(4))),
+        "paper": Runs([{"n": n, "repeats": 40} for n in (2000, 6000, 18_000, 54_000)], tuple(range(20))),
+    },
+    measure=measure,
+    judge=judge,
+    plot=plot,
+    paper_says="the loss is a sum of binary losses, so the binary results apply to each output and the bounds add up",
+    quick_budget_seconds=12,
+)

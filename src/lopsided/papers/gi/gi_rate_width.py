@@ -1,0 +1,121 @@
+"""gi-rate-width: the convergence rate is linear in -1/K^2 (Fig 5a, eq 9)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lopsided.core.figure import Figure, Line, Panel
+from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.gi.mixture_trends import curve, described, drawn, power, straight_line
+
+DIMENSION, STEP, STARTS = 5, 1.0, 2
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """1 - rate by the authors' formula, (spread_T / spread_1)^(1/T), and the least curvature of the population at
+    W*."""
+    from lopsided.learners.teacher_student_descent import descend
+    from lopsided.papers.gi import mixture_lab as lab
+    from lopsided.theory.fisher_law import FisherLaw
+
+    mixture = lab.two_groups(DIMENSION, (0.5, 0.5), (1, -1), (1, 1))
+    problem = lab.drawn_teacher(mixture, settings["K"], seed)
+    data, _ = lab.drawn_data(problem, settings["n"], seed)
+    steps = settings["steps"]
+    starts = [lab.start_near(problem, seed, index) for index in range(STARTS)]
+    after = [
+        [descend(data, start, STEP, 1).weights for start in starts],
+        [descend(data, start, STEP, steps).weights for start in starts],
+    ]
+    first, last = (
+        float(np.sqrt(np.square(np.array(ends) - np.mean(ends, axis=0)).sum(axis=(1, 2)).mean())) for ends in after
+    )
+    curvatures = np.linalg.eigvalsh(FisherLaw(problem).information())
+    return {
+        "slowness": 1.0 - (last / first) ** (1.0 / (steps - 1)),
+        "least_curvature": float(curvatures[0]),
+    }
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """1 - rate against 1/K^2: straight, and with exponent -2."""
+    line = curve(rows, "K", "slowness")
+    exponent, error = power(line)
+    typical = np.exp(line.logarithmic().mean)
+    fits = {f"R² against 1/K^{p}": straight_line(line.x ** -float(p), typical)[2] for p in (1, 2, 3)}
+    limit, limit_error = power(curve(rows, "K", "least_curvature"))
+    numbers = {
+        "exponent": exponent,
+        "exponent_error": error,
+        "exponent_of_least_curvature": limit,
+        "exponent_of_least_curvature_error": limit_error,
+        **fits,
+        "one_minus_rate": described(line),
+    }
+    best = max(fits, key=lambda key: fits[key])
+    found = (
+        f"1 - rate falls as K^{exponent:.2f} ± {error:.2f} (least curvature at W*: K^{limit:.2f} ± {limit_error:.2f}); "
+        f"R² against 1/K² is {fits['R² against 1/K^2']:.3f}, best is {best.removeprefix('R² against ')}"
+    )
+    straight = fits["R² against 1/K^2"] >= 0.95
+    near_two = abs(exponent + 2.0) <= 0.3
+    if straight and near_two:
+        return Verdict(Outcome.HOLDS, found, numbers)
+    if exponent - 2 * error > 0:
+        return Verdict(Outcome.CONTRADICTED, found, numbers)
+    return Verdict(Outcome.PARTLY if straight or exponent + 2 * error < 0 else Outcome.FAILS, found, numbers)
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """1 - rate over 1/K^2, and over K on logarithmic axes with slopes -2 and -3."""
+    line = curve(rows, "K", "slowness")
+    typical = np.exp(line.logarithmic().mean)
+    slope, intercept, _ = straight_line(line.x**-2, typical)
+    x = (line.x**-2).tolist()
+    return Figure(
+        "Convergence rate against the number of neurons",
+        [
+            Panel(
+                "1 - rate against 1/K²",
+                "1/K²",
+                "1 - rate per step",
+                [
+                    Line(x, typical.tolist(), "measured (geometric mean)", markers=True),
+                    Line(x, [intercept + slope * value for value in x], "straight line", dashed=True),
+                ],
+            ),
+            Panel(
+                "Exponent",
+                "neurons K",
+                "1 - rate per step",
+                [
+                    drawn(line, "measured"),
+                    Line(line.x.tolist(), (typical[0] * (line.x / line.x[0]) ** -2).tolist(), "K^-2", dashed=True),
+                    Line(line.x.tolist(), (typical[0] * (line.x / line.x[0]) ** -3).tolist(), "K^-3", dashed=True),
+                ],
+                x_log=True,
+                y_log=True,
+            ),
+        ],
+    )
+
+
+CLAIM = Claim(
+    id="gi-rate-width",
+    statement="The convergence rate is linear in -1/K^2 for K neurons.",
+    source=Source("li2024groupimbalance", "Fig 5a, eq 9"),
+    rule="holds if 1 - rate has R² >= 0.95 against 1/K² and a log-log exponent within 0.3 of -2; partly if one of "
+    "these, or if it falls with K at all; contradicted if it rises",
+    revised=("the rule was tightened, from holds to partly."),
+    plans={
+        "quick": Runs([{"K": k, "n": 4000, "steps": 1000} for k in (2, 3, 4, 6)], tuple(range(4))),
+        "paper": Runs([{"K": k, "n": 50_000, "steps": 10_000} for k in (2, 3, 4, 5, 6, 7, 8)], tuple(range(5))),
+    },
+    measure=measure,
+    judge=judge,
+    plot=plot,
+    paper_says="the rate is a straight line over -1/K² for K = 2..8 (one teacher each)",
+    readings={"authors": "rate = (spread_T / spread_1)^(1/T) with step 1; several teachers instead of one"},
+    quick_budget_seconds=12,
+)

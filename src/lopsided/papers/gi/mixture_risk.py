@@ -1,0 +1,150 @@
+"""Risk of the average and of the minority group over a swept parameter, for the claims of Fig 6 and 7.
+
+Entropy and excess are kept apart, theory stands beside simulation, and two readings are run on the same sample:
+
+* "critical point": the minimiser of f_n nearest to W*: what the data allow;
+* "few steps": 100 steps of the paper's size (c = 1) from distance 2: what an under-trained network does. The step
+  depends on the mixture, and so does how far 100 of them get.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.mixture_spec import Mixture
+from lopsided.engine.task import Row
+from lopsided.papers.claim import Outcome, Verdict
+from lopsided.papers.gi.mixture_trends import Curve, curve, described, drawn, shape
+
+NEURONS, MINORITY = 3, 1
+STEPS, FACTOR, DISTANCE = 100, 1.0, 2.0
+READINGS = ("critical point", "few steps")
+Shape = Literal["rises", "falls", "valley", "hill"]
+OPPOSITE: dict[Shape, Shape] = {"rises": "falls", "falls": "rises", "valley": "hill", "hill": "valley"}
+
+
+def risk_numbers(mixture: Mixture, samples: int, seed: int) -> dict[str, Any]:
+    """Entropy, excess in both readings, and the law's excess, for the average and the second group."""
+    import numpy as np
+
+    from lopsided.learners.teacher_student_descent import descend
+    from lopsided.papers.gi import mixture_lab as lab
+    from lopsided.theory.fisher_law import FisherLaw
+
+    problem = lab.drawn_teacher(mixture, NEURONS, seed)
+    data, _ = lab.drawn_data(problem, samples, seed)
+    law = FisherLaw(problem).forecast(samples)
+    numbers: dict[str, Any] = {
+        "entropy average": law.average_entropy,
+        "entropy minority": law.groups[MINORITY].label_entropy,
+        "law average": law.average_excess_risk,
+        "law minority": law.groups[MINORITY].excess_risk,
+        "law says": law.groups[MINORITY].fraction_effect.effect,
+    }
+    point = lab.nearest_critical_point(problem, data)
+    share = DISTANCE / float(np.linalg.norm(problem.weights))
+    start = lab.start_near(problem, seed, share=share)
+    few = descend(data, start, lab.mixture_step(mixture, FACTOR), STEPS)
+    for reading, weights in (("critical point", point.weights if point.found else None), ("few steps", few.weights)):
+        risks = None if weights is None else lab.population_risks(problem, weights, seed)
+        numbers[f"{reading} average"] = None if risks is None else risks["average_excess"]
+        numbers[f"{reading} minority"] = None if risks is None else risks["excess"][MINORITY]
+    return numbers
+
+
+def excess(rows: Sequence[Row], x: str, reading: str, who: str) -> Curve:
+    """Log excess over x; logarithms, because a few teachers are much harder than the rest."""
+    return curve(rows, x, f"{reading} {who}").logarithmic()
+
+
+def total(rows: Sequence[Row], x: str, reading: str, who: str) -> Curve:
+    """What the paper plots: entropy + excess."""
+
+    def read(row: Row) -> float | None:
+        value = row.numbers[f"{reading} {who}"]
+        return None if value is None else value + row.numbers[f"entropy {who}"]
+
+    return curve(rows, x, read)
+
+
+def judge_risk(rows: Sequence[Row], x: str, wanted: Shape) -> Verdict:
+    """The claimed shape must show in the minority's and the average's excess at the critical point.
+
+    The average's excess there is d K / (2 n) whatever the mixture, so it can only be flat: the average is judged on
+    the total. A reading passes when the minority's excess has the shape.
+    """
+    words: dict[str, str] = {"entropy average": shape(curve(rows, x, "entropy average"))}
+    words["entropy minority"] = shape(curve(rows, x, "entropy minority"))
+    words["law minority"] = shape(curve(rows, x, "law minority").logarithmic())
+    numbers: dict[str, Any] = {}
+    for reading in READINGS:
+        for who in ("average", "minority"):
+            words[f"{reading}: excess, {who}"] = shape(excess(rows, x, reading, who))
+            words[f"{reading}: total, {who}"] = shape(total(rows, x, reading, who))
+            numbers[f"{reading}: log excess, {who}"] = described(excess(rows, x, reading, who))
+    numbers = {"shapes": words, **numbers, "entropy minority": described(curve(rows, x, "entropy minority"))}
+    critical, few = (words[f"{reading}: excess, minority"] for reading in READINGS)
+    plotted = words["critical point: total, minority"]
+    found = (
+        f"the minority's excess risk {_verb(critical)} at the critical point (the law: {_verb(words['law minority'])}) "
+        f"and {_verb(few)} after few steps; the plotted sum {_verb(plotted)}, its entropy "
+        f"{_verb(words['entropy minority'])}"
+    )
+    if critical == wanted and words["critical point: total, average"] == wanted:
+        return Verdict(Outcome.HOLDS, found, numbers)
+    if wanted in (critical, few, plotted):
+        return Verdict(Outcome.PARTLY, found, numbers)
+    if critical == OPPOSITE[wanted]:
+        return Verdict(Outcome.CONTRADICTED, found, numbers)
+    return Verdict(Outcome.FAILS, found, numbers)
+
+
+RULE = (
+    "holds if the minority's excess risk and the average's test loss have the stated shape at the critical "
+    "point (each change beyond the 95 % interval of paired differences); partly if the minority's excess has it "
+    "in one reading only, or only the plotted sum of entropy and excess has it; contradicted if none has it and "
+    "the minority's excess at the critical point has the opposite shape"
+)
+
+
+def _verb(word: str) -> str:
+    return {"valley": "falls, then rises", "hill": "rises, then falls", "flat": "is flat"}.get(word, word)
+
+
+def plot_risk(rows: Sequence[Row], x: str, x_label: str, title: str, *, x_log: bool = False) -> Figure:
+    """Entropy and excess apart, theory and simulation together, the paper's sum last."""
+    panels = []
+    for who in ("minority", "average"):
+        law = curve(rows, x, f"law {who}").logarithmic()
+        panels.append(
+            Panel(
+                f"Excess risk, {who}",
+                x_label,
+                "log excess risk (nats)",
+                [
+                    drawn(excess(rows, x, "critical point", who), "critical point"),
+                    Line(law.x.tolist(), law.mean.tolist(), "large-n law", dashed=True),
+                    drawn(excess(rows, x, "few steps", who), "few steps"),
+                ],
+                x_log=x_log,
+            )
+        )
+    panels.append(
+        Panel(
+            "Label entropy",
+            x_label,
+            "entropy (nats)",
+            [drawn(curve(rows, x, f"entropy {who}"), who) for who in ("minority", "average")],
+            x_log=x_log,
+        )
+    )
+    panels.append(
+        Panel(
+            "Their sum, as the paper plots it (critical point)",
+            x_label,
+            "test cross entropy (nats)",
+            [drawn(total(rows, x, "critical point", who), who) for who in ("minority", "average")],
+            x_log=x_log,
+        )
+    )
+    return Figure(title, panels, "Bands are one standard error over teachers; natural logarithms.")

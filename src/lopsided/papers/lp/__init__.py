@@ -1,0 +1,1 @@
+"""Fang, He, Long and Su 2021: the Layer-Peeled Model and Minority Collapse."""

@@ -1,0 +1,185 @@
+"""Training and test accuracies over R and splits (Tables 3 and 4).
+
+What the tables show, as parts that can fail: training accuracy is 100 % up to R = 100; where it is lower, the errors
+are no more than the minority's share; test accuracy over all classes falls with R; without minority examples it is the
+majority's accuracy times K_A/K; and with more majority classes less is lost.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from lopsided.core.figure import Figure, Line, Panel
+from lopsided.engine.task import Row
+from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.shared.network_runs import network_numbers
+from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, split_over, varied
+from lopsided.papers.shared.network_summary import chosen, level, paired
+from lopsided.papers.shared.structured_summary import Part, Spread, weigh
+
+FITTED = 0.999
+MODERATE = 100  # the ratio up to which the paper's networks fit every example
+
+
+def _key(row: Row) -> tuple[int, float]:
+    ratio = row.settings["ratio"]
+    return row.settings["majority_classes"], float("inf") if ratio is None else float(ratio)
+
+
+def _ratio_name(ratio: int | None) -> str:
+    return "infinite" if ratio is None else f"{ratio:g}"
+
+
+def _splits(rows: Sequence[Row]) -> dict[int, list[Row]]:
+    found: dict[int, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (*_key(row), row.seed)):
+        found.setdefault(row.settings["majority_classes"], []).append(row)
+    return found
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """The five parts, over all splits."""
+    splits = _splits(rows)
+    ratios = list(dict.fromkeys(row.settings["ratio"] for row in next(iter(splits.values()))))
+    moderate = [row for row in rows if row.settings["ratio"] is not None and row.settings["ratio"] <= MODERATE]
+    fitted = level(moderate, "train_accuracy")
+    worst = min(
+        level(chosen(moderate, ratio=r, majority_classes=k), "train_accuracy").mean
+        for k in splits
+        for r in ratios
+        if r and r <= MODERATE
+    )
+    beyond = [row for row in rows if row.settings["ratio"] is not None]
+    excess = max(1 - row.numbers["train_accuracy"] - row.numbers["minority_share"] for row in beyond)
+    falls: dict[str, Spread] = {}
+    for k, own in splits.items():
+        for less, more in pairwise(ratios):
+            change = paired(chosen(own, ratio=less), chosen(own, ratio=more), "test_balanced")
+            falls[f"K_A = {k}, R {_ratio_name(less)} to {_ratio_name(more)}"] = change
+    without = [row for row in rows if row.settings["ratio"] is None]
+    gap = max(abs(_expected_without(row) - row.numbers["test_balanced"]) for row in without)
+    orders: dict[str, Spread] = {}
+    for less, more in pairwise(sorted(splits)):
+        for ratio in ratios:
+            if ratio != 1:
+                first, second = chosen(splits[less], ratio=ratio), chosen(splits[more], ratio=ratio)
+                orders[f"R {_ratio_name(ratio)}: K_A {less} to {more}"] = paired(first, second, "test_balanced")
+    parts = [
+        Part(f"training accuracy above {FITTED:.1%} up to R = {MODERATE}", worst > FITTED, fitted.high < FITTED),
+        Part("training errors at most the minority's share", excess <= 0.001, excess > 0.01),
+        Part(
+            "test accuracy falls with R",
+            all(f.high < 0 for f in falls.values()),
+            all(f.low > 0 for f in falls.values()),
+        ),
+        Part("without minority examples K_A/K of the majority's accuracy", gap < 1e-9, gap > 0.01),
+        Part(
+            "more majority classes, less lost",
+            all(o.low > 0 for o in orders.values()),
+            all(o.high < 0 for o in orders.values()),
+        ),
+    ]
+    table = {
+        f"K_A = {k}, R = {_ratio_name(ratio)}": {
+            name: level(chosen(own, ratio=ratio), f"{name}_accuracy" if name == "train" else f"test_{name}")
+            for name in ("train", "balanced", "natural", "minority")
+        }
+        for k, own in splits.items()
+        for ratio in ratios
+    }
+    words = "; ".join(
+        f"K_A = {k}: " + ", ".join(f"{100 * level(chosen(own, ratio=r), 'test_balanced').mean:.1f}" for r in ratios)
+        for k, own in splits.items()
+    )
+    found = (
+        f"Test accuracy (%, classes alike) at R = {', '.join(_ratio_name(r) for r in ratios)}: {words}; lowest "
+        f"training accuracy up to R = {MODERATE}: {worst:.2%}"
+    )
+    return weigh(parts, found, {"table": table, "falls": falls, "order": orders, "excess_training_error": excess})
+
+
+def _expected_without(row: Row) -> float:
+    large, small = row.settings["majority_classes"], row.settings["minority_classes"]
+    return float(row.numbers["test_majority"] * large / (large + small))
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """Accuracies over R for every split; R = infinity stands at the right."""
+    panels = []
+    finite = [row.settings["ratio"] for row in rows if row.settings["ratio"] is not None]
+    far = 10 * max(finite)
+    for title, key, low_high in (
+        ("Training", "train_accuracy", (0.9, 1.005)),
+        ("Test, classes alike", "test_balanced", (0.0, 1.02)),
+        ("Test, natural mix", "test_natural", (0.0, 1.02)),
+        ("Test, minority classes", "test_minority", (0.0, 1.02)),
+    ):
+        series: list[Line] = []
+        for k, own in _splits(rows).items():
+            ratios = list(dict.fromkeys(row.settings["ratio"] for row in own))
+            levels = [level(chosen(own, ratio=ratio), key) for ratio in ratios]
+            places = [far if ratio is None else float(ratio) for ratio in ratios]
+            series.append(
+                Line(
+                    places,
+                    [found.mean for found in levels],
+                    f"K_A = {k}",
+                    low=[max(found.low, 0.0) for found in levels],
+                    high=[min(found.high, 1.0) for found in levels],
+                    markers=True,
+                )
+            )
+        panels.append(
+            Panel(
+                title,
+                f"imbalance ratio R ({far:g} stands for infinity)",
+                "accuracy",
+                series,
+                x_log=True,
+                y_range=low_high,
+            )
+        )
+    return Figure("Accuracies over the imbalance ratio", panels, "Bands: 95 % intervals over seeds.")
+
+
+def _settings(
+    base: dict[str, Any], ratios: Sequence[int | None], splits: Sequence[tuple[int, int]] = SPLITS
+) -> list[dict[str, Any]]:
+    return [setting for split in split_over(base, splits) for setting in varied(split, ratio=ratios)]
+
+
+# Long enough for every example to be fitted at R = 100: a rare class needs step size times number of steps.
+_QUICK = {**SMALL, "weight_decay": 5e-4, "rate": 0.2, "steps": 1500}
+
+
+CLAIM = Claim(
+    id="lp-accuracies",
+    statement="Networks fit all training examples up to R = 100 and almost all beyond, while their test accuracy falls "
+    "with R to that of a network without minority examples.",
+    source=Source("fang2021layerpeeled", "Tables 3-4"),
+    rule=f"Training accuracy above {FITTED:.1%} for every split and R up to {MODERATE}; training errors never more "
+    "than 0.1 points beyond the minority's share; test accuracy (classes alike) falls with every step of R and rises "
+    "with the number of majority classes at every R > 1, 95 % intervals paired by seed; at R = infinity it is K_A/K of "
+    "the majority's accuracy.",
+    plans={
+        "quick": Runs(_settings(_QUICK, (1, 10, 100, None), SPLITS[::2]), seeds=range(3)),
+        "paper": Runs(
+            _settings({**LARGE, "majority_size": 5000, "weight_decay": 5e-4, "steps": 6000}, (1, 10, 100, 1000, None)),
+            seeds=range(4),
+        ),
+    },
+    smoke=Runs(_settings(TINY, (1, 10, None)), seeds=range(2)),
+    measure=network_numbers,
+    judge=judge,
+    plot=plot,
+    revised="the quick scale had 600 steps of 0.1 at first, in which three examples a class are not learnt at R = 100 "
+    "(training accuracy 98.7 %), and then also R = 300 and the split (5, 5). With that split the claim holds partly: "
+    "three seeds do not settle whether five majority classes lose less than three at R = 10 (85.1 and 84.5 %); it "
+    "takes more than a minute (73 s), so it is left to the paper scale.",
+    paper_says="Training accuracy 100 % up to R = 100 and at least 99.8 % at R = 1000; test accuracy falls from 93.0 % "
+    "to 29.4, 47.6 and 63.9 % (VGG-11 on Fashion-MNIST, K_A = 3, 5, 7) at R = infinity.",
+    needs=("mnist",),
+    paper_needs=("fashion-mnist",),
+    packages=("torch",),
+    quick_budget_seconds=60.0,
+)

@@ -1,0 +1,168 @@
+"""Beyond the paper: which classes collapse for arbitrary class sizes (Section 6 leaves it open).
+
+Forecast: with lambda* the multiplier of the convex program, classes of one size n collapse together exactly iff n <=
+lambda* N. For equal sizes that follows from the optimality conditions; for classes of different sizes below lambda* N
+it is an observation, nearly right: their margins are not positive, except that the largest of them (or a class alone
+there) can win among its likes and keep one. Each task draws a profile with pairs of equal classes, takes lambda* N
+from `theory`, and checks it by descent on the nonconvex program.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lopsided.core.figure import Figure, Mark, Panel, Points
+from lopsided.core.seeds import generator
+from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.lp.peeled import descend, problem
+from lopsided.theory.layer_peeled.energy import restraint
+from lopsided.theory.layer_peeled.solve import solve_free
+
+TOGETHER = 1e-3  # distance of two classifiers over the root mean square length; its square is known to about 1e-8
+MARGIN = 1e-3  # what counts as a positive margin; descent knows logits to about 1e-6
+CLOSE = 0.02  # sizes within 2 % of the forecast count are not judged: the transition is continuous there
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """Distances within pairs and margins of all classes, beside the forecast count."""
+    stream = generator(seed, "profile")
+    groups = settings["groups"]
+    ratio = settings["largest_ratio"]
+    sizes = np.exp(stream.uniform(0.0, np.log(ratio), size=groups))
+    counts = np.repeat(sizes, settings["members"])
+    energies = {"weight_energy": 1.0, "feature_energy": settings["feature_energy"]}
+    solution = solve_free(counts, restraint(len(counts), **energies))
+    fit = descend(problem(list(counts), **energies), generator(seed, "start"))[0]
+    logits = fit.logits
+    others = logits.copy()
+    np.fill_diagonal(others, -np.inf)
+    margins = np.diag(logits) - others.max(axis=0)
+    distances = []
+    for group in range(groups):
+        own = fit.classifiers[group * settings["members"] : (group + 1) * settings["members"]]
+        distances.append(float(np.linalg.norm(own[:, None] - own[None], axis=2).max()))
+    return {
+        "count_needed": solution.count_needed,
+        "sizes": sizes,
+        "distances": distances,
+        "margins": margins,
+        "counts": counts,
+        "loss_difference": fit.loss / solution.objective - 1.0,
+    }
+
+
+def _compare(rows: Sequence[Row], shown: str, size: str, limit: float) -> tuple[int, int, int, int]:
+    """Over all entries: forecast to collapse and did, did not; forecast to stay and did, did not."""
+    table = [0, 0, 0, 0]
+    for row in rows:
+        for count, value in zip(row.numbers[size], row.numbers[shown], strict=True):
+            needed = row.numbers["count_needed"]
+            if abs(count / needed - 1) <= CLOSE:
+                continue
+            below, apart = count <= needed, value > limit
+            table[(0 if not apart else 1) if below else (2 if apart else 3)] += 1
+    return table[0], table[1], table[2], table[3]
+
+
+def _largest_below(rows: Sequence[Row]) -> int:
+    """Exceptions among classes of different sizes that are the largest class at or below the forecast count."""
+    found = 0
+    for row in rows:
+        needed = row.numbers["count_needed"]
+        below = [(count, margin) for count, margin in zip(row.numbers["counts"], row.numbers["margins"], strict=True)]
+        below = [pair for pair in below if pair[0] <= needed * (1 - CLOSE)]
+        found += bool(below) and max(below)[1] > MARGIN
+    return found
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """Equal sizes must follow the forecast without exception; unequal ones are reported."""
+    pairs = [row for row in rows if row.settings["members"] > 1]
+    singles = [row for row in rows if row.settings["members"] == 1]
+    collapsed, missed, apart, false = _compare(pairs, "distances", "sizes", TOGETHER)
+    gone, kept, positive, lost = _compare(singles, "margins", "counts", MARGIN)
+    numbers = {
+        "equal_sizes": {"collapsed": collapsed, "not_collapsed": missed, "apart": apart, "wrongly_together": false},
+        "unequal_sizes": {"no_margin": gone, "margin_below": kept, "margin": positive, "no_margin_above": lost},
+        "exceptions_that_are_the_largest_below": _largest_below(singles),
+        "largest_loss_difference": max(abs(row.numbers["loss_difference"]) for row in rows),
+    }
+    right, wrong = gone + positive, kept + lost
+    found = (
+        f"Classes of one size: {collapsed} groups forecast to collapse did, {apart} forecast to stay apart did, "
+        f"{missed + false} exceptions. Classes of different sizes: {right} of {right + wrong} follow the forecast "
+        f"(no positive margin at or below lambda* N, a positive one above); of the {kept} that keep a margin below it, "
+        f"{_largest_below(singles)} are the largest class there or alone there."
+    )
+    if missed + false or not collapsed or not apart:
+        return Verdict(Outcome.FAILS, found, numbers)
+    return Verdict(Outcome.HOLDS if not wrong else Outcome.PARTLY, found, numbers)
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """Distance and margin against size over the forecast count."""
+
+    def scatter(chosen: list[Row], size: str, shown: str, label: str) -> Points:
+        x = [count / row.numbers["count_needed"] for row in chosen for count in row.numbers[size]]
+        return Points(x, [value for row in chosen for value in row.numbers[shown]], label)
+
+    pairs = [row for row in rows if row.settings["members"] > 1]
+    singles = [row for row in rows if row.settings["members"] == 1]
+    mark = [Mark(1.0, "forecast")]
+    words = "size / (lambda* N)"
+    panels = [
+        Panel(
+            "Classes of one size",
+            words,
+            "distance of their classifiers",
+            [scatter(pairs, "sizes", "distances", "group")],
+            mark,
+            x_log=True,
+        ),
+        Panel(
+            "Classes of different sizes",
+            words,
+            "margin",
+            [scatter(singles, "counts", "margins", "class")],
+            mark,
+            x_log=True,
+        ),
+    ]
+    return Figure("How many examples a class needs", panels, "Left of the line a class is forecast to collapse.")
+
+
+def _settings(groups: Sequence[int], energies: Sequence[float], ratios: Sequence[float]) -> list[dict[str, Any]]:
+    return [
+        {"groups": m, "members": members, "feature_energy": energy, "largest_ratio": ratio}
+        for m in groups
+        for members in (1, 2)
+        for energy in energies
+        for ratio in ratios
+    ]
+
+
+CLAIM = Claim(
+    id="lp-any-sizes",
+    statement="Beyond the paper: for arbitrary class sizes, classes of one size collapse together exactly when "
+    "they have at "
+    "most lambda* N examples, and classes of different sizes below that number lose their margin.",
+    source=Source("fang2021layerpeeled", "Section 6"),
+    rule=f"By descent on random profiles: no group of equal classes contradicts the forecast (distance "
+    f"{TOGETHER:g}), sizes "
+    f"within {100 * CLOSE:g} % of it left out; holds if classes of different sizes follow it too (margin "
+    f"{MARGIN:g}), partly if "
+    f"some do not, fails if an equal-size group does not.",
+    plans={
+        "quick": Runs(_settings((4, 8), (2.0, 5.0), (30.0, 300.0)), seeds=range(3)),
+        "paper": Runs(_settings((5, 10, 20), (1.0, 2.0, 5.0, 10.0), (10.0, 100.0, 1000.0)), seeds=range(5)),
+    },
+    measure=measure,
+    judge=judge,
+    plot=plot,
+    paper_says="An interesting question is to extend Minority Collapse from two-valued class sizes to general "
+    "imbalanced "
+    "datasets.",
+    quick_budget_seconds=20.0,
+)

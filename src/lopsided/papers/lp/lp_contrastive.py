@@ -1,0 +1,144 @@
+"""The supervised contrastive loss alone also gives the simplex frame, h_ki = sqrt(E_H) m_k (Theorem 3, eq 11-13).
+
+    (12)  minimise (1/N) sum_ki (1/n) sum_j -log( exp(h_ki.h_kj/t) / sum_k'l exp(h_ki.h_k'l/t) ),  mean |h|^2 <= E_H
+
+At the frame the loss is log n + log(1 + (K-1) exp(-K E_H / ((K-1) t))). The program is not convex, so a seed descends
+from several random starts and keeps the lowest; one below the frame's loss would refute the theorem.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+from lopsided.core.figure import Figure, Mark, Panel, Points
+from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray
+from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.lp.peeled import frame_error
+
+TOLERANCE = 1e-4  # flat to second order: a loss exact to 1e-15 leaves angles uncertain by 3e-8 times the condition
+LOSS_TOLERANCE = 1e-9  # relative to the loss; rounding of a sum of logarithms, with margin
+
+
+def contrastive(features: FloatArray, classes: int, examples: int, temperature: float) -> tuple[float, FloatArray]:
+    """The loss (12) and its gradient; features are columns, ordered by class."""
+    count = classes * examples
+    similar = features.T @ features / temperature
+    same = np.kron(np.eye(classes), np.full((examples, examples), 1.0 / examples))
+    normaliser = logsumexp(similar, axis=1)
+    value = float(np.mean(normaliser - np.sum(same * similar, axis=1)))
+    slope = (np.exp(similar - normaliser[:, None]) - same) / count
+    return value, features @ (slope + slope.T) / temperature
+
+
+def frame_loss(classes: int, examples: int, temperature: float, energy: float) -> float:
+    """The loss at the simplex frame."""
+    margin = classes / (classes - 1) * energy / temperature
+    return float(np.log(examples) + np.log1p((classes - 1) * np.exp(-margin)))
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """The lowest of several random starts, compared with the frame."""
+    classes, examples = settings["classes"], settings["examples"]
+    energy, temperature = settings["feature_energy"], settings["temperature"]
+    shape = (settings["dimension"], classes * examples)
+    stream = generator(seed, "start")
+
+    def on_sphere(point: FloatArray) -> tuple[FloatArray, float]:
+        raw = point.reshape(shape)
+        scale = float(np.sqrt(energy * shape[1] / np.sum(raw**2)))
+        return scale * raw, scale
+
+    def objective(point: FloatArray) -> tuple[float, FloatArray]:
+        h, scale = on_sphere(point)
+        value, slope = contrastive(h, classes, examples, temperature)
+        slope = scale * (slope - h * (np.sum(slope * h) / (energy * shape[1])))
+        return value, slope.ravel()
+
+    options = {"maxiter": 20_000, "maxfun": 40_000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-12}
+    ends = [
+        minimize(objective, stream.normal(size=shape[0] * shape[1]), jac=True, method="L-BFGS-B", options=options)
+        for _ in range(settings["starts"])
+    ]
+    best = min(ends, key=lambda end: float(end.fun))
+    h, _ = on_sphere(best.x)
+    means = h.T.reshape(classes, examples, -1).mean(axis=1)
+    lowest = frame_loss(classes, examples, temperature, energy)
+    return {
+        "frame_error": frame_error(means),
+        "within_class": float(np.abs(h.T.reshape(classes, examples, -1) - means[:, None]).max() / np.sqrt(energy)),
+        "loss_excess": float(best.fun - lowest) / lowest,
+        "starts_at_this_loss": sum(bool(end.fun <= best.fun + 1e-9) for end in ends),
+    }
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """The lowest loss is the frame's, and it is reached at the frame only."""
+    frames = sum(max(abs(row.numbers["frame_error"]), abs(row.numbers["within_class"])) <= TOLERANCE for row in rows)
+    worst = max(max(row.numbers["frame_error"], row.numbers["within_class"]) for row in rows)
+    lowest = min(row.numbers["loss_excess"] for row in rows)
+    numbers = {"frames": frames, "runs": len(rows), "largest_deviation": worst, "lowest_loss_excess": lowest}
+    if lowest < -LOSS_TOLERANCE:
+        return Verdict(
+            Outcome.CONTRADICTED, f"Descent found a loss {-lowest:.2g} (relative) below the frame's.", numbers
+        )
+    found = (
+        f"{frames} of {len(rows)} runs ended at the simplex frame; largest deviation {worst:.1g}; "
+        f"none went below its loss."
+    )
+    return Verdict(Outcome.HOLDS if frames == len(rows) else Outcome.FAILS, found, numbers)
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """Deviation from the frame of every run."""
+    series = [
+        Points(
+            [row.settings["classes"] for row in rows if row.settings["temperature"] == temperature],
+            [max(row.numbers["frame_error"], 1e-17) for row in rows if row.settings["temperature"] == temperature],
+            f"temperature {temperature:g}",
+        )
+        for temperature in sorted({row.settings["temperature"] for row in rows})
+    ]
+    marks = [Mark(TOLERANCE, "the rule's tolerance", "y")]
+    panel = Panel("Distance from the simplex frame", "classes K", "largest deviation", series, marks, y_log=True)
+    return Figure(
+        "The contrastive loss ends at the simplex frame", [panel], "Each point: the lowest of several starts."
+    )
+
+
+def _settings(classes: Sequence[int], examples: Sequence[int], starts: int) -> list[Settings]:
+    return [
+        {
+            "classes": k,
+            "examples": n,
+            "dimension": k + 1,
+            "feature_energy": 1.0,
+            "temperature": temperature,
+            "starts": starts,
+        }
+        for k in classes
+        for n in examples
+        for temperature in (0.5, 1.0)
+    ]
+
+
+CLAIM = Claim(
+    id="lp-contrastive",
+    statement="With balanced classes the supervised contrastive loss alone makes the features a simplex equiangular "
+    "tight frame.",
+    source=Source("fang2021layerpeeled", "Theorem 3, eq 11-13"),
+    rule=f"In every run the lowest of the random starts is a simplex frame (cosines, lengths and within-class spread "
+    f"within {TOLERANCE:g}); contradicted if any start ends more than {LOSS_TOLERANCE:g} below the frame's loss.",
+    plans={
+        "quick": Runs(_settings((2, 3, 5), (2, 3), starts=4), seeds=range(2)),
+        "paper": Runs(_settings((2, 3, 5, 10), (2, 5), starts=10), seeds=range(5)),
+    },
+    measure=measure,
+    judge=judge,
+    plot=plot,
+    paper_says="Any global minimiser of (12) satisfies h_ki = sqrt(E_H) m_k with m a K-simplex ETF.",
+    quick_budget_seconds=10.0,
+)

@@ -1,0 +1,119 @@
+"""Balanced classes: every minimiser of (7) is a simplex equiangular tight frame, h_ki = C w_k = C' m_k (Theorem 1).
+
+Each seed is a random start of the nonconvex program, with several free features per class. The closed form of the
+minimum is f = log(1 + (K-1) exp(-K/(K-1) sqrt(E_H E_W))); a start that ends below it would refute the theorem.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lopsided.core.figure import Figure, Mark, Panel, Points
+from lopsided.core.seeds import generator
+from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.lp.peeled import class_means, descend, frame_error, problem
+
+# The loss is flat to second order at its minimum, so a loss exact to 1e-15 leaves angles uncertain by about
+# sqrt(1e-15) ~ 3e-8 times the condition number (up to 1e3 here).
+TOLERANCE = 1e-4
+LOSS_TOLERANCE = 1e-9  # relative; rounding of the logarithm, with margin
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """Descend once and compare with the frame."""
+    classes, examples = settings["classes"], settings["examples"]
+    instance = problem(
+        [1.0] * classes,
+        weight_energy=settings["weight_energy"],
+        feature_energy=settings["feature_energy"],
+        dimension=settings["dimension"],
+        examples=[examples] * classes,
+    )
+    (fit,) = descend(instance, generator(seed, "start"))
+    means = class_means(fit, instance.labels)
+    constant = np.sqrt(settings["feature_energy"] / settings["weight_energy"])
+    scale = np.sqrt(settings["feature_energy"])
+    margin = classes / (classes - 1) * np.sqrt(settings["feature_energy"] * settings["weight_energy"])
+    return {
+        "frame_error": frame_error(fit.classifiers),
+        "feature_frame_error": frame_error(means),
+        "within_class": float(np.abs(fit.features - means[instance.labels].T).max() / scale),
+        "duality": float(np.abs(means - constant * fit.classifiers).max() / scale),
+        "loss_excess": float(fit.loss / np.log1p((classes - 1) * np.exp(-margin)) - 1.0),
+    }
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """Every start ends at the frame and none below its loss."""
+    names = ("frame_error", "feature_frame_error", "within_class", "duality")
+    worst = {name: max(abs(row.numbers[name]) for row in rows) for name in names}
+    lowest = min(row.numbers["loss_excess"] for row in rows)
+    frames = sum(all(abs(row.numbers[name]) <= TOLERANCE for name in names) for row in rows)
+    numbers = {**worst, "lowest_loss_excess": lowest, "starts_at_the_frame": frames, "starts": len(rows)}
+    if lowest < -LOSS_TOLERANCE:
+        return Verdict(Outcome.CONTRADICTED, f"A start ended below the frame's loss, by {-lowest:.2g}.", numbers)
+    found = (
+        f"{frames} of {len(rows)} random starts ended at the frame; angles, lengths, within-class spread and "
+        f"h = C w deviate by at most {max(worst.values()):.1g}."
+    )
+    return Verdict(Outcome.HOLDS if frames == len(rows) else Outcome.FAILS, found, numbers)
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """Deviation from the frame of every start."""
+    words = {
+        "frame_error": "classifiers: angles and lengths",
+        "feature_frame_error": "features: angles and lengths",
+        "within_class": "spread within a class",
+        "duality": "h = C w",
+    }
+    series = [
+        Points([row.settings["classes"] for row in rows], [max(row.numbers[name], 1e-17) for row in rows], label)
+        for name, label in words.items()
+    ]
+    panel = Panel(
+        "Distance from the simplex frame",
+        "classes K",
+        "largest deviation",
+        series,
+        marks=[Mark(TOLERANCE, "the rule's tolerance", "y")],
+        y_log=True,
+    )
+    return Figure(
+        "Balanced classes end at the simplex frame", [panel], "Every point is one random start of program (7)."
+    )
+
+
+def _settings(classes: Sequence[int], examples: int) -> list[Settings]:
+    return [
+        {
+            "classes": k,
+            "examples": examples,
+            "dimension": k - 1 + extra,
+            "feature_energy": feature,
+            "weight_energy": weight,
+        }
+        for k in classes
+        for extra, feature, weight in ((0, 1.0, 1.0), (3, 5.0, 0.5))
+    ]
+
+
+CLAIM = Claim(
+    id="lp-etf",
+    statement="With balanced classes every minimiser of the Layer-Peeled Model under cross entropy is a simplex "
+    "equiangular tight frame: features equal their class mean and are classifiers up to scale.",
+    source=Source("fang2021layerpeeled", "Theorem 1, eq 9-10"),
+    rule=f"Every random start of the nonconvex program ends with cosines within {TOLERANCE:g} of -1/(K-1), equal "
+    f"lengths, h = sqrt(E_H/E_W) w and no spread within a class; contradicted if any start ends more than "
+    f"{LOSS_TOLERANCE:g} (relative) below the frame's loss.",
+    plans={
+        "quick": Runs(_settings((2, 3, 5, 10), examples=3), seeds=range(3)),
+        "paper": Runs(_settings((2, 3, 5, 10, 20, 50), examples=5), seeds=range(10)),
+    },
+    measure=measure,
+    judge=judge,
+    plot=plot,
+    paper_says="Any global minimiser obeys h = C w = C' m with m a K-simplex ETF, so all cosines are -1/(K-1).",
+    quick_budget_seconds=10.0,
+)

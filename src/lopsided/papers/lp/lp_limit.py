@@ -1,0 +1,116 @@
+"""w_k - w_k' -> 0 for minority classes as R -> infinity (Theorem 5).
+
+Measured by descent on the nonconvex program at growing R. The theorem speaks of the limit; the differences are in fact
+exactly zero from the finite R0 of `lp-minority-collapse` on, which answers the question the paper leaves open there.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from lopsided.core.figure import Figure, Line, Mark, Panel
+from lopsided.core.seeds import generator
+from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.lp.peeled import descend, problem, ratio_settings
+from lopsided.theory.layer_peeled.energy import restraint
+from lopsided.theory.layer_peeled.solve import solve_two_sizes
+
+ZERO = 1e-3  # of the root mean square length; the distance is the square root of a quantity descent knows to 1e-7
+NOISE = 1e-3  # by which a later distance may exceed an earlier one, for the same reason
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """Largest distance between two minority classifiers, by descent and by theory, over sqrt(E_W)."""
+    k_a, k_b, ratio = settings["majority_classes"], settings["minority_classes"], settings["ratio"]
+    energies = {"weight_energy": settings["weight_energy"], "feature_energy": settings["feature_energy"]}
+    fit = descend(problem([ratio] * k_a + [1.0] * k_b, **energies), generator(seed, "start"))[0]
+    minority = fit.classifiers[k_a:] / np.sqrt(energies["weight_energy"])
+    w, _ = solve_two_sizes(k_a, k_b, ratio, restraint(k_a + k_b, **energies)).factors()
+    exact = w[k_a:] / np.sqrt(energies["weight_energy"])
+    return {
+        "distance": float(np.linalg.norm(minority[:, None] - minority[None], axis=2).max()),
+        "theory_distance": float(np.linalg.norm(exact[:, None] - exact[None], axis=2).max()),
+    }
+
+
+def _curves(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    curves: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (row.settings["ratio"], row.seed)):
+        chosen = row.settings
+        name = f"({chosen['majority_classes']},{chosen['minority_classes']}), E_H={chosen['feature_energy']:g}"
+        curves.setdefault(name, []).append(row)
+    return curves
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """Distances fall to zero along every curve."""
+    curves = _curves(rows)
+    good, last, first_zero = 0, {}, {}
+    for name, curve in curves.items():
+        distances = [row.numbers["distance"] for row in curve]
+        falls = all(b <= a + NOISE for a, b in pairwise(distances))
+        agrees = all(abs(row.numbers["distance"] - row.numbers["theory_distance"]) <= 2 * ZERO for row in curve)
+        last[name] = distances[-1]
+        first_zero[name] = next((row.settings["ratio"] for row in curve if row.numbers["distance"] <= ZERO), None)
+        good += falls and agrees and 0 <= distances[-1] <= ZERO < distances[0]
+    numbers = {
+        "curves": len(curves),
+        "falling_to_zero": good,
+        "distance_at_the_largest_ratio": last,
+        "first_ratio_at_zero": first_zero,
+    }
+    finite = sum(ratio is not None for ratio in first_zero.values())
+    found = (
+        f"In {good} of {len(curves)} settings the distance falls to zero (at most {max(last.values()):.1g} of the root "
+        f"mean square length at the largest R). In {finite} it is zero already at a finite R, not only in the limit."
+    )
+    if good == len(curves):
+        return Verdict(Outcome.HOLDS, found, numbers)
+    return Verdict(Outcome.PARTLY if good else Outcome.FAILS, found, numbers)
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """Distance against R."""
+    series = [
+        Line(
+            [row.settings["ratio"] for row in curve],
+            [max(row.numbers["distance"], 1e-9) for row in curve],
+            name,
+            markers=True,
+        )
+        for name, curve in _curves(rows).items()
+    ]
+    panel = Panel(
+        "Largest distance between minority classifiers",
+        "imbalance ratio R",
+        "distance / sqrt(E_W)",
+        series,
+        [Mark(ZERO, "counted as zero", "y")],
+        x_log=True,
+        y_log=True,
+    )
+    return Figure("Minority classifiers become one", [panel])
+
+
+CLAIM = Claim(
+    id="lp-limit",
+    statement="As R tends to infinity the difference of any two minority classifiers tends to zero.",
+    source=Source("fang2021layerpeeled", "Theorem 5"),
+    rule=f"In every setting the largest distance between minority classifiers, by descent and in units of "
+    f"sqrt(E_W), never "
+    f"rises by more than {NOISE:g} with R, agrees with theory, and is at most {ZERO:g} at the largest R.",
+    plans={
+        "quick": Runs(ratio_settings((1.0, 5.0), (1.0, 3.0, 10.0, 30.0, 100.0, 1000.0, 10_000.0))),
+        "paper": Runs(
+            ratio_settings((1.0, 5.0, 10.0), tuple(10.0**power for power in (0, 0.5, 1, 1.5, 2, 3, 4, 5, 6))), range(3)
+        ),
+    },
+    measure=measure,
+    judge=judge,
+    plot=plot,
+    paper_says="lim w_k - w_k' = 0 for all minority k, k' as n_A/n_B tends to infinity; whether they are equal for "
+    "sufficiently large R is left as an open question.",
+    quick_budget_seconds=15.0,
+)

@@ -1,0 +1,194 @@
+"""An l_q constraint on the features, q != 2: is the simplex frame still a minimiser? (Proposition 2, Lemma 3, eq 20)
+
+    (20)  minimise mean cross entropy   subject to   mean_k |w_k|^2 <= E_W,   mean_k |h_k|_q^q <= E_H
+
+Proposition 2 says that no minimiser is a frame, for any K >= 3, p >= K, q != 2. For q < 2 that is what we measure.
+For q > 2 it is false whenever a frame exists whose entries all have one absolute value: Jensen gives mean |h_k|^2 <=
+p^(1-2/q) E_H^(2/q) with equality exactly for such entries, and under that l_2 constraint the frame is optimal by
+Theorem 1. Such frames exist for every even K, for example with p = (1/2) binom(K, K/2) coordinates, one per split of
+the classes into halves (K = 4, p = 3m; K = 6, p = 10). The proof in the paper compares only frames aligned with the
+axes (its set S_R takes |P v|_q = |v|_q), which for q > 2 are the worst.
+
+Each seed descends on (20) from random starts and, separately, looks for the best frame over all rotations.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from lopsided.core.figure import Bars, Figure, Mark, Panel
+from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray
+from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.lp.peeled import cross_entropy, frame_error
+
+# Losses are exact to 1e-12 here, but for q < 2 the constraint has a kink at zero entries, where descent stops early.
+SAME_LOSS = 1e-5
+_OPTIONS = {"maxiter": 5000, "maxfun": 20_000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-11}
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """The lowest loss of (20) over random starts, and the lowest over all frames."""
+    stream = generator(seed, "start")
+    best, classifiers, features = _descend(settings, stream)
+    frame = _best_frame(settings, stream)
+    return {
+        "loss": best,
+        "frame_loss": frame,
+        "gain_over_frame": 1.0 - best / frame,
+        "frame_error": max(frame_error(classifiers), frame_error(features.T)),
+        "entry_spread": float(np.abs(features).max() / max(np.abs(features).min(), 1e-300)),
+    }
+
+
+def _descend(settings: Settings, stream: np.random.Generator) -> tuple[float, FloatArray, FloatArray]:
+    k, p, q = settings["classes"], settings["dimension"], settings["q"]
+    weight_energy, feature_energy = settings["weight_energy"], settings["feature_energy"]
+    labels = np.arange(k)
+
+    def split(point: FloatArray) -> tuple[FloatArray, FloatArray, float, float, float]:
+        raw_w, raw_h = point[: k * p].reshape(k, p), point[k * p :].reshape(p, k)
+        size = float(np.sum(np.abs(raw_h) ** q))
+        scale_w = float(np.sqrt(k * weight_energy / np.sum(raw_w**2)))
+        scale_h = float((k * feature_energy / size) ** (1 / q))
+        return scale_w * raw_w, scale_h * raw_h, scale_w, scale_h, size
+
+    def log_loss(point: FloatArray) -> tuple[float, FloatArray]:
+        w, h, scale_w, scale_h, size = split(point)
+        losses, slope = cross_entropy(w @ h, labels)
+        value = float(losses.mean())
+        slope = slope / (k * value)
+        down_w, down_h = slope @ h.T, w.T @ slope
+        raw = point[k * p :].reshape(p, k)
+        down_w = scale_w * (down_w - w * (np.sum(down_w * w) / (k * weight_energy)))
+        pull = np.sign(raw) * np.abs(raw) ** (q - 1) / size
+        down_h = scale_h * down_h - np.sum(down_h * h) * pull
+        return float(np.log(value)), np.concatenate([down_w.ravel(), down_h.ravel()])
+
+    ends = [
+        minimize(log_loss, stream.normal(size=2 * k * p), jac=True, method="L-BFGS-B", options=_OPTIONS)
+        for _ in range(settings["starts"])
+    ]
+    end = min(ends, key=lambda candidate: float(candidate.fun))
+    w, h, *_ = split(end.x)
+    return float(np.exp(end.fun)), w, h
+
+
+def _best_frame(settings: Settings, stream: np.random.Generator) -> float:
+    """The lowest loss of a frame: the rotation whose l_q size is smallest allows the longest features."""
+    k, p, q = settings["classes"], settings["dimension"], settings["q"]
+    frame = np.sqrt(k / (k - 1)) * (np.eye(k) - 1.0 / k)
+
+    def size(point: FloatArray) -> tuple[float, FloatArray]:
+        raw = point.reshape(p, k)
+        # orthonormal columns by polar decomposition Q = A (A^T A)^(-1/2); its derivative through the SVD
+        u, s, vt = np.linalg.svd(raw, full_matrices=False)
+        rotated = u @ vt @ frame
+        slope = (q * np.sign(rotated) * np.abs(rotated) ** (q - 1)) @ frame.T
+        inner = u.T @ slope @ vt.T
+        middle = (inner - inner.T) / (s[:, None] + s[None, :])
+        outside = (slope - u @ (u.T @ slope)) @ vt.T / s
+        return float(np.sum(np.abs(rotated) ** q)), (u @ middle @ vt + outside @ vt).ravel()
+
+    sizes = [
+        minimize(size, stream.normal(size=p * k), jac=True, method="L-BFGS-B", options=_OPTIONS).fun
+        for _ in range(settings["starts"])
+    ]
+    length = (k * settings["feature_energy"] / min(sizes)) ** (1 / q)
+    margin = np.sqrt(settings["weight_energy"]) * length * k / (k - 1)
+    return float(np.log1p((k - 1) * np.exp(-margin)))
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """Where the frame is beaten the claim holds; where the best point is a frame it is contradicted."""
+    cases: dict[tuple[int, int, float], list[Row]] = {}
+    for row in rows:
+        case = (row.settings["classes"], row.settings["dimension"], float(row.settings["q"]))
+        cases.setdefault(case, []).append(row)
+    beaten, optimal, wrong = [], [], []
+    for case, group in cases.items():
+        gain = max(row.numbers["gain_over_frame"] for row in group)
+        is_frame = min(row.numbers["frame_error"] for row in group) < 1e-3  # of cosines and lengths
+        if case[2] == 2:  # the control: Theorem 1
+            if not (abs(gain) <= SAME_LOSS and is_frame):
+                wrong.append(case)
+        elif gain > SAME_LOSS:
+            beaten.append(case)
+        elif is_frame and gain >= -SAME_LOSS:
+            optimal.append(case)
+        else:
+            wrong.append(case)
+    numbers = {
+        "frame_beaten": [_name(case) for case in beaten],
+        "frame_optimal": [_name(case) for case in optimal],
+        "undecided": [_name(case) for case in wrong],
+        "gains": {_name(case): max(row.numbers["gain_over_frame"] for row in group) for case, group in cases.items()},
+    }
+    if wrong:
+        return Verdict(Outcome.FAILS, f"Descent decided nothing for {', '.join(map(_name, wrong))}.", numbers)
+    if not optimal:
+        return Verdict(Outcome.HOLDS, f"The frame is beaten in all {len(beaten)} cases with q != 2.", numbers)
+    found = (
+        f"The frame is beaten in {len(beaten)} cases, among them all with q < 2, but for q > 2 it is a "
+        f"minimiser when it "
+        f"can be turned so that all entries have one absolute value: {'; '.join(map(_name, optimal))}. That is "
+        f"a proof, "
+        f"not only a measurement: Proposition 2 is wrong for even K and such p."
+    )
+    below_two = all(case[2] > 2 for case in optimal)
+    return Verdict(Outcome.PARTLY if beaten and below_two else Outcome.CONTRADICTED, found, numbers)
+
+
+def _name(case: tuple[int, int, float]) -> str:
+    return f"K={case[0]}, p={case[1]}, q={case[2]:g}"
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """How much lower than the best frame the loss can go."""
+    gains: dict[str, float] = {}
+    for row in rows:
+        name = _name((row.settings["classes"], row.settings["dimension"], float(row.settings["q"])))
+        gains[name] = max(gains.get(name, -1.0), row.numbers["gain_over_frame"])
+    names = [name.replace(", ", " ") for name in gains]
+    bars = Bars(names, [100 * gain for gain in gains.values()], "gain")
+    panel = Panel("Gain over the best frame", "", "loss below the frame's, %", [bars], [Mark(0.0, "the frame", "y")])
+    caption = "At zero the frame itself is optimal: always for q = 2, and for q > 2 where all its entries can be equal."
+    return Figure("Which l_q constraints leave the simplex frame optimal", [panel], caption)
+
+
+def _settings(cases: Sequence[tuple[int, int, float]], starts: int) -> list[dict[str, Any]]:
+    return [
+        {"classes": k, "dimension": p, "q": q, "weight_energy": 1.0, "feature_energy": 2.0, "starts": starts}
+        for k, p, q in cases
+    ]
+
+
+CLAIM = Claim(
+    id="lp-lq",
+    statement="With an l_q constraint on the features, q other than 2, the simplex frame is never optimal.",
+    source=Source("fang2021layerpeeled", "Proposition 2, Lemma 3, Fig 7"),
+    rule=f"For each K, p and q other than 2: the frame is beaten if descent finds a loss more than "
+    f"{SAME_LOSS:g} (relative) "
+    f"below that of the best frame over all rotations. Holds if it is beaten everywhere; contradicted where the lowest "
+    f"point found is itself a frame; partly if both occur and every contradiction has q > 2. At q = 2 the frame "
+    f"must win.",
+    plans={
+        "quick": Runs(_settings([(3, 3, 2.0), (3, 3, 1.5), (3, 3, 4.0), (4, 4, 4.0), (4, 6, 1.5), (4, 6, 4.0)], 6)),
+        "paper": Runs(
+            _settings(
+                [(k, p, q) for k, p in ((3, 3), (3, 6), (4, 4), (4, 6), (4, 9), (5, 5)) for q in (1.5, 2.0, 3.0, 4.0)]
+                + [(6, 10, 2.0), (6, 10, 1.5), (6, 10, 4.0)],
+                40,
+            ),
+            seeds=range(3),
+        ),
+    },
+    measure=measure,
+    judge=judge,
+    plot=plot,
+    paper_says="For K >= 3, p >= K and any q != 2, no global minimiser satisfies (9): neural collapse does not emerge.",
+    quick_budget_seconds=10.0,
+)

@@ -1,0 +1,149 @@
+"""Do trained networks show minority collapse, and does the model with their measured energies predict it (Fig 2, 4)?
+
+The measured cosine of minority classifiers is drawn over R together with five forecasts: the paper's, which plugs in
+the energies of the same trained network, and four that could have been made before training. `network_forecasts` says
+what each one knows. The survival law was fitted on perceptrons with BatchNorm on MNIST and Fashion-MNIST, so that its
+success on such networks is no test of it; the convolutional networks of the paper scale are.
+"""
+
+import math
+from collections.abc import Sequence
+
+from lopsided.core.figure import Figure, Panel
+from lopsided.engine.task import Row
+from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.lp.network_forecasts import (
+    ENERGIES,
+    EQUILIBRIUM,
+    MULTIPLIER,
+    PILOT,
+    SURVIVAL,
+    forecast_lines,
+    recipe_errors,
+)
+from lopsided.papers.shared.network_runs import network_numbers
+from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, VGG, split_over, varied
+from lopsided.papers.shared.network_summary import chosen, crossings, curve, level, paired
+from lopsided.papers.shared.structured_summary import Part, spread, weigh
+
+COLLAPSED = 0.9  # of the mean minority cosine; scatter and noise keep real networks below 1
+CLOSE = 0.1  # mean |forecast - measured| of a cosine
+HALF = 0.5  # the level at which both curves' transitions are compared
+FACTOR = 1.5
+
+
+def curves(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows of one network and split."""
+    found: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (row.settings["ratio"], row.seed)):
+        own = row.settings
+        name = f"{own['network']} on {own['images']}, ({own['majority_classes']}, {own['minority_classes']})"
+        found.setdefault(f"{name}, wd {own['weight_decay']:g}", []).append(row)
+    return found
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """Collapse at the largest ratio, the error of the paper's forecast, and its transition point."""
+    parts: list[Part] = []
+    numbers = {}
+    sentences = []
+    for name, own in curves(rows).items():
+        ratios = sorted({row.settings["ratio"] for row in own})
+        least, most = chosen(own, ratio=ratios[0]), chosen(own, ratio=ratios[-1])
+        end, rise = level(most, "minority_cosine"), paired(least, most, "minority_cosine")
+        parts.append(Part(f"{name}: collapse", end.low > COLLAPSED and rise.low > 0, end.high < COLLAPSED))
+        errors = {recipe: spread(by.values()) for recipe, by in recipe_errors(own).items()}
+        paper = errors[ENERGIES]
+        parts.append(Part(f"{name}: cosines from measured energies", paper.high < CLOSE, paper.low > CLOSE))
+        measured = crossings(own, "minority_cosine", HALF)
+        predicted = crossings(own, "energies_cosine", HALF)
+        shifts = [_log_ratio(predicted[seed], measured[seed]) for seed in measured]
+        shift = spread([value for value in shifts if value is not None] or [math.nan])
+        passes = None not in shifts and abs(shift.low) < math.log(FACTOR) and abs(shift.high) < math.log(FACTOR)
+        away = min(abs(shift.low), abs(shift.high)) > math.log(FACTOR) and shift.low * shift.high > 0
+        parts.append(Part(f"{name}: transition from measured energies", passes, None not in shifts and away))
+        numbers[name] = {
+            "cosine_at_largest_ratio": end,
+            "rise": rise,
+            "errors": errors,
+            "half_at": measured,
+            "half_predicted": predicted,
+            "predicted_over_measured": math.exp(shift.mean) if math.isfinite(shift.mean) else None,
+        }
+        best = min(errors, key=lambda recipe: errors[recipe].mean)
+        sentence = f"{name}: minority cosine {end.text()} at R = {ratios[-1]:g}; the model with measured energies errs "
+        sentence += f"by {paper.text(2)}"
+        if math.isfinite(shift.mean):
+            sentence += f" and puts the transition at {math.exp(shift.mean):.2g} times its place"
+        sentences.append(sentence + f"; best forecast: {best}, {errors[best].text(2)}")
+    return weigh(parts, "; ".join(sentences), numbers)
+
+
+def _log_ratio(predicted: float | None, measured: float | None) -> float | None:
+    return None if predicted is None or measured is None else math.log(predicted / measured)
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """Cosine over R, measured and forecast on the same axes."""
+    panels = []
+    for name, own in curves(rows).items():
+        recipes = (ENERGIES, MULTIPLIER, EQUILIBRIUM, SURVIVAL, PILOT)
+        series = [curve(own, "ratio", "minority_cosine", "measured"), *forecast_lines(own, "ratio", recipes)]
+        panels.append(
+            Panel(
+                name,
+                "imbalance ratio R",
+                "average minority cosine",
+                series,
+                x_log=True,
+                y_range=(-0.25, 1.05),
+            )
+        )
+    return Figure(
+        "Minority collapse, measured and forecast",
+        panels,
+        "Solid: trained networks, 95 % intervals over seeds (paired over R). Dashed: forecasts; measured energies is "
+        "the paper's recipe; the survival law was fitted on networks like the perceptrons here.",
+    )
+
+
+_RATIOS = (1, 5, 10, 20, 40, 80, 150, 300)
+CLAIM = Claim(
+    id="lp-networks",
+    statement="Trained networks show minority collapse as the imbalance ratio grows, and the Layer-Peeled Model with "
+    "their measured energies predicts their cosines.",
+    source=Source("fang2021layerpeeled", "Fig 2, Fig 4"),
+    rule=f"For each network and split, 95 % intervals over paired seeds: at the largest R the minority cosine is above "
+    f"{COLLAPSED} and has risen since the smallest; the model with measured energies has a mean error below {CLOSE} "
+    f"over the ratios; its curve passes {HALF} at an R within a factor of {FACTOR} of the measured one.",
+    plans={
+        "quick": Runs(varied(SMALL, ratio=_RATIOS), seeds=range(4)),
+        "paper": Runs(
+            [
+                *varied(SMALL, ratio=_RATIOS),
+                *(
+                    setting
+                    for base in split_over(LARGE, SPLITS)
+                    for setting in varied(base, ratio=(1, 5, 10, 20, 40, 80, 160, 250, 500))
+                ),
+                *varied({**LARGE, "network": "mlp-plain", "rate": 0.03}, ratio=(1, 10, 40, 160, 500)),
+                *(
+                    setting
+                    for base in split_over(VGG, ((7, 3),))
+                    for setting in varied(base, ratio=(1, 10, 40, 160, 500))
+                ),
+            ],
+            seeds=range(5),
+        ),
+    },
+    smoke=Runs(varied(TINY, ratio=(1, 10, 40)), seeds=range(2)),
+    measure=network_numbers,
+    judge=judge,
+    plot=plot,
+    paper_says="The angles between the minority classifiers collapse to zero as soon as R is large enough; the "
+    "prediction is especially accurate in capturing the phase transition point.",
+    needs=("mnist",),
+    paper_needs=("fashion-mnist", "cifar-10"),
+    packages=("torch",),
+    quick_budget_seconds=60.0,
+)

@@ -1,0 +1,137 @@
+"""Does a balanced network trained past zero error show NC1-NC4, and an imbalanced one no simplex frame (Section 1.B)?
+
+Collapse is a limit, so the rule asks for progress: each measure is smaller at the end than when the training error
+first reached zero, and the classifier is nearer to a frame than that of the same network under imbalance.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lopsided.core.figure import Figure, Line, Panel
+from lopsided.engine.task import Row
+from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.shared.network_runs import TRAINED, network_numbers
+from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, varied
+from lopsided.papers.shared.network_summary import chosen, level, paired
+from lopsided.papers.shared.structured_summary import Part, Spread, spread, weigh
+
+MEASURES = {
+    "nc1": "NC1, within-class scatter",
+    "nc2_norms": "NC2, lengths of class means",
+    "nc2_angles": "NC2, angles of class means",
+    "nc3": "NC3, classifier against means",
+}
+NEAREST = 0.005  # NC4: share of examples on which the nearest class mean decides otherwise
+
+
+def _first_fitted(numbers: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The first record past zero training error that is not the last."""
+    return next((record for record in numbers["course"][:-1] if record["train_accuracy"] >= TRAINED), None)
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """Progress of NC1-NC3 after zero error, NC4 small; the frame against imbalance."""
+    parts, numbers, words = [], {}, []
+    for name, own in _networks(rows).items():
+        ratios = sorted({row.settings["ratio"] for row in own})
+        balanced, imbalanced = chosen(own, ratio=ratios[0]), chosen(own, ratio=ratios[-1])
+        for key, word in MEASURES.items():
+            fall = _fall(balanced, key)
+            parts.append(
+                Part(f"{name}: {word} falls", fall is not None and fall.high < 0, fall is not None and fall.low > 0)
+            )
+            numbers[f"{name}: {key}"] = {"change_after_zero_error": fall, "end": level(balanced, key)}
+        nearest = level(balanced, "nc4")
+        parts.append(Part(f"{name}: NC4, nearest mean decides", nearest.high < NEAREST, nearest.low > NEAREST))
+        away = paired(balanced, imbalanced, "frame_distance")
+        parts.append(Part(f"{name}: no frame at R = {ratios[-1]:g}", away.low > 0, away.high < 0))
+        numbers[f"{name}: frame"] = {
+            "balanced": level(balanced, "frame_distance"),
+            "imbalanced": level(imbalanced, "frame_distance"),
+            "difference": away,
+        }
+        ends = ", ".join(f"{key} {level(balanced, key).mean:.2g}" for key in (*MEASURES, "nc4"))
+        words.append(
+            f"{name}: at the end {ends}; the classifier is {level(balanced, 'frame_distance').mean:.2g} from a frame, "
+            f"at R = {ratios[-1]:g} {level(imbalanced, 'frame_distance').mean:.2g}"
+        )
+    return weigh(parts, "; ".join(words), numbers)
+
+
+def _fall(rows: Sequence[Row], key: str) -> Spread | None:
+    """Value at the end minus value at the first record past zero error; None if a run never fitted its data."""
+    starts = [_first_fitted(row.numbers) for row in rows]
+    if any(start is None for start in starts):
+        return None
+    return spread(row.numbers[key] - start[key] for row, start in zip(rows, starts, strict=True) if start is not None)
+
+
+def _networks(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (row.settings["ratio"], row.seed)):
+        found.setdefault(f"{row.settings['network']} on {row.settings['images']}", []).append(row)
+    return found
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """The measures over training, balanced and not."""
+    panels = []
+    for name, own in _networks(rows).items():
+        for key, title in {**MEASURES, "frame_distance": "classifier's distance from a frame"}.items():
+            series = []
+            for ratio in sorted({row.settings["ratio"] for row in own}):
+                part = chosen(own, ratio=ratio)
+                length = min(len(row.numbers["course"]) for row in part)
+                courses = [[record[key] for record in row.numbers["course"][:length]] for row in part]
+                spreads = [spread(values) for values in zip(*courses, strict=True)]
+                series.append(
+                    Line(
+                        [record["step"] for record in part[0].numbers["course"][:length]],
+                        [found.mean for found in spreads],
+                        f"R = {ratio:g}",
+                        low=[max(found.low, 0.0) for found in spreads],
+                        high=[found.high for found in spreads],
+                    )
+                )
+            panels.append(Panel(f"{title} ({name})", "step", "value", series))
+    return Figure(
+        "Neural collapse over training",
+        panels,
+        "Bands: 95 % intervals over seeds. The step is divided by 10 after one and after two thirds.",
+    )
+
+
+def _settings(base: dict[str, Any], ratio: int) -> list[dict[str, Any]]:
+    return varied({**base, "course": True}, ratio=(1, ratio))
+
+
+CLAIM = Claim(
+    id="lp-neural-collapse",
+    statement="A network on balanced classes trained past zero error shows neural collapse (NC1-NC4); under imbalance "
+    "its classifiers form no simplex frame.",
+    source=Source("fang2021layerpeeled", "Section 1.B; SI D, Fig 9"),
+    rule=f"95 % intervals over seeds. Balanced: NC1, both parts of NC2, and NC3 are smaller at the end than at the "
+    f"first record with {TRAINED:.1%} training accuracy; the nearest class mean decides otherwise on less than "
+    f"{NEAREST:.1%} of the examples (NC4). The classifier's distance from a frame is larger "
+    "under imbalance, paired by seed.",
+    plans={
+        "quick": Runs(_settings({**SMALL, "weight_decay": 5e-3, "steps": 2000}, 100), seeds=range(4)),
+        "paper": Runs(
+            [
+                *_settings({**LARGE, "weight_decay": 5e-4, "steps": 20000}, 100),
+                *_settings({**LARGE, "weight_decay": 5e-3, "steps": 10000}, 100),
+            ],
+            seeds=range(4),
+        ),
+    },
+    smoke=Runs(_settings({**TINY, "steps": 200}, 10), seeds=range(2)),
+    measure=network_numbers,
+    judge=judge,
+    plot=plot,
+    paper_says="Features of a class come close to their mean, the centred class means form a simplex frame, and the "
+    "classifiers are dual to them; ImageNet networks, trained under imbalance, do not converge to a frame.",
+    needs=("mnist",),
+    paper_needs=("fashion-mnist",),
+    packages=("torch",),
+    quick_budget_seconds=60.0,
+)

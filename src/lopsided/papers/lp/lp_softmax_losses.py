@@ -1,0 +1,132 @@
+"""Softmax-based losses give the simplex frame too, if the energies are large enough (Theorem 4, eq 14).
+
+    L(z, k) = g1(S_k) + sum_{k' != k} g2(S_k'),   S = softmax(z);   here g1(x) = (1-x)^q, g2(x) = x^q, q > 1
+
+The theorem asks sqrt(E_H E_W) > (K-1)/K log(K^2 sqrt(E_H E_W) + (2K-1)(K-1)). Settings above and below that bound are
+run; the verdict rests on those above, the others are shown. With strictly convex g2 the frame must be the only
+minimiser.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lopsided.core.figure import Figure, Mark, Panel, Points
+from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray, IntArray
+from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.lp.peeled import ColumnLoss, descend, frame_error, problem
+
+TOLERANCE = 1e-4  # flat to second order: a logarithm exact to 1e-15 leaves angles uncertain by 3e-8 times the condition
+LOSS_TOLERANCE = 1e-9  # of the logarithm of the loss; rounding with margin
+
+
+def softmax_loss(power: float) -> ColumnLoss:
+    """The loss (14) with g1(x) = (1-x)^q and g2(x) = x^q; 1-x is summed from the other classes to keep its digits."""
+
+    def loss(logits: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray]:
+        columns = np.arange(len(labels))
+        mass = np.exp(logits - logits.max(axis=0))
+        mass /= mass.sum(axis=0)
+        others = mass.copy()
+        others[labels, columns] = 0.0
+        missed = others.sum(axis=0)
+        losses = missed**power + np.sum(others**power, axis=0)
+        by_mass = power * others ** (power - 1)
+        by_mass[labels, columns] = -power * missed ** (power - 1)
+        gradient = mass * (by_mass - np.sum(mass * by_mass, axis=0))
+        return losses, gradient
+
+    return loss
+
+
+def bound(classes: int, root_energy: float) -> float:
+    """The right-hand side of the theorem's condition."""
+    return (classes - 1) / classes * float(np.log(classes**2 * root_energy + (2 * classes - 1) * (classes - 1)))
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """The lowest of several starts, compared with the frame's loss."""
+    classes, power, root = settings["classes"], settings["power"], settings["root_energy"]
+    instance = problem([1.0] * classes, weight_energy=root, feature_energy=root, dimension=classes)
+    loss = softmax_loss(power)
+    fits = descend(instance, generator(seed, "start"), starts=settings["starts"], loss=loss)
+    frame = np.sqrt(classes / (classes - 1)) * (np.eye(classes) - 1.0 / classes)
+    losses, _ = loss(root * frame @ frame, instance.labels)
+    at_frame = float(losses.mean())
+    return {
+        "condition_slack": root - bound(classes, root),
+        "frame_error": max(frame_error(fits[0].classifiers), frame_error(fits[0].features.T)),
+        "log_loss_excess": float(np.log(fits[0].loss / at_frame)),
+        "starts_at_this_loss": sum(bool(np.log(fit.loss / fits[0].loss) < 1e-6) for fit in fits),
+    }
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """Above the bound every run ends at the frame."""
+    inside = [row.numbers for row in rows if row.numbers["condition_slack"] > 0]
+    outside = [row.numbers for row in rows if row.numbers["condition_slack"] <= 0]
+    frames = sum(abs(numbers["frame_error"]) <= TOLERANCE for numbers in inside)
+    elsewhere = sum(abs(numbers["frame_error"]) > TOLERANCE for numbers in outside)
+    lowest = min((numbers["log_loss_excess"] for numbers in inside), default=0.0)
+    numbers = {
+        "runs_above_the_bound": len(inside),
+        "frames_above_the_bound": frames,
+        "lowest_log_loss_excess": lowest,
+        "runs_below_the_bound": len(outside),
+        "below_the_bound_and_not_a_frame": elsewhere,
+    }
+    below = f"Below the bound {elsewhere} of {len(outside)} runs found something better than the frame."
+    if lowest < -LOSS_TOLERANCE:
+        return Verdict(Outcome.CONTRADICTED, f"Descent went below the frame's loss by {-lowest:.2g} in log.", numbers)
+    found = f"Above the bound {frames} of {len(inside)} runs ended at the frame, none below its loss. {below}"
+    return Verdict(Outcome.HOLDS if inside and frames == len(inside) else Outcome.FAILS, found, numbers)
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """Deviation from the frame against the slack of the theorem's condition."""
+
+    def points(power: float) -> Points:
+        chosen = [row.numbers for row in rows if row.settings["power"] == power]
+        return Points(
+            [numbers["condition_slack"] for numbers in chosen],
+            [max(numbers["frame_error"], 1e-17) for numbers in chosen],
+            f"q = {power:g}",
+        )
+
+    marks = [Mark(0.0, "the theorem's bound"), Mark(TOLERANCE, "the rule's tolerance", "y")]
+    series = [points(power) for power in sorted({row.settings["power"] for row in rows})]
+    panel = Panel("Distance from the frame", "slack of the condition", "largest deviation", series, marks, y_log=True)
+    return Figure("Softmax-based losses end at the frame when energies are large", [panel])
+
+
+def _settings(classes: Sequence[int], roots: Sequence[float], starts: int) -> list[dict[str, Any]]:
+    return [
+        {"classes": k, "power": power, "root_energy": root, "starts": starts}
+        for k in classes
+        for power in (1.5, 2.0, 3.0)
+        for root in roots
+    ]
+
+
+CLAIM = Claim(
+    id="lp-softmax-losses",
+    statement="Softmax-based losses (g1, g2) give the simplex frame as well, once the energies satisfy the "
+    "stated bound.",
+    source=Source("fang2021layerpeeled", "Theorem 4, eq 14"),
+    rule=f"For every setting above the bound the lowest of the random starts is a simplex frame within {TOLERANCE:g}; "
+    f"contradicted if any ends more than {LOSS_TOLERANCE:g} (in log) below the frame's loss. Settings below the bound "
+    f"are shown and do not count.",
+    plans={
+        "quick": Runs(_settings((3, 5), (0.3, 5.0, 7.0), starts=6), seeds=range(2)),
+        "paper": Runs(_settings((3, 5, 10), (0.3, 1.0, 6.0, 8.0, 12.0), starts=12), seeds=range(3)),
+    },
+    measure=measure,
+    judge=judge,
+    plot=plot,
+    paper_says="Under the bound on sqrt(E_H E_W) the frame is a global minimiser, and the only one when g2 is strictly "
+    "convex and g1 or g2 strictly monotone.",
+    quick_budget_seconds=10.0,
+)

@@ -1,0 +1,143 @@
+"""R0 falls as the energies fall and as the number of minority classes falls (Section 4.B, Fig 8).
+
+R0 comes from the closed form of `theory`; each task confirms it by two descents on the nonconvex program, 3 % below
+(minority classifiers apart) and 3 % above (together). "Fixing the other parameters" has two readings: the total K = 10
+as in the figures, or K_A fixed while K grows with K_B.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.seeds import generator
+from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.lp.peeled import descend, problem
+from lopsided.theory.layer_peeled.thresholds import collapse_ratio
+
+ASIDE = 0.03  # how far beside R0 the descents look
+APART = 1e-3  # distance of minority classifiers over their length; sqrt(1 - cosine) is about sqrt(ASIDE) below R0
+
+
+def _distance(settings: Settings, ratio: float, seed: int) -> float:
+    """Largest distance between minority classifiers by descent, over the mean length of a classifier."""
+    k_a, k_b = settings["majority_classes"], settings["minority_classes"]
+    energies = {"weight_energy": settings["weight_energy"], "feature_energy": settings["feature_energy"]}
+    fit = descend(problem([ratio] * k_a + [1.0] * k_b, **energies), generator(seed, "start"))[0]
+    minority = fit.classifiers[k_a:]
+    apart = np.linalg.norm(minority[:, None] - minority[None], axis=2).max()
+    return float(apart / np.sqrt(settings["weight_energy"]))
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """R0 in closed form, and descents on both sides of it."""
+    classes = settings["majority_classes"] + settings["minority_classes"]
+    tau = classes * float(np.sqrt(settings["weight_energy"] * settings["feature_energy"]))
+    threshold = collapse_ratio(settings["majority_classes"], settings["minority_classes"], tau)
+    if threshold is None:
+        return {"threshold": None, "apart_below": None, "apart_above": None}
+    return {
+        "threshold": threshold,
+        "apart_below": _distance(settings, threshold * (1 - ASIDE), seed),
+        "apart_above": _distance(settings, threshold * (1 + ASIDE), seed),
+    }
+
+
+def _lines(rows: Sequence[Row], along: str) -> dict[tuple[Any, ...], list[tuple[float, float]]]:
+    """R0 along one parameter with all others fixed."""
+    lines: dict[tuple[Any, ...], list[tuple[float, float]]] = {}
+    for row in rows:
+        chosen = row.settings
+        total = chosen["majority_classes"] + chosen["minority_classes"]
+        energies = (chosen["feature_energy"], chosen["weight_energy"])
+        key: tuple[Any, ...]
+        if along == "minority_classes":
+            fixed = total if chosen["reading"] == "total fixed" else chosen["majority_classes"]
+            key = (chosen["reading"], fixed, *energies)
+        else:
+            other = energies[1] if along == "feature_energy" else energies[0]
+            key = (chosen["reading"], chosen["majority_classes"], chosen["minority_classes"], other)
+        lines.setdefault(key, []).append((float(chosen[along]), row.numbers["threshold"]))
+    return {key: sorted(set(points)) for key, points in lines.items() if len(set(points)) > 1}
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """Every step along each parameter raises R0, and the descents confirm R0."""
+    confirmed = [row.numbers["apart_below"] > APART > row.numbers["apart_above"] >= 0 for row in rows]
+    numbers: dict[str, Any] = {"settings": len(rows), "confirmed_by_descent": sum(confirmed)}
+    steps_up = steps_down = 0
+    for along in ("feature_energy", "weight_energy", "minority_classes"):
+        up = down = 0
+        for points in _lines(rows, along).values():
+            for (_, before), (_, after) in pairwise(points):
+                up += after > before
+                down += after < before
+        numbers[along] = {"steps_up": up, "steps_down": down}
+        steps_up, steps_down = steps_up + up, steps_down + down
+    found = (
+        f"R0 rose in {steps_up} of {steps_up + steps_down} steps of E_H, E_W and K_B, in both readings; descent "
+        f"confirms "
+        f"{sum(confirmed)} of {len(rows)} thresholds within {100 * ASIDE:g} %."
+    )
+    if not all(confirmed):
+        return Verdict(Outcome.FAILS, found, numbers)
+    if steps_down:
+        return Verdict(Outcome.PARTLY if steps_up else Outcome.CONTRADICTED, found, numbers)
+    enough = all(numbers[along]["steps_up"] for along in ("feature_energy", "weight_energy", "minority_classes"))
+    return Verdict(Outcome.HOLDS if enough else Outcome.FAILS, found, numbers)
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """R0 against K_B, one panel per reading."""
+    panels = []
+    for reading in ("total fixed", "majority fixed"):
+        lines = {key: points for key, points in _lines(rows, "minority_classes").items() if key[0] == reading}
+        series = [
+            Line([x for x, _ in points], [y for _, y in points], f"E_H = {key[2]:g}, E_W = {key[3]:g}", markers=True)
+            for key, points in lines.items()
+        ]
+        panels.append(Panel(f"Reading: {reading}", "minority classes K_B", "threshold R0", series, y_log=True))
+    return Figure("The collapse threshold falls with the energies and with K_B", panels)
+
+
+def _settings(energies: Sequence[tuple[float, float]], minority: Sequence[int]) -> list[dict[str, Any]]:
+    return [
+        {
+            "reading": reading,
+            "majority_classes": 10 - k_b if reading == "total fixed" else 5,
+            "minority_classes": k_b,
+            "feature_energy": feature,
+            "weight_energy": weight,
+        }
+        for reading in ("total fixed", "majority fixed")
+        for feature, weight in energies
+        for k_b in minority
+    ]
+
+
+CLAIM = Claim(
+    id="lp-threshold-order",
+    statement="The threshold R0 falls as E_H or E_W falls and as the number of minority classes falls.",
+    source=Source("fang2021layerpeeled", "Section 4.B, Fig 8"),
+    rule=f"Along E_H, E_W and K_B, all else fixed, every step raises R0, and at each setting descent finds the "
+    f"minority "
+    f"classifiers more than {APART:g} apart {100 * ASIDE:g} % below R0 and together {100 * ASIDE:g} % above it.",
+    plans={
+        "quick": Runs(_settings(((1.0, 1.0), (5.0, 1.0), (5.0, 2.0)), (2, 3, 5, 7))),
+        "paper": Runs(_settings(((1.0, 1.0), (5.0, 1.0), (10.0, 1.0), (5.0, 2.0), (1.0, 5.0)), (2, 3, 4, 5, 6, 7))),
+    },
+    measure=measure,
+    judge=judge,
+    plot=plot,
+    paper_says="The phase transition point becomes smaller when E_W, E_H or the number of minority classes K_B "
+    "is smaller "
+    "while fixing the other parameters.",
+    readings={
+        "total fixed": "K = K_A + K_B stays 10, as in the figures",
+        "majority fixed": "K_A stays 5 and K grows with K_B, the literal words",
+    },
+    quick_budget_seconds=15.0,
+)

@@ -1,0 +1,197 @@
+"""What the 2-Layer-Peeled Model shows; the paper asks whether it captures new patterns and leaves it open (Section 6).
+
+    minimise mean cross entropy of W2 s(W1 h)   subject to   (|W2|^2 + |W1|^2)/K <= E_W,   mean |h_k|^2 <= E_H
+
+Readings: s is the identity or a ReLU. With the identity the best factors of Z of rank r with equal singular values
+reach sigma = (K E_W / 2r) sqrt(K E_H / r): a lower rank buys longer logits, so frames of lower rank can beat the
+simplex (for K = 4 two antipodal pairs). With a ReLU the features behind it are nonnegative, and cannot be a simplex
+either. Each task compares the lowest of several descents with the best simplex frame of the same model, and with one
+peeled layer.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from lopsided.core.figure import Bars, Figure, Line, Panel
+from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray
+from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.lp.peeled import cross_entropy, descend, frame_error, mean_cosine, pair_cosines, problem
+
+FRAME = 1e-3  # of cosines and lengths: what counts as a simplex frame
+LOWER = 1e-6  # relative, of losses that descent knows to 1e-12
+_OPTIONS = {"maxiter": 5000, "maxfun": 20_000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-10}
+
+
+def _descend(settings: Settings, stream: np.random.Generator) -> tuple[float, FloatArray, FloatArray]:
+    """The lowest loss of several starts, its W2 and the features that W2 sees."""
+    counts = _counts(settings)
+    k, p, relu = len(counts), settings["dimension"], settings["reading"] == "relu"
+    share, labels = counts / counts.sum(), np.arange(len(counts))
+    weight_energy, feature_energy = k * settings["weight_energy"], k * settings["feature_energy"]
+    cuts = (k * p, k * p + p * p)
+
+    def forward(point: FloatArray) -> tuple[float, float, FloatArray, FloatArray, FloatArray, FloatArray]:
+        weights, features = point[: cuts[1]], point[cuts[1] :]
+        scale_w = float(np.sqrt(weight_energy / (weights @ weights)))
+        scale_h = float(np.sqrt(feature_energy / (features @ features)))
+        w2 = scale_w * point[: cuts[0]].reshape(k, p)
+        w1 = scale_w * point[cuts[0] : cuts[1]].reshape(p, p)
+        h = scale_h * features.reshape(p, k)
+        return scale_w, scale_h, w2, w1, h, w1 @ h
+
+    def log_loss(point: FloatArray) -> tuple[float, FloatArray]:
+        scale_w, scale_h, w2, w1, h, inner = forward(point)
+        seen = np.maximum(inner, 0.0) if relu else inner
+        losses, slope = cross_entropy(w2 @ seen, labels)
+        value = float(share @ losses)
+        slope = slope * (share / value)
+        back = w2.T @ slope
+        if relu:
+            back = back * (inner > 0)
+        weights = np.concatenate([w2.ravel(), w1.ravel()])
+        down = np.concatenate([(slope @ seen.T).ravel(), (back @ h.T).ravel()])
+        down = scale_w * (down - weights * (down @ weights / weight_energy))
+        down_h = w1.T @ back
+        down_h = scale_h * (down_h - h * (np.sum(down_h * h) / feature_energy))
+        return float(np.log(value)), np.concatenate([down, down_h.ravel()])
+
+    size = cuts[1] + p * k
+    ends = [
+        minimize(log_loss, stream.normal(size=size), jac=True, method="L-BFGS-B", options=_OPTIONS)
+        for _ in range(settings["starts"])
+    ]
+    end = min(ends, key=lambda candidate: float(candidate.fun))
+    _, _, w2, _, _, inner = forward(end.x)
+    return float(np.exp(end.fun)), w2, np.maximum(inner, 0.0) if relu else inner
+
+
+def _counts(settings: Settings) -> FloatArray:
+    half = settings["classes"] // 2
+    return np.array([float(settings["ratio"])] * (settings["classes"] - half) + [1.0] * half)
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """Two peeled layers against the simplex and against one peeled layer."""
+    counts, k = _counts(settings), settings["classes"]
+    loss, w2, seen = _descend(settings, generator(seed, "two layers"))
+    of_weights, of_features = settings["weight_energy"], settings["feature_energy"]
+    one = descend(
+        problem(list(counts), weight_energy=of_weights, feature_energy=of_features), generator(seed, "one layer")
+    )[0]
+    # the simplex of rank K-1 in the linear model: contrasts of length sigma, margin sigma
+    sigma = k * of_weights / (2 * (k - 1)) * np.sqrt(k * of_features / (k - 1))
+    values = np.linalg.svd(w2 @ seen, compute_uv=False)
+    return {
+        "loss": loss,
+        "linear_simplex_loss": float(np.log1p((k - 1) * np.exp(-sigma))),
+        "classifier_frame_error": frame_error(w2),
+        "feature_frame_error": frame_error(seen.T),
+        "feature_cosine_lowest": _defined(pair_cosines(seen.T), np.min),
+        "rank": int(np.sum(values > 1e-4 * values.max())),
+        "minority_cosine": _defined(pair_cosines(w2[k - k // 2 :]), np.mean),
+        "one_layer_frame_error": frame_error(one.classifiers) if settings["ratio"] == 1 else None,
+        "one_layer_minority_cosine": mean_cosine(one, slice(k - k // 2, None)),
+    }
+
+
+def _defined(cosines: FloatArray, summary: Callable[[FloatArray], Any]) -> float | None:
+    """A summary of the cosines that exist; a vector that has vanished has none."""
+    known = cosines[np.isfinite(cosines)]
+    return float(summary(known)) if known.size else None
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """With balanced classes: does two-layer peeling leave the simplex frame, where one layer does not?"""
+    balanced = [row for row in rows if row.settings["ratio"] == 1]
+    one_layer = max(row.numbers["one_layer_frame_error"] for row in balanced)
+    linear = [row for row in balanced if row.settings["reading"] == "linear"]
+    relu = [row for row in balanced if row.settings["reading"] == "relu"]
+    beaten = [row for row in linear if row.numbers["loss"] < row.numbers["linear_simplex_loss"] * (1 - LOWER)]
+    turned = [row for row in relu if row.numbers["feature_frame_error"] > FRAME]
+    still = [row for row in relu if row.numbers["classifier_frame_error"] <= FRAME]
+    ranks = sorted({(row.settings["classes"], row.numbers["rank"]) for row in beaten})
+    numbers = {
+        "one_layer_frame_error": one_layer,
+        "linear_runs": len(linear),
+        "linear_beats_the_simplex": len(beaten),
+        "ranks_that_beat_it": [f"K={classes}: rank {rank}" for classes, rank in ranks],
+        "relu_runs": len(relu),
+        "relu_features_not_a_simplex": len(turned),
+        "relu_classifiers_still_a_simplex": len(still),
+    }
+    found = (
+        f"With balanced classes the linear model beats the simplex frame in {len(beaten)} of {len(linear)} runs "
+        f"by frames "
+        f"of lower rank ({'; '.join(numbers['ranks_that_beat_it']) or 'none'}); with a ReLU the features are "
+        f"not a simplex "
+        f"in {len(turned)} of {len(relu)} runs while the classifiers are one in {len(still)}."
+    )
+    if one_layer > FRAME:
+        return Verdict(Outcome.FAILS, "One peeled layer did not give the frame: the comparison is void.", numbers)
+    patterns = (len(beaten) > 0) + (len(turned) > 0)
+    return Verdict((Outcome.FAILS, Outcome.PARTLY, Outcome.HOLDS)[patterns], found, numbers)
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """Gain over the simplex, and minority cosines against one layer."""
+    linear = [row for row in rows if row.settings["ratio"] == 1 and row.settings["reading"] == "linear"]
+    names = [f"K={row.settings['classes']}, E={row.settings['weight_energy']:g} (seed {row.seed})" for row in linear]
+    gains = [100 * (1 - row.numbers["loss"] / row.numbers["linear_simplex_loss"]) for row in linear]
+    panels = [Panel("Linear: loss below the simplex frame's", "", "gain, %", [Bars(names, gains, "gain")])]
+    series = []
+    for reading in ("linear", "relu"):
+        chosen = sorted(
+            (row for row in rows if row.settings["reading"] == reading and row.settings["curve"] and row.seed == 0),
+            key=lambda row: row.settings["ratio"],
+        )
+        ratios = [row.settings["ratio"] for row in chosen]
+        series.append(Line(ratios, [row.numbers["minority_cosine"] for row in chosen], f"two layers, {reading}"))
+        if reading == "relu":
+            single = [row.numbers["one_layer_minority_cosine"] for row in chosen]
+            series.append(Line(ratios, single, "one layer", dashed=True))
+    panels.append(Panel("Minority cosine", "imbalance ratio R", "average cosine", series, x_log=True))
+    return Figure("Peeling two layers", panels, "A gain above zero means that the simplex frame is not the minimiser.")
+
+
+def _settings(energies: Sequence[float], classes: Sequence[int], ratios: Sequence[float]) -> list[dict[str, Any]]:
+    fixed = {"starts": 6}
+    balanced: list[dict[str, Any]] = [
+        {"reading": reading, "classes": k, "ratio": 1.0, "weight_energy": e, "feature_energy": e, "curve": False}
+        for reading in ("linear", "relu")
+        for k in classes
+        for e in energies
+    ]
+    curve: list[dict[str, Any]] = [
+        {"reading": reading, "classes": 4, "ratio": r, "weight_energy": 3.0, "feature_energy": 3.0, "curve": True}
+        for reading in ("linear", "relu")
+        for r in ratios
+    ]
+    return [{**settings, **fixed, "dimension": settings["classes"] + 2} for settings in balanced + curve]
+
+
+CLAIM = Claim(
+    id="lp-two-layers",
+    statement="The 2-Layer-Peeled Model captures patterns that the 1-Layer-Peeled Model lacks (the paper asks "
+    "whether).",
+    source=Source("fang2021layerpeeled", "Section 6"),
+    rule=f"With balanced classes, where one layer gives the simplex frame: holds if the linear model has a loss "
+    f"more than "
+    f"{LOWER:g} below its best simplex frame somewhere and the ReLU model has features that are no simplex (cosines or "
+    f"lengths off by {FRAME:g}); partly if one of the two; fails if neither.",
+    plans={
+        "quick": Runs(_settings((2.0, 6.0), (4, 5), (1.0, 3.0, 10.0, 100.0))),
+        "paper": Runs(_settings((2.0, 4.0, 6.0), (4, 6, 8), (1.0, 2.0, 4.0, 10.0, 30.0, 100.0, 1000.0)), range(2)),
+    },
+    measure=measure,
+    judge=judge,
+    plot=plot,
+    paper_says="An immediate question is whether this model with m = 2 is capable of capturing new patterns of deep "
+    "learning training.",
+    readings={"linear": "no nonlinearity between the two layers", "relu": "a ReLU between the two layers"},
+    quick_budget_seconds=20.0,
+)

@@ -1,0 +1,115 @@
+"""Does more weight decay bring minority collapse earlier (Fig 2)?
+
+"Earlier" is the average of the minority cosine over the ratios, which needs no level to be reached; where curves reach
+0.5, the ratio at which they do is stated too, beside the forecasts' R proportional to 1 / weight decay.
+"""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+
+from lopsided.core.figure import Figure, Line, Panel
+from lopsided.engine.task import Row
+from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.lp.network_forecasts import EQUILIBRIUM, SURVIVAL, forecast_lines
+from lopsided.papers.shared.network_runs import network_numbers
+from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, VGG, varied
+from lopsided.papers.shared.network_summary import chosen, crossings, curve, paired
+from lopsided.papers.shared.structured_summary import Part, spread, weigh
+
+HALF = 0.5
+
+
+def _networks(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    found: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (row.settings["weight_decay"], row.settings["ratio"], row.seed)):
+        found.setdefault(f"{row.settings['network']} on {row.settings['images']}", []).append(row)
+    return found
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """Each larger decay has the larger average cosine, paired by seed."""
+    parts, numbers, sentences = [], {}, []
+    for name, own in _networks(rows).items():
+        decays = sorted({row.settings["weight_decay"] for row in own})
+        rises = {}
+        for less, more in pairwise(decays):
+            rise = paired(chosen(own, weight_decay=less), chosen(own, weight_decay=more), "minority_cosine")
+            rises[f"{less:g} to {more:g}"] = rise
+            parts.append(Part(f"{name}: {less:g} to {more:g}", rise.low > 0, rise.high < 0))
+        halves = {f"{decay:g}": _half(chosen(own, weight_decay=decay)) for decay in decays}
+        numbers[name] = {"rise_of_average_cosine": rises, "half_at": halves}
+        words = ", ".join(f"{rise.text(2)} (wd {change})" for change, rise in rises.items())
+        places = ", ".join(f"{_place(found)} (wd {decay})" for decay, found in halves.items())
+        sentences.append(f"{name}: the average cosine rises by {words}; the cosine passes {HALF} at R = {places}")
+    return weigh(parts, "; ".join(sentences), numbers)
+
+
+def _half(rows: Sequence[Row]) -> float | None:
+    """Geometric mean over seeds of the ratio at which the cosine passes 0.5; None where a seed does not."""
+    found = list(crossings(rows, "minority_cosine", HALF).values())
+    logs = [math.log(place) for place in found if place is not None]
+    return math.exp(spread(logs).mean) if found and len(logs) == len(found) else None
+
+
+def _place(found: float | None) -> str:
+    return "not everywhere" if found is None else f"{found:.0f}"
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """One panel per weight decay: measured and forecast."""
+    panels = []
+    for name, own in _networks(rows).items():
+        decays = sorted({row.settings["weight_decay"] for row in own})
+        together: list[Line] = []
+        for decay in decays:
+            part = chosen(own, weight_decay=decay)
+            together.append(curve(part, "ratio", "minority_cosine", f"wd {decay:g}"))
+        panels.append(Panel(f"{name}: measured", "imbalance ratio R", "minority cosine", together, x_log=True))
+        for decay in decays:
+            part = chosen(own, weight_decay=decay)
+            series = [
+                curve(part, "ratio", "minority_cosine", "measured"),
+                *forecast_lines(part, "ratio", (EQUILIBRIUM, SURVIVAL)),
+            ]
+            panels.append(Panel(f"{name}, wd {decay:g}", "imbalance ratio R", "minority cosine", series, x_log=True))
+    return Figure(
+        "More weight decay, earlier collapse",
+        panels,
+        "Bands: 95 % intervals over seeds. Dashed: forecasts from the settings alone.",
+    )
+
+
+CLAIM = Claim(
+    id="lp-weight-decay",
+    statement="With more weight decay minority collapse comes at a smaller imbalance ratio.",
+    source=Source("fang2021layerpeeled", "Fig 2"),
+    rule="For each network and each step to a larger weight decay, the minority cosine averaged over the ratios rises: "
+    "the 95 % interval of the difference, paired by seed, is above 0.",
+    plans={
+        "quick": Runs(
+            varied({**SMALL, "steps": 500}, weight_decay=(3e-3, 1e-2, 3e-2), ratio=(5, 20, 80, 300)), seeds=range(3)
+        ),
+        "paper": Runs(
+            [
+                *varied(LARGE, weight_decay=(5e-4, 2e-3, 5e-3, 2e-2), ratio=(1, 10, 40, 100, 250, 500)),
+                *varied(
+                    {**VGG, "majority_classes": 7, "minority_classes": 3},
+                    weight_decay=(5e-4, 5e-3),
+                    ratio=(1, 10, 100, 500),
+                ),
+            ],
+            seeds=range(4),
+        ),
+    },
+    smoke=Runs(varied(TINY, weight_decay=(3e-3, 3e-2), ratio=(5, 40)), seeds=range(2)),
+    measure=network_numbers,
+    judge=judge,
+    plot=plot,
+    paper_says="Minority collapse occurs earlier with a larger value of the weight decay (5e-3 against 5e-4, VGG-13 on "
+    "CIFAR-10).",
+    needs=("mnist",),
+    paper_needs=("fashion-mnist", "cifar-10"),
+    packages=("torch",),
+    quick_budget_seconds=60.0,
+)

@@ -1,0 +1,136 @@
+"""Finds every claim: the catalogue's entries, the files of the papers' folders and a folder of the user's own.
+
+A claim file is named by its id with underscores (`lp/lp_etf.py` for lp-etf) and defines `CLAIM`; the other files of a
+paper's folder are what its claims share.
+A file that cannot be loaded spoils only its own claim: the register keeps the sentence that says why.
+"""
+
+import importlib
+import importlib.util
+import pkgutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from lopsided.core.errors import InputError, LopsidedError, MissingPackage
+from lopsided.papers.catalogue import PAPERS, Entry, catalogue, paper_of
+from lopsided.papers.claim import Claim
+
+_PACKAGE = "lopsided.papers"
+
+
+class ClaimFileError(LopsidedError):
+    """A claim file does not keep the contract."""
+
+
+@dataclass(frozen=True)
+class Registered:
+    """A claim as far as it is known: its entry in the catalogue, its experiment, or why there is none."""
+
+    id: str
+    entry: Entry | None
+    claim: Claim | None
+    home: str | None
+    problem: str | None = None
+    broken: bool = False
+
+    @property
+    def statement(self) -> str:
+        """The experiment's wording, else the catalogue's."""
+        if self.claim is not None:
+            return self.claim.statement
+        return self.entry.statement if self.entry is not None else ""
+
+    @property
+    def place(self) -> str:
+        """Where the paper makes the claim."""
+        if self.claim is not None:
+            return self.claim.source.place
+        return self.entry.place if self.entry is not None else ""
+
+
+def register(own: Path | None = None) -> dict[str, Registered]:
+    """All claims by id: the catalogue's order, then what only files know; `own` is a folder of further files."""
+    found = {name.replace("_", "-"): _registered(name, home) for name, home in _homes(own)}
+    ordered = [*catalogue(), *(claim_id for claim_id in found if claim_id not in catalogue())]
+    return {claim_id: found.get(claim_id) or _not_written(claim_id) for claim_id in ordered}
+
+
+def load_claim(home: str) -> Claim:
+    """The claim of a module (`lopsided.papers.lp.lp_etf`) or of a file (`.../my_claim.py`)."""
+    return _load(home, Path(home).stat().st_mtime_ns if home.endswith(".py") else None)
+
+
+def select(known: dict[str, Registered], ids: list[str], papers: list[str], everything: bool) -> list[str]:
+    """The ids that a person asked for, in the register's order and each once."""
+    if not (ids or papers or everything):
+        raise InputError(
+            "claims to run", "none", "name ids (lopsided claims lists them), a paper (--paper lp) or --all"
+        )
+    for claim_id in ids:
+        if claim_id not in known:
+            raise InputError("the id of a claim", repr(claim_id), _remedy(claim_id, list(known)))
+    groups = sorted({paper_of(claim_id) for claim_id in known})
+    for paper in papers:
+        if paper not in groups:
+            raise InputError(f"a paper among {', '.join(groups)}", repr(paper), "name one of those")
+    return [claim_id for claim_id in known if everything or claim_id in ids or paper_of(claim_id) in papers]
+
+
+def _remedy(claim_id: str, known: list[str]) -> str:
+    import difflib
+
+    near = difflib.get_close_matches(claim_id.lower(), known, n=3, cutoff=0.6)
+    return f"perhaps {' or '.join(near)} is meant" if near else "lopsided claims lists them all"
+
+
+def _homes(own: Path | None) -> Iterator[tuple[str, str]]:
+    for paper in PAPERS:
+        package = importlib.import_module(f"{_PACKAGE}.{paper}")
+        for module in pkgutil.iter_modules(package.__path__):
+            if module.name.startswith(f"{paper}_"):
+                yield module.name, f"{package.__name__}.{module.name}"
+    if own is not None:
+        if not own.is_dir():
+            raise InputError("a folder of claim files", str(own), "check the path")
+        for file in sorted(own.glob("[!_]*.py")):
+            yield file.stem, str(file.resolve())
+
+
+def _registered(name: str, home: str) -> Registered:
+    claim_id = name.replace("_", "-")
+    entry = catalogue().get(claim_id)
+    try:
+        claim = load_claim(home)
+        if claim.id != claim_id:
+            raise ClaimFileError(f"Expected the claim {claim_id} in {name}.py, but it says {claim.id}; rename one.")
+    except MissingPackage as error:
+        return Registered(claim_id, entry, None, home, str(error))
+    except Exception as error:  # a claim file can fail in any way, and must spoil only its own claim
+        sentence = str(error) if isinstance(error, LopsidedError) else f"{type(error).__name__}: {error}"
+        return Registered(claim_id, entry, None, home, f"The file {name}.py could not be loaded: {sentence}", True)
+    return Registered(claim_id, entry, claim, home)
+
+
+def _not_written(claim_id: str) -> Registered:
+    return Registered(claim_id, catalogue()[claim_id], None, None, "Its experiment is not written yet.")
+
+
+@cache
+def _load(home: str, modified: int | None) -> Claim:
+    module = _from_file(Path(home)) if home.endswith(".py") else importlib.import_module(home)
+    claim = getattr(module, "CLAIM", None)
+    if not isinstance(claim, Claim):
+        raise ClaimFileError(f"Expected {home} to define CLAIM, but it does not; see papers/claim.py.")
+    return claim
+
+
+def _from_file(path: Path) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"lopsided_own_claims.{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise ClaimFileError(f"Expected a Python file at {path}, but it cannot be loaded; check its name.")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,0 +1,91 @@
+"""Fig 7: more components per class slow learning; coupling tightens and the distance shrinks at the same step."""
+
+from collections.abc import Sequence
+
+from lopsided.core.figure import Figure
+from lopsided.engine.task import Row
+from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.sd.sd_variance import EARLY, LEVEL, steps_to_level
+from lopsided.papers.sd.structured_figures import four_panels
+from lopsided.papers.sd.structured_runs import READINGS, measure_run
+from lopsided.papers.shared.structured_summary import Part, Spread, at_step, difference, final, grouped, spread, weigh
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """Paired differences between the most and the fewest components, at an early step and at the end."""
+    groups = grouped(rows, "components")
+    accuracy = difference(groups, lambda numbers: at_step(numbers, "accuracy", EARLY))
+    last_accuracy = difference(groups, lambda numbers: final(numbers, "accuracy"))
+    slower = difference(groups, steps_to_level)
+    patterns, distances = (
+        [_change(groups, key, step) for step in _steps(rows)] for key in ("pattern_change", "distance")
+    )
+    parts = [
+        Part(f"accuracy at step {EARLY} falls", accuracy.high < 0, accuracy.low > 0),
+        Part("final accuracy falls", last_accuracy.high < 0, last_accuracy.low > 0),
+        Part(f"more steps to {LEVEL:.0%}", slower.low > 0, slower.high < 0),
+        Part(
+            "fewer patterns change at every step compared",
+            all(value.high < 0 for value in patterns),
+            patterns[-1].low > 0,
+        ),
+        Part("smaller distance at the early step", distances[0].high < 0, distances[0].low > 0),
+        Part("smaller distance at the end", distances[-1].high < 0, distances[-1].low > 0),
+    ]
+    found = (
+        f"From l = {min(groups)} to {max(groups)}: accuracy at step {EARLY} changes by {accuracy.text()}, steps to "
+        f"{LEVEL:.0%} by {slower.text()}, pattern change at the end by {patterns[-1].text()}, relative distance at "
+        f"step {EARLY} by {distances[0].text()} and at the end by {distances[-1].text()}"
+    )
+    ends = {str(value): spread(final(row.numbers, "distance") for row in group) for value, group in groups.items()}
+    numbers = {
+        "early_accuracy": accuracy,
+        "final_accuracy": last_accuracy,
+        "steps": slower,
+        "pattern_change": {"early": patterns[0], "end": patterns[-1]},
+        "distance": {"early": distances[0], "end": distances[-1]},
+        "distance_at_end": ends,
+    }
+    return weigh(parts, found, numbers)
+
+
+def _change(groups: dict[int, list[Row]], key: str, step: int) -> Spread:
+    return difference(groups, lambda numbers: at_step(numbers, key, step))
+
+
+def _steps(rows: Sequence[Row]) -> tuple[int, int]:
+    return EARLY, int(rows[0].numbers["steps"][-1])
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """The four panels of Fig 7."""
+    caption = "Bands: one standard deviation over seeds. Compare the distances early and late."
+    return four_panels("Components per class", grouped(rows, "components"), "l = {}", caption, components=None)
+
+
+CLAIM = Claim(
+    id="sd-components",
+    statement="With more components per class accuracy falls and learning takes longer, while at the same step "
+    "fewer patterns have changed and the relative distance is smaller.",
+    source=Source("li2018structured", "Fig 7, Appendix D.3"),
+    rule=f"Paired by seed, most against fewest components, 95 % intervals: accuracy at step {EARLY} and at the end "
+    f"falls; steps to {LEVEL:.0%} rise; pattern change falls at step {EARLY} and at the end; distance falls at "
+    f"step {EARLY}, and at the end.",
+    plans={
+        "quick": Runs(
+            [
+                {"width": 1000, "components": count, "dimension": 500, "train": 500, "test": 500, "steps": 200}
+                for count in (1, 3, 7)
+            ],
+            seeds=range(4),
+        ),
+        "paper": Runs([{"width": 4000, "components": count} for count in range(1, 8)], seeds=range(5)),
+    },
+    measure=measure_run,
+    judge=judge,
+    plot=plot,
+    paper_says="Accuracy decreases with more components and it takes longer; a larger l leads to more significant "
+    "coupling and smaller relative distances at the same time step.",
+    readings=READINGS,
+    quick_budget_seconds=10.0,
+)

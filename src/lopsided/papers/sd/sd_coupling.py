@@ -1,0 +1,219 @@
+"""Lemma 5.1: most units keep the gradient they would have under their initial activation patterns."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.seeds import generator
+from lopsided.data.clusters import ClusterSpec, component_points, random_mixture
+from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.learners.wide_descent import WideDescent, full_batches, shuffled_batches, side_by_side
+from lopsided.learners.wide_relu import initial_deviation, random_network
+from lopsided.measure.coupling import certified_coupled_fraction, coupled_fraction, trajectory_gap
+from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.sd.structured_figures import points_over
+from lopsided.papers.sd.structured_runs import RunSettings, Travelled, draw, run_settings, start
+from lopsided.papers.shared.structured_summary import (
+    Part,
+    difference,
+    exponent,
+    grouped,
+    outside,
+    spread,
+    weigh,
+    within,
+)
+from lopsided.theory.wide_bounds import coupling_bound, unit_gradient_bounds
+
+EXPONENT, ROUGHLY = -0.5, 0.15  # the bound's deficit e tau k l / sigma falls like 1/sqrt(m) at equal eta m t
+HALF = 0.5  # share of the records at the largest width where the bound must say something
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """Case S against the bound, or both processes side by side on the data of Section 7."""
+    return _trajectories(settings, seed) if settings["part"] == "trajectories" else _bound(settings, seed)
+
+
+def _bound(settings: Settings, seed: int) -> Numbers:
+    classes, components, width, steps = (settings[key] for key in ("classes", "components", "width", "steps"))
+    spec = ClusterSpec(classes=classes, components=components, dimension=settings["dimension"], shape="point")
+    mixture = random_mixture(spec, generator(seed, "mixture"))
+    corners = component_points(mixture)
+    network = random_network(width, settings["dimension"], classes, generator(seed, "network", width))
+    rate = settings["rate_times_width"] / width
+    largest = float(unit_gradient_bounds(network.top).max())
+    run = WideDescent(
+        network,
+        corners.points,
+        corners.labels,
+        full_batches(len(corners.points), steps),
+        rate,
+        example_weights=mixture.probabilities,
+        probe=corners.points,
+    )
+    travelled, lengths = Travelled(network), np.linalg.norm(corners.points, axis=1)
+    measured, certified, stated, union = [], [], [], []
+    for state in run:
+        travelled.follow(state)
+        initial = state.probe_initial_preactivations
+        measured.append(coupled_fraction(initial, state.probe_preactivations()))
+        certified.append(certified_coupled_fraction(initial, travelled.distances, lengths))
+        bound = coupling_bound(
+            classes=classes,
+            components=components,
+            width=width,
+            deviation=initial_deviation(width),
+            rate=rate,
+            steps=state.step,
+            gradient_bound=largest,
+        )
+        stated.append(bound.stated)
+        union.append(bound.union)
+    return {
+        "steps": list(range(1, steps + 1)),
+        "measured": measured,
+        "certified": certified,
+        "stated": stated,
+        "union": union,
+    }
+
+
+def _trajectories(settings: Settings, seed: int) -> Numbers:
+    run = run_settings(settings)
+    train, _ = draw(run, seed)
+    network = start(run, seed)
+    batches = shuffled_batches(run.train, run.batch, run.steps, generator(seed, "batches"))
+    *_, (true, pseudo) = side_by_side(network, train.points, train.labels, batches, run.rate_times_width / run.width)
+    return {"gap": trajectory_gap(true.weights(), pseudo.weights(), network.hidden)}
+
+
+def _first_step_of_section_7(width: int) -> float:
+    run = RunSettings(width=width)
+    rate = run.rate_times_width / width
+    return coupling_bound(
+        classes=run.classes,
+        components=run.components,
+        width=width,
+        deviation=initial_deviation(width),
+        rate=rate,
+        steps=1,
+    ).stated
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """The inequality at every record, that it says something, the deficit against m, and the two trajectories."""
+    bounds = [row for row in rows if row.settings["part"] == "bound"]
+    trajectories = grouped([row for row in rows if row.settings["part"] == "trajectories"], "width")
+    slack = min(min(np.subtract(row.numbers["measured"], row.numbers["stated"])) for row in bounds)
+    widest = grouped(bounds, "width")[max(row.settings["width"] for row in bounds)]
+    informative = float(np.mean([np.mean(np.array(row.numbers["stated"]) > 0) for row in widest]))
+    fast = [row for row in rows if row.settings["part"] == "deficit"]
+    falls = exponent(fast, "width", lambda numbers: 1 - numbers["measured"][-1])
+    closer = difference(trajectories, lambda numbers: numbers["gap"])
+    gaps = {width: spread(row.numbers["gap"] for row in group) for width, group in trajectories.items()}
+    parts = [
+        Part("measured fraction at or above the bound", slack >= 0, slack < 0),
+        Part("the bound says something", informative >= HALF, informative == 0),
+        Part("the deficit falls like 1/sqrt(m)", within(falls, EXPONENT, ROUGHLY), outside(falls, EXPONENT, ROUGHLY)),
+        Part("trajectories closer as m grows", closer.high < 0, closer.low > 0),
+    ]
+    ends = [spread(row.numbers[key][-1] for row in widest) for key in ("measured", "union", "stated")]
+    found = (
+        f"At the last step and largest width the coupled fraction is {ends[0].text()}, the bound with the "
+        f"probability of its own event {ends[1].text()}, as stated {ends[2].text()}; smallest slack {slack:.3g}; "
+        f"deficit ~ m^s with s = {falls.text()}; gap between true and pseudo trajectory "
+        + ", ".join(f"{gap.mean:.3g} at m = {width:,}" for width, gap in gaps.items())
+    )
+    printed = _first_step_of_section_7(max(trajectories))
+    found += (
+        f"; with the rate of Section 7 the stated bound is {printed:.3g} after one step at m = {max(trajectories):,}"
+    )
+    numbers = {
+        "bound_after_one_step_of_section_7": printed,
+        "smallest_slack": float(slack),
+        "informative_share": informative,
+        "deficit_exponent": falls,
+        "gap_difference": closer,
+        "gaps": {str(width): gap for width, gap in gaps.items()},
+    }
+    return weigh(parts, found, numbers)
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """Bound and measurement against the step at the largest width; the gap of trajectories against the width."""
+    bounds = grouped([row for row in rows if row.settings["part"] == "bound"], "width")
+    widest = bounds[max(bounds)]
+    steps = widest[0].numbers["steps"]
+
+    def mean(key: str) -> list[float]:
+        return [float(value) for value in np.mean([row.numbers[key] for row in widest], axis=0)]
+
+    coupling = Panel(
+        f"Coupled units at m = {max(bounds):,}",
+        "step",
+        "fraction of units",
+        [
+            Line(steps, mean("measured"), "measured"),
+            Line(steps, mean("certified"), "certified by measured distances"),
+            Line(steps, mean("union"), "bound with the event's probability", dashed=True),
+            Line(steps, mean("stated"), "bound as stated (Lemma 5.1)", dashed=True),
+        ],
+    )
+    groups = grouped([row for row in rows if row.settings["part"] == "trajectories"], "width")
+    points = points_over(groups, "gap", "gap")
+    parting = Panel(
+        "True against pseudo trajectory, data of Section 7",
+        "width m",
+        "|W − W̃| / |W − W₀|",
+        [points],
+        x_log=True,
+        y_log=True,
+    )
+    return Figure(
+        "Coupling with the initial patterns", [coupling, parting], "Left: case S. Bars: one standard deviation."
+    )
+
+
+_CASE_S = {"part": "bound", "classes": 2, "components": 1, "dimension": 20, "rate_times_width": 0.1, "steps": 20}
+_FAST = {**_CASE_S, "part": "deficit", "rate_times_width": 10.0}  # learns, so that enough units leave to count them
+_PAIR = {"part": "trajectories", "train": 500, "test": 1, "dimension": 500, "steps": 100}
+CLAIM = Claim(
+    id="sd-coupling",
+    statement="For at least a fraction 1 - e tau k l / sigma of the units the true gradient equals the pseudo "
+    "gradient for t <= tau/(2 R eta).",
+    source=Source("li2018structured", "Lemma 5.1, Lemma A.1"),
+    rule="Case S, every record, width and seed: measured fraction >= 1 - e tau k l/sigma with tau = 2 R eta t, R "
+    f"the largest range of a unit's top weights; the bound above 0 in at least {HALF:.0%} of the records at "
+    "the largest width; 95 % interval of s in (1 - fraction) ~ m^s, at a hundred times the learning rate so "
+    f"that units do leave, within {EXPONENT} +- {ROUGHLY}; on the data of Section 7 the gap between the true "
+    "and the pseudo trajectory falls from the smallest to the largest width, paired by seed.",
+    plans={
+        "quick": Runs(
+            [
+                *({**_CASE_S, "width": width} for width in (1000, 4000, 16000)),
+                *({**_FAST, "width": width} for width in (1000, 4000, 16000)),
+                *({**_PAIR, "width": width} for width in (250, 500, 1000, 2000)),
+            ],
+            seeds=range(8),
+        ),
+        "paper": Runs(
+            [
+                *({**_CASE_S, "width": width} for width in (1000, 4000, 16000, 64000, 256000)),
+                *({**_FAST, "width": width} for width in (1000, 4000, 16000, 64000, 256000)),
+                *(
+                    {"part": "trajectories", "test": 1, "width": width, "steps": 400}
+                    for width in (500, 1000, 2000, 4000, 8000, 16000)
+                ),
+            ],
+            seeds=range(5),
+        ),
+    },
+    measure=measure,
+    judge=judge,
+    plot=plot,
+    paper_says="W.h.p. the gradients of at least a fraction 1 - e tau k l/sigma of the units equal the pseudo "
+    "gradients for t = O(tau/eta), up to logarithms.",
+    readings={"R": "the proof bounds |dL/dw_r| by max |a|; the range max a - min a is what eq (1) gives, and is used"},
+    quick_budget_seconds=10.0,
+)

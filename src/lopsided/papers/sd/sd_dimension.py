@@ -1,0 +1,63 @@
+"""Theorem 4.1: steps and accuracy do not depend on the ambient dimension."""
+
+from collections.abc import Sequence
+
+from lopsided.core.figure import Figure
+from lopsided.engine.task import Row
+from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.sd.structured_figures import steps_panel
+from lopsided.papers.sd.structured_runs import READINGS, measure_reach
+from lopsided.papers.shared.structured_summary import Part, Spread, exponent, grouped, outside, weigh, within
+
+LEVEL = 0.98
+ROUGHLY = 0.1  # steps ~ d^s with |s| below this: a thousand times the dimension at most doubles the steps
+SHIFT = -0.5  # |W0|_F = sqrt(d) whatever m, so the relative distance falls like this if the way travelled does not
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """Exponents in d of the steps and of the way travelled |W - W0|_F."""
+    if not all(row.numbers["reached"] for row in rows):
+        lost = sum(not row.numbers["reached"] for row in rows)
+        return weigh([Part("every run reaches the accuracy", False)], f"{lost} runs did not reach {LEVEL:.0%}", {})
+    steps = exponent(rows, "dimension", lambda numbers: numbers["step"])
+    relative = exponent(rows, "dimension", lambda numbers: numbers["distance"])
+    way = Spread(relative.mean - SHIFT, relative.low - SHIFT, relative.high - SHIFT, relative.deviation)
+    parts = [
+        Part(name, within(value, 0.0, ROUGHLY), outside(value, 0.0, ROUGHLY))
+        for name, value in (("steps", steps), ("way travelled", way))
+    ]
+    found = (
+        f"Steps to {LEVEL:.0%} ~ d^s with s = {steps.text()}, way travelled |W - W0| ~ d^s with s = {way.text()}, "
+        f"for d from {min(row.settings['dimension'] for row in rows):,} to "
+        f"{max(row.settings['dimension'] for row in rows):,}"
+    )
+    return weigh(parts, found, {"steps_exponent": steps, "way_exponent": way})
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """Steps against the dimension."""
+    panel = steps_panel(grouped(rows, "dimension"), f"Steps to {LEVEL:.0%} test accuracy", "dimension d")
+    return Figure("Steps to an accuracy against the dimension", [panel], "Same k, l and separation; only d varies.")
+
+
+CLAIM = Claim(
+    id="sd-dimension",
+    statement="Learning does not depend on the ambient dimension d, only on k, l and the separation.",
+    source=Source("li2018structured", "Theorem 4.1"),
+    rule=f"Every run reaches {LEVEL:.0%}; 95 % intervals over seeds of s in steps ~ d^s and in |W - W0|_F ~ d^s "
+    f"within (-{ROUGHLY}, {ROUGHLY}).",
+    plans={
+        "quick": Runs(
+            [{"dimension": value, "width": 1000, "stop_at": LEVEL} for value in (100, 300, 1000, 3000)], seeds=range(6)
+        ),
+        "paper": Runs(
+            [{"dimension": value, "width": 4000, "stop_at": LEVEL} for value in (100, 300, 1000, 3000, 10000)], range(8)
+        ),
+    },
+    measure=measure_reach,
+    judge=judge,
+    plot=plot,
+    paper_says="Our result is dimension free: there is no dependency on the underlying dimension d of the data.",
+    readings=READINGS,
+    quick_budget_seconds=10.0,
+)

@@ -1,0 +1,186 @@
+"""Lemma 5.2: the pseudo gradient is large unless the error is small; and the data for which it is not."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lopsided.core.errors import InputError
+from lopsided.core.figure import Figure, Line, Mark, Panel
+from lopsided.core.seeds import generator
+from lopsided.data.clusters import ClusterMixture, ClusterSpec, component_points, hexagon_mixture, random_mixture
+from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.learners.wide_descent import WideDescent, full_batches
+from lopsided.learners.wide_relu import (
+    accuracy,
+    error_signals,
+    gradient_coefficients,
+    initial_deviation,
+    network_outputs,
+    random_network,
+)
+from lopsided.measure.separability import separability
+from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.shared.structured_summary import Part, spread, weigh
+from lopsided.theory.wide_bounds import gradient_bound, gradient_energy_bound
+
+DATA = {
+    "mixture": "random unit points",
+    "hexagon": "regular hexagon, classes alternating: antipodal points of different classes",
+    "lifted hexagon": "the hexagon with a constant coordinate appended (a bias)",
+}
+
+
+def _mixture(settings: Settings, seed: int) -> ClusterMixture:
+    data = settings["data"]
+    if data == "mixture":
+        spec = ClusterSpec(
+            classes=settings["classes"],
+            components=settings["components"],
+            dimension=settings["dimension"],
+            shape="point",
+        )
+        return random_mixture(spec, generator(seed, "mixture"))
+    if data not in DATA:
+        raise InputError(f"data among {', '.join(DATA)}", repr(data), "name one of those")
+    return hexagon_mixture(normalisation="lifted" if data == "lifted hexagon" else "unit")
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """Gradient descent in case S; at each record v, the share of units with a large pseudo gradient, and its energy."""
+    mixture = _mixture(settings, seed)
+    corners = component_points(mixture)
+    points, labels, weights = corners.points, corners.labels, mixture.probabilities
+    classes, components, width = mixture.class_count, mixture.components_per_class, settings["width"]
+    network = random_network(width, points.shape[1], classes, generator(seed, "network", width))
+    delta = separability(points, labels, corners.components).delta
+    scale = delta / (classes * components)
+    run = WideDescent(
+        network,
+        points,
+        labels,
+        full_batches(len(points), settings["steps"]),
+        settings["rate_times_width"] / width,
+        example_weights=weights,
+        probe=points,
+    )
+    curves: dict[str, list[Any]] = {
+        key: [] for key in ("steps", "error", "large_share", "proof_share", "energy", "accuracy")
+    }
+    initial = run.probe_initial_preactivations
+    for state in run:
+        if (state.step - 1) % settings["record"]:
+            continue
+        now = state.probe_preactivations()
+        outputs = network_outputs(now, network.top)
+        coefficients = gradient_coefficients(now, initial, network.top, labels, weights, "pseudo gradient")
+        lengths = np.linalg.norm(coefficients.T @ points, axis=1)
+        v = float(-error_signals(outputs, labels, weights)[np.arange(len(labels)), labels].min())
+        proof = gradient_bound(
+            classes=classes, components=components, delta=delta, largest=v, deviation=initial_deviation(width)
+        )
+        curves["steps"].append(state.step)
+        curves["error"].append(v)
+        curves["large_share"].append(float((lengths >= v * scale).mean()))
+        curves["proof_share"].append(float((lengths >= proof.size).mean() / proof.fraction))
+        curves["energy"].append(float((lengths**2).mean() / v**2))
+        curves["accuracy"].append(accuracy(outputs, labels))
+    return {**curves, "needed_share": scale, "delta": delta, "energy_bound": gradient_energy_bound(points)}
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """With 1 for the constants of Omega: is |pseudo gradient| >= v delta/(k l) for a share delta/(k l) of the units?"""
+    margins = {data: _margins(rows, data) for data in DATA}
+    ends = {data: spread(row.numbers["accuracy"][-1] for row in rows if row.settings["data"] == data) for data in DATA}
+    hexagon = [row.numbers for row in rows if row.settings["data"] == "hexagon"]
+    stuck = all(numbers["large_share"][-1] < numbers["needed_share"] for numbers in hexagon)
+    parts = [
+        Part("on random unit points", min(margins["mixture"]) >= 1, max(margins["mixture"]) < 1),
+        Part(
+            "on the hexagon with a bias coordinate",
+            min(margins["lifted hexagon"]) >= 1,
+            max(margins["lifted hexagon"]) < 1,
+        ),
+        Part("on every data set with (A1) and (A2): the hexagon", min(margins["hexagon"]) >= 1, stuck),
+    ]
+    last = spread(numbers["error"][-1] for numbers in hexagon)
+    share = spread(numbers["large_share"][-1] for numbers in hexagon)
+    found = (
+        "Smallest share of units with a large pseudo gradient, in units of delta/(k l): "
+        f"{min(margins['mixture']):.3g} on random points, {min(margins['lifted hexagon']):.3g} on the lifted "
+        f"hexagon, {min(margins['hexagon']):.3g} on the hexagon, where (A1) and (A2) hold and yet at the end v = "
+        f"{last.mean:.3g}, a share {share.mean:.3g} is left and the accuracy is {ends['hexagon'].mean:.3g}: no "
+        "network without bias can classify it, so Theorem 4.1 needs points of different classes away from each "
+        "other's antipodes"
+        if stuck
+        else f"Smallest shares in units of delta/(k l): { {data: min(values) for data, values in margins.items()} }"
+    )
+    numbers = {
+        "smallest_share_over_needed": {data: min(values) for data, values in margins.items()},
+        "final_accuracy": ends,
+        "hexagon_error": last,
+        "hexagon_share": share,
+        "energy_bounds": {data: _first(rows, data)["energy_bound"] for data in DATA},
+    }
+    return weigh(parts, found, numbers)
+
+
+def _margins(rows: Sequence[Row], data: str) -> list[float]:
+    return [
+        min(row.numbers["large_share"]) / row.numbers["needed_share"] for row in rows if row.settings["data"] == data
+    ]
+
+
+def _first(rows: Sequence[Row], data: str) -> Numbers:
+    return next(row.numbers for row in rows if row.settings["data"] == data)
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """The error v and the mean squared pseudo gradient in units of v^2 along the descent."""
+    errors, energies = [], []
+    for data in DATA:
+        group = [row.numbers for row in rows if row.settings["data"] == data]
+        steps = group[0]["steps"]
+        errors.append(Line(steps, np.mean([numbers["error"] for numbers in group], axis=0).tolist(), data))
+        shares = np.mean([np.array(numbers["large_share"]) / numbers["needed_share"] for numbers in group], axis=0)
+        energies.append(Line(steps, shares.tolist(), data))
+    return Figure(
+        "Is the pseudo gradient large while the error is?",
+        [
+            Panel("Largest error v = max p v", "step", "v", errors, y_log=True),
+            Panel(
+                "Units with |pseudo gradient| ≥ v δ/(k l)",
+                "step",
+                "share, in units of δ/(k l)",
+                energies,
+                marks=[Mark(1.0, "Lemma 5.2 with constant 1", axis="y")],
+            ),
+        ],
+        "Case S, gradient descent; means over seeds.",
+    )
+
+
+def _plan(width: int, steps: int, record: int, seeds: int) -> Runs:
+    common = {"width": width, "steps": steps, "record": record, "rate_times_width": 10.0}
+    mixture = {"data": "mixture", "classes": 5, "components": 2, "dimension": 50, **common}
+    return Runs([mixture, {"data": "hexagon", **common}, {"data": "lifted hexagon", **common}], seeds=range(seeds))
+
+
+CLAIM = Claim(
+    id="sd-pseudo-gradient",
+    statement="Unless the error v is small, a fraction of order delta/(k l) of the units has a pseudo gradient of "
+    "order v delta/(k l).",
+    source=Source("li2018structured", "Lemma 5.2, Lemmas A.2 and A.3"),
+    rule="Case S, with constants 1 for the orders: at every record of every seed the share of units with |pseudo "
+    "gradient| >= v delta/(k l) is at least delta/(k l); asked of random unit points, of a hexagon with "
+    "alternating classes (which has (A1) with delta = 1 and lambda = 0, and (A2)), and of that hexagon with a "
+    "constant coordinate appended.",
+    plans={"quick": _plan(2000, 1000, 50, 3), "paper": _plan(20000, 4000, 100, 5)},
+    measure=measure,
+    judge=judge,
+    plot=plot,
+    paper_says="For m large enough at least a fraction Omega(delta/(k l)) of the units has a pseudo gradient of "
+    "Omega-tilde(v delta/(k l)).",
+    readings=DATA,
+    quick_budget_seconds=10.0,
+)

@@ -1,0 +1,134 @@
+"""Fig 3 and (A1): XOR clusters are separable with two components per class, not with one."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from lopsided.core.figure import Figure, Line, Mark, Panel, Points
+from lopsided.core.seeds import generator
+from lopsided.data.clusters import ClusterSpec, random_mixture, sample_mixture, xor_mixture
+from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.sd.structured_runs import separability_numbers
+from lopsided.papers.shared.structured_summary import Part, grouped, spread, weigh
+
+SHOWN = 400  # examples of the XOR picture
+DISTANCE, DIAMETER = 1.9, 0.1  # "distance at least 19/10", "diameter 1/10"
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """delta, lambda and the verdict on (A1), and the number of components that would do."""
+    if settings["data"] == "xor":
+        mixture = xor_mixture()
+    else:
+        mixture = random_mixture(ClusterSpec(spread=settings["spread"]), generator(seed, "mixture"))
+    sample = sample_mixture(mixture, settings["examples"], generator(seed, "sample"))
+    if settings["components"] == 1:
+        sample = replace(sample, components=sample.labels)
+    shown = slice(SHOWN if settings["data"] == "xor" else 0)
+    return {
+        **separability_numbers(sample),
+        "points": sample.points[shown].tolist(),
+        "labels": sample.labels[shown].tolist(),
+    }
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """Verdicts on XOR in both views; the data of Section 7 beside them."""
+    xor = {
+        count: [row.numbers for row in rows if row.settings["data"] == "xor" and row.settings["components"] == count]
+        for count in (1, 2)
+    }
+    two, one = xor[2], xor[1]
+    within = all(
+        numbers["delta"] >= DISTANCE and numbers["ratio"] * numbers["delta"] <= DIAMETER and numbers["exact"]
+        for numbers in two
+    )
+    least = {(numbers["components_lower"], numbers["components_upper"]) for numbers in two}
+    parts = [
+        Part("XOR with l = 2 satisfies (A1)", _all(two, "holds") and within, _all(two, "fails")),
+        Part("XOR with l = 1 does not", _all(one, "fails"), _all(one, "holds")),
+        Part("two is the smallest l that does", least == {(2, 2)}, all(lower > 2 for lower, _ in least)),
+    ]
+    gaussian = grouped([row for row in rows if row.settings["data"] == "section 7"], "spread")
+    passing = [value for value, group in gaussian.items() if _all([row.numbers for row in group], "holds")]
+    ratios = {value: spread(row.numbers["ratio"] for row in group) for value, group in gaussian.items()}
+    found = (
+        f"XOR: delta = {spread(n['delta'] for n in two).mean:.3g}, lambda = "
+        f"{spread(n['ratio'] for n in two).mean:.3g} against 1/16 with l = 2, "
+        f"{spread(n['ratio'] for n in one).mean:.3g} against 1/8 with l = 1. Data of Section 7 (l = 2): lambda "
+        + ", ".join(f"{ratio.mean:.3g} at sigma = {value:g}" for value, ratio in ratios.items())
+        + f"; (A1) holds for sigma in {{{', '.join(f'{value:g}' for value in passing)}}}"
+    )
+    numbers = {
+        "xor_delta": spread(n["delta"] for n in two),
+        "xor_ratio": {"l = 2": spread(n["ratio"] for n in two), "l = 1": spread(n["ratio"] for n in one)},
+        "section_7_ratio": {str(value): ratio for value, ratio in ratios.items()},
+        "section_7_passes_at": passing,
+    }
+    return weigh(parts, found, numbers)
+
+
+def _all(group: Sequence[Numbers], verdict: str) -> bool:
+    return all(numbers["verdict"] == verdict for numbers in group)
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """The XOR sample of Fig 3, and lambda of the data of Section 7 against the limit."""
+    xor = next(row.numbers for row in rows if row.settings["data"] == "xor" and row.settings["components"] == 2)
+    points, labels = np.array(xor["points"]), np.array(xor["labels"])
+    balls = Panel(
+        f"XOR: δ = {xor['delta']:.3g}, λ = {xor['ratio']:.3g} with l = 2",
+        "x₁",
+        "x₂",
+        [
+            Points(points[labels == code, 0].tolist(), points[labels == code, 1].tolist(), name)
+            for code, name in ((0, "class +"), (1, "class −"))
+        ],
+    )
+    groups = grouped([row for row in rows if row.settings["data"] == "section 7"], "spread")
+    ratios = [spread(row.numbers["ratio"] for row in group).mean for group in groups.values()]
+    limit = next(iter(groups.values()))[0].numbers["needed_ratio"]
+    gaussian = Panel(
+        "Data of Section 7, l = 2",
+        "σ within components",
+        "λ = largest diameter / δ",
+        [Line(list(groups), ratios, "measured", markers=True)],
+        marks=[Mark(limit, "1/(8 l)", axis="y")],
+        x_log=True,
+        y_log=True,
+    )
+    return Figure(
+        "Separability (A1), measured", [balls, gaussian], "A sample sees δ from above and diameters from below."
+    )
+
+
+def _plan(examples: int, spreads: Sequence[float], seeds: int) -> Runs:
+    return Runs(
+        [
+            *({"data": "xor", "components": count, "examples": examples} for count in (1, 2)),
+            *({"data": "section 7", "components": 2, "spread": value, "examples": examples} for value in spreads),
+        ],
+        seeds=range(seeds),
+    )
+
+
+CLAIM = Claim(
+    id="sd-separability",
+    statement="XOR clusters satisfy the separability assumption (A1) with two components per class, not with one.",
+    source=Source("li2018structured", "Fig 3, (A1), Appendix C"),
+    rule=f"Over all pairs of every sample: with l = 2 delta >= {DISTANCE}, diameters <= {DIAMETER} and lambda <= "
+    "1/16; with l = 1 lambda > 1/8; the smallest number of components that satisfies (A1), bracketed from "
+    "both sides, is 2.",
+    plans={
+        "quick": _plan(800, (0.125, 0.25, 0.5, 1.0), 3),
+        "paper": _plan(2000, (0.125, 0.25, 0.35, 0.5, 0.7, 1.0), 5),
+    },
+    measure=measure,
+    judge=judge,
+    plot=plot,
+    paper_says="Each ball as a component satisfies the assumption with l = 2; each class as one component does "
+    "not. The data of Section 7 are not checked against (A1).",
+    quick_budget_seconds=10.0,
+)

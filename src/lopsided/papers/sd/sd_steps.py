@@ -1,0 +1,57 @@
+"""Fig 4: with a learning rate proportional to 1/m, the steps to a given accuracy do not depend on m."""
+
+from collections.abc import Sequence
+
+from lopsided.core.figure import Figure
+from lopsided.engine.task import Row
+from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.sd.structured_figures import steps_panel
+from lopsided.papers.sd.structured_runs import READINGS, measure_reach
+from lopsided.papers.shared.structured_summary import Part, exponent, grouped, outside, spread, weigh, within
+
+LEVEL = 0.98
+ROUGHLY = 0.25  # steps ~ m^s with |s| below this: sixteen times the width at most doubles the steps
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """The exponent s of steps ~ m^s, with every run at its goal."""
+    reached = [row for row in rows if row.numbers["reached"]]
+    groups = grouped(rows, "width")
+    if len(reached) < len(rows):
+        lost = f"{len(rows) - len(reached)} of {len(rows)} runs did not reach {LEVEL:.0%}"
+        return weigh([Part("every run reaches the accuracy", False)], lost, {"reached": len(reached)})
+    slope = exponent(rows, "width", lambda numbers: numbers["step"])
+    steps = {width: spread(row.numbers["step"] for row in group) for width, group in groups.items()}
+    constant = within(slope, 0.0, ROUGHLY)
+    listed = ", ".join(f"{value.mean:.1f} at m = {width:,}" for width, value in steps.items())
+    found = f"Steps to {LEVEL:.0%}: {listed}; steps ~ m^s with s = {slope.text()}"
+    parts = [Part("roughly constant in m", constant, outside(slope, 0.0, ROUGHLY))]
+    return weigh(parts, found, {"exponent": slope, "steps": {str(width): value for width, value in steps.items()}})
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """Steps against the width, as in Fig 4."""
+    panel = steps_panel(grouped(rows, "width"), f"Steps to {LEVEL:.0%} test accuracy", "width m")
+    return Figure("Steps to an accuracy against the width", [panel], "Learning rate 10/m, batches of 16.")
+
+
+CLAIM = Claim(
+    id="sd-steps",
+    statement="With a learning rate proportional to 1/m, the number of steps to 98 % test accuracy on the "
+    "synthetic data is roughly the same for every width m.",
+    source=Source("li2018structured", "Fig 4, Appendix D.1"),
+    rule=f"Every run reaches {LEVEL:.0%}, and the 95 % interval over seeds of s in steps ~ m^s lies within "
+    f"(-{ROUGHLY}, {ROUGHLY}). MNIST: see sd-mnist.",
+    plans={
+        "quick": Runs(
+            [{"width": width, "stop_at": LEVEL, "test": 500} for width in (250, 500, 1000, 2000)], seeds=range(8)
+        ),
+        "paper": Runs([{"width": width, "stop_at": LEVEL} for width in (500, 1000, 2000, 4000, 8000, 16000)], range(8)),
+    },
+    measure=measure_reach,
+    judge=judge,
+    plot=plot,
+    paper_says="The numbers of steps are roughly the same for different numbers of hidden nodes.",
+    readings=READINGS,
+    quick_budget_seconds=10.0,
+)

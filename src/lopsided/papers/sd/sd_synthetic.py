@@ -1,0 +1,88 @@
+"""Fig 1: on structured data SGD learns close to its start, with few changed patterns and a low-rank update."""
+
+from collections.abc import Sequence
+
+from lopsided.core.figure import Figure
+from lopsided.engine.task import Row
+from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.sd.structured_figures import four_panels
+from lopsided.papers.sd.structured_runs import READINGS, RunSettings, measure_run
+from lopsided.papers.shared.structured_summary import Part, difference, final, grouped, spread, weigh
+
+PAIRS = RunSettings().classes * RunSettings().components  # k l = 20
+NEAR_ONE, SMALL = 0.98, 0.1  # "converges to 100%", "less than 0.1"
+GAP = 10.0  # "much larger than the rest": a factor of ten between singular values k l and k l + 1
+FLAT = 1.2  # "do not have such structure": at most this factor at the same place in the spectrum of the weights
+
+
+def judge(rows: Sequence[Row]) -> Verdict:
+    """Every part at the largest width, plus the trend from the smallest to the largest."""
+    groups = grouped(rows, "width")
+    widest = groups[max(groups)]
+    accuracy = spread(final(row.numbers, "accuracy") for row in widest)
+    changed = spread(final(row.numbers, "pattern_change") for row in widest)
+    distance = spread(final(row.numbers, "distance") for row in widest)
+    gaps = [row.numbers["update_values"][PAIRS - 1] / row.numbers["update_values"][PAIRS] for row in widest]
+    flat = [row.numbers["weight_values"][PAIRS - 1] / row.numbers["weight_values"][PAIRS] for row in widest]
+    places = {row.numbers["update_gap_at"] for row in widest}
+    fewer = difference(groups, lambda numbers: final(numbers, "pattern_change"))
+    nearer = difference(groups, lambda numbers: final(numbers, "distance"))
+    parts = [
+        Part(f"accuracy above {NEAR_ONE}", accuracy.low > NEAR_ONE, accuracy.high < NEAR_ONE),
+        Part("pattern change below 0.1", changed.high < SMALL, changed.low > SMALL),
+        Part("relative distance below 0.1", distance.high < SMALL, distance.low > SMALL),
+        Part(
+            f"update of rank {PAIRS}, weights without a gap",
+            places == {PAIRS} and min(gaps) > GAP and max(flat) < FLAT,
+            max(gaps) < FLAT,
+        ),
+        Part("patterns and distance fall as m grows", max(fewer.high, nearer.high) < 0, min(fewer.low, nearer.low) > 0),
+    ]
+    found = (
+        f"At m = {max(groups):,}: accuracy {accuracy.text()}, pattern change {changed.text()}, relative distance "
+        f"{distance.text()}; singular value {PAIRS} of the update is {min(gaps):.3g} times the next or more, of the "
+        f"weights {max(flat):.4g} times or less"
+    )
+    numbers = {
+        "accuracy": accuracy,
+        "pattern_change": changed,
+        "distance": distance,
+        "smallest_update_gap": min(gaps),
+        "largest_weight_gap": max(flat),
+        "pattern_change_difference": fewer,
+        "distance_difference": nearer,
+    }
+    return weigh(parts, found, numbers)
+
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """The four panels of Fig 1."""
+    caption = "Bands: one standard deviation over seeds. Dotted: k·l, the number of components."
+    return four_panels(
+        "Wide ReLU network on structured data", grouped(rows, "width"), "m = {:,}", caption, components=PAIRS
+    )
+
+
+_QUICK = {"dimension": 500, "train": 500, "test": 500, "steps": 200, "record": 10}
+CLAIM = Claim(
+    id="sd-synthetic",
+    statement="On 10 classes of 2 components a wide network reaches accuracy near 1 with pattern change and "
+    "relative distance below 0.1 and an update of rank about k l = 20, the more so the wider it is.",
+    source=Source("li2018structured", "Fig 1, Section 7"),
+    rule=f"At the largest width, 95 % intervals over seeds: accuracy above {NEAR_ONE}, pattern change and relative "
+    f"distance below {SMALL}; in every seed the largest ratio of neighbouring singular values of the update "
+    f"stands at 20 and is above {GAP:g} while the weights' ratio there is below {FLAT}; pattern change and "
+    "distance fall from the smallest to the largest width, paired by seed.",
+    plans={
+        "quick": Runs([{**_QUICK, "width": width} for width in (500, 1000, 2000)], seeds=(0, 1, 2)),
+        "paper": Runs([{"width": width, "record": 10} for width in (1000, 2000, 4000, 8000, 16000)], seeds=range(5)),
+    },
+    measure=measure_run,
+    judge=judge,
+    plot=plot,
+    paper_says="Accuracy quickly converges to 100 %; pattern difference and relative distance are less than 0.1; "
+    "the top 20 singular values of the updates are much larger than the rest, those of the weights are "
+    "not.",
+    readings=READINGS,
+    quick_budget_seconds=10.0,
+)

@@ -1,0 +1,260 @@
+"""The runs behind the claims of Li and Liang (2018): data, wide network, SGD, and what Section 7 reports.
+
+Settings are plain values so that they can be stored; every one has the value of Section 7 as its default. The training
+set, the test set, the network and the batches have streams of their own under a seed, so that two settings that differ
+in one thing share the rest.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Literal
+
+import numpy as np
+
+from lopsided.core.errors import InputError
+from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray
+from lopsided.data.clusters import (
+    ClusterSample,
+    ClusterSpec,
+    CovarianceReading,
+    Normalisation,
+    Shape,
+    random_mixture,
+    sample_mixture,
+)
+from lopsided.engine.task import Numbers, Settings
+from lopsided.learners.wide_descent import WideDescent, shuffled_batches
+from lopsided.learners.wide_relu import WideNetwork, accuracy, cross_entropy, network_outputs, random_network
+from lopsided.measure.component_search import components_needed
+from lopsided.measure.coupling import pattern_change
+from lopsided.measure.separability import separability
+from lopsided.measure.weight_change import (
+    relative_distance,
+    relative_distance_of_lengths,
+    spectrum,
+    squared_lengths_after,
+)
+
+READINGS = {
+    "unit, A3": "inputs of length 1 (A2), initial standard deviation 1/sqrt(m) (A3), component covariance sigma^2/d",
+    "raw": "inputs as drawn, of length about 5; the rest as above",
+    "appendix D": "component covariance sigma/sqrt(d) as in Appendix D; the rest as in the first reading",
+    "variance 1/sqrt(m)": "initial variance 1/sqrt(m), as Section 7 can be read; the rest as in the first reading",
+}
+SHOWN_SINGULAR_VALUES = 80  # k l = 70 at seven components a class
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """One run; `record` names the steps between measurements, `stop_at` an accuracy that ends it."""
+
+    width: int = 1000
+    classes: int = 10
+    components: int = 2
+    dimension: int = 1000
+    spread: float = 1.0
+    centre_spread: float = 5.0
+    shape: Shape = "gaussian"
+    train: int = 1000
+    test: int = 1000
+    steps: int = 400
+    batch: int = 16
+    rate_times_width: float = 10.0
+    record: int = 10
+    stop_at: float | None = None
+    reading: str = "unit, A3"
+    precision: Literal["float32", "float64"] = "float32"
+
+
+@dataclass
+class Curves:
+    """What Section 7 plots against the step; the first entry is the start."""
+
+    steps: list[int] = field(default_factory=list)
+    accuracy: list[float] = field(default_factory=list)
+    loss: list[float] = field(default_factory=list)
+    pattern_change: list[float] = field(default_factory=list)
+    distance: list[float] = field(default_factory=list)
+
+
+class Travelled:
+    """|w_r - w_r^(0)| of every unit, followed step by step from what the batch shows: no pass over the weights."""
+
+    def __init__(self, network: WideNetwork) -> None:
+        self._start = np.linalg.norm(network.hidden, axis=1).astype(np.float64)
+        self._squared = np.zeros(network.width)
+
+    def follow(self, state: WideDescent) -> None:
+        """Take in the step just made."""
+        displaced = state.batch_preactivations - state.batch_initial_preactivations
+        self._squared = squared_lengths_after(self._squared, displaced, state.batch_update, state.batch_gram)
+
+    @property
+    def distances(self) -> FloatArray:
+        """(m,)."""
+        return np.sqrt(self._squared)
+
+    @property
+    def relative(self) -> float:
+        """|W - W0|_F / |W0|_F."""
+        return relative_distance_of_lengths(self._start, self.distances).frobenius
+
+
+def run_settings(settings: Settings) -> RunSettings:
+    """Stored settings to a run; keys that no run knows belong to the claim and are left to it."""
+    known = {entry.name for entry in fields(RunSettings)}
+    return replace(RunSettings(), **{key: value for key, value in settings.items() if key in known})
+
+
+def draw(run: RunSettings, seed: int) -> tuple[ClusterSample, ClusterSample]:
+    """Training and test sample of one random mixture."""
+    normalisation, covariance, _ = _reading(run.reading)
+    spec = ClusterSpec(
+        classes=run.classes,
+        components=run.components,
+        dimension=run.dimension,
+        shape=run.shape,
+        spread=run.spread,
+        centre_spread=run.centre_spread,
+        normalisation=normalisation,
+        covariance=covariance,
+    )
+    mixture = random_mixture(spec, generator(seed, "mixture"))
+    return (
+        sample_mixture(mixture, run.train, generator(seed, "train")),
+        sample_mixture(mixture, run.test, generator(seed, "test")),
+    )
+
+
+def start(run: RunSettings, seed: int) -> WideNetwork:
+    """The network before training."""
+    initialisation = _reading(run.reading)[2]
+    rng = generator(seed, "network", run.width)
+    return random_network(
+        run.width, run.dimension, run.classes, rng, initialisation=initialisation, dtype=np.dtype(run.precision)
+    )
+
+
+def descent(
+    run: RunSettings, train: ClusterSample, probe: ClusterSample, network: WideNetwork, seed: int
+) -> WideDescent:
+    """SGD of Section 7 on `train`, watching `probe`."""
+    batches = shuffled_batches(run.train, run.batch, run.steps, generator(seed, "batches"))
+    rate = run.rate_times_width / run.width
+    return WideDescent(network, train.points, train.labels, batches, rate, probe=probe.points)
+
+
+def records(run: RunSettings, network: WideNetwork, states: WideDescent, probe: ClusterSample) -> Iterator[Curves]:
+    """Step through the run and measure every `record` steps; yields the curves so far at each record."""
+    curves = Curves()
+    travelled = Travelled(network)
+    initial = states.probe_initial_preactivations
+    _record(curves, 0, initial, initial, 0.0, network, probe)
+    yield curves
+    for state in states:
+        travelled.follow(state)
+        if state.step % run.record == 0 or state.step == run.steps:
+            _record(curves, state.step, initial, state.probe_preactivations(), travelled.relative, network, probe)
+            yield curves
+            if run.stop_at is not None and curves.accuracy[-1] >= run.stop_at:
+                return
+
+
+def measure_run(
+    settings: Settings,
+    seed: int,
+    *,
+    spectra: bool = True,
+    watch: Callable[[Curves, WideNetwork, WideDescent], None] | None = None,
+) -> Numbers:
+    """The four panels of Fig 1 for one network: curves on the test set, and the spectra at the end; `watch` is called
+    at every record."""
+    run = run_settings(settings)
+    train, test = draw(run, seed)
+    network = start(run, seed)
+    states = descent(run, train, test, network, seed)
+    for curves in records(run, network, states, test):
+        if watch is not None:
+            watch(curves, network, states)
+    numbers: dict[str, Any] = {
+        "steps": curves.steps,
+        "accuracy": curves.accuracy,
+        "loss": curves.loss,
+        "pattern_change": curves.pattern_change,
+        "distance": curves.distance,
+    }
+    if spectra:
+        numbers |= end_spectra(network, states)
+    return numbers
+
+
+def measure_reach(settings: Settings, seed: int) -> Numbers:
+    """The first record with test accuracy at least `stop_at` (every step unless `record` says otherwise)."""
+    level = run_settings(settings).stop_at
+    if level is None:
+        raise InputError("an accuracy to reach", None, "set stop_at")
+    numbers = measure_run({"record": 1, **settings}, seed, spectra=False)
+    place = first_reaching(numbers, level)
+    found = {"step": "steps", "distance": "distance", "pattern_change": "pattern_change"}
+    reached = {name: None if place is None else numbers[key][place] for name, key in found.items()}
+    return {"reached": place is not None, **reached}
+
+
+def end_spectra(network: WideNetwork, states: WideDescent) -> dict[str, Any]:
+    """Singular values of the update and of the weights, their ranks, and the distance neuron by neuron."""
+    weights = states.weights()
+    update, whole = spectrum(weights - network.hidden), spectrum(weights)
+    per_neuron = relative_distance(network.hidden, weights).per_neuron
+    return {
+        "update_values": update.values[:SHOWN_SINGULAR_VALUES].tolist(),
+        "weight_values": whole.values[:SHOWN_SINGULAR_VALUES].tolist(),
+        "update_gap_at": update.gap_at,
+        "update_gap": update.gap,
+        "update_entropy_rank": update.entropy_rank,
+        "weight_entropy_rank": whole.entropy_rank,
+        "neuron_distance_quantiles": np.quantile(per_neuron, [0.05, 0.5, 0.95]).tolist(),
+    }
+
+
+def separability_numbers(sample: ClusterSample) -> dict[str, Any]:
+    """delta, lambda and the verdict on (A1) for given components, and the number of components that would do."""
+    found = separability(sample.points, sample.labels, sample.components)
+    needed = components_needed(sample.points, sample.labels)
+    return {
+        "delta": found.delta,
+        "ratio": found.ratio[0],
+        "needed_ratio": found.needed_ratio,
+        "verdict": found.verdict,
+        "exact": found.exact,
+        "components_lower": needed.lower,
+        "components_upper": needed.upper,
+    }
+
+
+def first_reaching(numbers: Numbers, level: float) -> int | None:
+    """Position of the first record whose accuracy is at least `level`."""
+    return next((place for place, value in enumerate(numbers["accuracy"]) if value >= level), None)
+
+
+def _record(
+    curves: Curves, step: int, initial: Any, now: Any, distance: float, network: WideNetwork, probe: ClusterSample
+) -> None:
+    outputs = network_outputs(now, network.top)
+    curves.steps.append(step)
+    curves.accuracy.append(accuracy(outputs, probe.labels))
+    curves.loss.append(cross_entropy(outputs, probe.labels))
+    curves.pattern_change.append(pattern_change(initial, now).pairs)
+    curves.distance.append(distance)
+
+
+def _reading(name: str) -> tuple[Normalisation, CovarianceReading, str]:
+    readings: dict[str, tuple[Normalisation, CovarianceReading, str]] = {
+        "unit, A3": ("unit", "section 7", "A3"),
+        "raw": ("raw", "section 7", "A3"),
+        "appendix D": ("unit", "appendix D", "A3"),
+        "variance 1/sqrt(m)": ("unit", "section 7", "section 7"),
+    }
+    if name not in readings:
+        raise InputError(f"a reading among {'; '.join(readings)}", repr(name), "name one of those")
+    return readings[name]

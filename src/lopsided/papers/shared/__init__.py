@@ -1,0 +1,1 @@
+"""What claims of several papers share: trained networks, means over seeds, trends."""

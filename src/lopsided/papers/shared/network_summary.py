@@ -1,0 +1,94 @@
+"""From rows of network runs to what rules and figures need: values per seed, paired differences, crossings, curves."""
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from lopsided.core.figure import Line
+from lopsided.engine.task import Row
+from lopsided.papers.shared.structured_summary import Spread, spread
+
+Value = str | Callable[[Row], float | None]
+
+
+def read(row: Row, value: Value) -> float | None:
+    """A number of a row by its name, or by a function of the row."""
+    found = value(row) if callable(value) else row.numbers[value]
+    return None if found is None else float(found)
+
+
+def chosen(rows: Sequence[Row], **fixed: Any) -> list[Row]:
+    """Rows whose settings have these values; a setting that is absent counts as None."""
+    return [row for row in rows if all(row.settings.get(key) == value for key, value in fixed.items())]
+
+
+def per_seed(rows: Sequence[Row], value: Value) -> dict[int, float]:
+    """Seed to value; the mean where a seed has several rows. Undefined values are left out."""
+    found: dict[int, list[float]] = {}
+    for row in rows:
+        number = read(row, value)
+        if number is not None and math.isfinite(number):
+            found.setdefault(row.seed, []).append(number)
+    return {seed: float(np.mean(numbers)) for seed, numbers in sorted(found.items())}
+
+
+def paired(first: Sequence[Row], second: Sequence[Row], value: Value) -> Spread:
+    """Mean and 95 % interval of second - first over common seeds."""
+    before, after = per_seed(first, value), per_seed(second, value)
+    gaps = [after[seed] - before[seed] for seed in before if seed in after]
+    return spread(gaps) if gaps else Spread(math.nan, -math.inf, math.inf, 0.0)
+
+
+def level(rows: Sequence[Row], value: Value) -> Spread:
+    """Mean and 95 % interval over seeds."""
+    values = per_seed(rows, value)
+    return spread(values.values()) if values else Spread(math.nan, -math.inf, math.inf, 0.0)
+
+
+def crossing(places: Sequence[float], values: Sequence[float], target: float) -> float | None:
+    """Where a curve first passes `target` from below, interpolated in log x; None where it does not."""
+    for number, value in enumerate(values):
+        if value >= target:
+            if number == 0:
+                return None  # it was past it from the start
+            share = (target - values[number - 1]) / (value - values[number - 1])
+            start, end = math.log(places[number - 1]), math.log(places[number])
+            return math.exp(start + share * (end - start))
+    return None
+
+
+def crossings(rows: Sequence[Row], value: Value, target: float, x: str = "ratio") -> dict[int, float | None]:
+    """For each seed, the crossing of its own curve over finite `x`."""
+    found: dict[int, float | None] = {}
+    for seed in sorted({row.seed for row in rows}):
+        own = [(float(row.settings[x]), read(row, value)) for row in rows if row.seed == seed and row.settings[x]]
+        points = sorted((place, number) for place, number in own if number is not None)
+        found[seed] = crossing([place for place, _ in points], [number for _, number in points], target)
+    return found
+
+
+def curve(
+    rows: Sequence[Row],
+    x: str,
+    value: Value,
+    label: str,
+    *,
+    dashed: bool = False,
+    limits: tuple[float, float] = (-1.0, 1.0),
+) -> Line:
+    """Means over seeds with a band of 95 % intervals, cut at what the value can be; one seed has no band."""
+    places = sorted({float(row.settings[x]) for row in rows if row.settings[x] is not None})
+    levels = [level(chosen(rows, **{x: place}), value) for place in places]
+    low = [max(found.low, limits[0]) if math.isfinite(found.low) else found.mean for found in levels]
+    high = [min(found.high, limits[1]) if math.isfinite(found.high) else found.mean for found in levels]
+    means = [None if math.isnan(found.mean) else found.mean for found in levels]
+    if len({row.seed for row in rows}) < 2:
+        return Line(places, means, label, dashed=dashed, markers=True)
+    return Line(places, means, label, low=low, high=high, dashed=dashed, markers=not dashed)
+
+
+def percent(found: Spread) -> str:
+    """`62.1 % [60.0, 64.2]`."""
+    return f"{100 * found.mean:.1f} % [{100 * found.low:.1f}, {100 * found.high:.1f}]"

@@ -1,0 +1,284 @@
+"""`lopsided.skill`: the published score at once, or the benchmark itself, run or resumed and scored.
+
+One record per family and split. `tasks` were measured; `asked` answers were measured clearly, `decided` of them were
+forecast (the rest are abstentions), `right` came true. `baseline` is the best of the family's simple rules on the same
+answers, so a recipe has to beat a rule chosen after the fact. `numbers` has every recipe's and rule's own hit rate, and
+scores the family's numeric forecasts. `details` are for the page: reliability, and the worst misses of the development
+half.
+"""
+
+import importlib
+import json
+import os
+import pkgutil
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any
+
+from lopsided import __version__
+from lopsided.core.errors import InputError
+from lopsided.core.progress import ProgressStart, counter
+from lopsided.core.published_skill import published_text
+from lopsided.engine.needs import data_folder, why_absent
+from lopsided.engine.runner import run_here
+from lopsided.engine.store import Store
+from lopsided.engine.task import Row, Task, tasks_of
+from lopsided.skill.family import (
+    SPLITS,
+    ChoiceForecaster,
+    ChoiceQuestion,
+    Family,
+    NumberForecaster,
+    NumberQuestion,
+    Split,
+    split_of,
+)
+from lopsided.skill.misses import worst_misses
+from lopsided.skill.scoring import (
+    HitRate,
+    NumberScore,
+    choice_reliability,
+    hit_rate,
+    number_reliability,
+    number_score,
+)
+
+_PACKAGE = "lopsided.skill.families"
+STRICTER = "stricter"  # the key of `numbers` under which stricter measures stand
+
+
+@dataclass(frozen=True)
+class FamilyScore:
+    """One family on one split."""
+
+    family: str
+    title: str
+    split: Split
+    question: str
+    recipe: str
+    tasks: int
+    asked: int
+    decided: int
+    right: int
+    rate: float | None
+    interval: tuple[float, float] | None
+    ties: int
+    baseline: str
+    baseline_rate: float | None
+    numbers: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Skill:
+    """Every family and split; where it comes from."""
+
+    version: str
+    date: str
+    scores: list[FamilyScore]
+    not_run: dict[str, str]
+    details: list[dict[str, Any]] = field(default_factory=list)  # as `family_details` gives them
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; `scores` is the list that `lopsided skill --json` prints."""
+        return asdict(self)
+
+
+def families() -> dict[str, Family]:
+    """Every family by id."""
+    package = importlib.import_module(_PACKAGE)
+    found = [importlib.import_module(f"{_PACKAGE}.{entry.name}") for entry in pkgutil.iter_modules(package.__path__)]
+    return {module.FAMILY.id: module.FAMILY for module in found if hasattr(module, "FAMILY")}
+
+
+def _loaded(family: str, home: str) -> Family:
+    return families()[family]
+
+
+def skill(
+    *,
+    run: bool = False,
+    only: Sequence[str] = (),
+    split: Split | None = None,
+    jobs: int | None = None,
+    store: str | os.PathLike[str] | None = None,
+    data: str | os.PathLike[str] | None = None,
+    most_tasks: int | None = None,
+    index: int | None = None,
+    progress: ProgressStart | None = None,
+) -> Skill:
+    """The published score; with `run`, measure what the store lacks and score all of it.
+
+    only: families by id (without the leading "skill-" will do). split: measure and score one half. most_tasks: the
+    first so many of each family and split, for a trial run. index: the task with that number alone.
+    """
+    if not run:
+        return published()
+    known = families()
+    wanted = [_named(name, known) for name in only] or list(known)
+    keeper = Store(store)
+    not_run: dict[str, str] = {}
+    with data_folder(data):
+        plans: dict[str, list[tuple[Split, Task]]] = {}
+        for name in wanted:
+            absent = why_absent(known[name].needs, known[name].packages)
+            if absent is not None:
+                not_run[name] = absent
+            else:
+                plans[name] = _plan(known[name], split, most_tasks, index)
+        tasks = [task for plan in plans.values() for _, task in plan]
+        if index is not None and plans and not tasks:
+            raise InputError("the number of a task", index, "look at one of the worst misses of lopsided skill --out")
+        missing = [task for task in tasks if keeper.load(task) is None]
+        if missing:
+            failures = run_here(missing, keeper, jobs=jobs, progress=counter(progress, len(missing)))
+            for task in missing:
+                if task.key in failures:
+                    not_run[task.name] = failures[task.key].sentence
+    scores, details = [], []
+    for name, plan in plans.items():
+        for half in SPLITS:
+            rows = [
+                Row(result.settings, result.seed, result.numbers)
+                for own, task in plan
+                if own == half and (result := keeper.load(task)) is not None
+            ]
+            if rows:
+                scores.append(score_family(known[name], half, rows))
+                shown = {"runs": [_opened(known[name], row) for row in rows]} if index is not None else {}
+                details.append({**family_details(known[name], half, rows), **shown})
+    return Skill(__version__, time.strftime("%Y-%m-%d", time.gmtime()), scores, not_run, details)
+
+
+def _named(name: str, known: dict[str, Family]) -> str:
+    for candidate in (name, f"skill-{name}"):
+        if candidate in known:
+            return candidate
+    short = ", ".join(entry.removeprefix("skill-") for entry in known)
+    raise InputError(f"a family among {short}", repr(name), "name one of those")
+
+
+def _plan(family: Family, split: Split | None, most: int | None, index: int | None) -> list[tuple[Split, Task]]:
+    chosen: list[tuple[Split, Task]] = []
+    for half in SPLITS:
+        if split is not None and half != split:
+            continue
+        own = [settings for settings in family.tasks() if split_of(family.id, settings) == half]
+        if index is not None:
+            own = [settings for settings in own if settings["index"] == index]
+        chosen += [
+            (half, task)
+            for task in tasks_of(family, family.measure.__module__, partial(_loaded, family.id), own[:most])
+        ]
+    return chosen
+
+
+def score_family(family: Family, split: Split, rows: Sequence[Row]) -> FamilyScore:
+    """Hit rate of the family's question, its best baseline, and the misses of its numbers."""
+    first = family.question
+    hits = _hits(first, rows, first.recipes[first.default])
+    rules = {name: _hits(first, rows, baseline) for name, baseline in first.baselines.items()}
+    rates = {name: found.rate for name, found in rules.items()}
+    best = max(rates, key=lambda name: -1.0 if (rate := rates[name]) is None else rate)
+    numbers: dict[str, Any] = {
+        "recipes": {name: asdict(_hits(first, rows, recipe)) for name, recipe in first.recipes.items()},
+        "baselines": {name: asdict(found) for name, found in rules.items()},
+    }
+    if family.stricter:
+        numbers[STRICTER] = {question.name: _all_hits(question, rows) for question in family.stricter}
+    for question in family.numbers:
+        numbers[question.name] = {
+            "recipe": question.default,
+            "miss": question.miss,
+            "recipes": {name: asdict(_misses(question, rows, recipe)) for name, recipe in question.recipes.items()},
+            "baselines": {name: asdict(_misses(question, rows, rule)) for name, rule in question.baselines.items()},
+        }
+    return FamilyScore(
+        family=family.id,
+        title=family.title,
+        split=split,
+        question=first.name,
+        recipe=first.default,
+        tasks=len(rows),
+        asked=hits.asked,
+        decided=hits.decided,
+        right=hits.right,
+        rate=hits.rate,
+        interval=hits.interval,
+        ties=hits.ties,
+        baseline=best,
+        baseline_rate=rates[best],
+        numbers=numbers,
+    )
+
+
+def number_questions(numbers: dict[str, Any]) -> dict[str, Any]:
+    """The scored numbers among a family's `numbers`."""
+    return {name: found for name, found in numbers.items() if name not in ("recipes", "baselines", STRICTER)}
+
+
+def _all_hits(question: ChoiceQuestion, rows: Sequence[Row]) -> dict[str, Any]:
+    forecasters = {"recipes": question.recipes, "baselines": question.baselines}
+    return {
+        kind: {name: asdict(_hits(question, rows, one)) for name, one in named.items()}
+        for kind, named in forecasters.items()
+    }
+
+
+def family_details(family: Family, split: Split, rows: Sequence[Row]) -> dict[str, Any]:
+    """Reliability of every question's default recipe, and the worst misses where the half may be looked at."""
+    first = family.question
+    reliability = {
+        first.name: [asdict(bin) for bin in choice_reliability(_pairs(first, rows, first.recipes[first.default]))]
+    }
+    for question in family.numbers:
+        pairs = _pairs(question, rows, question.recipes[question.default])
+        reliability[question.name] = [asdict(level) for level in number_reliability(pairs, question.miss)]
+    return {
+        "family": family.id,
+        "split": split,
+        "reliability": reliability,
+        "misses": [asdict(miss) for miss in worst_misses(family, rows)] if split == "development" else [],
+    }
+
+
+def _opened(family: Family, row: Row) -> dict[str, Any]:
+    """One task in full: its numbers, what happened, and what every recipe and simple rule says."""
+    asked: dict[str, Any] = {}
+    questions: list[ChoiceQuestion | NumberQuestion] = [family.question, *family.numbers]
+    for question in questions:
+        happened: Sequence[Any] = question.truth(row.settings, row.numbers["truth"])
+        asked[question.name] = {"happened": [asdict(answer) for answer in happened]}
+        for name, forecaster in {**question.recipes, **question.baselines}.items():
+            said: Sequence[Any] = forecaster(row.settings, row.numbers["seen"])
+            asked[question.name][name] = [asdict(answer) for answer in said]
+    return {"settings": row.settings, "seed": row.seed, "numbers": row.numbers, "answers": asked}
+
+
+def _pairs(
+    question: ChoiceQuestion | NumberQuestion, rows: Sequence[Row], recipe: ChoiceForecaster | NumberForecaster
+) -> list[Any]:
+    """(truth, forecast) of every task."""
+    return [
+        (question.truth(row.settings, row.numbers["truth"]), recipe(row.settings, row.numbers["seen"])) for row in rows
+    ]
+
+
+def _hits(question: ChoiceQuestion, rows: Sequence[Row], recipe: ChoiceForecaster) -> HitRate:
+    return hit_rate(_pairs(question, rows, recipe))
+
+
+def _misses(question: NumberQuestion, rows: Sequence[Row], recipe: NumberForecaster) -> NumberScore:
+    return number_score(_pairs(question, rows, recipe), question.miss)
+
+
+def published() -> Skill:
+    """The score that came with this version."""
+    fields = json.loads(published_text())
+    scores = [FamilyScore(**{**entry, "interval": _pair(entry["interval"])}) for entry in fields["scores"]]
+    return Skill(fields["version"], fields["date"], scores, fields["not_run"], fields.get("details", []))
+
+
+def _pair(value: list[float] | None) -> tuple[float, float] | None:
+    return None if value is None else (value[0], value[1])

@@ -1,0 +1,81 @@
+"""More examples of a group of census rows: do they help that group, the others, the worst group?
+
+Adult, groups by sex, by race (the two smallest joined) or by both; natural or random fractions, random sizes, factors,
+learners. What is measured and seen: `group_changes`.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+import numpy as np
+
+from lopsided.core.seeds import generator
+from lopsided.engine.task import Numbers, Settings
+from lopsided.skill.family import Family
+from lopsided.skill.group_changes import GroupPool, change_question, group_numbers, sign_question
+from lopsided.skill.small_tables import census_pool
+
+TASKS = 48
+WIDTH = 1.1  # deviations to either side: what held nine of ten changes on the development half
+PARTITIONS = {"sex": 2, "race": 4, "sex and race": 6}
+NATURAL = {
+    "sex": (0.67, 0.33),
+    "race": (0.855, 0.096, 0.031, 0.018),
+    "sex and race": (0.59, 0.05, 0.035, 0.27, 0.047, 0.018),
+}
+
+
+def tasks() -> Sequence[Settings]:
+    """Specifications drawn by a generator of their own."""
+    random = generator(70119, "skill", "group adult")
+    made = []
+    for index in range(TASKS):
+        partition = str(random.choice(list(PARTITIONS)))
+        groups = PARTITIONS[partition]
+        natural = bool(random.random() < 0.4)
+        shares = np.array(NATURAL[partition]) if natural else random.dirichlet(np.full(groups, 1.5))
+        shares = np.maximum(shares, 0.03)
+        made.append(
+            {
+                "index": index,
+                "partition": partition,
+                "shares": [round(float(share), 3) for share in shares / shares.sum()],
+                "group": int(random.integers(groups)),
+                "factor": float(round(random.uniform(1.5, 4.0), 2)),
+                "way": str(random.choice(["added", "swapped"])),
+                "samples": round(float(np.exp(random.uniform(np.log(300), np.log(2500))))),
+                "learner": str(
+                    random.choice(["logistic", "network", "forest", "boosting"], p=[0.55, 0.15, 0.15, 0.15])
+                ),
+                "strength": float(random.choice([0.1, 1.0])),
+            }
+        )
+    return made
+
+
+@lru_cache(maxsize=3)
+def _pool(partition: str) -> GroupPool:
+    pool = census_pool()
+    codes = []
+    for words in (pool.words, pool.test_words):
+        sex = (words["sex"] == "Female").astype(np.int64)
+        race = np.select([words["race"] == "White", words["race"] == "Black", words["race"] == "Asian-Pac-Islander"],
+                         [0, 1, 2], 3)  # fmt: skip
+        codes.append({"sex": sex, "race": race, "sex and race": 3 * sex + np.minimum(race, 2)}[partition])
+    return GroupPool(pool.features, pool.labels, codes[0], pool.test_features, pool.test_labels, codes[1])
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """Changes of every group's risk, and the views of one sample."""
+    return group_numbers(settings, _pool(settings["partition"]), seed)
+
+
+FAMILY = Family(
+    id="skill-group-adult",
+    title="More data of a group: census rows",
+    tasks=tasks,
+    measure=measure,
+    needs=("adult",),
+    question=sign_question(WIDTH),
+    numbers=(change_question(WIDTH),),
+)

@@ -1,0 +1,301 @@
+"""Does a larger fraction of a group, at the same number of examples, help that group, the others, the worst group?
+
+Random mixtures, teachers, sample sizes and changes of the fraction. A forecaster sees one labelled sample of the first
+size with its group labels: mixture and network are estimated from it. The truth is the mean excess risk over many
+samples at the old and the new fraction, on the population.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from lopsided.engine.task import Numbers, Settings
+from lopsided.skill.family import (
+    Choice,
+    ChoiceForecaster,
+    ChoiceQuestion,
+    Estimate,
+    Family,
+    NumberForecaster,
+    NumberQuestion,
+)
+
+TASKS = 80
+REPEATS = 200
+CLEAR = 2.0  # standard errors of the measured difference
+# Chosen on the development half: the median of log(truth / law) / law there, and how far a forecast change, as a share
+# of the excess, can be off.
+SECOND_ORDER, SPREAD = 36.0, 0.1
+# Half of the random mixtures come with a group of small or large covariance, where the sign can turn.
+KINDS = ("random", "narrow", "wide", "far")
+
+
+def tasks() -> Sequence[Settings]:
+    """Specifications drawn by a generator of their own: nobody chose them."""
+    from lopsided.core.seeds import generator
+
+    random = generator(70119, "skill", "group mixtures")
+    made = []
+    for index in range(TASKS):
+        groups = int(random.integers(2, 4))
+        made.append(
+            {
+                "index": index,
+                "kind": KINDS[index % len(KINDS)],
+                "groups": groups,
+                "dimension": int(random.integers(2, 6)),
+                "neurons": int(random.integers(1, 3)),
+                "samples": round(float(np.exp(random.uniform(np.log(400), np.log(6000))))),
+                "group": int(random.integers(groups)),
+                "factor": float(round(random.uniform(1.5, 3.0), 2)),
+            }
+        )
+    return made
+
+
+def _world(settings: Settings) -> Any:
+    """The mixture and teacher of a task."""
+    from lopsided.core.mixture_spec import mixture_of, problem_of
+    from lopsided.core.seeds import generator
+    from lopsided.data.mixture import random_mixture
+
+    random = generator(settings["index"], "skill", "world")
+    size = settings["dimension"]
+    mixture = random_mixture(settings["groups"], size, random)
+    means, covariances = mixture.means.copy(), mixture.covariances.copy()
+    chosen = settings["group"]
+    if settings["kind"] == "narrow":
+        covariances[chosen] = covariances[chosen] * random.uniform(0.02, 0.3)
+    if settings["kind"] == "wide":
+        covariances[chosen] = covariances[chosen] * random.uniform(3.0, 30.0)
+    if settings["kind"] == "far":
+        means[chosen] = means[chosen] * random.uniform(2.0, 5.0)
+    changed = mixture_of(mixture.fractions, list(means), list(covariances), size)
+    return problem_of(changed, random.standard_normal((size, settings["neurons"])))
+
+
+def _new_fraction(fraction: float, factor: float) -> float:
+    return min(0.95, fraction * factor, 0.5 * (1.0 + fraction))
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """Excess of every group at both fractions, with standard errors; and one sample's estimates."""
+    from lopsided.core.mixture_spec import problem_of
+    from lopsided.core.seeds import generator
+    from lopsided.data.mixture import draw_sample
+    from lopsided.data.mixture_estimate import estimate_by_moments
+    from lopsided.learners.teacher_student import training_set
+    from lopsided.learners.teacher_student_newton import newton
+    from lopsided.papers.gi import mixture_lab as lab
+
+    problem = _world(settings)
+    mixture, count, chosen = problem.mixture, settings["samples"], settings["group"]
+    new = _new_fraction(float(mixture.fractions[chosen]), settings["factor"])
+    worlds = {"now": problem, "later": problem_of(mixture.with_fraction(chosen, new), problem.weights)}
+    excess: dict[str, list[list[float]]] = {word: [] for word in worlds}
+    lost = 0
+    for word, world in worlds.items():
+        for repeat in range(REPEATS):
+            sample = draw_sample(world, count, generator(seed, "sample", word, repeat))
+            point = newton(training_set(sample.features, sample.labels), problem.weights)
+            if not point.found:
+                lost += 1
+                continue
+            excess[word].append(lab.population_risks(world, point.weights, seed)["excess"])
+    one = draw_sample(problem, count, generator(seed, "seen"))
+    data = training_set(one.features, one.labels)
+    # Newton from several random starts: a forecaster does not know the teacher
+    starts = [generator(seed, "seen start", k).standard_normal(problem.weights.shape) for k in range(6)]
+    points = [point for start in starts if (point := newton(data, start, limit=50.0)).found]
+    seen: dict[str, Any] = {"fitted": None}
+    if points:
+        best = min(points, key=lambda point: point.loss)
+        estimate = estimate_by_moments(one.features, one.groups).mixture
+        seen["fitted"] = {
+            "fractions": estimate.fractions.tolist(),
+            "means": estimate.means.tolist(),
+            "covariances": estimate.covariances.tolist(),
+            "weights": best.weights.tolist(),
+        }
+    truth: dict[str, Any] = {"lost": lost}
+    for word, rows in excess.items():
+        array = np.array(rows).reshape(len(rows), mixture.groups)
+        enough = len(rows) >= REPEATS // 2
+        truth[word] = array.mean(axis=0).tolist() if enough else None
+        truth[f"{word}_error"] = (array.std(axis=0, ddof=1) / np.sqrt(len(rows))).tolist() if enough else None
+    return {"seen": seen, "truth": truth}
+
+
+def _subjects(settings: Settings) -> list[int]:
+    """The group that grows first, then the others."""
+    others = [group for group in range(settings["groups"]) if group != settings["group"]]
+    return [settings["group"], *others]
+
+
+def _true_signs(settings: Settings, truth: Mapping[str, Any]) -> list[Choice]:
+    if truth["now"] is None or truth["later"] is None:
+        return [Choice(None)] * (settings["groups"] + 1)
+    change = np.array(truth["later"]) - np.array(truth["now"])
+    error = np.hypot(truth["later_error"], truth["now_error"])
+    signs = [_sign(change[g], CLEAR * error[g]) for g in _subjects(settings)]
+    worst = (int(np.argmax(truth["later"])), int(np.argmax(truth["now"])))
+    gap = max(truth["later"]) - max(truth["now"])
+    width = CLEAR * float(np.hypot(truth["later_error"][worst[0]], truth["now_error"][worst[1]]))
+    return [*signs, _sign(gap, width)]
+
+
+def _sign(change: float, width: float) -> Choice:
+    return Choice(None if abs(change) <= width else "hurts" if change > 0 else "helps")
+
+
+@cache
+def _laws(text: str) -> Any:
+    import json
+
+    from lopsided.core.mixture_spec import mixture_of, problem_of
+    from lopsided.theory.fisher_law import FisherLaw
+
+    given = json.loads(text)
+    mixture = mixture_of(
+        given["fractions"], given["means"], list(np.array(given["covariances"])), len(given["means"][0])
+    )
+    return FisherLaw(problem_of(mixture, given["weights"]))
+
+
+def _forecast(settings: Settings, problem_text: str) -> tuple[Any, Any]:
+    law = _laws(problem_text)
+    mixture, chosen = law.problem.mixture, settings["group"]
+    new = _new_fraction(float(mixture.fractions[chosen]), settings["factor"])
+    later = mixture.with_fraction(chosen, new).fractions
+    return law.forecast(settings["samples"]), law.forecast(settings["samples"], later)
+
+
+def _seen_text(settings: Settings, seen: Mapping[str, Any]) -> str | None:
+    import json
+
+    return None if seen["fitted"] is None else json.dumps(seen["fitted"])
+
+
+def _true_text(settings: Settings, seen: Mapping[str, Any]) -> str:
+    import json
+
+    problem = _world(settings)
+    mixture = problem.mixture
+    return json.dumps(
+        {
+            "fractions": mixture.fractions.tolist(),
+            "means": mixture.means.tolist(),
+            "covariances": mixture.covariances.tolist(),
+            "weights": problem.weights.tolist(),
+        }
+    )
+
+
+def _signs(source: Any, least: float) -> ChoiceForecaster:
+    """Signs by the large-n law; changes smaller than `least` of the excess are left undecided."""
+
+    def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
+        from lopsided.core.errors import InputError
+
+        silent = [Choice(None)] * (settings["groups"] + 1)
+        text = source(settings, seen)
+        if text is None:
+            return silent
+        try:
+            now, later = _forecast(settings, text)
+        except InputError:
+            return silent
+        before = np.array([group.excess_risk for group in now.groups])
+        after = np.array([group.excess_risk for group in later.groups])
+        signs = [_stated(after[g] - before[g], before[g], least) for g in _subjects(settings)]
+        return [*signs, _stated(after.max() - before.max(), before.max(), least)]
+
+    return answer
+
+
+def _stated(change: float, before: float, least: float) -> Choice:
+    """The sign, surer the more of the excess it is."""
+    sure = NormalDist().cdf(abs(change) / (SPREAD * before))
+    return Choice(_sign(change, least * before).answer, confidence=sure)
+
+
+def _always(own: str, others: str, worst: str) -> ChoiceForecaster:
+    def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
+        return [Choice(own), *[Choice(others)] * (settings["groups"] - 1), Choice(worst)]
+
+    return answer
+
+
+def _parts(settings: Settings) -> list[str]:
+    first, *others = _subjects(settings)
+    return [f"group {first} itself", *(f"group {code}" for code in others), "the worst group"]
+
+
+def _true_excess(settings: Settings, truth: Mapping[str, Any]) -> list[Estimate]:
+    if truth["now"] is None:
+        return [Estimate(None)] * settings["groups"]
+    return [Estimate(value) for value in truth["now"]]
+
+
+def _excess(source: Any, second_order: float, low: float, high: float) -> NumberForecaster:
+    """The law's excess e, or e (1 + c e): at smaller n the truth lies above the law, the more the larger e is. With two
+    neurons its upper tail is longer, because neurons can trade places."""
+
+    def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+        from lopsided.core.errors import InputError
+
+        text = source(settings, seen)
+        try:
+            now = _forecast(settings, text)[0] if text is not None else None
+        except InputError:
+            now = None
+        if now is None:
+            return [Estimate(None)] * settings["groups"]
+        values = [g.excess_risk * (1 + second_order * g.excess_risk) for g in now.groups]
+        top = high if settings["neurons"] > 1 else 1 + 0.3 * (high - 1)
+        return [Estimate(value, low * value, top * value) for value in values]
+
+    return answer
+
+
+def _average_excess(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+    """Every group at d K / 2n, what the law gives on average."""
+    value = settings["dimension"] * settings["neurons"] / (2 * settings["samples"])
+    return [Estimate(value)] * settings["groups"]
+
+
+FAMILY = Family(
+    id="skill-group-mixtures",
+    title="A larger fraction of a group: random mixtures",
+    tasks=tasks,
+    measure=measure,
+    question=ChoiceQuestion(
+        "does it help the group, the others, the worst group",
+        _true_signs,
+        {"law, fitted": _signs(_seen_text, 0.0), "law, true mixture": _signs(_true_text, 0.0)},
+        "law, fitted",
+        {
+            "more data helps": _always("helps", "hurts", "helps"),
+            "more data helps everyone": _always("helps", "helps", "helps"),
+        },
+        parts=_parts,
+    ),
+    numbers=(
+        NumberQuestion(
+            "excess risk of each group",
+            _true_excess,
+            {
+                "law, fitted": _excess(_seen_text, 0.0, 0.88, 1.65),
+                "law to second order, fitted": _excess(_seen_text, SECOND_ORDER, 0.85, 1.65),
+                "law, true mixture": _excess(_true_text, 0.0, 0.9, 1.65),
+            },
+            "law to second order, fitted",
+            {"dK/2n for every group": _average_excess},
+            miss="ratio",
+            parts=lambda settings: [f"group {code}" for code in range(settings["groups"])],
+        ),
+    ),
+)

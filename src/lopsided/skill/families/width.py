@@ -1,0 +1,137 @@
+"""Will a wide network of this width stay near its initialisation, and how far will it go?
+
+Random mixtures of clusters as in Li and Liang (2018), Section 7, random widths, steps and rates. A forecaster sees a
+pilot: the same data trained at one eighth of the width, which costs one eighth. "Stays near" is a relative distance
+|W - W0|_F / |W0|_F below 0.1 at the end. The paper's scaling says that the distance falls as 1/sqrt(m).
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import NormalDist
+from typing import Any
+
+from lopsided.engine.task import Numbers, Settings
+from lopsided.skill.family import (
+    Choice,
+    ChoiceForecaster,
+    ChoiceQuestion,
+    Estimate,
+    Family,
+    NumberQuestion,
+)
+from lopsided.skill.scoring import Z90
+
+TASKS = 40
+NEAR = 0.1
+PILOT_SHARE = 8
+WITHIN = 1.25  # a factor that should hold nine of ten distances
+TIE = 0.05  # relative: closer to the border than this is a tie
+
+
+def tasks() -> Sequence[Settings]:
+    """Specifications drawn by a generator of their own."""
+    from lopsided.core.seeds import generator
+
+    random = generator(70119, "skill", "width")
+    made = []
+    for index in range(TASKS):
+        made.append(
+            {
+                "index": index,
+                "width": int(2 ** random.uniform(7.5, 12.0)),
+                "components": int(random.integers(1, 5)),
+                "dimension": int(random.choice([50, 200, 500])),
+                "spread": float(round(random.uniform(0.5, 2.0), 2)),
+                "train": int(random.choice([300, 1000])),
+                "steps": int(random.choice([100, 300, 800])),
+                "rate_times_width": float(random.choice([3.0, 10.0, 30.0])),
+                "batch": 16,
+            }
+        )
+    return made
+
+
+def _end(settings: Settings, width: int, seed: int) -> float:
+    """|W - W0|_F / |W0|_F after the run at that width."""
+    from lopsided.papers.sd.structured_runs import measure_run
+
+    run = {**settings, "width": width, "test": 16, "record": settings["steps"]}
+    return float(measure_run(run, seed, spectra=False)["distance"][-1])
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """The distance at full width (two seeds) and at an eighth of it (another)."""
+    world = settings["index"]
+    pilot_width = max(8, settings["width"] // PILOT_SHARE)
+    values = [_end(settings, settings["width"], 1000 * world + 2 * seed + k) for k in (1, 2)]
+    pilot = _end(settings, pilot_width, 1000 * world + 2 * seed + 1)
+    return {"seen": {"pilot_width": pilot_width, "pilot_distance": pilot}, "truth": {"distances": values}}
+
+
+def _side(distance: float, tie: float) -> Choice:
+    if abs(math.log(distance / NEAR)) <= tie:
+        return Choice(None)
+    return Choice("near" if distance < NEAR else "far")
+
+
+def _true_side(settings: Settings, truth: Mapping[str, Any]) -> list[Choice]:
+    sides = {_side(value, TIE).answer for value in truth["distances"]}
+    return [Choice(sides.pop() if len(sides) == 1 else None)]
+
+
+def _scaled(settings: Settings, seen: Mapping[str, Any]) -> float:
+    return float(seen["pilot_distance"] * math.sqrt(seen["pilot_width"] / settings["width"]))
+
+
+def _by_pilot(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
+    distance = _scaled(settings, seen)
+    sure = NormalDist().cdf(abs(math.log(distance / NEAR)) * Z90 / math.log(WITHIN))
+    return [Choice(_side(distance, 0.0).answer, confidence=sure)]
+
+
+def _constant(answer: str) -> ChoiceForecaster:
+    return lambda settings, seen: [Choice(answer)]
+
+
+def _by_theory(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
+    """Theorem 4.1 wants m of order (k l / delta)^20: no width here is near its range, so it never promises."""
+    return [Choice("far")]
+
+
+def _true_distance(settings: Settings, truth: Mapping[str, Any]) -> list[Estimate]:
+    values = truth["distances"]
+    return [Estimate(sum(values) / len(values))]
+
+
+def _distance(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+    value = _scaled(settings, seen)
+    return [Estimate(value, value / WITHIN, value * WITHIN)]
+
+
+def _unscaled(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+    return [Estimate(float(seen["pilot_distance"]))]
+
+
+FAMILY = Family(
+    id="skill-width",
+    title="Near or far from initialisation: wide networks",
+    tasks=tasks,
+    measure=measure,
+    question=ChoiceQuestion(
+        "does it stay near its initialisation",
+        _true_side,
+        {"pilot, scaled by 1/sqrt(width)": _by_pilot, "Theorem 4.1's width": _by_theory},
+        "pilot, scaled by 1/sqrt(width)",
+        {"always near": _constant("near"), "always far": _constant("far")},
+    ),
+    numbers=(
+        NumberQuestion(
+            "relative distance",
+            _true_distance,
+            {"pilot, scaled by 1/sqrt(width)": _distance},
+            "pilot, scaled by 1/sqrt(width)",
+            {"the pilot's own distance": _unscaled},
+            miss="ratio",
+        ),
+    ),
+)

@@ -1,0 +1,102 @@
+"""A family of tasks with a forecast to check: specification in, what a forecaster may see, what then happened.
+
+`measure(settings, seed)` gives two parts: "seen" is all that a forecast may use besides the settings (class counts, the
+statistics of a pilot), "truth" is what happened. Recipes and baselines are functions of settings and "seen" alone, so a
+recipe can be changed and scored again without measuring again, and cannot look at the outcome.
+
+Tasks are split by a hash of their settings, so that nobody chooses: half are for development, half are held out, scored
+and never looked at while a recipe is designed.
+"""
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from lopsided.engine.task import Numbers, Settings, canonical
+
+Split = Literal["development", "held-out"]
+SPLITS: tuple[Split, Split] = ("development", "held-out")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few answers; None is `undecided`: from a forecast an abstention, from a measurement a tie.
+
+    `as_good`: from a measurement, all answers that count as right. `confidence`: from a forecast, the chance that it
+    gives itself.
+    """
+
+    answer: str | None
+    as_good: tuple[str, ...] = ()
+    confidence: float | None = None
+
+    def holds(self, forecast: "Choice") -> bool:
+        """Whether this measured answer bears the forecast out."""
+        return forecast.answer == self.answer or forecast.answer in self.as_good
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with the interval that should hold it nine times in ten; value None where there is none to give."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+Seen = Mapping[str, Any]
+Parts = Callable[[Settings], Sequence[str]]
+ChoiceForecaster = Callable[[Settings, Seen], Sequence[Choice]]
+NumberForecaster = Callable[[Settings, Seen], Sequence[Estimate]]
+
+
+@dataclass(frozen=True)
+class ChoiceQuestion:
+    """What is asked of every task, one or more times (every group, every ratio), and who answers.
+
+    `truth` reads the answers off the measurement; recipes and baselines give as many. `parts` names them.
+    """
+
+    name: str
+    truth: Callable[[Settings, Mapping[str, Any]], Sequence[Choice]]
+    recipes: Mapping[str, ChoiceForecaster]
+    default: str
+    baselines: Mapping[str, ChoiceForecaster]
+    parts: Parts | None = None
+
+
+@dataclass(frozen=True)
+class NumberQuestion:
+    """As `ChoiceQuestion`, for numbers; a miss is the ratio or the difference of forecast and truth."""
+
+    name: str
+    truth: Callable[[Settings, Mapping[str, Any]], Sequence[Estimate]]
+    recipes: Mapping[str, NumberForecaster]
+    default: str
+    baselines: Mapping[str, NumberForecaster]
+    miss: Literal["ratio", "difference"] = "difference"
+    parts: Parts | None = None
+
+
+@dataclass(frozen=True)
+class Family:
+    """Tasks of one kind. `question` gives the family's hit rate, `stricter` are the same answers held to a narrower
+    measure; raise `version` when numbers change."""
+
+    id: str
+    title: str
+    tasks: Callable[[], Sequence[Settings]]
+    measure: Callable[[Settings, int], Numbers]
+    question: ChoiceQuestion
+    numbers: Sequence[NumberQuestion] = ()
+    stricter: Sequence[ChoiceQuestion] = ()
+    needs: Sequence[str] = ()
+    packages: Sequence[str] = ()
+    version: int = 1
+
+
+def split_of(family: str, settings: Settings) -> Split:
+    """By the parity of a hash of family and settings."""
+    digest = hashlib.sha256(f"{family}\x1f{canonical(settings)}".encode()).digest()
+    return SPLITS[digest[0] & 1]

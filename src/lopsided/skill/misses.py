@@ -1,0 +1,98 @@
+"""The worst misses of a family's default recipes, each with its run: settings, seed, numbers, command.
+
+A wrong choice is the worse the surer it was; a number by its error. Only the development half is opened: a held-out
+task that had been looked at would be held out no longer.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lopsided.engine.task import Row
+from lopsided.skill.family import ChoiceQuestion, Family, NumberQuestion
+from lopsided.skill.scoring import error_of
+
+MOST = 3  # of each question
+_DIGITS, _LONGEST, _ROWS = 4, 12, 2
+
+
+@dataclass(frozen=True)
+class Miss:
+    """One answer that did not come true. `size`: the stated chance of a wrong choice, or the error of a number."""
+
+    question: str
+    part: str
+    settings: dict[str, Any]
+    seed: int
+    said: str
+    happened: str
+    size: float
+    seen: Any
+    truth: Any
+    command: str
+
+
+def worst_misses(family: Family, rows: Sequence[Row]) -> list[Miss]:
+    """At most `MOST` of every question, the worst first."""
+    found = _choices(family, family.question, rows)
+    for question in family.numbers:
+        found += _numbers(family, question, rows)
+    return found
+
+
+def _choices(family: Family, question: ChoiceQuestion, rows: Sequence[Row]) -> list[Miss]:
+    recipe, found = question.recipes[question.default], []
+    for row in rows:
+        truths = question.truth(row.settings, row.numbers["truth"])
+        forecasts = recipe(row.settings, row.numbers["seen"])
+        for place, (truth, forecast) in enumerate(zip(truths, forecasts, strict=True)):
+            if truth.answer is None or forecast.answer is None or truth.holds(forecast):
+                continue
+            sure = forecast.confidence
+            said = forecast.answer + (f" (chance {sure:.2f})" if sure is not None else "")
+            part = _part(question, row.settings, place)
+            found.append(_miss(family, question.name, part, row, said, truth.answer, -1.0 if sure is None else sure))
+    return sorted(found, key=lambda miss: -miss.size)[:MOST]
+
+
+def _numbers(family: Family, question: NumberQuestion, rows: Sequence[Row]) -> list[Miss]:
+    recipe, found = question.recipes[question.default], []
+    for row in rows:
+        truths = question.truth(row.settings, row.numbers["truth"])
+        forecasts = recipe(row.settings, row.numbers["seen"])
+        for place, (truth, forecast) in enumerate(zip(truths, forecasts, strict=True)):
+            if truth.value is None or forecast.value is None:
+                continue
+            said = f"{forecast.value:.4g}"
+            if forecast.low is not None and forecast.high is not None:
+                said += f" [{forecast.low:.4g}, {forecast.high:.4g}]"
+            size = error_of(truth.value, forecast.value, question.miss)
+            part = _part(question, row.settings, place)
+            found.append(_miss(family, question.name, part, row, said, f"{truth.value:.4g}", size))
+    return sorted(found, key=lambda miss: -miss.size)[:MOST]
+
+
+def _part(question: ChoiceQuestion | NumberQuestion, settings: Mapping[str, Any], place: int) -> str:
+    return question.parts(settings)[place] if question.parts is not None else f"answer {place + 1}"
+
+
+def _miss(family: Family, question: str, part: str, row: Row, said: str, happened: str, size: float) -> Miss:
+    name = family.id.removeprefix("skill-")
+    command = f"lopsided skill --run --family {name} --index {row.settings['index']}"
+    seen, truth = (_rounded(row.numbers[key]) for key in ("seen", "truth"))
+    return Miss(question, part, dict(row.settings), row.seed, said, happened, size, seen, truth, command)
+
+
+def _rounded(value: Any) -> Any:
+    """The same with four digits and without the tail of long lists: for reading; the command gives all of it."""
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, float):
+        return float(f"{value:.{_DIGITS}g}")
+    if isinstance(value, Mapping):
+        return {str(name): _rounded(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        most = _ROWS if value and isinstance(value[0], list | tuple) else _LONGEST
+        shown = [_rounded(entry) for entry in value[:most]]
+        return shown if len(value) <= most else [*shown, f"and {len(value) - most} more"]
+    return value

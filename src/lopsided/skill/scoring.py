@@ -1,0 +1,220 @@
+"""Hit rates with Wilson intervals, the errors and coverage of numbers, and how stated chances bear out.
+
+    Wilson:  (p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n)
+
+A task can be asked several times (every group, every ratio), and its answers stand or fall together. So n is the
+effective number: p(1-p) over the variance of the mean of task means, between the number of tasks and of answers.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopsided.skill.family import Choice, Estimate
+
+Z95 = 1.959963984540054
+Z90 = 1.6448536269514722  # half of a 90 % interval of the normal law, in deviations
+NOMINAL_COVERAGE = 0.9
+LEVELS = (0.5, 0.7, 0.8, 0.9, 0.95)
+CONFIDENCE_EDGES = (0.0, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)
+
+
+@dataclass(frozen=True)
+class HitRate:
+    """`asked` answers were measured clearly; `decided` of them were forecast, the others not; `right` came true."""
+
+    asked: int
+    decided: int
+    right: int
+    rate: float | None
+    interval: tuple[float, float] | None
+    ties: int  # measurements that were themselves undecided
+
+
+@dataclass(frozen=True)
+class NumberScore:
+    """Errors over the answers where forecast and truth exist."""
+
+    count: int
+    abstained: int
+    median_miss: float | None  # of the ratio, or of the difference
+    low_miss: float | None  # 5 % and 95 % quantiles
+    high_miss: float | None
+    mean_absolute_error: float | None  # of log2 of the ratio, or of the difference
+    coverage: float | None
+    interval_score: float | None  # Winkler's: width, and 2/alpha times what lies outside
+    typical_error: float | None = None  # median of the error: a factor >= 1, or an absolute difference
+    error_nine_in_ten: float | None = None  # and what nine of ten errors stay below
+    crps: float | None = None  # of a normal law with that 90 % interval (of log2 where misses are ratios)
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Of `count` forecasts with about the chance `stated`, the share `observed` came true; with its 95 % interval."""
+
+    stated: float
+    observed: float
+    interval: tuple[float, float]
+    count: int
+
+
+def wilson(right: int, decided: int, effective: float | None = None) -> tuple[float, float]:
+    """The 95 % interval of a rate."""
+    n = float(decided) if effective is None else effective
+    p = right / decided
+    middle, spread = p + Z95**2 / (2 * n), Z95 * math.sqrt(p * (1 - p) / n + Z95**2 / (4 * n * n))
+    scale = 1 + Z95**2 / n
+    return max(0.0, (middle - spread) / scale), min(1.0, (middle + spread) / scale)
+
+
+def hit_rate(tasks: Sequence[tuple[Sequence[Choice], Sequence[Choice]]]) -> HitRate:
+    """From (truth, forecast) of every task."""
+    asked = decided = right = ties = 0
+    means: list[tuple[int, int]] = []
+    for truths, forecasts in tasks:
+        own_decided = own_right = 0
+        for truth, forecast in zip(truths, forecasts, strict=True):
+            if truth.answer is None:
+                ties += 1
+                continue
+            asked += 1
+            if forecast.answer is not None:
+                own_decided += 1
+                own_right += truth.holds(forecast)
+        decided, right = decided + own_decided, right + own_right
+        if own_decided:
+            means.append((own_right, own_decided))
+    if not decided:
+        return HitRate(asked, 0, 0, None, None, ties)
+    return HitRate(
+        asked, decided, right, right / decided, wilson(right, decided, _effective(means, right / decided)), ties
+    )
+
+
+def _effective(means: Sequence[tuple[int, int]], rate: float) -> float:
+    tasks, answers = len(means), sum(count for _, count in means)
+    if tasks == answers or tasks < 2:
+        return float(answers if tasks == answers else tasks)
+    between = sum((right - rate * count) ** 2 for right, count in means) * tasks / (tasks - 1) / answers**2
+    if between == 0:
+        return float(tasks)
+    return min(max(rate * (1 - rate) / between, float(tasks)), float(answers))
+
+
+def number_score(tasks: Sequence[tuple[Sequence[Estimate], Sequence[Estimate]]], miss: str) -> NumberScore:
+    """From (truth, forecast) of every task; a ratio is forecast over truth."""
+    misses, inside, scores, crps, abstained = [], [], [], [], 0
+    for truths, forecasts in tasks:
+        for truth, forecast in zip(truths, forecasts, strict=True):
+            if truth.value is None:
+                continue
+            if forecast.value is None:
+                abstained += 1
+                continue
+            misses.append(forecast.value / truth.value if miss == "ratio" else forecast.value - truth.value)
+            if forecast.low is not None and forecast.high is not None:
+                inside.append(forecast.low <= truth.value <= forecast.high)
+                scores.append(_winkler(truth.value, forecast.low, forecast.high, miss))
+                crps.append(_crps(truth.value, forecast, miss))
+    if not misses:
+        return NumberScore(0, abstained, None, None, None, None, None, None)
+    array = np.array(misses)
+    errors = np.abs(np.log2(array)) if miss == "ratio" else np.abs(array)
+    low, median, high = np.quantile(array, [0.05, 0.5, 0.95])
+    typical, most = np.quantile(errors, [0.5, 0.9])
+    return NumberScore(
+        len(misses),
+        abstained,
+        float(median),
+        float(low),
+        float(high),
+        float(errors.mean()),
+        float(np.mean(inside)) if inside else None,
+        float(np.mean(scores)) if scores else None,
+        float(2**typical if miss == "ratio" else typical),
+        float(2**most if miss == "ratio" else most),
+        float(np.mean(crps)) if crps else None,
+    )
+
+
+def error_of(truth: float, forecast: float, miss: str) -> float:
+    """|log2 of the ratio|, or |difference|."""
+    return abs(_on_scale(forecast, miss) - _on_scale(truth, miss))
+
+
+def _winkler(truth: float, low: float, high: float, miss: str) -> float:
+    if miss == "ratio":
+        truth, low, high = (math.log2(max(value, 1e-300)) for value in (truth, low, high))
+    outside = max(low - truth, truth - high, 0.0)
+    return high - low + 2 / (1 - NOMINAL_COVERAGE) * outside
+
+
+def _on_scale(value: float, miss: str) -> float:
+    return math.log2(max(value, 1e-300)) if miss == "ratio" else value
+
+
+def _deviations(truth: float, forecast: Estimate, miss: str) -> float:
+    """How far the truth lies from the forecast, in deviations of a normal law whose 90 % interval is the stated one
+    (each side by itself)."""
+    assert forecast.value is not None
+    assert forecast.low is not None
+    assert forecast.high is not None
+    there, here = _on_scale(truth, miss), _on_scale(forecast.value, miss)
+    edge = _on_scale(forecast.high if there >= here else forecast.low, miss)
+    width = abs(edge - here) / Z90
+    if width == 0:
+        return 0.0 if there == here else math.inf
+    return abs(there - here) / width
+
+
+def _crps(truth: float, forecast: Estimate, miss: str) -> float:
+    """s (z (2 Phi(z) - 1) + 2 phi(z) - 1/sqrt(pi)) for a normal law with deviation s (Gneiting and Raftery 2007, eq
+    21), its deviation taken from the whole interval."""
+    assert forecast.value is not None
+    assert forecast.low is not None
+    assert forecast.high is not None
+    ends = [_on_scale(value, miss) for value in (forecast.low, forecast.high)]
+    gap = abs(_on_scale(truth, miss) - _on_scale(forecast.value, miss))
+    s = (ends[1] - ends[0]) / (2 * Z90)
+    if s <= 0:
+        return gap
+    z = gap / s
+    return s * (z * math.erf(z / math.sqrt(2)) + math.sqrt(2 / math.pi) * math.exp(-z * z / 2) - 1 / math.sqrt(math.pi))
+
+
+def choice_reliability(tasks: Sequence[tuple[Sequence[Choice], Sequence[Choice]]]) -> list[Reliability]:
+    """Forecasts that state a chance, in bins of it."""
+    stated, right = [], []
+    for truths, forecasts in tasks:
+        for truth, forecast in zip(truths, forecasts, strict=True):
+            if truth.answer is not None and forecast.answer is not None and forecast.confidence is not None:
+                stated.append(forecast.confidence)
+                right.append(truth.holds(forecast))
+    found, chances, hits = [], np.array(stated), np.array(right, dtype=bool)
+    bins = np.clip(np.searchsorted(CONFIDENCE_EDGES, chances, side="right") - 1, 0, len(CONFIDENCE_EDGES) - 2)
+    for number in range(len(CONFIDENCE_EDGES) - 1):
+        own = bins == number
+        count, came = int(own.sum()), int(hits[own].sum())
+        if count:
+            found.append(Reliability(float(chances[own].mean()), came / count, wilson(came, count), count))
+    return found
+
+
+def number_reliability(tasks: Sequence[tuple[Sequence[Estimate], Sequence[Estimate]]], miss: str) -> list[Reliability]:
+    """How often the truth lies within the stated interval, widened or narrowed to other levels as a normal law is."""
+    from statistics import NormalDist
+
+    away = [
+        _deviations(truth.value, forecast, miss)
+        for truths, forecasts in tasks
+        for truth, forecast in zip(truths, forecasts, strict=True)
+        if None not in (truth.value, forecast.value, forecast.low, forecast.high) and truth.value is not None
+    ]
+    found = []
+    for level in LEVELS if away else ():
+        # 1e-9: a truth on the very edge counts as inside, as it does for the stated interval
+        inside = int(np.sum(np.array(away) <= NormalDist().inv_cdf(0.5 + level / 2) * (1 + 1e-9)))
+        found.append(Reliability(level, inside / len(away), wilson(inside, len(away)), len(away)))
+    return found

@@ -1,0 +1,286 @@
+"""Sums per class over an epoch, on the model's device, batch by batch; no feature matrix is kept.
+
+Features enter as differences d_i = h_i - r_{y_i} from a point r_k near their class: the class mean of the epoch before,
+at first the first example of the class. Every batch adds to the classes it holds:  sum d, n, sum |d|^2, correct, and
+the sum of cross entropies. With D_k the mean of d in class k, whatever r,
+
+    mean_k = r_k + D_k,   sum_i |h_i - mean_k|^2 = sum_i |d_i|^2 - n_k |D_k|^2
+
+and, from m_k sampled rows with the sum s_k of their d, their scatter around the means of all rows
+
+    sum_i (h_i - mean_y)(h_i - mean_y)^T = sum_i d_i d_i^T - sum_k (s_k D_k^T + D_k s_k^T - m_k D_k D_k^T).
+
+Nothing cancels, because r is near the means: features of 10,000 +- 1 in single precision keep their digits. The means
+of the epoch before also serve NC4: the share of examples whose nearest one is not the predicted class. A last row
+collects what carries no class of ours (ignored labels, labels out of range). Sums over batches are in double precision
+where the device has it; within a batch, differences are added in the features' own (at least single).
+"""
+
+import math
+
+import numpy as np
+
+import torch
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray
+from lopsided.measure.pairwise_angles import DOUBLE
+from lopsided.torch.monitor.sums_snapshot import SumsSnapshot, uneven
+
+SAMPLES = 512  # sampled rows that enter the scatter together
+FULLY_SAMPLED = 512  # rows at the start of an epoch that are all sampled
+WIDEST_SCATTER = 2048  # p x p doubles: 34 MB
+MOST_BYTES = 2_000_000_000
+
+
+class ClassSums:
+    """The accumulator of one phase (training or evaluation); after the first rows, one in `interval` is sampled."""
+
+    def __init__(
+        self, classes: int, width: int, device: torch.device, *, interval: int = 1, ignored: int = -100
+    ) -> None:
+        if (classes + 1) * (width + 4) * 8 > MOST_BYTES:
+            raise InputError(
+                f"class sums of at most {MOST_BYTES / 1e9:g} GB",
+                f"{classes} classes x {width} features",
+                "watch a smaller head with head=, or other features with features=",
+            )
+        self.classes, self.width, self.interval, self.ignored = classes, width, interval, ignored
+        # Apple's MPS has no double precision; there sums are single, and the points r keep them stable.
+        self.dtype = torch.float32 if device.type == "mps" else torch.float64
+        self.device = device
+        # r_k, and a last row of zeros; in the precision of the features, so that differences from it are exact.
+        self._precision = torch.float32
+        self._points = torch.zeros(classes + 1, width, dtype=self._precision, device=device)
+        self._placed = torch.zeros(classes + 1, dtype=torch.bool, device=device)
+        self._placed[-1] = True
+        self._all_placed = False
+        self._nearest: NearestMean | None = None
+        self.groups_seen = 0
+        self.clear()
+
+    def clear(self) -> None:
+        """Start a new epoch; the points r stay."""
+        k, p, options = self.classes, self.width, {"dtype": self.dtype, "device": self.device}
+        self._samples: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]] = []
+        self._sample_rows = 0
+        self.batches = self.rows = 0
+        self.sums = torch.zeros(k + 1, p, **options)  # of d
+        self.scores = torch.zeros(k + 1, 4, **options)  # examples, sum |d|^2, correct, sum of losses
+        self.strays = torch.zeros((), **options)
+        self.scatter = torch.zeros(p, p, **options) if p <= WIDEST_SCATTER else None
+        self.sampled = torch.zeros(k + 1, p + 1, **options)  # sums of d of the sampled rows, and their number
+        self.disagreeing = torch.zeros(2, **options)
+        self.groups = torch.zeros(self.groups_seen + 1, 3, **options)
+
+    def add(
+        self,
+        features: torch.Tensor,
+        predicted: torch.Tensor,
+        losses: torch.Tensor,
+        codes: torch.Tensor,
+        groups: torch.Tensor | None = None,
+    ) -> None:
+        """Add examples: features (n, p), predicted class, cross entropy, class code and group code (n,) each.
+
+        Classes may be lacking.
+        """
+        k, n = self.classes, len(codes)
+        self.batches += 1
+        valid = (codes >= 0) & (codes < k)
+        self.strays += (~valid & (codes != self.ignored)).sum()
+        codes = torch.where(valid, codes, k)
+        features = features if features.dtype == torch.float64 else features.float()
+        if not self._all_placed:
+            self._place(features, codes)
+        differences = features - self._points[codes]
+        self._add_differences(differences, codes)
+        lengths = torch.linalg.vector_norm(differences, dim=1).to(self.dtype).square_()
+        right = (predicted == codes).to(self.dtype)
+        scores = torch.stack([valid.to(self.dtype), lengths, right, losses.to(self.dtype)], dim=1)
+        self.scores.index_add_(0, codes, scores)
+        if groups is not None:
+            self._add_groups(groups, scores, valid)
+        # The first rows of an epoch are all sampled, so that short epochs have a scatter too; then every so-manieth.
+        first = max(FULLY_SAMPLED - self.rows, 0)
+        later = slice(first + -(self.rows + first) % self.interval, None, self.interval)
+        for chosen in (slice(0, first), later):
+            if chosen.start < min(n, chosen.stop or n):
+                rows = differences[chosen].clone()
+                self._samples.append((rows, codes[chosen], valid[chosen], predicted[chosen]))
+                self._sample_rows += len(rows)
+        if self._sample_rows >= SAMPLES:
+            self._flush_samples()
+        self.rows += n
+
+    def _place(self, features: torch.Tensor, codes: torch.Tensor) -> None:
+        """Let r_k be the first example of every class that has none yet; 0 where that is not finite."""
+        if features.dtype == torch.float64:
+            self._precision, self._points = torch.float64, self._points.double()
+        n = len(codes)
+        places = torch.full((self.classes + 1,), n, device=self.device)
+        places.scatter_reduce_(0, codes, torch.arange(n, device=self.device), "amin")
+        fresh = ((places < n) & ~self._placed).nonzero()[:, 0]
+        if len(fresh):
+            rows = features[places[fresh]]
+            self._points[fresh] = rows.where(rows.isfinite().all(dim=1, keepdim=True), 0.0)
+            self._placed[fresh] = True
+            self._all_placed = bool(self._placed.all())
+
+    def _add_differences(self, differences: torch.Tensor, codes: torch.Tensor) -> None:
+        if len(codes) < self.classes:  # a vocabulary: fewer rows than classes
+            self.sums.index_add_(0, codes, differences.to(self.dtype))
+            return
+        # Up to some thousand rows are summed in the features' own precision, then in double: half the traffic.
+        block = torch.zeros(self.classes + 1, self.width, dtype=differences.dtype, device=self.device)
+        self.sums += block.index_add_(0, codes, differences)
+
+    def _flush_samples(self) -> None:
+        if self._samples:
+            rows, codes, valid, predicted = (_joined(list(parts)) for parts in zip(*self._samples, strict=True))
+            self._samples, self._sample_rows = [], 0
+            self._add_sampled(rows, codes, valid, predicted)
+
+    def _add_groups(self, groups: torch.Tensor, scores: torch.Tensor, valid: torch.Tensor) -> None:
+        if groups.numel():
+            self._make_room(int(groups.max()) + 1)
+        places = torch.where(valid & (groups >= 0), groups, self.groups_seen)
+        self.groups.index_add_(0, places, scores[:, [0, 2, 3]])
+
+    def _make_room(self, groups: int) -> None:
+        if groups > self.groups_seen:
+            larger = torch.zeros(groups + 1, 3, dtype=self.dtype, device=self.device)
+            larger[: self.groups_seen], larger[-1] = self.groups[:-1], self.groups[-1]
+            self.groups, self.groups_seen = larger, groups
+
+    def _add_sampled(
+        self, rows: torch.Tensor, codes: torch.Tensor, valid: torch.Tensor, predicted: torch.Tensor
+    ) -> None:
+        if self._nearest is not None:
+            nearest = self._nearest.of(rows, codes)
+            self.disagreeing[0] += ((nearest != predicted) & valid).sum()
+            self.disagreeing[1] += valid.sum()
+        if self.scatter is not None:
+            # In the features' own precision once r are means; a first example may lie far out, so at first in double.
+            d = rows.to(self.dtype) if self._nearest is None else rows
+            d = d.masked_fill(~valid[:, None], 0.0)
+            self.scatter += d.T @ d
+            self.sampled.index_add_(0, codes, torch.cat([d, valid[:, None]], dim=1).to(self.dtype))
+
+    def all_reduce(self) -> None:
+        """Add the sums of all processes, so that each holds the whole epoch. Every rank must call it."""
+        import torch.distributed as dist
+
+        self._flush_samples()
+        groups = torch.tensor([self.groups_seen], device=self.device)
+        dist.all_reduce(groups, op=dist.ReduceOp.MAX)
+        self._make_room(int(groups))
+        # Every process has points of its own; all go over to the means of the whole epoch.
+        counts = self.scores[:, :1].clone()
+        totals = self.sums + counts * self._points
+        dist.all_reduce(counts)
+        dist.all_reduce(totals)
+        means = totals / counts
+        means[-1] = 0.0
+        self._move_points(means.where(means.isfinite(), 0.0))
+        for tensor in (self.sums, self.scores, self.strays, self.scatter, self.sampled, self.disagreeing, self.groups):
+            if tensor is not None:
+                dist.all_reduce(tensor)
+
+    def _move_points(self, points: torch.Tensor) -> None:
+        """The same sums around other points: d becomes d + s with s = r - r'."""
+        shift = self._points.to(self.dtype) - points
+        counts, sampled = self.scores[:, :1], self.sampled[:, -1:]
+        self.scores[:, 1] += (shift * (2 * self.sums + counts * shift)).sum(dim=1)
+        self.sums += counts * shift
+        if self.scatter is not None:
+            crossed = shift.T @ (self.sampled[:, :-1] + sampled * shift / 2)
+            self.scatter += crossed + crossed.T
+        self.sampled[:, :-1] += sampled * shift
+        self._points = points
+
+    def snapshot(self) -> SumsSnapshot:
+        """The epoch so far, as arrays in double precision."""
+        self._flush_samples()
+        k = self.classes
+        scores = _array(self.scores)[:k]
+        counts = scores[:, 0].round().astype(np.int64)
+        with np.errstate(invalid="ignore"):
+            offsets = _array(self.sums)[:k] / np.where(counts > 0, counts, np.nan)[:, None]
+            around = scores[:, 1] - counts * np.where(counts > 0, (offsets**2).sum(axis=1), 0.0)
+        differing, compared = _array(self.disagreeing)
+        within, examples = self._within(offsets)
+        unfair = uneven(_array(self.sampled)[:k, -1], counts)
+        return SumsSnapshot(
+            counts=counts,
+            means=_array(self._points)[:k] + offsets,
+            deviations=np.maximum(around, 0.0),  # rounding, when a class has collapsed to a point
+            correct=scores[:, 2],
+            losses=scores[:, 3],
+            within=None if unfair else within,
+            within_examples=examples,
+            nc4=float(differing / compared) if compared and not unfair else None,
+            groups=_array(self.groups)[:-1],
+            unclassed=int(_array(self.strays)),
+            uneven=unfair,
+        )
+
+    def _within(self, offsets: FloatArray) -> tuple[FloatArray | None, int]:
+        """Covariance of the sampled rows around the class means, which lie `offsets` from the points."""
+        sampled = _array(self.sampled)[: self.classes]
+        examples = int(sampled[:, -1].sum())
+        if self.scatter is None or not examples:
+            return None, examples
+        seen = sampled[:, -1] > 0
+        middle = sampled[seen, :-1] - sampled[seen, -1:] * offsets[seen] / 2
+        # A correction by the move of the means since r was taken; of many classes, seven digits of it are enough.
+        kind = np.float64 if self.classes <= DOUBLE else np.float32
+        crossed = offsets[seen].astype(kind).T @ middle.astype(kind)
+        return (_array(self.scatter) - crossed - crossed.T) / examples, examples
+
+    def keep_reference(self) -> None:
+        """Let this epoch's class means be the points r of the next; classes without examples keep their old ones."""
+        self._flush_samples()
+        counts = self.scores[:, :1]
+        means = (self._points + self.sums / counts).to(self._precision)
+        usable = (counts > 0) & means.isfinite().all(dim=1, keepdim=True)
+        usable[-1] = False
+        self._points = means.where(usable, self._points.to(self._precision))
+        self._placed |= usable[:, 0]
+        self._all_placed = bool(self._placed.all())
+        before = None if self._nearest is None else self._nearest.known
+        known = usable[:-1, 0] if before is None else usable[:-1, 0] | before
+        self._nearest = NearestMean(self._points, known)
+
+
+class NearestMean:
+    """Which class mean is nearest:  argmin_k |h - r_k| = argmax_k (h - c).(r_k - c) - |r_k - c|^2 / 2  for any c.
+
+    c is the mean of the r_k, so that what all features have in common does not drown their differences.
+    """
+
+    def __init__(self, points: torch.Tensor, known: torch.Tensor) -> None:
+        self.known = known
+        centre = points[:-1][known].mean(dim=0) if bool(known.any()) else points[-1]
+        self._centred = points - centre  # the last row, of what carries no class, counts for nothing
+        offset = -0.5 * self._centred[:-1].square().sum(dim=1)
+        self._offset = offset.where(known, -torch.inf)  # a class never seen is nobody's nearest
+
+    def of(self, differences: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
+        """The nearest class for rows given by their difference from the point of their own class."""
+        rows = differences.to(self._centred.dtype) + self._centred[codes]
+        return torch.addmm(self._offset, rows, self._centred[:-1].T).argmax(dim=1)
+
+
+def affordable_interval(width: int, classes: int, weights: int) -> int:
+    """Sampling a row costs p^2 + p K products; training it, at least three times
+    the weights of the network. The interval that keeps the first to a quarter of a hundredth of the second."""
+    return max(1, math.ceil(400.0 * width * (width + classes) / max(3.0 * weights, 1.0)))
+
+
+def _joined(parts: list[torch.Tensor]) -> torch.Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _array(tensor: torch.Tensor) -> FloatArray:
+    array: FloatArray = tensor.to(device="cpu", dtype=torch.float64).numpy().copy()
+    return array

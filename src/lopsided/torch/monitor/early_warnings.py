@@ -1,0 +1,120 @@
+"""Early warnings in words, once each: merging classes, vanishing classifiers, classes at risk, classes never seen.
+
+Two classes merge when the cosine of their classifiers reaches `warn_at` in `patience` epochs in a row. Softmax does not
+feel a vector added to every classifier, which alone can bring all cosines near 1; so for three classes or more the
+cosine of the centred classifiers must be as high too. (Centred, two classifiers are always opposite.)
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from lopsided.core.published_skill import measured_skill
+from lopsided.core.validation import BoolArray, FloatArray
+from lopsided.measure.pairwise_angles import Cosines, PairwiseAngles
+from lopsided.torch.monitor.run_forecast import RunForecast
+
+VANISHING = 0.1  # of the median length: a classifier this short has no say
+
+
+class ImbalanceWarning(UserWarning):
+    """Something that the monitor saw and a person should know."""
+
+
+def merging_cosines(weight: FloatArray, found: PairwiseAngles) -> Cosines:
+    """K x K: the smaller of plain and centred cosine; nan on the diagonal and where a row is 0."""
+    merging = np.fmin(found.cosines, found.centred(weight)) if len(weight) > 2 else found.cosines.copy()
+    np.fill_diagonal(merging, np.nan)
+    return merging
+
+
+class EarlyWarnings:
+    """Remembers what lasted and what was said."""
+
+    def __init__(self, classes: int, names: Sequence[str], *, warn_at: float, patience: int) -> None:
+        self._names, self._warn_at, self._patience = names, warn_at, patience
+        self._pairs = np.zeros((classes, classes), dtype=np.int64)  # epochs in a row above warn_at
+        self._said_pairs = np.zeros((classes, classes), dtype=bool)
+        self._short = np.zeros(classes, dtype=np.int64)
+        self._said: set[tuple[str, int]] = set()
+
+    def look(
+        self,
+        merging: Cosines,
+        norms: FloatArray,
+        forecast: RunForecast,
+        counts: FloatArray | None,
+        absent: Sequence[int],
+    ) -> list[str]:
+        """The warnings that are new this epoch."""
+        with np.errstate(invalid="ignore"):
+            close = merging >= self._warn_at
+        self._pairs = np.where(close, self._pairs + 1, 0)
+        short = norms < VANISHING * np.median(norms)
+        self._short = np.where(short, self._short + 1, 0)
+        found = self._merging(merging, forecast, counts)
+        if fresh := self._new("vanishing", np.flatnonzero(self._short >= self._patience)):
+            share = max(float((norms[fresh] / np.median(norms)).max()), 0.01)
+            verb = "has a classifier" if len(fresh) == 1 else "have classifiers"
+            found.append(f"{self._list(fresh)} {verb} of at most {share:.2f} times the median length")
+        if fresh := self._new("at risk", forecast.at_risk):
+            have = "" if counts is None else f" with {_numbers(counts[fresh])} examples"
+            found.append(
+                f"{self._list(fresh)}{have} {'is' if len(fresh) == 1 else 'are'} more likely lost than kept: "
+                f"forecast threshold {forecast.survival_threshold:.3g} examples (merging law{_came_true(forecast)})"
+            )
+        if fresh := self._new("absent", absent):
+            found.append(f"{self._list(fresh)} had no training examples in this epoch")
+        return found
+
+    def _merging(self, merging: Cosines, forecast: RunForecast, counts: FloatArray | None) -> list[str]:
+        lasting = self._pairs >= self._patience
+        found = []
+        for members in _components(lasting) if lasting.any() else []:
+            pairs = np.ix_(members, members)
+            if (self._said_pairs[pairs] | ~lasting[pairs]).all():
+                continue
+            self._said_pairs[pairs] |= lasting[pairs]
+            values = merging[pairs][lasting[pairs]]
+            cosine = f"cosine {values.min():.2f}" if len(members) == 2 else f"cosines from {values.min():.2f} up"
+            threshold = forecast.threshold
+            need = "" if threshold is None else f", forecast threshold {threshold:.3g} examples"
+            have = "" if counts is None else f" (they have {_numbers(counts[members])})"
+            found.append(f"{self._list(members)} are merging: {cosine}{need}{have}")
+        return found
+
+    def _new(self, kind: str, members: Iterable[int]) -> list[int]:
+        """Those of which this has not been said yet."""
+        fresh = [int(k) for k in members if (kind, int(k)) not in self._said]
+        self._said |= {(kind, k) for k in fresh}
+        return fresh
+
+    def _list(self, members: Sequence[int]) -> str:
+        names = [self._names[int(k)] for k in members]
+        if len(names) == 1:
+            return f"class {names[0]}"
+        if len(names) > 12:
+            names = [*names[:10], f"{len(names) - 10} more"]
+        return f"classes {', '.join(names[:-1])} and {names[-1]}"
+
+
+def _came_true(forecast: RunForecast) -> str:
+    """How often such forecasts came true, in a few words; nothing where none was published, or none like this run."""
+    record = None if forecast.outside_fit else measured_skill("classes lost")
+    return "" if record is None else f", right in {round(100 * record.rate)} of 100 such cases"
+
+
+def _numbers(values: FloatArray) -> str:
+    numbers = [f"{value:g}" for value in values]
+    if len(numbers) > 4:
+        return f"{values.min():g} to {values.max():g}"
+    return numbers[0] if len(numbers) == 1 else f"{', '.join(numbers[:-1])} and {numbers[-1]}"
+
+
+def _components(adjacent: BoolArray) -> list[list[int]]:
+    """Classes that hang together by merging pairs, two or more at a time."""
+    from scipy.sparse.csgraph import connected_components
+
+    _, which = connected_components(adjacent, directed=False)
+    groups = [np.flatnonzero(which == group).tolist() for group in np.unique(which)]
+    return [members for members in groups if len(members) > 1]

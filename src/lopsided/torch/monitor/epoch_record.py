@@ -1,0 +1,225 @@
+"""What one epoch showed, as facts: training and held-out phase, classifier, forecasts, layers, warnings."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from lopsided.core.jsonable import jsonable
+from lopsided.core.validation import BoolArray, FloatArray
+from lopsided.measure.neural_collapse import ClassMoments, NeuralCollapse, summarise
+from lopsided.measure.pairwise_angles import PairwiseAngles, pairwise_angles
+from lopsided.torch.monitor.activation_probe import LayerPatterns
+from lopsided.torch.monitor.layer_change import LayerChange
+from lopsided.torch.monitor.run_forecast import RunForecast
+from lopsided.torch.monitor.sums_snapshot import SumsSnapshot
+
+
+@dataclass(frozen=True)
+class Angles:
+    """Mean cosines of class vectors within and between majority and minority, and their mean lengths."""
+
+    majority_cosine: float | None
+    minority_cosine: float | None
+    between_cosine: float | None
+    largest_cosine: float | None
+    majority_norm: float | None
+    minority_norm: float | None
+
+
+@dataclass(frozen=True)
+class GroupRecord:
+    """Accuracy and mean cross entropy of a group; None where it had no examples."""
+
+    name: str
+    examples: int
+    accuracy: float | None
+    loss: float | None
+
+
+@dataclass(frozen=True)
+class PhaseRecord:
+    """Training or held-out examples of an epoch.
+
+    In training the weights move while the epoch runs, and so do the features; means and scatter are those of the whole
+    epoch. `within_variance` is tr S_W from all examples, `scatter_ratio` tr S_W / tr S_B; NC1 uses the sampled scatter.
+    NC4 compares with the class means of the epoch before (`Monitor.measure` gives it exactly).
+    """
+
+    examples: int
+    counts: tuple[int, ...]
+    absent: tuple[int, ...]
+    accuracy: float
+    balanced_accuracy: float
+    majority_accuracy: float | None
+    minority_accuracy: float | None
+    loss: float
+    class_accuracy: tuple[float | None, ...]
+    class_loss: tuple[float | None, ...]
+    groups: tuple[GroupRecord, ...]
+    means: Angles | None
+    neural_collapse: NeuralCollapse | None
+    within_variance: float | None
+    class_variance: tuple[float | None, ...]
+    scatter_ratio: float | None
+    scatter_examples: int
+
+
+@dataclass(frozen=True)
+class ClassifierRecord:
+    """The head's rows: angles, lengths, energy and the pair with the largest cosine, at the end of the epoch."""
+
+    angles: Angles
+    norms: tuple[float, ...]
+    energy: float
+    closest: tuple[int, int] | None
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One epoch; `to_dict` gives plain values, `scalars` the flat numbers for a logger."""
+
+    epoch: int
+    step: int
+    classifier: ClassifierRecord | None  # None when its weights are not finite
+    train: PhaseRecord | None
+    held_out: PhaseRecord | None
+    forecast: RunForecast
+    layers: tuple[LayerChange, ...]
+    patterns: tuple[LayerPatterns, ...]
+    warnings: tuple[str, ...]
+    notes: tuple[str, ...]
+    seconds: float  # spent by the monitor, in hooks and at the end of the epoch
+    epoch_seconds: float  # since the epoch before ended
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        plain: dict[str, Any] = jsonable(self)
+        return plain
+
+    def scalars(self) -> dict[str, float]:
+        """Every number of the record but per-class ones and spectra, under names like train/neural_collapse/nc1."""
+        return {name: value for name, value in _flat(self, "") if np.isfinite(value)}
+
+
+_LEFT_OUT = {"epoch", "step", "settings", "examples", "scatter_examples", "spectrum", "undefined_pairs"}
+
+
+def _flat(record: Any, path: str) -> Iterator[tuple[str, float]]:
+    for name in record.__dataclass_fields__:
+        value = getattr(record, name)
+        if name in _LEFT_OUT or value is None or isinstance(value, (str, bool)):
+            continue
+        if isinstance(value, (int, float)):
+            yield path + name, float(value)
+        elif isinstance(value, tuple) and value and isinstance(value[0], (LayerChange, LayerPatterns, GroupRecord)):
+            for entry in value:
+                yield from _flat(entry, f"{path}{name}/{entry.name}/")
+        elif hasattr(value, "__dataclass_fields__"):
+            yield from _flat(value, f"{path}{name}/")
+        elif name in ("collapsed", "at_risk", "absent"):
+            yield f"{path}{name}_classes", float(len(value))
+
+
+def angles(found: PairwiseAngles, minority: BoolArray) -> Angles:
+    """Cosines and lengths of rows; with no minority, all rows are the majority."""
+    return Angles(
+        majority_cosine=found.mean(~minority),
+        minority_cosine=found.mean(minority),
+        between_cosine=found.mean(minority, ~minority),
+        largest_cosine=found.largest,
+        majority_norm=float(found.lengths[~minority].mean()) if (~minority).any() else None,
+        minority_norm=float(found.lengths[minority].mean()) if minority.any() else None,
+    )
+
+
+def classifier_record(found: PairwiseAngles, minority: BoolArray) -> ClassifierRecord:
+    """From the angles of the head's rows."""
+    return ClassifierRecord(
+        angles=angles(found, minority),
+        norms=tuple(found.lengths.tolist()),
+        energy=float((found.lengths**2).mean()),
+        closest=found.closest,
+    )
+
+
+def phase_record(
+    sums: SumsSnapshot,
+    weight: FloatArray | None,
+    weight_angles: PairwiseAngles | None,
+    minority: BoolArray,
+    group_names: tuple[str, ...],
+) -> PhaseRecord | None:
+    """Means, scatter and scores of a phase; `weight` None where the features are not the head's input.
+    None without examples."""
+    present = sums.counts > 0
+    counts = sums.counts[present]
+    total = int(counts.sum())
+    if not total:
+        return None
+    accuracy, loss = sums.correct[present] / counts, sums.losses[present] / counts
+    split = minority[present]
+    finite = bool(np.isfinite(sums.means[present]).all() and np.isfinite(sums.squared_lengths[present]).all())
+    measured = finite and len(counts) > 1
+    found = pairwise_angles(sums.means[present] - sums.means[present].mean(axis=0)) if measured else None
+    within = float(sums.deviations[present].sum() / total) if finite else None
+    between = float((found.lengths**2).mean()) if found is not None else 0.0
+    return PhaseRecord(
+        examples=total,
+        counts=tuple(sums.counts.tolist()),
+        absent=tuple(int(k) for k in np.flatnonzero(~present)),
+        accuracy=float(sums.correct[present].sum() / total),
+        balanced_accuracy=float(accuracy.mean()),
+        majority_accuracy=float(accuracy[~split].mean()) if (~split).any() else None,
+        minority_accuracy=float(accuracy[split].mean()) if split.any() else None,
+        loss=float(sums.losses[present].sum() / total),
+        class_accuracy=_spread(accuracy, present),
+        class_loss=_spread(loss, present),
+        groups=tuple(_group(name, *row) for name, row in zip(group_names, sums.groups, strict=True)),
+        means=None if found is None else angles(found, split),
+        neural_collapse=None if found is None else _collapse(sums, present, weight, weight_angles, found),
+        within_variance=within,
+        class_variance=_spread(sums.deviations[present] / counts, present),
+        scatter_ratio=within / between if within is not None and between > 0 else None,
+        scatter_examples=sums.within_examples,
+    )
+
+
+def _collapse(
+    sums: SumsSnapshot,
+    present: BoolArray,
+    weight: FloatArray | None,
+    weight_angles: PairwiseAngles | None,
+    means_angles: PairwiseAngles,
+) -> NeuralCollapse:
+    """NC1-NC4 of the classes that were seen, by the same formulas as for whole arrays (`measure.neural_collapse`)."""
+    kept = sums.means[present]
+    moments = ClassMoments(len(kept), 1)
+    moments.counts, moments.means = sums.counts[present], kept
+    moments.squared_lengths = sums.squared_lengths[present]
+    known = sums.within is not None and bool(np.isfinite(sums.within).all())
+    # A scatter that was never taken must not read as zero variability.
+    within = sums.within if known and sums.within is not None else np.zeros((kept.shape[1],) * 2)
+    moments.scatter = within * int(moments.counts.sum())
+    found = summarise(
+        moments,
+        None if weight is None else weight[present],
+        sums.nc4,
+        means_angles=means_angles,
+        classifier_angles=None if weight is None or weight_angles is None else weight_angles.take(present),
+    )
+    return found if known else replace(found, nc1=None)
+
+
+def _spread(values: FloatArray, present: BoolArray) -> tuple[float | None, ...]:
+    filled = np.full(len(present), np.nan)
+    filled[present] = values
+    return tuple(value if known else None for value, known in zip(filled.tolist(), np.isfinite(filled), strict=True))
+
+
+def _group(name: str, count: float, correct: float, losses: float) -> GroupRecord:
+    known = count > 0
+    return GroupRecord(
+        name, int(count), float(correct / count) if known else None, float(losses / count) if known else None
+    )

@@ -1,0 +1,151 @@
+"""The hooks of the monitor: what the head saw in each forward, and where its labels are said.
+
+Nothing here changes a forward pass, and what waits for its labels is detached. Of a long training epoch only some
+batches are kept (`EpochCounters.passes_over`).
+"""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from lopsided.core.errors import InputError
+from lopsided.torch.monitor.activation_probe import ActivationProbe
+from lopsided.torch.monitor.epoch_counters import EpochCounters
+from lopsided.torch.monitor.forward_queue import ForwardQueue, Seen
+from lopsided.torch.monitor.head import Head, check_output, named_module
+from lopsided.torch.monitor.hook import Hook
+from torch import nn
+
+
+class ForwardWatch:
+    """Watches a model's forwards until `close`; hands labels found on the way to `on_labels`, which is held weakly."""
+
+    def __init__(
+        self,
+        model: nn.Module,
+        head: Head,
+        counters: EpochCounters,
+        *,
+        features: str | nn.Module | None,
+        loss: nn.Module | None,
+        label_keyword: str | None,
+        optimizer: Any,
+        probe: ActivationProbe | None,
+        head_was_told: bool,
+        on_labels: Callable[[Any], None],
+    ) -> None:
+        if loss is not None and not isinstance(loss, nn.Module):
+            raise InputError(
+                "a loss module such as nn.CrossEntropyLoss()",
+                type(loss).__name__,
+                "call monitor.update(labels) after each forward instead",
+            )
+        if label_keyword is not None and not isinstance(label_keyword, str):
+            raise InputError(
+                "the name of the keyword that holds the labels",
+                type(label_keyword).__name__,
+                "write labels='labels', or call monitor.update(labels) after each forward",
+            )
+        self.seconds = 0.0  # spent here beyond what a hook costs
+        self._model, self._head, self._counters, self._probe = model, head, counters, probe
+        self._told = None if features is None else named_module(model, features)
+        self._latest_features: torch.Tensor | None = None
+        self._label_keyword = label_keyword
+        self._label_now: Any = None
+        self._check_output = not head_was_told
+        self._on_labels = Hook(on_labels)
+        self._passed = False
+        devices = len(model.device_ids) if isinstance(model, nn.DataParallel) and model.device_ids else 1
+        self._waiting = ForwardQueue(head, max(2, devices))
+        self._outer = [
+            model.register_forward_pre_hook(Hook(self._before_model), with_kwargs=True),
+            model.register_forward_hook(Hook(self._after_model)),
+        ]
+        self._handles = [head.layer.register_forward_hook(Hook(self._saw_head), with_kwargs=True), *self._outer]
+        if self._told is not None:
+            self._handles.append(self._told.register_forward_hook(Hook(self._saw_features)))
+        if loss is not None:
+            self._handles.append(loss.register_forward_hook(Hook(self._saw_loss), with_kwargs=True))
+        raw = getattr(optimizer, "optimizer", optimizer)  # Accelerate wraps the optimizer
+        if raw is not None and hasattr(raw, "register_step_post_hook"):
+            self._handles.append(raw.register_step_post_hook(Hook(counters.stepped)))
+
+    def take(self, rows: int) -> Seen:
+        """What the head saw in the latest forward, or the latest few together, with so many rows."""
+        return self._waiting.take(rows)
+
+    def take_passed(self) -> bool:
+        """Whether the labels that come now are those of a batch that was passed over."""
+        passed, self._passed = self._passed and not len(self._waiting), False
+        return passed
+
+    def close(self) -> None:
+        """Take every hook off."""
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        self._waiting.clear()
+
+    @property
+    def _looks_away(self) -> bool:
+        return self._probe is not None and self._probe.running
+
+    def _saw_features(self, _: nn.Module, __: tuple[Any, ...], output: Any) -> None:
+        found = output[0] if isinstance(output, (tuple, list)) and output else output
+        if not isinstance(found, torch.Tensor):
+            raise InputError(
+                "a tensor, or a tuple that begins with one, from the layer named by features=",
+                type(found).__name__,
+                "name a layer that returns the features themselves",
+            )
+        self._latest_features = found.detach()
+
+    def _saw_head(
+        self, layer: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], output: torch.Tensor
+    ) -> None:
+        if self._looks_away:
+            return
+        if layer.training:
+            rows = output.shape[0]
+            if torch.is_grad_enabled():
+                self._counters.training_forward(rows)
+            if self._counters.passes_over():
+                self._counters.passed_rows += rows
+                self._passed = True
+                return
+        given = arguments[0] if arguments else next(iter(keywords.values()))
+        features = given.detach() if self._told is None else self._latest_features
+        if features is None:
+            raise InputError("the features before the head", "none", "name a layer that runs before it with features=")
+        self._waiting.add(features, output.detach(), training=layer.training)
+
+    def _before_model(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> None:
+        # A compiled model remembers hooks that were taken off, and calls them without keywords.
+        if keywords is None or self._looks_away:
+            return
+        if self._label_keyword is not None:
+            self._label_now = keywords.get(self._label_keyword)
+        if self._probe is not None and not self._probe.started and self._model.training:
+            began = time.perf_counter()
+            self._probe.start(arguments, keywords)
+            self.seconds += time.perf_counter() - began
+
+    def _after_model(self, _: nn.Module, __: tuple[Any, ...], output: Any) -> None:
+        if self._looks_away:
+            return
+        if self._check_output:
+            self._check_output = False
+            check_output(output, self._head)
+        if self._label_now is not None:
+            labels, self._label_now = self._label_now, None
+            self._on_labels(labels)
+        elif self._label_keyword is None and (self._probe is None or self._probe.started):
+            for handle in self._outer:  # nothing left to see from outside
+                handle.remove()
+
+    def _saw_loss(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], __: Any) -> None:
+        target = arguments[1] if len(arguments) > 1 else keywords.get("target", keywords.get("labels"))
+        # Without a forward before it, the loss is of something else.
+        if target is not None and (self._passed or len(self._waiting)):
+            self._on_labels(target)

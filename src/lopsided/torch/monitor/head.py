@@ -1,0 +1,185 @@
+"""The classifier of a network: its last linear layer, found or told.
+
+A head is an `nn.Linear` or a convolution with 1x1 kernels; rows w_k of its K x p weight are the classifiers of the
+Layer-Peeled Model, its input the features h. Wrappers (DataParallel, DistributedDataParallel, torch.compile) are
+looked through. A linear layer with one output is the two-class softmax with rows -w/2 and +w/2 (and biases alike),
+which has the same probabilities; cosines and energies are those of that pair.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import torch
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray
+from torch import nn
+
+_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+
+
+@dataclass(frozen=True)
+class Head:
+    """The layer that turns features into logits."""
+
+    name: str
+    layer: nn.Module
+    outputs: int
+    width: int
+
+    @property
+    def classes(self) -> int:
+        """K; a single output tells two classes apart."""
+        return max(self.outputs, 2)
+
+    @property
+    def convolution(self) -> bool:
+        """Features lie along the second axis instead of the last."""
+        return isinstance(self.layer, _CONVOLUTIONS)
+
+    def weight(self) -> FloatArray:
+        """W, one row per class, in double precision on the CPU."""
+        return self._rows(self.layer.weight.detach().reshape(self.outputs, -1))
+
+    def bias(self) -> FloatArray:
+        """One bias per class, zeros where the layer has none."""
+        if self.layer.bias is None:
+            return np.zeros(self.classes)
+        return self._rows(self.layer.bias.detach().reshape(self.outputs, 1))[:, 0]
+
+    def _rows(self, values: torch.Tensor) -> FloatArray:
+        array: FloatArray = values.to(device="cpu", dtype=torch.float64).numpy().copy()
+        return np.concatenate([-array / 2, array / 2]) if self.outputs == 1 else array
+
+
+def unwrap(model: nn.Module) -> nn.Module:
+    """The module that the user wrote, without DataParallel, DistributedDataParallel or torch.compile around it."""
+    while True:
+        if isinstance(model, (nn.DataParallel, nn.parallel.DistributedDataParallel)):
+            model = model.module
+        elif isinstance(inner := getattr(model, "_orig_mod", None), nn.Module):
+            model = inner
+        else:
+            return model
+
+
+def linear_layers(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
+    """Linear layers and convolutions in the order of registration, each once; weights not yet made are passed over."""
+    for name, layer in model.named_modules():
+        if isinstance(layer, (nn.Linear, *_CONVOLUTIONS)) and not _uninitialised(layer):
+            yield name, layer
+
+
+def weight_count(model: nn.Module) -> int:
+    """Weights of all linear layers and convolutions."""
+    return sum(int(layer.weight.numel()) for _, layer in linear_layers(unwrap(model)))
+
+
+def find_head(model: nn.Module, told: str | nn.Module | None = None, classes: int | None = None) -> Head:
+    """The head that was told, or the last linear layer; with `classes`, the last one with so many outputs."""
+    inner = unwrap(model)
+    if told is not None:
+        name, layer = _named(inner, told)
+        head = _checked(name, layer)
+        if classes is not None and head.classes != classes:
+            raise InputError(f"a head for {classes} classes", f"{_words(head)}", "check head= and counts=")
+        return head
+    candidates = [_checked(name, layer) for name, layer in linear_layers(inner) if _is_pointwise(layer)]
+    fitting = [head for head in candidates if classes is None or head.classes == classes]
+    if not fitting:
+        wanted = "a linear layer" if classes is None else f"a linear layer with {classes} outputs"
+        found = ", ".join(map(_words, candidates[-3:])) or "a model without one (lazy layers need one forward first)"
+        raise InputError(f"{wanted} in the model", found, "name the layer with head=")
+    chosen = fitting[-1]
+    rivals = [head for head in fitting if head is chosen or _beside(inner, head, chosen, candidates)]
+    if len(rivals) > 1:
+        raise InputError(
+            "one last linear layer", " and ".join(map(_words, rivals[-3:])), "say which one with head='name'"
+        )
+    return chosen
+
+
+def named_module(model: nn.Module, told: str | nn.Module) -> nn.Module:
+    """A module of the model by its name, or itself, checked to be one of the model's."""
+    return _named(unwrap(model), told)[1]
+
+
+def check_output(output: Any, head: Head) -> None:
+    """The model's output has as many columns as the head, or the head is not the one that makes it."""
+    found = output
+    for _ in range(2):
+        if isinstance(found, torch.Tensor):
+            break
+        if isinstance(found, Mapping):
+            found = found.get("logits")
+        elif (logits := getattr(found, "logits", None)) is not None:
+            found = logits
+        elif isinstance(found, (tuple, list)) and found:
+            found = found[0]
+    if isinstance(found, torch.Tensor) and found.ndim > 1 and head.outputs not in found.shape[1:]:
+        raise InputError(
+            f"a model whose output comes from its last linear layer {head.name!r} with {head.outputs} outputs",
+            f"an output of shape {tuple(found.shape)}",
+            "say with head= which layer gives the logits",
+        )
+
+
+def _named(model: nn.Module, told: Any) -> tuple[str, nn.Module]:
+    modules = dict(model.named_modules(remove_duplicate=False))
+    if isinstance(told, str):
+        bare = told.removeprefix("_orig_mod.").removeprefix("module.")
+        if bare in modules and bare:
+            return bare, modules[bare]
+        raise InputError("the name of a layer of the model", repr(told), f"choose among {_some(modules)}")
+    for name, module in modules.items():
+        if module is told:
+            return name, module
+    raise InputError("a layer of this model", type(told).__name__, "give its name, or the module inside the model")
+
+
+def _checked(name: str, layer: nn.Module) -> Head:
+    if not _is_pointwise(layer) or _uninitialised(layer):
+        raise InputError(
+            "a Linear layer or a convolution with 1x1 kernels as head",
+            f"{type(layer).__name__} at {name!r}",
+            "name the layer that gives the logits",
+        )
+    outputs, width = (
+        (layer.out_features, layer.in_features)
+        if isinstance(layer, nn.Linear)
+        else (layer.out_channels, layer.in_channels)
+    )
+    return Head(name, layer, int(outputs), int(width))
+
+
+def _is_pointwise(layer: nn.Module) -> bool:
+    if isinstance(layer, _CONVOLUTIONS):
+        return set(layer.kernel_size) == {1} and layer.groups == 1
+    return isinstance(layer, nn.Linear)
+
+
+def _uninitialised(layer: nn.Module) -> bool:
+    return isinstance(getattr(layer, "weight", None), nn.parameter.UninitializedParameter)
+
+
+def _beside(model: nn.Module, head: Head, chosen: Head, candidates: list[Head]) -> bool:
+    """Two heads side by side: children of one parent that is no chain, same input width, and nobody takes the output.
+
+    The layers fc1, fc2, fc3 of a network are children of one parent too, but each output width is the next input's.
+    """
+    parent, _, _ = chosen.name.rpartition(".")
+    if head.name.rpartition(".")[0] != parent or isinstance(model.get_submodule(parent), nn.Sequential):
+        return False
+    taken = {other.width for other in candidates if other is not head}
+    return head.width == chosen.width and head.outputs not in taken
+
+
+def _words(head: Head) -> str:
+    return f"{head.name!r} ({head.width} to {head.outputs})"
+
+
+def _some(modules: dict[str, nn.Module], most: int = 6) -> str:
+    names = [name for name in modules if name]
+    return ", ".join(names[-most:]) or "nothing, the model has no layers"

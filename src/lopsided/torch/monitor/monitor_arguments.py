@@ -1,0 +1,97 @@
+"""What a user gives to the monitor, checked: names, minority, groups, loggers, optimizer; each with a sentence."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+import torch
+from lopsided.core.errors import InputError
+from lopsided.core.validation import BoolArray
+from lopsided.torch.loggers import Logger
+
+MOST_GROUPS = 100_000
+
+
+def class_names(names: Sequence[str] | None, classes: int) -> tuple[str, ...]:
+    """One name per class; their numbers where none are given."""
+    if names is None:
+        return tuple(str(k) for k in range(classes))
+    given = _listed(names, f"{classes} class names", "give one per output of the head")
+    if len(given) != classes:
+        raise InputError(f"{classes} class names", len(given), "give one per output of the head")
+    return tuple(str(name) for name in given)
+
+
+def minority_mask(minority: Iterable[int] | None, classes: int) -> BoolArray | None:
+    """True for the classes that were named."""
+    if minority is None:
+        return None
+    expected, remedy = f"minority classes from 0 to {classes - 1}", "give a list of class indices"
+    chosen = _listed(minority, expected, remedy)
+    if not all(isinstance(k, (int, np.integer)) and not isinstance(k, bool) and 0 <= k < classes for k in chosen):
+        raise InputError(expected, chosen, remedy)
+    mask = np.zeros(classes, dtype=bool)
+    mask[[int(k) for k in chosen]] = True
+    return mask
+
+
+def group_names(groups: Sequence[str] | None) -> tuple[str, ...]:
+    """Names of the groups in the order of their codes."""
+    if groups is None:
+        return ()
+    return tuple(str(name) for name in _listed(groups, "names of the groups", "give a list such as ['land', 'water']"))
+
+
+def checked_loggers(loggers: Any) -> tuple[Logger, ...]:
+    """One logger, several, or none."""
+    if loggers is None:
+        return ()
+    several = tuple(loggers) if isinstance(loggers, (list, tuple)) else (loggers,)
+    for logger in several:
+        if not callable(getattr(logger, "log", None)):
+            raise InputError(
+                "loggers with a method log(values, step)",
+                repr(logger) if isinstance(logger, str) else type(logger).__name__,
+                "give for instance TensorBoardLogger(folder), or a list of loggers",
+            )
+    return several
+
+
+def checked_optimizer(optimizer: Any) -> Any:
+    """Something with parameter groups, as every optimizer of PyTorch has; None where there is none."""
+    groups = getattr(optimizer, "param_groups", None)
+    if optimizer is not None and not (isinstance(groups, list) and groups):
+        raise InputError(
+            "a PyTorch optimizer",
+            repr(optimizer) if isinstance(optimizer, str) else type(optimizer).__name__,
+            "give the object that the loop steps, or its numbers with settings=",
+        )
+    return optimizer
+
+
+def checked_ignore_index(ignored: Any) -> int:
+    """The label that carries no class."""
+    if isinstance(ignored, bool) or not isinstance(ignored, (int, np.integer)):
+        raise InputError("a whole number for ignore_index", repr(ignored), "-100 is PyTorch's")
+    return int(ignored)
+
+
+def group_codes(groups: Any, codes: torch.Tensor) -> torch.Tensor:
+    """One group code per label, on the labels' device; a copy, because the caller may reuse its buffer."""
+    expected, remedy = f"{codes.numel()} group codes 0, 1, 2, ...", "code the groups as whole numbers, one per label"
+    try:
+        places = torch.as_tensor(groups)
+    except (TypeError, ValueError, RuntimeError):
+        raise InputError(expected, f"a {type(groups).__name__} of something else", remedy) from None
+    if places.is_floating_point() or places.is_complex() or places.numel() != codes.numel():
+        raise InputError(expected, f"{places.dtype} of shape {tuple(places.shape)}", remedy)
+    if places.numel() and int(places.max()) >= MOST_GROUPS:
+        raise InputError(f"group codes below {MOST_GROUPS:,}", int(places.max()), "recode them as 0, 1, 2, ...")
+    return places.reshape(-1).long().to(codes.device).clone()
+
+
+def _listed(values: Any, expected: str, remedy: str) -> list[Any]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, (Iterable, torch.Tensor, np.ndarray)):
+        raise InputError(expected, repr(values), remedy)
+    return list(values.tolist() if isinstance(values, (torch.Tensor, np.ndarray)) else values)

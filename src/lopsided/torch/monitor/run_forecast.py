@@ -1,0 +1,177 @@
+"""What a run's own numbers say about its classes, while it trains.
+
+From the measured energies, holding the multiplier (not the energies):
+
+    lambda = wd sqrt(E_W / E_H),  E_H of the centred class means;   count_needed = lambda N, with ReLU features
+    lambda N sqrt(K/(K-1))                                        (`theory.collapse`, penalised form)
+
+and lambda = wd K E_W / |Z|_* with Z the class-mean logits beside it. From weight decay, step, momentum, batch size and
+depth alone, the law of lost classes that scored best (`theory.network_forecast`), here for BatchNorm under SGD.
+The first needs a last layer near its equilibrium: it means little in the first epochs. A forecast outside its
+assumptions is None, and `declined` says why.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray
+from lopsided.measure.product_norm import DECOMPOSED, nuclear_norm_of_product
+from lopsided.theory.collapse import collapse
+from lopsided.theory.layer_peeled.models import Features
+from lopsided.theory.network_forecast import network_forecast
+from lopsided.theory.survival_law import SurvivalForecast
+from lopsided.torch.monitor.run_settings import RunSettings
+
+LEAST_SEEN = 0.9  # share of the classes whose means must be known; rare ones may miss an epoch's observed batches
+MOST_SIZES = 32  # distinct class sizes for which the free-features model is solved each epoch (tens of milliseconds)
+
+
+@dataclass(frozen=True)
+class RunForecast:
+    """Forecasts from a run's own numbers; class indices in `collapsed` and `at_risk`."""
+
+    settings: RunSettings
+    examples: float
+    features: Features
+    multiplier: float | None = None
+    multiplier_from_logits: float | None = None
+    count_needed: float | None = None
+    collapsed: tuple[int, ...] = ()
+    minority_cosine: float | None = None
+    survival_threshold: float | None = None
+    survival: tuple[float, ...] | None = None
+    survival_minority_cosine: float | None = None
+    at_risk: tuple[int, ...] = ()
+    outside_fit: tuple[str, ...] = ()
+    declined: tuple[str, ...] = ()
+
+    @property
+    def threshold(self) -> float | None:
+        """Examples a class needs: by the law of lost classes where it applies, else by the multiplier."""
+        return self.survival_threshold if self.survival_threshold is not None else self.count_needed
+
+
+class Forecaster:
+    """Forecasts epoch by epoch; what depends on the settings alone is computed once."""
+
+    def __init__(self) -> None:
+        self._survival: tuple[object, SurvivalForecast] | None = None
+
+    def forecast(
+        self,
+        settings: RunSettings,
+        counts: FloatArray,
+        weight: FloatArray,
+        means: FloatArray | None,
+        features: Features,
+        *,
+        spectra: bool = True,
+    ) -> RunForecast:
+        """`means` are the class means, one row per class as in `weight`; None or nan where they are not known.
+
+        Without `spectra`, singular values of large heads are not taken, and the multiplier from logits is None.
+        """
+        facts: dict[str, object] = {}
+        declined: list[str] = []
+        if (counts > 0).all():
+            for method, words in ((_by_multiplier, "multiplier"), (self._by_survival, "merging law")):
+                try:
+                    facts |= method(settings, counts, weight, means, features, spectra)
+                except InputError as error:
+                    declined.append(f"{words}: {error}")
+                except _Declined as reason:
+                    declined.append(f"{words}: {reason}")
+        else:
+            absent = int(np.count_nonzero(counts <= 0))
+            declined.append(f"{absent} of {len(counts)} classes had no examples; give counts= to forecast for all")
+        return RunForecast(
+            settings,
+            float(counts.sum()),
+            features,
+            declined=tuple(declined),
+            **facts,  # type: ignore[arg-type]
+        )
+
+    def _by_survival(
+        self, settings: RunSettings, counts: FloatArray, *_: FloatArray | Features | bool | None
+    ) -> dict[str, object]:
+        wd, lr, batch = settings.weight_decay, settings.learning_rate, settings.batch_size
+        if not settings.batch_normalisation:
+            raise _Declined("it is fitted on networks with batch normalisation, and this one has none")
+        if settings.optimizer not in (None, "SGD"):
+            raise _Declined(f"it is fitted on SGD, not {settings.optimizer}")
+        if wd is None or lr is None or batch is None:
+            raise _Declined("weight decay, step or batch size is not known; give optimizer= or settings=")
+        if wd == 0:
+            raise _Declined("without weight decay it makes no forecast")
+        depth = max(settings.hidden_layers or 1, 1)
+        key = (wd, lr, batch, settings.momentum, depth, counts.tobytes())
+        if self._survival is None or self._survival[0] != key:
+            law = network_forecast(
+                counts,
+                weight_decay=wd,
+                step=lr,
+                batch_size=batch,
+                momentum=settings.momentum or 0.0,
+                hidden_layers=depth,
+            )
+            self._survival = key, law
+        law = self._survival[1]
+        return {
+            "survival_threshold": law.count_needed,
+            "survival": tuple(law.survival.tolist()),
+            "survival_minority_cosine": law.minority_cosine,
+            "at_risk": tuple(law.at_risk),
+            "outside_fit": law.outside,
+        }
+
+
+class _Declined(Exception):
+    """A forecast outside its assumptions; the message is the reason."""
+
+
+def _by_multiplier(
+    settings: RunSettings,
+    counts: FloatArray,
+    weight: FloatArray,
+    means: FloatArray | None,
+    features: Features,
+    spectra: bool,  # called through the same list as `_by_survival`
+) -> dict[str, object]:
+    wd = settings.weight_decay
+    if wd is None:
+        raise _Declined("the weight decay is not known; give optimizer= or settings=")
+    if wd == 0:
+        raise _Declined("without weight decay there is no equilibrium to forecast")
+    if settings.decoupled_decay:
+        raise _Declined(f"{settings.optimizer} decays weights apart from the loss, which is no penalty in it")
+    if means is None or means.shape != weight.shape:
+        raise _Declined("class means of the head's own input are not known")
+    known = np.isfinite(means).all(axis=1)
+    if known.sum() < max(LEAST_SEEN * len(means), 2):
+        raise _Declined(f"class means are known for {int(known.sum())} of {len(means)} classes only")
+    weight, means = weight[known], means[known]
+    centred = means - means.mean(axis=0)
+    weight_energy = float((weight**2).sum(axis=1).mean())
+    mean_energy = float((centred**2).sum(axis=1).mean())
+    if not (mean_energy > 0 and weight_energy > 0):
+        raise _Declined("classifiers or centred class means are 0")
+    multiplier = wd * math.sqrt(weight_energy / mean_energy)
+    norm = nuclear_norm_of_product(weight, centred) if spectra or min(weight.shape) <= DECOMPOSED else 0.0
+    facts: dict[str, object] = {
+        "multiplier": multiplier,
+        "multiplier_from_logits": wd * len(weight) * weight_energy / norm if norm > 0 else None,
+    }
+    if features == "relu" or len(np.unique(counts)) <= MOST_SIZES:
+        found = collapse(counts, multiplier=multiplier, features=features)
+        return facts | {
+            "count_needed": found.count_needed,
+            "collapsed": tuple(found.collapsed),
+            "minority_cosine": found.minority_cosine,
+        }
+    # In the penalised form lambda N needs no solution; cosines of many sizes would cost more than their share.
+    needed = multiplier * float(counts.sum())
+    return facts | {"count_needed": needed, "collapsed": tuple(int(k) for k in np.flatnonzero(counts <= needed))}

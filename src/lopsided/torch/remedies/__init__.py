@@ -1,0 +1,1 @@
+"""The remedies as PyTorch objects: samplers, losses, layers."""

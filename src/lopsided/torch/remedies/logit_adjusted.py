@@ -1,0 +1,82 @@
+"""Logit adjustment for networks (Menon et al. 2021): in the loss, or after training around the model.
+
+    loss       CE(f(x) + tau log pi, y)      the network then predicts by f(x) alone
+    post hoc   f(x) - tau log pi             for a network that was trained plainly
+
+pi is the prior of the examples as they are shown: give the `Rates` of the sampler where classes are oversampled.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from torch.nn.functional import cross_entropy
+
+import torch
+from lopsided.core.errors import InputError
+from lopsided.remedies.logit_adjustment import logit_offsets
+from lopsided.remedies.rates import Rates
+from lopsided.torch.remedies.code_checks import IGNORED, check_codes, check_logits, check_weights
+from torch import Tensor, nn
+
+_REMEDY = "give a count for every output of the network"
+
+
+class LogitAdjustedLoss(nn.Module):  # type: ignore[misc]
+    """Cross entropy of logits with the offsets tau log pi added. Adjust in the loss or after training, not both."""
+
+    def __init__(
+        self,
+        counts: Sequence[float] | Rates,
+        *,
+        tau: float = 1.0,
+        weights: Sequence[float] | Tensor | None = None,
+    ) -> None:
+        super().__init__()
+        self.offsets: Tensor
+        self.weights: Tensor | None
+        self.register_buffer("offsets", torch.as_tensor(logit_offsets(counts, tau=tau), dtype=torch.float32))
+        table = None if weights is None else check_weights(weights)
+        if table is not None and table.shape != self.offsets.shape:
+            raise InputError(f"{len(self.offsets)} weights, one per class", f"shape {tuple(table.shape)}", "match them")
+        self.register_buffer("weights", table)
+
+    def forward(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """The adjusted mean cross entropy of a batch."""
+        check_logits(logits, len(self.offsets), _REMEDY)
+        codes = check_codes(labels, len(self.offsets), "labels", _REMEDY, ignored=IGNORED)
+        offsets = self.offsets.reshape(-1, *[1] * (logits.ndim - 2))
+        losses = cross_entropy(logits + offsets, codes, reduction="none")
+        if self.weights is not None:
+            losses = self.weights[codes.clamp(min=0)] * losses
+        return losses.sum() / (codes != IGNORED).sum().clamp(min=1)
+
+
+class PostHocAdjustment(nn.Module):  # type: ignore[misc]
+    """A trained model whose logits are adjusted in eval mode; in train mode they pass as they are.
+
+    `target` is the class prior to predict under; equal classes where none is given.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        counts: Sequence[float] | Rates,
+        *,
+        tau: float = 1.0,
+        target: Sequence[float] | None = None,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.offsets: Tensor
+        offsets = logit_offsets(counts, tau=tau, target=target)
+        self.register_buffer("offsets", torch.as_tensor(offsets, dtype=torch.float32))
+
+    def forward(self, *inputs: Any, **named: Any) -> Tensor:
+        """Logits under the target prior."""
+        logits: Tensor = self.model(*inputs, **named)
+        if self.training:
+            return logits
+        if not isinstance(logits, Tensor):
+            raise InputError("a model that returns logits", type(logits).__name__, "wrap it so that it returns them")
+        check_logits(logits, len(self.offsets), _REMEDY)
+        return logits - self.offsets.reshape(-1, *[1] * (logits.ndim - 2))

@@ -1,0 +1,177 @@
+"""A PyTorch sampler that shows small classes more often: indices only, the same for (seed, epoch), right under DDP.
+
+Each example of a class with rate w comes floor(w) times an epoch, a random share of them once more (see
+`remedies.resampling`). All processes draw the same indices of the epoch; process r of W takes every W-th from the r-th
+on. If W does not divide them, the first ones are repeated to fill up (at most W - 1), or with `drop_last` the rest is
+left out; without that the shards are disjoint and together the whole epoch.
+
+It is a `DistributedSampler`, because trainers leave those alone: Lightning (`use_distributed_sampler=True`) would
+wrap any other sampler, and shard it a second time. Rank and world size are read when an epoch begins, so the sampler
+may be made before the process group is. Wrappers that shard what is sharded already are found and refused.
+"""
+
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import torch.distributed as distributed
+from torch.utils.data import Dataset
+from torch.utils.data.distributed import DistributedSampler
+
+from lopsided.core.errors import InputError
+from lopsided.core.seeds import check_seed
+from lopsided.core.validation import IntArray, check_count
+from lopsided.remedies.rates import Rate, Rates, rates_for
+from lopsided.remedies.recipe import Recipe
+from lopsided.remedies.resampling import resampling_plan
+from lopsided.torch.remedies.label_lookup import dataset_labels, plain_array
+
+# Classes that give every process a share of what an inner sampler yields: Lightning and Catalyst, Ignite, Accelerate.
+_SHARDING_WRAPPERS = frozenset({"DistributedSamplerWrapper", "DistributedProxySampler", "BatchSamplerShard"})
+_AT_ONCE = 65_536  # indices turned into Python numbers at a time
+
+
+class OversamplingSampler(DistributedSampler):  # type: ignore[misc]
+    """Indices of an epoch with small classes (or cells of class and group) oversampled.
+
+    Args:
+        labels: one label per example, or a data set in which they can be found (Subset and ConcatDataset too).
+        groups: one group per example, where cells of class and group are to be told apart.
+        rate: "forecast" (with `recipe`), a number of copies of the minority, a dict by label, "balanced" or "sqrt".
+        recipe: settings of the forecast, a `remedies.Recipe` or a dict such as
+            {"weight_decay": 5e-4, "step": 0.1, "momentum": 0.9, "batch_size": 128}.
+        seed: the same on all processes.
+        shuffle: without it the indices of an epoch come class by class.
+        drop_last: leave out the rest that does not divide among processes, instead of repeating the first ones.
+        num_replicas, rank: by default those of torch.distributed when an epoch begins, else 1 and 0.
+        shard: False where something else divides the batches among processes (Accelerate, the Hugging Face Trainer).
+
+    `rates` says what was chosen and why. In one process every pass is a new epoch; with several call
+    `set_epoch(epoch)` before each, as for any DistributedSampler (Lightning and Accelerate do it).
+    """
+
+    def __init__(
+        self,
+        labels: Any,
+        groups: Any = None,
+        rate: Rate = "forecast",
+        *,
+        recipe: Recipe | Mapping[str, Any] | None = None,
+        seed: int = 0,
+        shuffle: bool = True,
+        drop_last: bool = False,
+        num_replicas: int | None = None,
+        rank: int | None = None,
+        shard: bool = True,
+    ) -> None:
+        found = dataset_labels(labels) if isinstance(labels, Dataset) else plain_array(labels)
+        self.rates: Rates
+        self.rates, cells = rates_for(found, None if groups is None else plain_array(groups), rate, recipe=recipe)
+        self._plan = resampling_plan(cells.codes, self.rates.rates)
+        self.examples = int(cells.codes.size)
+        self.seed, self.shuffle, self.drop_last, self.shard = check_seed(seed), shuffle, drop_last, shard
+        if (num_replicas is None) != (rank is None):
+            raise InputError("num_replicas and rank together", "one of them", "give both or neither")
+        self._replicas = None if num_replicas is None else check_count(num_replicas, "num_replicas")
+        self._rank = None if rank is None else check_count(rank, "rank", at_least=0)
+        if self._replicas is not None and self._rank is not None and self._rank >= self._replicas:
+            raise InputError(f"a rank below {self._replicas}", self._rank, "ranks start at 0")
+        self.epoch = 0
+        self._passes = 0  # since the epoch was set
+
+    @property
+    def num_replicas(self) -> int:
+        """W, the number of processes that share an epoch."""
+        if not self.shard:
+            return 1
+        return self._replicas if self._replicas is not None else (distributed.get_world_size() if _running() else 1)
+
+    @property
+    def rank(self) -> int:
+        """r, which of them this one is."""
+        if not self.shard:
+            return 0
+        return self._rank if self._rank is not None else (distributed.get_rank() if _running() else 0)
+
+    @property
+    def total_size(self) -> int:
+        """Indices of an epoch over all processes, repeated ones counted or the rest left out."""
+        return self.num_samples * self.num_replicas
+
+    @property
+    def num_samples(self) -> int:
+        """Indices of an epoch on this process."""
+        whole, rest = divmod(self._plan.length, self.num_replicas)
+        return whole + (rest > 0 and not self.drop_last)
+
+    def __len__(self) -> int:
+        return self.num_samples
+
+    def set_epoch(self, epoch: int) -> None:
+        """The epoch that the next pass shows."""
+        self.epoch = check_count(epoch, "the epoch", at_least=0)
+        self._passes = 0
+
+    def epoch_indices(self, epoch: int) -> IntArray:
+        """What all processes together show in an epoch, before it is divided among them."""
+        return self._plan.indices(self.seed, epoch, shuffle=self.shuffle)
+
+    def __iter__(self) -> Iterator[int]:
+        replicas = self.num_replicas
+        if replicas > 1:
+            self._refuse_second_sharding()
+            if self._passes == 1:
+                warnings.warn(
+                    f"OversamplingSampler shows epoch {self.epoch} again: call set_epoch(epoch) before every pass.",
+                    stacklevel=2,
+                )
+        elif self._passes:
+            self.epoch += 1
+        self._passes += 1
+        return _numbers(_shard(self.epoch_indices(self.epoch), self.rank, replicas, self.num_samples))
+
+    def state_dict(self) -> dict[str, int]:
+        """What resuming needs."""
+        return {"seed": self.seed, "epoch": self.epoch}
+
+    def load_state_dict(self, state: Mapping[str, int]) -> None:
+        """Go on with the epoch of a checkpoint; its seed has to be this one's."""
+        if state["seed"] != self.seed:
+            raise InputError(f"a checkpoint with seed {self.seed}", state["seed"], "make the sampler with that seed")
+        self.set_epoch(state["epoch"])
+
+    def _refuse_second_sharding(self) -> None:
+        """Wrappers iterate their inner sampler, so they stand among the callers."""
+        frame = sys._getframe(2)
+        for _ in range(12):
+            wrapper = type(frame.f_locals.get("self")).__name__
+            if wrapper in _SHARDING_WRAPPERS:
+                raise InputError(
+                    "an OversamplingSampler that nothing else divides among processes",
+                    f"one inside {wrapper}, which would leave each process 1/{self.num_replicas} of its share",
+                    "make it with shard=False, or keep the wrapper off (Lightning: use_distributed_sampler=False)",
+                )
+            if frame.f_back is None:
+                return
+            frame = frame.f_back
+
+
+def _running() -> bool:
+    return bool(distributed.is_available() and distributed.is_initialized())
+
+
+def _shard(indices: IntArray, rank: int, replicas: int, length: int) -> IntArray:
+    """Every W-th index from the r-th on; where that is one short, one of the first indices again."""
+    own = indices[rank::replicas][:length]
+    if own.size == length:
+        return own
+    spare = rank - indices.size % replicas  # the ranks that are short take different ones
+    return np.append(own, indices[spare % indices.size])
+
+
+def _numbers(indices: IntArray) -> Iterator[int]:
+    """Python numbers, a block at a time: a list of all would take 36 bytes an index."""
+    for begin in range(0, indices.size, _AT_ONCE):
+        yield from indices[begin : begin + _AT_ONCE].tolist()

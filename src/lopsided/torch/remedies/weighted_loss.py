@@ -1,0 +1,72 @@
+"""Cross entropy weighted by class, or by cell of class and group: mean of w_i CE_i over the batch.
+
+The weights have mean 1 over the training examples, so the step keeps its scale. Deviation from PyTorch: its
+`cross_entropy(weight=...)` divides by the sum of the weights in the batch, so a batch with one rare example counts that
+example less than the weight says, and the mean over batches is not the weighted mean; here it is.
+"""
+
+from collections.abc import Sequence
+
+from torch.nn.functional import cross_entropy
+
+import torch
+from lopsided.core.errors import InputError
+from lopsided.remedies.weights import Weights
+from lopsided.torch.remedies.code_checks import IGNORED, check_codes, check_logits, check_weights
+from torch import Tensor, nn
+
+
+class WeightedCrossEntropy(nn.Module):  # type: ignore[misc]
+    """loss(logits, labels), or loss(logits, labels, groups) where the weights are by cell.
+
+    `weights` come from `remedies.class_weights`, or are one number per class. Labels (and groups) are 0, 1, 2...
+    """
+
+    def __init__(self, weights: Weights | Sequence[float] | Tensor) -> None:
+        super().__init__()
+        # A class that the data lacked has no weight; among given numbers every class of the logits has one.
+        self._every_class = not isinstance(weights, Weights)
+        self.weights: Tensor
+        self.register_buffer("weights", _table(weights) if isinstance(weights, Weights) else check_weights(weights))
+
+    def forward(self, logits: Tensor, labels: Tensor, groups: Tensor | None = None) -> Tensor:
+        """The weighted mean cross entropy of a batch."""
+        if (groups is None) != (self.weights.ndim == 1):
+            wanted = "groups with weights by class and group" if groups is None else "no groups with weights by class"
+            raise InputError(wanted, "none" if groups is None else "groups", "match the call to the weights")
+        if self._every_class:
+            check_logits(logits, len(self.weights), "give a weight for every class")
+        codes = check_codes(labels, len(self.weights), "labels", "give a weight for every class", ignored=IGNORED)
+        rows, counted = codes.clamp(min=0), codes != IGNORED
+        if groups is None:
+            chosen = self.weights[rows]
+        else:
+            chosen = self.weights[rows, check_codes(groups, self.weights.shape[1], "groups", "number them from 0")]
+        if bool(chosen[counted].isnan().any()):
+            raise InputError(
+                "cells of class and group that had examples", "an empty one", "make the weights from all the data"
+            )
+        losses = cross_entropy(logits, codes, reduction="none")
+        return (chosen.where(counted, 0.0) * losses).sum() / counted.sum().clamp(min=1)
+
+
+def _table(weights: Weights) -> Tensor:
+    """K, or K x G with NaN in cells without examples; rows and columns are the numbers that labels and groups are."""
+    rows = _numbers(weights.cells.classes, "labels")
+    if weights.cells.groups is None:
+        return _filled(torch.full((max(rows) + 1,), torch.nan), [(row,) for row in rows], weights)
+    columns = _numbers(weights.cells.groups, "groups")
+    empty = torch.full((max(rows) + 1, max(columns) + 1), torch.nan)
+    return _filled(empty, list(zip(rows, columns, strict=True)), weights)
+
+
+def _filled(table: Tensor, cells: Sequence[tuple[int, ...]], weights: Weights) -> Tensor:
+    for cell, value in zip(cells, weights.weights.tolist(), strict=True):
+        table[cell] = value
+    return table
+
+
+def _numbers(names: Sequence[str], what: str) -> list[int]:
+    if not all(name.isdigit() for name in names):
+        raise InputError(f"{what} numbered from 0 for a loss", ", ".join(names[:5]), "make weights from codes")
+    return [int(name) for name in names]

@@ -1,0 +1,143 @@
+"""Metrics and intervals against brute force, closed forms and simulation."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from lopsided.core.folds import deal
+from lopsided.measure.paired_scores import (
+    BALANCED,
+    OVERALL,
+    WORST_CLASS,
+    WORST_GROUP,
+    Answers,
+    Judged,
+    class_recall,
+    estimate,
+    gain,
+)
+
+JUDGED = Judged((0, 1, 2), (0, 1))
+SIZES = np.array([[40, 10], [30, 20], [9, 6]])
+
+
+def some_answers(random, repeats=2, share=0.7) -> Answers:
+    """Each example right by chance in every repeat."""
+    classes = np.repeat(np.arange(3), SIZES.sum(axis=1))
+    groups = np.concatenate([np.repeat([0, 1], row) for row in SIZES])
+    fold = np.stack([deal(classes, groups, 5, 0, repeat) for repeat in range(repeats)])
+    return Answers(random.random((repeats, classes.size)) < share, fold, classes, groups)
+
+
+def training_term(moves, fold) -> float:
+    """What is left of the variance between folds once their examples are taken off, by loops."""
+    values = [5 * moves[r][fold[r] == f].sum() for r in range(len(fold)) for f in range(5)]
+    noise = np.mean([25 * np.square(moves[r][fold[r] == f]).sum() for r in range(len(fold)) for f in range(5)])
+    return max(0.0, np.var(values, ddof=1) - noise) / 4
+
+
+def test_metrics_are_shares_of_all_answers() -> None:
+    answers = some_answers(np.random.default_rng(0))
+    recalls = np.array([answers.right[:, answers.classes == code].mean() for code in range(3)])
+    accuracies = np.array([answers.right[:, answers.groups == code].mean() for code in range(2)])
+    expected = {
+        OVERALL: answers.right.mean(),
+        BALANCED: recalls.mean(),
+        WORST_CLASS: recalls.min(),
+        WORST_GROUP: accuracies.min(),
+        class_recall("x", 1): recalls[1],
+    }
+    for metric, value in expected.items():
+        assert estimate(metric, answers, JUDGED).value == pytest.approx(value, abs=1e-12)  # rounding only
+
+
+def test_interval_is_the_paired_t_over_examples() -> None:
+    """Overall accuracy: the textbook paired t of the examples' differences, with the variance that training adds and
+    one changed answer."""
+    random = np.random.default_rng(1)
+    arm, plain = some_answers(random), some_answers(random)
+    difference = arm.right.mean(axis=0) - plain.right.mean(axis=0)
+    textbook = stats.ttest_1samp(difference, 0.0)
+    changes = arm.right.astype(float) - plain.right
+    training = training_term((changes - difference.mean()) / difference.size, arm.fold)
+    error = np.sqrt(difference.var(ddof=1) / difference.size + training + 1 / difference.size**2)
+    found = gain(OVERALL, arm, plain, JUDGED)
+    assert found.value == pytest.approx(difference.mean(), abs=1e-12)
+    assert found.error == pytest.approx(error, rel=1e-12)
+    assert found.degrees == textbook.df
+    assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, difference.size - 1) * error, rel=1e-12)
+    low, _ = found.widened(4)
+    assert found.value - low == pytest.approx(stats.t.ppf(1 - 0.05 / 8, difference.size - 1) * error, rel=1e-12)
+
+
+def test_balanced_error_adds_up_over_classes() -> None:
+    random = np.random.default_rng(2)
+    arm, plain = some_answers(random), some_answers(random)
+    difference = arm.right.mean(axis=0) - plain.right.mean(axis=0)
+    parts = [difference[arm.classes == code] for code in range(3)]
+    variance = sum(part.var(ddof=1) / part.size for part in parts) / 9
+    floor = sum(1 / (9 * part.size * difference.size) for part in parts)
+    means = np.array([part.mean() for part in parts])[arm.classes]
+    moves = (arm.right.astype(float) - plain.right - means) / (3 * np.bincount(arm.classes)[arm.classes])
+    found = gain(BALANCED, arm, plain, JUDGED)
+    assert found.error == pytest.approx(np.sqrt(variance + training_term(moves, arm.fold) + floor), rel=1e-12)
+
+
+def test_errors_cover_chance() -> None:
+    """Two arms that answer at random, over 400 draws: 95% intervals leave out zero in at most 5% of them, give or take
+    three binomial standard errors, and in some, or they would be idle."""
+    random = np.random.default_rng(3)
+    out = 0
+    for _ in range(400):
+        found = gain(BALANCED, some_answers(random), some_answers(random), JUDGED)
+        out += not found.low <= 0 <= found.high
+    assert 0 < out <= 400 * 0.05 + 3 * np.sqrt(400 * 0.05 * 0.95)
+
+
+def test_folds_that_swing_together_widen_the_interval() -> None:
+    """The same changed answers, spread over folds or all in one: the latter is a model's doing, not its examples'."""
+    answers = some_answers(np.random.default_rng(4), repeats=1, share=0.0)
+    spread, lumped = answers.right.copy(), answers.right.copy()
+    inside = np.flatnonzero(answers.fold[0] == 2)[:15]
+    lumped[0, inside] = True
+    for number in range(5):
+        spread[0, np.flatnonzero(answers.fold[0] == number)[:3]] = True
+    errors = [
+        gain(OVERALL, Answers(right, answers.fold, answers.classes, answers.groups), answers, JUDGED).error
+        for right in (spread, lumped)
+    ]
+    assert errors[1] > 1.5 * errors[0]
+
+
+def test_equal_answers_have_no_gain_to_within_a_changed_answer() -> None:
+    answers = some_answers(np.random.default_rng(2))
+    found = gain(OVERALL, answers, answers, JUDGED)
+    assert (found.value, found.p) == (0.0, 1.0)
+    assert found.error == pytest.approx(1 / answers.classes.size)
+
+
+def test_few_examples_are_no_certainty() -> None:
+    """Five examples, always wrong before and always right after: certain only to within one answer."""
+    classes = np.zeros(5, dtype=np.int64)
+    wrong = np.zeros((2, 5), dtype=bool)
+    fold = np.tile(np.arange(5), (2, 1))
+    before, after = Answers(wrong, fold, classes, classes), Answers(~wrong, fold, classes, classes)
+    found = gain(WORST_CLASS, after, before, Judged((0,), (0,)))
+    assert found.value == 1.0
+    assert found.error == pytest.approx(1 / 5)
+    assert found.low < 0.5
+
+
+@pytest.mark.parametrize("folds", [2, 5, 7])
+def test_deal_is_even_in_every_class_and_cell(folds) -> None:
+    random = np.random.default_rng(3)
+    classes, groups = random.integers(0, 4, 203), random.integers(0, 3, 203)
+    fold = deal(classes, groups, folds, 0, 0)
+    for code in range(4):
+        counts = np.bincount(fold[classes == code], minlength=folds)
+        assert counts.max() - counts.min() <= 1
+        for group in range(3):
+            cells = np.bincount(fold[(classes == code) & (groups == group)], minlength=folds)
+            assert cells.max() - cells.min() <= 1
+    assert (fold != deal(classes, groups, folds, 0, 1)).any()
+    np.testing.assert_array_equal(fold, deal(classes, groups, folds, 0, 0))

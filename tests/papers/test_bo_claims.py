@@ -1,0 +1,220 @@
+"""The rules of the claims of seed 002 answer to the numbers alone; that the claims run is the contract suite's."""
+
+import importlib
+
+import numpy as np
+import pytest
+
+from lopsided.core.seeds import generator
+from lopsided.engine.task import Row
+from lopsided.papers.bo.overfitting_runs import mean_of, paired_rise
+from lopsided.papers.claim import Outcome
+
+
+def claim_of(name):
+    return importlib.import_module(f"lopsided.papers.{name[:2]}.{name.replace('-', '_')}").CLAIM
+
+
+def graded(claim, accuracy, seeds=(0, 1)):
+    """Rows of the quick plan whose numbers come from a formula instead of a run."""
+    return [
+        Row(settings, seed, {"tests": 1000, **accuracy(settings, seed)})
+        for settings in claim.plans["quick"].settings
+        for seed in seeds
+    ]
+
+
+def shuffled(rows, seed=0):
+    order = generator(seed, "shuffle").permutation(len(rows))
+    return [Row(row.settings, row.seed, rows[i].numbers) for row, i in zip(rows, order, strict=True)]
+
+
+def both(u, ratio):
+    """A formula with the paper's trends."""
+    return 0.2 + 0.79 * (1 - np.exp(-(u**2) - np.log(ratio)))
+
+
+def test_heatmap_rule() -> None:
+    claim = claim_of("bo-heatmap")
+
+    def rows_with(accuracy, bayes=0.99):
+        return graded(claim, lambda s, seed: {"accuracy": accuracy(s["feature_norm"], s["ratio"]), "bayes": bayes})
+
+    rows = rows_with(both)
+    assert claim.judge(rows).outcome is Outcome.HOLDS
+    assert claim.judge(rows_with(both, bayes=1.1)).outcome is Outcome.PARTLY
+    assert claim.judge(rows_with(lambda u, ratio: 1.2 - both(u, ratio))).outcome is Outcome.CONTRADICTED
+    assert claim.judge(rows_with(lambda u, ratio: 0.2)).outcome is Outcome.FAILS
+    half = rows_with(lambda u, ratio: both(u, 1.0))
+    assert claim.judge(half).outcome is Outcome.PARTLY
+    assert all(claim.judge(shuffled(rows, seed)).outcome is not Outcome.HOLDS for seed in range(5))
+
+
+def test_size_rules() -> None:
+    feature, noise = claim_of("bo-size-feature"), claim_of("bo-size-noise")
+
+    def rising(s, seed):
+        return {"accuracy": both(s["feature_norm"] * s["per_class"] / 60, 1.0)}
+
+    assert feature.judge(graded(feature, rising)).outcome is Outcome.HOLDS
+    falling = graded(feature, lambda s, seed: {"accuracy": 0.9 - rising(s, seed)["accuracy"] / 2})
+    assert feature.judge(falling).outcome is Outcome.CONTRADICTED
+    assert feature.judge(graded(feature, lambda s, seed: {"accuracy": 0.5})).outcome is Outcome.FAILS
+    constant = graded(noise, lambda s, seed: {"accuracy": both(0, s["ratio"])})
+    assert noise.judge(constant).outcome is Outcome.HOLDS
+    growing = graded(noise, lambda s, seed: {"accuracy": 0.3 + 0.6 * s["per_class"] / 100})
+    assert noise.judge(growing).outcome is Outcome.CONTRADICTED
+    mixed = graded(noise, lambda s, seed: {"accuracy": 0.9 if s["ratio"] > 100 else 0.3 + 0.6 * s["per_class"] / 100})
+    assert noise.judge(mixed).outcome is Outcome.PARTLY
+
+
+def test_train_loss_rule() -> None:
+    claim = claim_of("bo-train-loss")
+    good = {"final": 0.01, "rate_kept": 0.9, "slope": -1.0}
+    for change, outcome in (
+        ({}, Outcome.HOLDS),
+        ({"rate_kept": 0.5}, Outcome.PARTLY),
+        ({"final": 0.5, "rate_kept": 0.5, "slope": -0.3}, Outcome.FAILS),
+    ):
+        numbers = {**good, **change}
+        assert claim.judge([Row({}, seed, numbers) for seed in range(3)]).outcome is outcome
+
+
+def test_train_loss_shapes() -> None:
+    """The measured shape tells an exponential from 1/(1 + t), which a straight-line fit would not."""
+    rate = importlib.import_module("lopsided.papers.bo.bo_train_loss")._rate
+    t = np.linspace(0, 5, 2000)
+    for loss, kept in ((np.exp(-t), 1.0), (1 / (1 + t), 0.5)):
+        found = rate(t, loss, 0.55, 0.5) / rate(t, loss, 1.0, 0.95)
+        assert found == pytest.approx(kept, abs=0.05)  # rates are averaged over a twentieth of the loss
+
+
+def test_phase_rule() -> None:
+    claim = claim_of("bo-phase")
+
+    def numbers(s, seed):
+        signal = 20 * s["feature_norm"] ** 4
+        loss = 0.66 * min(np.exp(-signal), np.exp(-s["ratio"] / 20))
+        return {
+            "accuracy": 1 - loss,
+            "class_accuracy": [1 - loss] * 3,
+            "signal": signal,
+            "ratio": s["ratio"],
+            "tests_per_class": 300,
+        }
+
+    rows = graded(claim, numbers, seeds=(0,))
+    assert claim.judge(rows).outcome is Outcome.HOLDS
+    assert all(claim.judge(_mixed_losses(rows, seed)).outcome is not Outcome.HOLDS for seed in range(5))
+
+
+def _mixed_losses(rows, seed):
+    order = generator(seed, "losses").permutation(len(rows))
+    keys = ("accuracy", "class_accuracy")
+    return [
+        Row(row.settings, row.seed, {**row.numbers, **{key: rows[i].numbers[key] for key in keys}})
+        for row, i in zip(rows, order, strict=True)
+    ]
+
+
+def test_tail_rule() -> None:
+    claim = claim_of("bo-tail")
+
+    def rows(accuracy):
+        line = {"tail": list(range(8)), "accuracy": accuracy}
+        return graded(claim, lambda s, seed: {"accuracy": 0.5, "definition 1": line, "own direction": line})
+
+    rising = list(np.linspace(0.1, 0.9, 8))
+    assert claim.judge(rows(rising)).outcome is Outcome.HOLDS
+    assert claim.judge(rows(rising[::-1])).outcome is Outcome.CONTRADICTED
+    assert claim.judge(rows([0.5] * 8)).outcome is Outcome.FAILS
+    assert claim.judge(rows([0.1, 0.9, 0.2, 0.8, 0.3, 0.7, 0.4, 0.6])).outcome is not Outcome.HOLDS
+
+
+def test_majority_rule() -> None:
+    claim = claim_of("bo-majority-hurts")
+
+    def rows(slope):
+        keys = ("accuracy", "tail_accuracy", "others_accuracy")
+        return graded(claim, lambda s, seed: dict.fromkeys(keys, 0.6 + 0.05 * seed + slope * s["others"] / 100))
+
+    assert claim.judge(rows(-0.2)).outcome is Outcome.HOLDS
+    assert claim.judge(rows(0.2)).outcome is Outcome.CONTRADICTED
+    assert claim.judge(rows(0.0)).outcome is Outcome.FAILS
+
+
+def test_lemmas_rule() -> None:
+    claim = claim_of("bo-lemmas")
+    good = {
+        "rank_share": 1.0,
+        "tail_over_bound": 2.0,
+        "rarely_active": 0.0,
+        "preference": 50.0,
+        "scale_factor": 0.3,
+        "balance": 3.0,
+        "largest_constant": 1.0,
+    }
+    assert claim.judge(graded(claim, lambda s, seed: good)).outcome is Outcome.HOLDS
+    with_m = graded(claim, lambda s, seed: {**good, "scale_factor": 0.3 * s["width"]})
+    assert claim.judge(with_m).numbers["parts"]["6 scale, without the factor m"] is False
+    for key, value in (("rank_share", 0.5), ("tail_over_bound", 0.5), ("rarely_active", 0.05), ("balance", 1e4)):
+        bad = claim.judge(graded(claim, lambda s, seed, key=key, value=value: {**good, key: value}))
+        assert bad.outcome is Outcome.PARTLY
+
+
+def test_homogeneous_rule() -> None:
+    claim = claim_of("bo-homogeneous")
+
+    def rows(power):
+        return graded(
+            claim,
+            lambda s, seed: {"accuracy": 0.5 + 0.5 / (1 + (0.3 / (s["feature_norm"] ** 4 * power(s) + 1e-12)) ** 0.7)},
+        )
+
+    assert claim.judge(rows(lambda s: s["per_class"] / s["dimension"])).outcome is Outcome.HOLDS
+    assert claim.judge(rows(lambda s: 1 / 20)).outcome is not Outcome.HOLDS
+    assert claim.judge(rows(lambda s: 0.0)).outcome is Outcome.FAILS
+
+
+def test_image_rules() -> None:
+    noise, influence, shapes = map(claim_of, ("bo-noise-matrix", "bo-influence", "bo-shapes"))
+    eye = np.eye(4, dtype=bool)
+
+    def matrix(off):
+        return {
+            key: np.where(eye, 1.0, off * factor).tolist()
+            for key, factor in (("ratios", 1), ("low", 0.8), ("high", 1.2))
+        }
+
+    for off, outcome in (
+        (30.0, Outcome.HOLDS),
+        (3.0, Outcome.PARTLY),
+        (1.0, Outcome.FAILS),
+        (0.3, Outcome.CONTRADICTED),
+    ):
+        assert noise.judge(graded(noise, lambda s, seed, off=off: matrix(off))).outcome is outcome
+
+    def table(high, low):
+        part = {"high": [high, high + 0.1, high - 0.1], "middle": [1.0] * 3, "low": [low, low - 0.1, low + 0.05]}
+        names = importlib.import_module("lopsided.papers.bo.bo_influence").MEASURES
+        return {"table": dict.fromkeys(names, part), "extremes": []}
+
+    for high, low, outcome in ((2, 1, Outcome.HOLDS), (1, 2, Outcome.CONTRADICTED), (1, 1, Outcome.FAILS)):
+        assert influence.judge(graded(influence, lambda s, seed, a=high, b=low: table(a, b))).outcome is outcome
+    for off, outcome in ((0.3, Outcome.HOLDS), (0.9, Outcome.FAILS), (1.2, Outcome.CONTRADICTED)):
+        cosines = np.where(eye, 0.9, off).tolist()
+        assert shapes.judge(graded(shapes, lambda s, seed, c=cosines: {"cosines": c})).outcome is outcome
+
+
+def test_errors_of_means() -> None:
+    assert mean_of([0.5], 100).error == pytest.approx(0.05)  # binomial: sqrt(0.25 / 100)
+    assert mean_of([0.4, 0.6], 10**9).error == pytest.approx(0.1)  # spread over two seeds
+    assert mean_of([1.0], 100).error > 0  # no error seen is not no error
+    rows = [
+        Row({"size": size}, seed, {"value": 0.5 + 0.1 * seed - 0.05 * size, "tests": 10**8})
+        for size in (0, 1)
+        for seed in range(4)
+    ]
+    difference, errors = paired_rise(rows, "size", 0, 1, "value")
+    assert difference == pytest.approx(-0.05)
+    assert errors < -100  # within every seed the fall is the same, whatever the seeds' own level

@@ -1,0 +1,78 @@
+"""A real Dask scheduler with two workers on loopback, plain and encrypted; one worker is killed during the run."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from lopsided.core.errors import InputError
+from lopsided.engine.cluster import Cluster
+from lopsided.papers.reproduce import reproduce
+from tests.papers.conftest import measured, stored
+from tests.papers.local_cluster import free_port, local_cluster
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+def test_a_killed_worker_costs_nothing_but_time(laboratory: Path, start: Start) -> None:
+    with local_cluster(laboratory, "tcp", []) as (address, (_, *workers)):
+        run = start("reproduce", "toy-sum", "--scale", "paper", "--cluster", address, "--json")
+        end = time.monotonic() + 60
+        while len({line.split()[2] for line in measured(laboratory)}) < 2:
+            assert time.monotonic() < end, "the two workers did not both begin within a minute"
+            time.sleep(0.02)
+        os.kill(workers[0].pid, signal.SIGKILL)
+        answer, complaint = run.communicate(timeout=90)
+    assert run.returncode == 0, complaint + answer
+    (record,) = json.loads(answer)
+    assert (record["verdict"], record["tasks"]) == ("holds", 24)
+    assert len(stored(laboratory)) == 24
+    assert {line.split()[2] for line in measured(laboratory)} == {str(worker.pid) for worker in workers}
+
+
+def test_a_lost_scheduler_is_one_sentence_and_the_run_resumes(laboratory: Path, start: Start) -> None:
+    with local_cluster(laboratory, "tcp", []) as (address, (scheduler, *_)):
+        run = start("reproduce", "toy-sum", "--scale", "paper", "--cluster", address)
+        end = time.monotonic() + 60
+        while len(stored(laboratory)) < 3:
+            assert time.monotonic() < end, "nothing was finished within a minute"
+            time.sleep(0.02)
+        scheduler.kill()
+        _, complaint = run.communicate(timeout=90)
+    assert run.returncode == 2
+    assert complaint.startswith("lopsided: Expected the Dask scheduler to stay, but the connection was lost")
+    assert complaint.count("\n") == 1
+    done = len(stored(laboratory))
+    assert reproduce(["toy-sum"], scale="paper", jobs=1).claims[0].reused == done >= 3
+
+
+def test_certificates_are_passed_through(laboratory: Path, start: Start) -> None:
+    key, certificate = str(laboratory / "key.pem"), str(laboratory / "certificate.pem")
+    request = ["-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-keyout", key, "-out", certificate]
+    subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run(["openssl", "req", *request, *subject], check=True, capture_output=True)
+    options = ["--tls-ca-file", certificate, "--tls-cert", certificate, "--tls-key", key]
+    with local_cluster(laboratory, "tls", options) as (address, _):
+        ours = ["--tls-ca", certificate, "--tls-cert", certificate, "--tls-key", key]
+        run = start("reproduce", "toy-sum", "--cluster", address, *ours, "--json")
+        answer, complaint = run.communicate(timeout=90)
+        assert run.returncode == 0, complaint + answer
+        assert json.loads(answer)[0]["verdict"] == "holds"
+        # without the certificates the door stays shut
+        with pytest.raises(InputError, match="--tls-ca"):
+            Cluster(address)
+
+
+def test_a_scheduler_that_does_not_answer_is_one_sentence(laboratory: Path, start: Start) -> None:
+    run = start("reproduce", "toy-sum", "--cluster", f"tcp://127.0.0.1:{free_port()}")
+    _, complaint = run.communicate(timeout=60)
+    assert run.returncode == 2
+    assert "Expected a Dask scheduler" in complaint
+    assert complaint.count("\n") == 1
+    with pytest.raises(InputError, match="scheduler address"):
+        Cluster("somewhere")

@@ -1,0 +1,78 @@
+"""Questions to the store, the register of verdicts, and the command line around them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from lopsided.cli.main import main
+from lopsided.core.errors import InputError
+from lopsided.engine.query import results
+from lopsided.papers.reproduce import reproduce
+from lopsided.papers.verdicts import claims
+
+
+@pytest.fixture
+def filled(laboratory: Path) -> Path:
+    reproduce(["toy-sum"], jobs=1)
+    return laboratory
+
+
+def test_sql_agrees_with_the_measurements(filled: Path) -> None:
+    # x in 0..5 under seeds 0 and 1: the sums add up to 2 * 15 + 6
+    assert results("select sum(value) from numbers where name = 'value'").rows == [(36.0,)]
+    by_json = results(
+        "select sum((numbers->>'$.value')::double), count(*) from tasks where (settings->>'$.x')::int < 3"
+    )
+    assert by_json.rows == [(2 * 3 + 3, 6)]
+    assert results("select verdict from verdicts where claim = 'toy-sum'").records() == [{"verdict": "holds"}]
+
+
+def test_an_empty_store_has_empty_tables(laboratory: Path) -> None:
+    assert results("select count(*) from tasks").rows == [(0,)]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["", "selec 1", "select * from nothing", "select * from read_csv('/etc/passwd')", "copy tasks to 'x.csv'"],
+)
+def test_a_bad_question_is_one_sentence(filled: Path, question: str) -> None:
+    with pytest.raises(InputError) as caught:
+        results(question)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_commands_print_one_json_value(filled: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["results", "select claim, time, 1.5::decimal(3,1) as d from tasks limit 1", "--json"]) == 0
+    (record,) = json.loads(capsys.readouterr().out)
+    assert (record["claim"], record["d"]) == ("toy-sum", 1.5)
+    assert main(["claims", "--json"]) == 0
+    lines = {line["id"]: line for line in json.loads(capsys.readouterr().out)}
+    assert len(lines) == 75
+    assert lines["toy-sum"]["verdict"] == "holds"
+    assert lines["toy-sum"]["scale"] == "quick"
+    assert lines["toy-needy"]["verdict"] == "not run"
+    assert "no-such-set" in lines["toy-needy"]["found"]
+    assert main(["reproduce", "toy-sum", "--json"]) == 0
+    (record,) = json.loads(capsys.readouterr().out)
+    assert {"id", "verdict", "statement", "source", "reading", "numbers", "seeds", "seconds"} <= record.keys()
+    assert record["reused"] == 12
+
+
+def test_the_tables_for_people(filled: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["results", "--tables"]) == 0
+    assert "processor_seconds" in capsys.readouterr().out
+    assert main(["claims", "--paper", "toy"]) == 0
+    assert "toy-sum" in capsys.readouterr().out
+    assert main(["reproduce", "toy-sum"]) == 0
+    assert "12 tasks, 12 of them from the store" in capsys.readouterr().out
+    assert main(["claims", "--paper", "nobody"]) == 2
+    assert main(["reproduce", "toy-sum", "--tls-ca", "x"]) == 2
+
+
+def test_a_verdict_of_an_older_version_no_longer_counts(filled: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = filled / "store" / "verdicts" / "toy-sum.quick.json"
+    path.write_text(path.read_text().replace('"version": 1', '"version": 0'))
+    status = next(line for line in claims() if line.id == "toy-sum")
+    assert status.verdict == "not run"
+    assert "changed since" in status.found

@@ -1,0 +1,137 @@
+"""The callbacks in real trainers: Lightning and Hugging Face Transformers, a few small steps on the CPU."""
+
+import pytest
+from torch.utils.data import DataLoader, TensorDataset
+
+import torch
+from lopsided.core.errors import InputError
+from lopsided.torch import LightningMonitor, TransformersMonitor
+from torch import nn
+
+from .reference import small_network
+
+# Trainers warn about themselves (few workers, unused hardware, their own deprecations); ours stay errors.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:::lightning.*"),
+    pytest.mark.filterwarnings("ignore:::(transformers|accelerate|torch.utils.data).*"),
+]
+
+
+@pytest.fixture
+def data():
+    torch.manual_seed(0)
+    return TensorDataset(torch.randn(64, 5), torch.arange(64) % 4)
+
+
+def test_lightning(data, tmp_path) -> None:
+    import lightning.pytorch as pl
+    from lightning.pytorch.loggers import CSVLogger
+
+    class Module(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.network = small_network(batch_norm=True)
+
+        def forward(self, x):
+            return self.network(x)
+
+        def training_step(self, batch, _):
+            return nn.functional.cross_entropy(self(batch[0]), batch[1])
+
+        def validation_step(self, batch, _):
+            self(batch[0])
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-3)
+
+    def fit(callback, module):
+        trainer = pl.Trainer(
+            max_epochs=2,
+            accelerator="cpu",
+            logger=CSVLogger(tmp_path),
+            callbacks=[callback],
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            enable_checkpointing=False,
+            default_root_dir=tmp_path,
+        )
+        trainer.fit(module, DataLoader(data, batch_size=16), DataLoader(data, batch_size=32))
+
+    callback = LightningMonitor(report=tmp_path / "page.html")
+    fit(callback, Module())
+    assert len(callback.records) == 2
+    last = callback.records[1]
+    assert (last.train.examples, last.held_out.examples, last.step) == (64, 64, 8)  # the sanity check is not counted
+    assert last.forecast.settings.weight_decay == 5e-3
+    assert last.forecast.survival_threshold is not None
+    assert last.patterns
+    assert (tmp_path / "page.html").exists()
+    written = next(tmp_path.rglob("metrics.csv")).read_text()
+    assert "lopsided/train/neural_collapse/nc1" in written
+    with pytest.raises(InputError, match="labels=lambda batch"):
+        fit(LightningMonitor(labels=lambda batch: batch["label"]), Module())
+    with pytest.raises(InputError, match="name of a layer"):
+        fit(LightningMonitor(module="nowhere"), Module())
+
+
+def test_transformers(data, tmp_path) -> None:
+    from transformers import PretrainedConfig, PreTrainedModel, Trainer, TrainingArguments
+    from transformers.modeling_outputs import SequenceClassifierOutput
+
+    class Small(PreTrainedModel):
+        config_class = PretrainedConfig
+
+        def __init__(self, config):
+            super().__init__(config)
+            self.network = small_network()
+            self.post_init()
+
+        def forward(self, x, labels=None):
+            logits = self.network(x)
+            loss = None if labels is None else nn.functional.cross_entropy(logits, labels)
+            return SequenceClassifierOutput(loss=loss, logits=logits)
+
+    class TakesLabelsOut(Trainer):
+        def compute_loss(self, model, inputs, return_outputs=False, **_):
+            labels = inputs.pop("labels")
+            outputs = model(**inputs)
+            loss = nn.functional.cross_entropy(outputs.logits, labels)
+            return (loss, outputs) if return_outputs else loss
+
+    rows = [{"x": x, "labels": y} for x, y in data]
+
+    def train(callback, trainer=Trainer, **options):
+        trainer(
+            model=Small(PretrainedConfig()),
+            args=TrainingArguments(
+                output_dir=str(tmp_path),
+                num_train_epochs=2,
+                per_device_train_batch_size=16,
+                gradient_accumulation_steps=2,
+                eval_strategy="epoch",
+                save_strategy="no",
+                report_to=[],
+                use_cpu=True,
+                disable_tqdm=True,
+                optim="sgd",
+                weight_decay=0.01,
+                **options,
+            ),
+            train_dataset=rows,
+            eval_dataset=rows[:24],
+            callbacks=[callback],
+        ).train()
+
+    with pytest.raises(InputError, match="takes them out"):
+        train(TransformersMonitor(), label_smoothing_factor=0.1)
+    with pytest.raises(InputError, match="compute_loss"):
+        train(TransformersMonitor(), TakesLabelsOut)
+    callback = TransformersMonitor(report=tmp_path / "page.html")
+    train(callback)
+    assert len(callback.records) == 2
+    last = callback.records[1]
+    assert (last.train.examples, last.held_out.examples, last.step) == (64, 24, 4)
+    assert last.forecast.settings.optimizer == "SGD"
+    assert last.forecast.settings.batch_size == 32
+    assert last.forecast.settings.weight_decay == 0.01
+    assert (tmp_path / "page.html").exists()
