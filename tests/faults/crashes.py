@@ -20,7 +20,7 @@ import numpy as np
 from tests.faults.subprocesses import finish, kill_after, start
 from tests.faults.tally import Row, Size, timed
 
-TOYS = Path(__file__).parents[1] / "papers/toys"
+TOYS = Path(__file__).parents[1] / "engine/toys"
 KILLS = {"full": {"reproduce": 34, "score": 33, "audit": 33}, "short": {"reproduce": 2, "score": 2, "audit": 0}}
 AT_WRITES = {"full": (1, 2, 5, 9), "short": (1,)}
 

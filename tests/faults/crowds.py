@@ -92,7 +92,7 @@ def _readers(row: Row, expected: object) -> None:
 
 def _workers(row: Row, expected: object, random: Random) -> None:
     """Three workers, of which one or two are killed at random moments; the run ends as if nothing had been."""
-    from tests.papers.local_cluster import local_cluster
+    from tests.engine.local_cluster import local_cluster
 
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

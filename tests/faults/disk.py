@@ -16,7 +16,7 @@ from tests.faults.tally import Row, Size, timed
 def run(size: Size) -> list[Row]:
     """Every command that writes, with no room and into places that cannot be written."""
     full, closed = Row("crashes", "full disk"), Row("crashes", "read-only folder")
-    os.environ["LOPSIDED_CLAIMS"] = str(Path(__file__).parents[1] / "papers/toys")
+    os.environ["LOPSIDED_CLAIMS"] = str(Path(__file__).parents[1] / "engine/toys")
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         _inputs(folder, size)

@@ -7,7 +7,7 @@ import pytest
 from lopsided.core.errors import InputError
 from lopsided.papers.catalogue import PAPERS, catalogue
 from lopsided.papers.register import register, select
-from tests.papers.conftest import TOYS
+from tests.engine.conftest import TOYS
 
 
 def test_the_catalogue_is_whole() -> None:

@@ -14,7 +14,7 @@ from lopsided.engine.task import Task
 from lopsided.engine.work import attempt
 from lopsided.papers.register import load_claim
 from lopsided.papers.reproduce import reproduce
-from tests.papers.conftest import TOYS, measured, stored
+from tests.engine.conftest import TOYS, measured, stored
 
 HOME = str(TOYS / "toy_sum.py")
 TASK = Task("toy-sum", 1, HOME, load_claim, '{"x":4}', 3, code_of(HOME))

@@ -13,8 +13,8 @@ import pytest
 from lopsided.core.errors import InputError
 from lopsided.engine.cluster import Cluster
 from lopsided.papers.reproduce import reproduce
-from tests.papers.conftest import measured, stored
-from tests.papers.local_cluster import free_port, local_cluster
+from tests.engine.conftest import measured, stored
+from tests.engine.local_cluster import free_port, local_cluster
 
 Start = Callable[..., "subprocess.Popen[str]"]
 

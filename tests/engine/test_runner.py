@@ -15,7 +15,7 @@ import pytest
 from lopsided.core.errors import InputError
 from lopsided.engine.store import Store
 from lopsided.papers.reproduce import reproduce
-from tests.papers.conftest import measured, stored
+from tests.engine.conftest import measured, stored
 
 Start = Callable[..., "subprocess.Popen[str]"]
 

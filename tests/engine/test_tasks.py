@@ -12,7 +12,7 @@ from lopsided.engine.task import canonical, task_key
 from lopsided.papers.claim import Runs
 from lopsided.papers.register import load_claim
 from lopsided.papers.reproduce import expand
-from tests.papers.conftest import TOYS
+from tests.engine.conftest import TOYS
 
 HOME = str(TOYS / "toy_sum.py")
 PLAIN = st.one_of(
