@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from lopsided.checkup.trial.result import Trial
 
 FailOn = Literal["at risk", "failing"]
-Progress = Callable[[int, int, str], None]
+StepProgress = Callable[[int, int, str], None]  # (steps done, steps in all, what comes next)
 _PROVIDE = {
     "labels": "labels",
     "groups": "one or more columns of groups",
@@ -148,7 +148,7 @@ def run_checks(
     seed: int = 0,
     checks: Sequence[str] | None = None,
     settings: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: StepProgress | None = None,
 ) -> AuditFacts:
     """Ask every check (or those named) of the evidence; each has a random stream of its own."""
     began = time.perf_counter()

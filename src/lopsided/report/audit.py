@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from lopsided.checkup.audit import AuditFacts, Progress, run_checks
+from lopsided.checkup.audit import AuditFacts, StepProgress, run_checks
 from lopsided.checkup.checks import all_checks
 from lopsided.checkup.checks.finding import Checked, Finding, Level
+from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike, shared_parameters
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.plan.result import Plan, forecast_words
 from lopsided.checkup.trial.result import Trial
@@ -63,30 +64,45 @@ class Audit(AuditFacts):
         return f"<p><b>{html.escape(verdict(self))}</b></p><table><tr>{heads}</tr>{rows}</table>{more}"
 
 
+@shared_parameters
 def audit(
-    data: Any = None,
+    data: "DataLike | None" = None,
     *,
-    labels: Any = None,
-    groups: Any = None,
-    features: Any = None,
+    labels: "ColumnLike | None" = None,
+    groups: "ColumnsLike | None" = None,
+    features: "ColumnLike | None" = None,
     classifier: Any = None,
-    bias: Any = None,
-    probabilities: Any = None,
-    logits: Any = None,
-    predictions: Any = None,
-    split: Any = None,
+    bias: "ColumnLike | None" = None,
+    probabilities: "ColumnLike | None" = None,
+    logits: "ColumnLike | None" = None,
+    predictions: "ColumnLike | None" = None,
+    split: "ColumnLike | None" = None,
     weight_decay: float | str | None = None,
     classes: Sequence[Any] | None = None,
     checks: Sequence[str] | None = None,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: StepProgress | None = None,
 ) -> Audit:
     """Which classes and groups of your data fail or are about to, why, and what mends it.
 
-    Give what you have, as a path (npz, parquet, csv, tsv, a folder of pictures), a pandas or Polars frame, arrays or
-    tensors; every other argument is a name in it or an array (see `checkup.gather`). What is given decides which checks
-    run, and `.skipped` says what the others need.
+    Give what you have. What is given decides which checks run, and `skipped` of the result says what the others need.
 
+    Parameters
+    ----------
+    {inputs}
+    checks : list of str, optional
+        Run only these checks, by their ids. Without it, all that the data permit.
+    progress : callable, optional
+        Called with (checks done, checks in all, the question of the next check).
+
+    Returns
+    -------
+    Audit
+        `findings` (the worst first), `skipped` checks with what they need, and `measures`. Its methods `passed`,
+        `frame`, `to_dict`, `to_json` and `to_html` show them; `plan` and `trial` go on with the same data.
+
+    Examples
+    --------
     >>> import lopsided
     >>> found = lopsided.audit(labels=["cat"] * 900 + ["dog"] * 8)
     >>> found.findings[0].subject, found.passed()

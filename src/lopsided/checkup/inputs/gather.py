@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.class_scores import class_scores
 from lopsided.checkup.inputs.evidence import Evidence, Partition
 from lopsided.checkup.inputs.finite_features import check_finite_blocks
@@ -32,6 +33,7 @@ from lopsided.data.frames import frame_columns, is_frame
 from lopsided.data.tables import GROUP_NAMES, LABEL_NAMES, PREDICTION_NAMES, SPLIT_NAMES, Table, array_table
 
 
+@shared_parameters
 def gather(
     data: Any = None,
     *,
@@ -49,15 +51,17 @@ def gather(
     seed: int = 0,
     set_aside: bool = False,
 ) -> Evidence:
-    """Check and name what was given.
+    """Check and name what was given: a name in `data` or an array each; a list of one word per row is an array.
 
-    data: a path (npz, npy, parquet, csv, tsv, a folder of pictures), a pandas or Polars frame, a mapping of arrays, an
-    array or a tensor of features, or nothing where the arrays below say it all. Every other argument is the name of a
-    column or array in `data`, or the array itself; a list of one word per row is an array. groups: one or several names
-    (a list, or a mapping of arrays, or a frame). classifier: K x p, or an object with `weight` and `bias` (PyTorch) or
-    `coef_` and `intercept_` (scikit-learn). split: words such as train and test, or True for test rows. classes: the
-    order of the classifier's rows and of the columns of probabilities, where it is not the sorted one. set_aside:
-    features in which values are missing are set aside, with a record of which, instead of refused.
+    Parameters
+    ----------
+    {inputs}
+    set_aside : bool, default False
+        Set features with missing values aside, with a record of which, instead of refusing them.
+
+    Returns
+    -------
+    Evidence
     """
     source, beside = _opened(data, features, labels, groups, [predictions, split], [probabilities, logits])
     labels, groups, predictions, split = (settled(part, source) for part in (labels, groups, predictions, split))

@@ -1,0 +1,67 @@
+"""What a person may give to `lopsided.audit`, `plan` and `trial`: types and documentation, written once.
+
+A public function that takes some of these inputs names them in its signature, writes `{inputs}` as a line of its
+docstring's Parameters and is decorated with `shared_parameters`; `help()` then shows every entry in full. An input that
+several functions share is a new entry here.
+"""
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from numpy.typing import ArrayLike
+
+# In signatures these stand in quotes, so that `help()` shows the names and not what numpy makes of them.
+DataLike = str | os.PathLike[str] | ArrayLike | Mapping[str, ArrayLike] | Any  # Any: frames, lazy ones too, and Table
+ColumnLike = str | os.PathLike[str] | ArrayLike
+ColumnsLike = ColumnLike | Mapping[str, ArrayLike]
+
+_ENTRIES = """
+data : path, DataFrame, dict of arrays, array or tensor, optional
+    A file (npz, npy, parquet, csv, tsv) or a folder of pictures; a pandas or Polars frame; arrays by name; or an array
+    of features with one row or picture per example. May be left out where the arrays below say it all.
+labels : str, path or array of shape (n,), optional
+    The class of each example: the name of a column or array in `data`, a file of labels (npy, txt, csv), or the array
+    itself. Found under a usual name (label, y, target, class) where it is not given.
+groups : str, list of str, array, dict of arrays or DataFrame, optional
+    One or several columns of groups, by name or as arrays. Two or more columns are also crossed with each other.
+features : str, list of str or array of shape (n, p), optional
+    The columns (or the one array) of `data` that are features, or the features themselves. Without it, all columns of
+    numbers that are nothing else.
+classifier : str, array of shape (K, p) or object, optional
+    Weights of the last layer over `features`, one row per class; or an object with `weight` and `bias` (PyTorch) or
+    `coef_` and `intercept_` (scikit-learn).
+bias : str or array of shape (K,), optional
+    Biases of the classifier, where it is given as an array.
+probabilities : str, list of str, array of shape (n, K) or DataFrame, optional
+    Predicted probabilities. Columns named for the classes are matched by name; the others follow `classes`. With two
+    classes, one column is enough.
+logits : str, list of str, array of shape (n, K) or DataFrame, optional
+    Logits in place of probabilities.
+predictions : str or array of shape (n,), optional
+    Predicted labels. Without it, the most probable class.
+split : str or array of shape (n,), optional
+    Words such as train and test, or True for test rows. What is learned is learned from training rows, and predictions
+    are judged on test rows.
+weight_decay : float or str, optional
+    The weight decay that the network is trained with, or the name under which `data` holds it.
+classes : list, optional
+    The order of the classifier's rows and of unnamed columns of probabilities, where it is not the sorted one.
+seed : int, default 0
+    Seed of all that is drawn at random.
+"""
+
+PARAMETERS = {entry.split(" : ", 1)[0]: entry for entry in re.split(r"\n(?=\S)", _ENTRIES.strip())}
+_MARK = "{inputs}"
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def shared_parameters(function: Function) -> Function:
+    """Put the entries of all shared parameters that the function takes in place of the line `{inputs}`."""
+    if function.__doc__ is not None:  # None under python -OO
+        taken = [PARAMETERS[name] for name in inspect.signature(function).parameters if name in PARAMETERS]
+        function.__doc__ = inspect.cleandoc(function.__doc__).replace(_MARK, "\n".join(taken))
+    return function
