@@ -1,4 +1,4 @@
-"""The claims of seed 003 on small settings: deterministic tasks, JSON-able numbers, rules that can say no, figures."""
+"""The claims of Li and Liang 2018 on small settings: repeatable tasks, JSON-able numbers, rules, figures."""
 
 import importlib
 import itertools

@@ -5,7 +5,7 @@ With r_l(x) the posterior of group l, P_l = Sigma_l^{-1} and a_l = P_l (x - mu_l
     S_1 = sum r_l a_l,   S_2 = sum r_l (a a^T - P),   S_3 = sum r_l (a (x) a (x) a - a (x) P in its three placements).
 
 Weighted sums over samples are formed group by group, so nothing of size n d^2 or d^3 is ever stored (Definition 1 of
-001).
+Li et al. 2022).
 """
 
 from dataclasses import dataclass

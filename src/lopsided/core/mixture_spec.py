@@ -187,7 +187,7 @@ def problem_of(mixture: Mixture, weights: Any, activation: object = "sigmoid") -
 
 
 def is_symmetric(mixture: Mixture, tolerance: float = 1e-9) -> bool:
-    """Whether x and -x have one distribution (eq 16 of 001): every group has a mirror image, equal in all else.
+    """Whether x and -x have one distribution (Li et al. 2022, eq 16): every group has a mirror image.
 
     Q_2 vanishes then, because phi'' is odd.
     """

@@ -1,4 +1,4 @@
-"""What Theorem 1 and Condition 1 of seed 002 need to know of the noise matrices A_1 ... A_K, and nothing more."""
+"""What Theorem 1 and Condition 1 of Xu and Chen 2025 need to know of the noise matrices A_1 ... A_K, no more."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

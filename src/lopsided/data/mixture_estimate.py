@@ -1,8 +1,8 @@
 """A mixture from data: moments where the group of every example is known, expectation maximisation where it is not.
 
 Footnote 2 of the paper: EM finds the parameters at rate (d/n)^{1/2} when the number of groups is known, and at
-(d/n)^{1/4} when it is set too high. The goodness of fit is the mean log-likelihood in bits per dimension (000 Section
-F).
+(d/n)^{1/4} when it is set too high. The goodness of fit is the mean log-likelihood in bits per dimension (Li et al.
+2024, Section F).
 """
 
 import warnings

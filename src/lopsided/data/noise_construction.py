@@ -1,4 +1,4 @@
-"""Noise matrices with requested correlation ratios, exactly (the synthetic data of seed 002, Section 5.1).
+"""Noise matrices with requested correlation ratios, exactly (the synthetic data of Xu and Chen 2025, Section 5.1).
 
 Wanted: Gamma_{k,j} = n_k T_kk / (n_j T_kj) for j != k, where T_kj = |A_k^T A_j|_F^2 = tr(Sigma_k Sigma_j). Only two
 things of T are fixed by that: the scales D_k = sqrt(T_kk) up to one factor, with (D_j / D_k)^2 = n_k^2 Gamma_{j,k} /

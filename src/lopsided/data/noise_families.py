@@ -1,4 +1,4 @@
-"""Symmetric sub-Gaussian laws with variance 1 for the coordinates of zeta (Section 2 of seed 002).
+"""Symmetric sub-Gaussian laws with variance 1 for the coordinates of zeta (Section 2 of Xu and Chen 2025).
 
 Condition 1(a) also asks for a c' > 0 with P[zeta > c'] >= 0.4; `threshold` is the largest such c', or None where the
 law has none, so the condition can be reported instead of assumed.

@@ -1,4 +1,4 @@
-"""The two-patch distribution of seed 002, Section 2: one patch is the feature u_y, the other the noise A_y zeta.
+"""The two-patch distribution of Xu and Chen 2025, Section 2: one patch is the feature u_y, one the noise A_y zeta.
 
     x = (u_y, A_y zeta) in random order,  u_k = |u_k| U z_k,  u_k^T A_j = 0,  zeta_i i.i.d. symmetric with variance 1.
 

@@ -1,4 +1,4 @@
-"""Crops of pictures blown up to the old size: cut side w at a random place, resize back (seed 001, A.1 and A.2).
+"""Crops of pictures blown up to the old size: cut side w at a random place, resize back (Li et al. 2022, A.1-A.2).
 
 Resizing is bilinear between pixel centres; a crop of the whole picture is the picture.
 """

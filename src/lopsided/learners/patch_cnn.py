@@ -1,4 +1,4 @@
-"""The two-layer ReLU network of seed 002, eq (1), and its descent, eq (4), with gradients in closed form.
+"""The two-layer ReLU network of Xu and Chen 2025, eq (1), and its descent, eq (4), with gradients in closed form.
 
     F_k(W, x) = (1/m) sum_r sum_j relu(<w_{k,r}, x^(j)>),        example i = (u_{y_i}, xi_i)
     - dL/dw_{k,r} = (1/mn) sum_i (1[y_i = k] - p_k(x_i)) sum_j 1[<w_{k,r}, x_i^(j)> > 0] x_i^(j)         (eq 60)

@@ -1,4 +1,4 @@
-"""Tensor initialisation (Subroutine 1 of 001): W_0 near W* from the mixture's score tensors, without descent.
+"""Tensor initialisation (Li et al. 2022, Subroutine 1): W_0 near W* from the mixture's score tensors, no descent.
 
     Q_m = E[y S_m(x)]:   Q_1 = (1/K) sum_j E[phi'] w_j,   Q_2 = (1/K) sum_j E[phi''] w_j w_j^T,
     Q_3 = (1/K) sum_j E[phi'''] w_j (x) w_j (x) w_j

@@ -1,4 +1,4 @@
-"""Influence scores without training, seed 002 eq (10), for every example at once and exactly.
+"""Influence scores without training, Xu and Chen 2025 eq (10), for every example at once and exactly.
 
     inf(x) = |cov(S_y)|_F^2 - |cov(S_y minus x)|_F^2
 

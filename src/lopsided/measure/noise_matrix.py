@@ -1,4 +1,4 @@
-"""How the classes' noise overlaps (seed 002, Fig 6 and Theorem 1.2b), estimated from examples.
+"""How the classes' noise overlaps (Xu and Chen 2025, Fig 6 and Theorem 1.2b), estimated from examples.
 
     T_ij = |A_i^T A_j|_F^2 = tr(Sigma_i Sigma_j),      Gamma_ij = n_i T_ii / (n_j T_ij)
 

@@ -1,4 +1,4 @@
-"""What Definition 1 and Lemmas 3 to 7 of seed 002 say of a trained two-patch network, measured.
+"""What Definition 1 and Lemmas 3 to 7 of Xu and Chen 2025 say of a trained two-patch network, measured.
 
 Definition 1, for an example (u_y, xi) with R = {r : <w_{y,r}, xi> > 0}:
 

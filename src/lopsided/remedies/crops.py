@@ -1,7 +1,7 @@
 """Random crops of pictures: pad by p on every side, cut the original size out at a random place.
 
-The papers (seed 001, Figures 7 and 8b) vary p for the minority group: more cropping is more variance, which helps up
-to a point and then hurts.
+The papers (Li et al. 2022, Figures 7 and 8b) vary p for the minority group: more cropping is more variance, which helps
+up to a point and then hurts.
 """
 
 import numpy as np

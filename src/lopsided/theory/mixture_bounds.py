@@ -1,4 +1,4 @@
-"""The order bounds of the group-imbalance theorem (Theorem 1; 001 Definitions 3-5, eq 93, 104-111).
+"""The order bounds of the group-imbalance theorem (Theorem 1; Li et al. 2022 Definitions 3-5, eq 93, 104-111).
 
 With s_l = |Sigma_l^{-1}|^{-1/2}, a_l = |mu_l| + |Sigma_l|^{1/2}, delta_i the singular values of W*, kappa =
 delta_1/delta_K, eta = prod_i delta_i/delta_K, tau = sigma_max/sigma_min:
@@ -58,7 +58,7 @@ class MixtureBounds:
 
 
 def d_function(problem: MixtureProblem, power: int) -> float:
-    """D_m (Definition 2 of 000)."""
+    """D_m (Definition 2 of Li et al. 2024)."""
     mixture = problem.mixture
     return float(mixture.fractions @ np.power(mixture.mean_lengths / mixture.least_spread + 1.0, power))
 

@@ -1,4 +1,4 @@
-"""Theorem 1 of seed 002: which classes overfit benignly, and the bounds on their zero-one test loss.
+"""Theorem 1 of Xu and Chen 2025: which classes overfit benignly, and the bounds on their zero-one test loss.
 
     signal_{k,j} = |S_k|^2 |u_k|^4 / (|S_j| |A_k^T A_j|_F^2)
     Gamma_{k,j} = |S_k| |A_k^T A_k|_F^2 / (|S_j| |A_k^T A_j|_F^2)

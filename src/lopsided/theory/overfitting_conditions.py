@@ -1,4 +1,4 @@
-"""Condition 1 of seed 002, line by line: how large may "a sufficiently large constant C" be for a given problem?
+"""Condition 1 of Xu and Chen 2025, line by line: how large may "a sufficiently large constant C" be here?
 
 Each line either bounds C from above (the largest C it admits) or, in (a)3, from below; two lines carry no C and are
 read with the constant that would make them tight. Condition 1 holds with a constant C if least <= C <= largest over all

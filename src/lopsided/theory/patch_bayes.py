@@ -1,4 +1,4 @@
-"""The best any classifier can do on the two-patch data of seed 002, with Gaussian noise.
+"""The best any classifier can do on the two-patch data of Xu and Chen 2025, with Gaussian noise.
 
 A feature u_k != 0, however short, names its class without error: the feature patch takes K values and the noise patch
 almost surely none of them, so the Bayes accuracy is 1. What the paper calls near-optimal at |u| -> 0 must be read

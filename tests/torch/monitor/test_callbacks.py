@@ -63,7 +63,7 @@ def test_lightning(data, tmp_path) -> None:
     last = callback.records[1]
     assert (last.train.examples, last.held_out.examples, last.step) == (64, 64, 8)  # the sanity check is not counted
     assert last.forecast.settings.weight_decay == 5e-3
-    assert last.forecast.survival_threshold is not None
+    assert last.forecast.merging_threshold is not None
     assert last.patterns
     assert (tmp_path / "page.html").exists()
     written = next(tmp_path.rglob("metrics.csv")).read_text()

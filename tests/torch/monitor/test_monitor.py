@@ -34,6 +34,8 @@ def test_three_lines(run, tmp_path) -> None:
     assert settings == RunSettings(0.005, 0.1, 0.9, 32, 1, True, "SGD", False)
     text = json.dumps(record.to_dict(), allow_nan=False)
     assert json.loads(text)["train"]["counts"] == [24] * 4
+    assert json.loads(text)["forecast"]["survival_threshold"] == record.forecast.merging_threshold
+    assert record.scalars()["forecast/survival_threshold"] == record.forecast.merging_threshold
     assert record.scalars()["train/neural_collapse/nc1"] == record.train.neural_collapse.nc1
     page = monitor.report(tmp_path / "page.html").read_text()
     assert "Cosines between classes" in page
@@ -66,7 +68,7 @@ def test_forecasts_are_those_of_the_theory(run) -> None:
     law = network_forecast(
         [900, 500, 40, 20], weight_decay=5e-3, step=0.1, batch_size=48, momentum=0.9, hidden_layers=1
     )
-    assert forecast.survival_threshold == pytest.approx(law.count_needed)
+    assert forecast.merging_threshold == pytest.approx(law.count_needed)
     assert forecast.survival == pytest.approx(law.survival.tolist())
     assert forecast.at_risk == tuple(law.at_risk)
     assert forecast.outside_fit == law.outside

@@ -92,7 +92,7 @@ def look(times=1, **change):
 def test_each_kind_in_words_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(early_warnings, "measured_skill", lambda kind: None)
     short = np.diag([1.0, 1, 1, 1, 1, 0.01])
-    risk = {"at_risk": (0, 2), "survival_threshold": 41.4}
+    risk = {"at_risk": (0, 2), "merging_threshold": 41.4}
     assert look() == []
     assert look(weight=short) == ["class c5 has a classifier of at most 0.01 times the median length"]
     assert look(absent=(3, 4)) == ["classes c3 and c4 had no training examples in this epoch"]
@@ -134,7 +134,7 @@ def test_divergence_is_said_and_stops_nothing() -> None:
 def test_a_forecast_says_how_often_such_came_true(monkeypatch: pytest.MonkeyPatch) -> None:
     scored = Record("skill-collapse-ratio", "merging law", "", 30, 160, 150, 131, 131 / 150, (0.8, 0.92), "never", 0.6)
     monkeypatch.setattr(early_warnings, "measured_skill", lambda kind: scored if kind == "classes lost" else None)
-    risk = {"at_risk": (0, 2), "survival_threshold": 41.4}
+    risk = {"at_risk": (0, 2), "merging_threshold": 41.4}
     assert look(**risk)[0].endswith("(merging law, right in 87 of 100 such cases)")
     # a run unlike those that were scored has no score to quote
     assert look(**risk, outside_fit=("batch size 8",))[0].endswith("(merging law)")

@@ -145,15 +145,12 @@ def _settings(groups: Sequence[int], energies: Sequence[float], ratios: Sequence
 
 CLAIM = Claim(
     id="lp-any-sizes",
-    statement="Beyond the paper: for arbitrary class sizes, classes of one size collapse together exactly when "
-    "they have at "
-    "most lambda* N examples, and classes of different sizes below that number lose their margin.",
+    statement="Beyond the paper: for arbitrary class sizes, classes of one size collapse together exactly when they "
+    "have at most lambda* N examples, and classes of different sizes below that number lose their margin.",
     source=Source("fang2021layerpeeled", "Section 6"),
-    rule=f"By descent on random profiles: no group of equal classes contradicts the forecast (distance "
-    f"{TOGETHER:g}), sizes "
-    f"within {100 * CLOSE:g} % of it left out; holds if classes of different sizes follow it too (margin "
-    f"{MARGIN:g}), partly if "
-    f"some do not, fails if an equal-size group does not.",
+    rule=f"By descent on random profiles: no group of equal classes contradicts the forecast (distance {TOGETHER:g}), "
+    f"sizes within {100 * CLOSE:g} % of it left out; holds if classes of different sizes follow it too (margin "
+    f"{MARGIN:g}), partly if some do not, fails if an equal-size group does not.",
     plans={
         "quick": Runs(_settings((4, 8), (2.0, 5.0), (30.0, 300.0)), seeds=range(3)),
         "paper": Runs(_settings((5, 10, 20), (1.0, 2.0, 5.0, 10.0), (10.0, 100.0, 1000.0)), seeds=range(5)),
@@ -162,7 +159,6 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     paper_says="An interesting question is to extend Minority Collapse from two-valued class sizes to general "
-    "imbalanced "
-    "datasets.",
+    "imbalanced datasets.",
     quick_budget_seconds=20.0,
 )

@@ -98,9 +98,8 @@ CLAIM = Claim(
     id="lp-limit",
     statement="As R tends to infinity the difference of any two minority classifiers tends to zero.",
     source=Source("fang2021layerpeeled", "Theorem 5"),
-    rule=f"In every setting the largest distance between minority classifiers, by descent and in units of "
-    f"sqrt(E_W), never "
-    f"rises by more than {NOISE:g} with R, agrees with theory, and is at most {ZERO:g} at the largest R.",
+    rule="In every setting the largest distance between minority classifiers, by descent and in units of sqrt(E_W), "
+    f"never rises by more than {NOISE:g} with R, agrees with theory, and is at most {ZERO:g} at the largest R.",
     plans={
         "quick": Runs(ratio_settings((1.0, 5.0), (1.0, 3.0, 10.0, 30.0, 100.0, 1000.0, 10_000.0))),
         "paper": Runs(

@@ -132,11 +132,9 @@ def judge(rows: Sequence[Row]) -> Verdict:
     if not optimal:
         return Verdict(Outcome.HOLDS, f"The frame is beaten in all {len(beaten)} cases with q != 2.", numbers)
     found = (
-        f"The frame is beaten in {len(beaten)} cases, among them all with q < 2, but for q > 2 it is a "
-        f"minimiser when it "
-        f"can be turned so that all entries have one absolute value: {'; '.join(map(_name, optimal))}. That is "
-        f"a proof, "
-        f"not only a measurement: Proposition 2 is wrong for even K and such p."
+        f"The frame is beaten in {len(beaten)} cases, among them all with q < 2, but for q > 2 it is a minimiser when "
+        f"it can be turned so that all entries have one absolute value: {'; '.join(map(_name, optimal))}. That is a "
+        "proof, not only a measurement: Proposition 2 is wrong for even K and such p."
     )
     below_two = all(case[2] > 2 for case in optimal)
     return Verdict(Outcome.PARTLY if beaten and below_two else Outcome.CONTRADICTED, found, numbers)
@@ -170,11 +168,10 @@ CLAIM = Claim(
     id="lp-lq",
     statement="With an l_q constraint on the features, q other than 2, the simplex frame is never optimal.",
     source=Source("fang2021layerpeeled", "Proposition 2, Lemma 3, Fig 7"),
-    rule=f"For each K, p and q other than 2: the frame is beaten if descent finds a loss more than "
-    f"{SAME_LOSS:g} (relative) "
-    f"below that of the best frame over all rotations. Holds if it is beaten everywhere; contradicted where the lowest "
-    f"point found is itself a frame; partly if both occur and every contradiction has q > 2. At q = 2 the frame "
-    f"must win.",
+    rule=f"For each K, p and q other than 2: the frame is beaten if descent finds a loss more than {SAME_LOSS:g} "
+    "(relative) below that of the best frame over all rotations. Holds if it is beaten everywhere; contradicted where "
+    "the lowest point found is itself a frame; partly if both occur and every contradiction has q > 2. At q = 2 the "
+    "frame must win.",
     plans={
         "quick": Runs(_settings([(3, 3, 2.0), (3, 3, 1.5), (3, 3, 4.0), (4, 4, 4.0), (4, 6, 1.5), (4, 6, 4.0)], 6)),
         "paper": Runs(

@@ -127,10 +127,9 @@ CLAIM = Claim(
     statement="The average minority cosine grows with the imbalance ratio R and reaches 1 at a finite R0, for "
     "(K_A, K_B) = (3,7), (5,5) and (7,3).",
     source=Source("fang2021layerpeeled", "Fig 3"),
-    rule=f"Every curve by descent never falls by more than {AGREE:g}, is within {COLLAPSED:g} of 1 exactly for "
-    f"the ratios "
-    f"at or above the closed-form R0, agrees with theory within {AGREE:g}, and has no classifier left exactly "
-    f"beyond R1.",
+    rule=f"Every curve by descent never falls by more than {AGREE:g}, is within {COLLAPSED:g} of 1 exactly for the "
+    f"ratios at or above the closed-form R0, agrees with theory within {AGREE:g}, and has no classifier left exactly "
+    "beyond R1.",
     revised=(
         "the energies are 3, 5 and 10 at paper scale, since for (7,3) at 1 no ratio of the grid lay between R0 and R1."
     ),
@@ -148,8 +147,7 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="Below R0 the angle between minority classifiers shrinks as R grows; from R0 on it is zero and "
-    "they have "
-    "about the same length.",
+    paper_says="Below R0 the angle between minority classifiers shrinks as R grows; from R0 on it is zero and they "
+    "have about the same length.",
     quick_budget_seconds=15.0,
 )

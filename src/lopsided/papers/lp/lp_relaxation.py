@@ -107,14 +107,12 @@ def judge(rows: Sequence[Row]) -> Verdict:
         )
     found = (
         f"The three programs agree to {max(worst.values()):.1g} in {len(rows)} runs, within a certified gap of "
-        f"{gap:.1g}; "
-        f"both recoveries are optimal and both constraints active."
+        f"{gap:.1g}; both recoveries are optimal and both constraints active."
     )
     if misprint_root and misprint_k:
         found += (
-            " As printed, Lemma 7 (square root for fourth root) breaks the energy constraint when E_W differs "
-            "from E_H, "
-            "and Property 1(i) lacks the factor K."
+            " As printed, Lemma 7 (square root for fourth root) breaks the energy constraint when E_W differs from "
+            "E_H, and Property 1(i) lacks the factor K."
         )
         return Verdict(Outcome.PARTLY, found, numbers)
     return Verdict(Outcome.HOLDS, found, numbers)
@@ -149,13 +147,11 @@ def _settings(profiles: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
 
 CLAIM = Claim(
     id="lp-relaxation",
-    statement="The semidefinite program (15), the nuclear-norm program (91) and the nonconvex program (7) "
-    "agree; (W, H) "
-    "recovered from either are optimal, and both constraints are active.",
+    statement="The semidefinite program (15), the nuclear-norm program (91) and the nonconvex program (7) agree; (W, "
+    "H) recovered from either are optimal, and both constraints are active.",
     source=Source("fang2021layerpeeled", "Lemma 1, Lemma 7, Property 1"),
-    rule=f"Losses, energies and the nuclear norm agree within {SAME:g} (relative), X is positive and the "
-    f"certified gap is "
-    f"below {GAP:g}; partly if that holds but formulas as printed (Lemma 7, Property 1(i)) do not.",
+    rule=f"Losses, energies and the nuclear norm agree within {SAME:g} (relative), X is positive and the certified gap "
+    f"is below {GAP:g}; partly if that holds but formulas as printed (Lemma 7, Property 1(i)) do not.",
     plans={
         "quick": Runs(_settings(([10, 10, 1, 1], [8, 4, 2, 1], [30, 30, 30, 1, 1]))),
         "paper": Runs(
@@ -175,8 +171,7 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="A minimiser of (15), or of (91), gives a minimiser of (7) by (16), or (92); with cross entropy "
-    "both energy "
-    "constraints hold with equality.",
+    paper_says="A minimiser of (15), or of (91), gives a minimiser of (7) by (16), or (92); with cross entropy both "
+    "energy constraints hold with equality.",
     quick_budget_seconds=15.0,
 )

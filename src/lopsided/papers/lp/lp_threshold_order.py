@@ -79,8 +79,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
         steps_up, steps_down = steps_up + up, steps_down + down
     found = (
         f"R0 rose in {steps_up} of {steps_up + steps_down} steps of E_H, E_W and K_B, in both readings; descent "
-        f"confirms "
-        f"{sum(confirmed)} of {len(rows)} thresholds within {100 * ASIDE:g} %."
+        f"confirms {sum(confirmed)} of {len(rows)} thresholds within {100 * ASIDE:g} %."
     )
     if not all(confirmed):
         return Verdict(Outcome.FAILS, found, numbers)
@@ -122,8 +121,7 @@ CLAIM = Claim(
     id="lp-threshold-order",
     statement="The threshold R0 falls as E_H or E_W falls and as the number of minority classes falls.",
     source=Source("fang2021layerpeeled", "Section 4.B, Fig 8"),
-    rule=f"Along E_H, E_W and K_B, all else fixed, every step raises R0, and at each setting descent finds the "
-    f"minority "
+    rule="Along E_H, E_W and K_B, all else fixed, every step raises R0, and at each setting descent finds the minority "
     f"classifiers more than {APART:g} apart {100 * ASIDE:g} % below R0 and together {100 * ASIDE:g} % above it.",
     plans={
         "quick": Runs(_settings(((1.0, 1.0), (5.0, 1.0), (5.0, 2.0)), (2, 3, 5, 7))),
@@ -132,9 +130,8 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="The phase transition point becomes smaller when E_W, E_H or the number of minority classes K_B "
-    "is smaller "
-    "while fixing the other parameters.",
+    paper_says="The phase transition point becomes smaller when E_W, E_H or the number of minority classes K_B is "
+    "smaller while fixing the other parameters.",
     readings={
         "total fixed": "K = K_A + K_B stays 10, as in the figures",
         "majority fixed": "K_A stays 5 and K grows with K_B, the literal words",

@@ -125,11 +125,9 @@ def judge(rows: Sequence[Row]) -> Verdict:
         "relu_classifiers_still_a_simplex": len(still),
     }
     found = (
-        f"With balanced classes the linear model beats the simplex frame in {len(beaten)} of {len(linear)} runs "
-        f"by frames "
-        f"of lower rank ({'; '.join(numbers['ranks_that_beat_it']) or 'none'}); with a ReLU the features are "
-        f"not a simplex "
-        f"in {len(turned)} of {len(relu)} runs while the classifiers are one in {len(still)}."
+        f"With balanced classes the linear model beats the simplex frame in {len(beaten)} of {len(linear)} runs by "
+        f"frames of lower rank ({'; '.join(numbers['ranks_that_beat_it']) or 'none'}); with a ReLU the features are "
+        f"not a simplex in {len(turned)} of {len(relu)} runs while the classifiers are one in {len(still)}."
     )
     if one_layer > FRAME:
         return Verdict(Outcome.FAILS, "One peeled layer did not give the frame: the comparison is void.", numbers)
@@ -179,10 +177,9 @@ CLAIM = Claim(
     statement="The 2-Layer-Peeled Model captures patterns that the 1-Layer-Peeled Model lacks (the paper asks "
     "whether).",
     source=Source("fang2021layerpeeled", "Section 6"),
-    rule=f"With balanced classes, where one layer gives the simplex frame: holds if the linear model has a loss "
-    f"more than "
-    f"{LOWER:g} below its best simplex frame somewhere and the ReLU model has features that are no simplex (cosines or "
-    f"lengths off by {FRAME:g}); partly if one of the two; fails if neither.",
+    rule="With balanced classes, where one layer gives the simplex frame: holds if the linear model has a loss more "
+    f"than {LOWER:g} below its best simplex frame somewhere and the ReLU model has features that are no simplex "
+    f"(cosines or lengths off by {FRAME:g}); partly if one of the two; fails if neither.",
     plans={
         "quick": Runs(_settings((2.0, 6.0), (4, 5), (1.0, 3.0, 10.0, 100.0))),
         "paper": Runs(_settings((2.0, 4.0, 6.0), (4, 6, 8), (1.0, 2.0, 4.0, 10.0, 30.0, 100.0, 1000.0)), range(2)),

@@ -114,11 +114,9 @@ def judge(rows: Sequence[Row]) -> Verdict:
     grows = 0.8 <= exponent <= 1.2
     less = all(row.numbers["variance_ratio"] > 1 for row in rows)
     found = (
-        f"The variance ratio grows like w^{exponent:.2f}; it is {min(per_w):.2g} to {max(per_w):.2g} times w "
-        f"(the paper "
-        f"leaves out the constant, K_A K_B / K^2 for gradients of one length). The step that makes the means "
-        f"equal is the "
-        f"inverse of the one the paper prints."
+        f"The variance ratio grows like w^{exponent:.2f}; it is {min(per_w):.2g} to {max(per_w):.2g} times w (the "
+        "paper leaves out the constant, K_A K_B / K^2 for gradients of one length). The step that makes the means "
+        "equal is the inverse of the one the paper prints."
     )
     if not sound:
         return Verdict(Outcome.FAILS, "The exact moments do not agree with the draws.", numbers)
@@ -173,8 +171,7 @@ CLAIM = Claim(
     statement="At the same mean step, oversampled SGD has about w times less update variance than reweighted SGD.",
     source=Source("fang2021layerpeeled", "eq 84-88"),
     rule="With w = R: the mean updates are equal to rounding, exact and drawn variances agree within 5 standard "
-    "errors, "
-    "and over the larger half of the rates the variance ratio grows like w to a power between 0.8 and 1.2.",
+    "errors, and over the larger half of the rates the variance ratio grows like w to a power between 0.8 and 1.2.",
     revised=(
         "the standard error is taken from the exact distribution, after the paper scale showed that the estimated "
         "one is too small at large rates."
@@ -186,8 +183,7 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="The second moment for reweighting is around w times that for oversampling when w is of the "
-    "order n_A/n_B, "
-    "and so is the variance.",
+    paper_says="The second moment for reweighting is around w times that for oversampling when w is of the order "
+    "n_A/n_B, and so is the variance.",
     quick_budget_seconds=10.0,
 )

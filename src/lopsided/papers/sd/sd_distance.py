@@ -73,8 +73,7 @@ CLAIM = Claim(
     "on the synthetic data.",
     source=Source("li2018structured", "Fig 5, Appendix D.1"),
     rule=f"95 % intervals over seeds: s in distance ~ m^s within {EXPONENT} +- {ROUGHLY}, accuracy looked at every "
-    f"step; distance times sqrt(m) within a quarter of 2/3, looking every step, and looking every {COARSE} "
-    "steps.",
+    f"step; distance times sqrt(m) within a quarter of 2/3, looking every step, and looking every {COARSE} steps.",
     plans={
         "quick": _plan((250, 500, 1000, 2000), {"test": 500}),
         "paper": _plan((500, 1000, 2000, 4000, 8000, 16000), {}),

@@ -106,9 +106,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
     ]
     data = [row.numbers for row in rows if row.settings["part"] == "separability"]
     found = (
-        f"At m = {max(printed):,}: accuracy {ends['accuracy'].text()}, pattern change "
-        f"{ends['pattern_change'].text()}, relative distance {ends['distance'].text()}, entropy rank of the update "
-        f"{ranks.text()} of that of the weights"
+        f"At m = {max(printed):,}: accuracy {ends['accuracy'].text()}, pattern change {ends['pattern_change'].text()}, "
+        f"relative distance {ends['distance'].text()}, entropy rank of the update {ranks.text()} of that of the weights"
     )
     readings = {name: _summary(group) for name, group in groups.items() if group}
     for name, summary in readings.items():

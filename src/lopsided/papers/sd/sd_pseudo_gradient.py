@@ -106,12 +106,11 @@ def judge(rows: Sequence[Row]) -> Verdict:
     last = spread(numbers["error"][-1] for numbers in hexagon)
     share = spread(numbers["large_share"][-1] for numbers in hexagon)
     found = (
-        "Smallest share of units with a large pseudo gradient, in units of delta/(k l): "
-        f"{min(margins['mixture']):.3g} on random points, {min(margins['lifted hexagon']):.3g} on the lifted "
-        f"hexagon, {min(margins['hexagon']):.3g} on the hexagon, where (A1) and (A2) hold and yet at the end v = "
-        f"{last.mean:.3g}, a share {share.mean:.3g} is left and the accuracy is {ends['hexagon'].mean:.3g}: no "
-        "network without bias can classify it, so Theorem 4.1 needs points of different classes away from each "
-        "other's antipodes"
+        f"Smallest share of units with a large pseudo gradient, in units of delta/(k l): {min(margins['mixture']):.3g} "
+        f"on random points, {min(margins['lifted hexagon']):.3g} on the lifted hexagon, {min(margins['hexagon']):.3g} "
+        f"on the hexagon, where (A1) and (A2) hold and yet at the end v = {last.mean:.3g}, a share {share.mean:.3g} is "
+        f"left and the accuracy is {ends['hexagon'].mean:.3g}: no network without bias can classify it, so Theorem 4.1 "
+        "needs points of different classes away from each other's antipodes"
         if stuck
         else f"Smallest shares in units of delta/(k l): { {data: min(values) for data, values in margins.items()} }"
     )

@@ -80,9 +80,8 @@ CLAIM = Claim(
     measure=measure_run,
     judge=judge,
     plot=plot,
-    paper_says="Accuracy quickly converges to 100 %; pattern difference and relative distance are less than 0.1; "
-    "the top 20 singular values of the updates are much larger than the rest, those of the weights are "
-    "not.",
+    paper_says="Accuracy quickly converges to 100 %; pattern difference and relative distance are less than 0.1; the "
+    "top 20 singular values of the updates are much larger than the rest, those of the weights are not.",
     readings=READINGS,
     quick_budget_seconds=10.0,
 )

@@ -79,9 +79,8 @@ CLAIM = Claim(
     measure=measure_run,
     judge=judge,
     plot=plot,
-    paper_says="The test accuracy decreases with increasing variance and it takes longer to get a good solution; "
-    "the trends for activation patterns, distance and rank do not change. The values of sigma are only "
-    "in the figure.",
+    paper_says="The test accuracy decreases with increasing variance and it takes longer to get a good solution; the "
+    "trends for activation patterns, distance and rank do not change. The values of sigma are only in the figure.",
     readings=READINGS,
     quick_budget_seconds=10.0,
 )

@@ -61,7 +61,7 @@ class EarlyWarnings:
             have = "" if counts is None else f" with {_numbers(counts[fresh])} examples"
             found.append(
                 f"{self._list(fresh)}{have} {'is' if len(fresh) == 1 else 'are'} more likely lost than kept: "
-                f"forecast threshold {forecast.survival_threshold:.3g} examples (merging law{_came_true(forecast)})"
+                f"forecast threshold {forecast.merging_threshold:.3g} examples (merging law{_came_true(forecast)})"
             )
         if fresh := self._new("absent", absent):
             found.append(f"{self._list(fresh)} had no training examples in this epoch")

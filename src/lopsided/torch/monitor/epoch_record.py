@@ -96,6 +96,7 @@ class EpochRecord:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         plain: dict[str, Any] = jsonable(self)
+        plain["forecast"] = {_WRITTEN_AS.get(name, name): value for name, value in plain["forecast"].items()}
         return plain
 
     def scalars(self) -> dict[str, float]:
@@ -103,6 +104,8 @@ class EpochRecord:
         return {name: value for name, value in _flat(self, "") if np.isfinite(value)}
 
 
+# Names in records and loggers, which stay as they were first written.
+_WRITTEN_AS = {"merging_threshold": "survival_threshold", "merging_minority_cosine": "survival_minority_cosine"}
 _LEFT_OUT = {"epoch", "step", "settings", "examples", "scatter_examples", "spectrum", "undefined_pairs"}
 
 
@@ -112,7 +115,7 @@ def _flat(record: Any, path: str) -> Iterator[tuple[str, float]]:
         if name in _LEFT_OUT or value is None or isinstance(value, (str, bool)):
             continue
         if isinstance(value, (int, float)):
-            yield path + name, float(value)
+            yield path + _WRITTEN_AS.get(name, name), float(value)
         elif isinstance(value, tuple) and value and isinstance(value[0], (LayerChange, LayerPatterns, GroupRecord)):
             for entry in value:
                 yield from _flat(entry, f"{path}{name}/{entry.name}/")

@@ -65,9 +65,9 @@ def facts(records: Sequence[EpochRecord], names: Sequence[str]) -> list[tuple[st
     if forecast.count_needed is not None:
         rows.append(("examples a class needs, by the multiplier", short(forecast.count_needed, 3)))
         rows += _skill("collapse")
-    if forecast.survival_threshold is not None:
+    if forecast.merging_threshold is not None:
         outside = f" (outside the fit: {', '.join(forecast.outside_fit)})" if forecast.outside_fit else ""
-        rows.append(("examples a class needs, by the merging law", short(forecast.survival_threshold, 3) + outside))
+        rows.append(("examples a class needs, by the merging law", short(forecast.merging_threshold, 3) + outside))
         rows.append(("more likely lost than kept", ", ".join(names[k] for k in forecast.at_risk) or "none"))
         rows += [] if forecast.outside_fit else _skill("classes lost")
     rows += [("not forecast", reason) for reason in forecast.declined]
@@ -178,7 +178,7 @@ def _needs(records: Sequence[EpochRecord]) -> Panel | None:
         "examples",
         [
             _curve(records, "by the multiplier", lambda record: record.forecast.count_needed),
-            _curve(records, "by the merging law", lambda record: record.forecast.survival_threshold, dashed=True),
+            _curve(records, "by the merging law", lambda record: record.forecast.merging_threshold, dashed=True),
         ],
         marks,
         log=True,

@@ -41,9 +41,9 @@ class RunForecast:
     count_needed: float | None = None
     collapsed: tuple[int, ...] = ()
     minority_cosine: float | None = None
-    survival_threshold: float | None = None
+    merging_threshold: float | None = None
     survival: tuple[float, ...] | None = None
-    survival_minority_cosine: float | None = None
+    merging_minority_cosine: float | None = None
     at_risk: tuple[int, ...] = ()
     outside_fit: tuple[str, ...] = ()
     declined: tuple[str, ...] = ()
@@ -51,7 +51,7 @@ class RunForecast:
     @property
     def threshold(self) -> float | None:
         """Examples a class needs: by the law of lost classes where it applies, else by the multiplier."""
-        return self.survival_threshold if self.survival_threshold is not None else self.count_needed
+        return self.merging_threshold if self.merging_threshold is not None else self.count_needed
 
 
 class Forecaster:
@@ -77,7 +77,7 @@ class Forecaster:
         facts: dict[str, object] = {}
         declined: list[str] = []
         if (counts > 0).all():
-            for method, words in ((_by_multiplier, "multiplier"), (self._by_survival, "merging law")):
+            for method, words in ((_by_multiplier, "multiplier"), (self._by_merging_law, "merging law")):
                 try:
                     facts |= method(settings, counts, weight, means, features, spectra)
                 except InputError as error:
@@ -95,7 +95,7 @@ class Forecaster:
             **facts,  # type: ignore[arg-type]
         )
 
-    def _by_survival(
+    def _by_merging_law(
         self, settings: RunSettings, counts: FloatArray, *_: FloatArray | Features | bool | None
     ) -> dict[str, object]:
         wd, lr, batch = settings.weight_decay, settings.learning_rate, settings.batch_size
@@ -121,9 +121,9 @@ class Forecaster:
             self._survival = key, law
         law = self._survival[1]
         return {
-            "survival_threshold": law.count_needed,
+            "merging_threshold": law.count_needed,
             "survival": tuple(law.survival.tolist()),
-            "survival_minority_cosine": law.minority_cosine,
+            "merging_minority_cosine": law.minority_cosine,
             "at_risk": tuple(law.at_risk),
             "outside_fit": law.outside,
         }
@@ -139,7 +139,7 @@ def _by_multiplier(
     weight: FloatArray,
     means: FloatArray | None,
     features: Features,
-    spectra: bool,  # called through the same list as `_by_survival`
+    spectra: bool,  # called through the same list as `_by_merging_law`
 ) -> dict[str, object]:
     wd = settings.weight_decay
     if wd is None:
