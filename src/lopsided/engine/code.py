@@ -3,25 +3,32 @@
 The home is the module, or a user's file, in which a measurement lives. All `import` statements count, also those inside
 functions and those for type checkers, so the closure holds too much rather than too little: a changed comment costs a
 repeat, a changed formula never goes unnoticed. Files outside lopsided are not followed, the home itself apart. A
-package's own `__init__` counts for every module in it; that of lopsided itself is a list of public names and is
-followed only where it is imported by itself (`import lopsided`), which reaches everything.
+package's own `__init__` counts for every module in it, and where names are taken from the package itself, so do the
+modules that it names in strings, to load them when they are asked for. That of lopsided itself is a list of public
+names and is followed only where it is imported by itself (`import lopsided`), which reaches everything.
 """
 
 import ast
 import hashlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 PACKAGE = "lopsided"
 
 
-@cache
 def code_of(home: str) -> str:
     """The first 16 digits of the SHA-256 over the closure of a module's name or of the path of a `.py` file.
 
-    Kept from the first time on: a file that is edited while this process lives is not what was imported.
+    Kept from the first time on, because a module that is edited while this process lives is not what was imported; a
+    user's own file is loaded again when it changes, and so it is read again here.
     """
+    return _kept(home, Path(home).stat().st_mtime_ns if home.endswith(".py") else None)
+
+
+@cache
+def _kept(home: str, modified: int | None) -> str:
     return closure_hash(home, Path(__file__).resolve().parent.parent)
 
 
@@ -73,27 +80,50 @@ def _file(name: str, package: Path) -> Path | None:
 
 def _imported(path: Path, package: Path) -> Iterator[str]:
     """Names of the package's modules that a file imports."""
-    stamp = path.stat()
-    for module, names in _statements(str(path), stamp.st_mtime_ns, stamp.st_size):
+    for module, names in _read(path).imports:
         yield module
-        for name in names:
-            if _file(f"{module}.{name}", package) is not None:
-                yield f"{module}.{name}"
+        inner = {f"{module}.{name}" for name in names}
+        modules = {name for name in inner if _file(name, package) is not None}
+        yield from modules
+        folder = _file(module, package)
+        if folder is not None and folder.name == "__init__.py" and (not names or modules != inner):
+            for text in _read(folder).strings:
+                yield from (text, f"{module}.{text}")
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What a file says: (module, names taken from it) of every import of the package, and its strings of one word."""
+
+    imports: tuple[tuple[str, tuple[str, ...]], ...]
+    strings: tuple[str, ...]
+
+
+def _read(path: Path) -> _Read:
+    stamp = path.stat()
+    return _parsed(str(path), stamp.st_mtime_ns, stamp.st_size)
 
 
 @cache
-def _statements(path: str, modified: int, size: int) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """(module, names taken from it) of every import of the package; a file that does not parse imports nothing."""
+def _parsed(path: str, modified: int, size: int) -> _Read:
+    """A file that does not parse imports nothing."""
     try:
         tree = ast.parse(Path(path).read_bytes())
     except (SyntaxError, ValueError):
-        return ()
-    found: list[tuple[str, tuple[str, ...]]] = []
+        return _Read((), ())
+    imports: list[tuple[str, tuple[str, ...]]] = []
+    strings: list[str] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found += [(alias.name, ()) for alias in node.names if alias.name.split(".")[0] == PACKAGE]
+            imports += [(alias.name, ()) for alias in node.names if alias.name.split(".")[0] == PACKAGE]
         elif isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == PACKAGE:
             names = tuple(alias.name for alias in node.names)
             if (node.module, names) != (PACKAGE, ("__version__",)):
-                found.append((node.module, names))
-    return tuple(found)
+                imports.append((node.module, names))
+        elif (
+            isinstance(node, ast.Constant)
+            and isinstance(node.value, str)
+            and node.value.replace(".", "").isidentifier()
+        ):
+            strings.append(node.value)
+    return _Read(tuple(imports), tuple(strings))

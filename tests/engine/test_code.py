@@ -1,0 +1,145 @@
+"""A result's name covers the code it came from: every file of lopsided that the measurement can reach by import."""
+
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import lopsided
+from lopsided.engine.code import closure, closure_hash, code_of
+from lopsided.engine.store import Result, Store
+from lopsided.engine.task import Task
+from lopsided.engine.work import Failure, WorkerSetup, attempt, work
+from lopsided.papers.register import load_claim, register
+from lopsided.papers.reproduce import expand, reproduce
+from tests.engine.conftest import TOYS, measured
+
+SHIPPED = Path(lopsided.__file__).resolve().parent
+CLAIM = register()["gi-fraction-small"]
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """A copy of lopsided whose files may be changed."""
+    copied = tmp_path / "lopsided"
+    shutil.copytree(SHIPPED, copied, ignore=shutil.ignore_patterns("__pycache__"))
+    return copied
+
+
+def edit(path: Path, text: str = "\nADDED = 1\n") -> None:
+    path.write_text(path.read_text(encoding="utf-8") + text, encoding="utf-8")
+
+
+def test_what_the_claim_measures_with_is_in_its_key_and_the_web_pages_are_not(package: Path) -> None:
+    before = closure_hash(CLAIM.home, package)
+    assert before == code_of(CLAIM.home)  # the copy is the package
+    reached = closure(CLAIM.home, package)
+    assert not [name for name in reached if name.split(".")[1] in ("web", "cli", "checkup", "torch", "skill")]
+    edit(package / "web/app.py")
+    assert closure_hash(CLAIM.home, package) == before
+    edit(package / "learners/teacher_student.py")  # imported inside functions only
+    assert closure_hash(CLAIM.home, package) != before
+
+
+def test_a_change_in_what_claims_share_makes_the_claim_run_again(package: Path, monkeypatch) -> None:
+    """End to end as far as the store sees it: the key of every task changes, so nothing old is found."""
+    shared = CLAIM.claim.judge.__globals__["risk_numbers"].__module__
+    before = expand(CLAIM.claim, CLAIM.home, "quick")
+    edit(package.parent / f"{shared.replace('.', '/')}.py", "\n# a formula changed\n")
+    monkeypatch.setattr("lopsided.engine.task.code_of", lambda home: closure_hash(home, package))
+    after = expand(CLAIM.claim, CLAIM.home, "quick")
+    assert not {task.key for task in before} & {task.key for task in after}
+    assert [task.settings for task in before] == [task.settings for task in after]
+
+
+def test_every_edge_of_the_closure_counts(package: Path) -> None:
+    """Imports at the top, inside a function, for type checkers, of a module out of its package, and through others."""
+    for name, text in {
+        "top": "from lopsided.made.far import value\n",
+        "inside": "def f():\n    from lopsided.made import far\n    return far\n",
+        "types": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import lopsided.made.far\n",
+        "through": "import lopsided.made.top\n",
+        "apart": "import json\n",
+    }.items():
+        (package / "made").mkdir(exist_ok=True)
+        (package / f"made/{name}.py").write_text(text)
+    (package / "made/__init__.py").write_text("")
+    (package / "made/far.py").write_text("value = 1\n")
+    names = ("top", "inside", "types", "through", "apart")
+    before = {name: closure_hash(f"lopsided.made.{name}", package) for name in names}
+    edit(package / "made/far.py")
+    changed = [name for name in names if closure_hash(f"lopsided.made.{name}", package) != before[name]]
+    assert changed == ["top", "inside", "types", "through"]
+    edit(package / "made/__init__.py")  # a folder's own file counts for every module in it
+    assert closure_hash("lopsided.made.apart", package) != before["apart"]
+
+
+def test_a_user_s_own_claim_file_counts_with_all_that_it_imports(package: Path, tmp_path: Path) -> None:
+    own = tmp_path / "my_claim.py"
+    shutil.copy(TOYS / "toy_sum.py", own)
+    before = closure_hash(str(own), package)
+    assert {"my_claim.py", "lopsided.papers.claim", "lopsided.core.figure"} <= closure(str(own), package).keys()
+    edit(package / "core/figure.py")
+    between = closure_hash(str(own), package)
+    edit(own)
+    assert len({before, between, closure_hash(str(own), package)}) == 3
+
+
+def test_an_edited_claim_runs_again_in_the_same_process_and_an_untouched_one_does_not(
+    laboratory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = laboratory / "own"
+    own.mkdir()
+    claim = own / "toy_sum.py"
+    shutil.copy(TOYS / "toy_sum.py", claim)
+    monkeypatch.setenv("LOPSIDED_CLAIMS", str(own))
+    assert reproduce(["toy-sum"], jobs=1).claims[0].reused == 0
+    assert reproduce(["toy-sum"], jobs=1).claims[0].reused == 12
+    claim.write_text(claim.read_text().replace('settings["x"] + seed,', 'settings["x"] + seed + 1,'))
+    os.utime(claim, ns=(1, 1))
+    again = reproduce(["toy-sum"], jobs=1).claims[0]
+    assert (again.reused, again.verdict) == (0, "fails")  # the new formula, and no old number
+    assert len(measured(laboratory)) == 24
+
+
+def test_a_worker_with_other_code_is_refused_with_a_sentence(laboratory: Path) -> None:
+    home = str(TOYS / "toy_sum.py")
+    task = Task("toy-sum", 1, home, load_claim, '{"x":4}', 3, code_of(home))
+    assert isinstance(attempt(task), Result)
+    other = replace(task, code="0123456789abcdef")
+    store = laboratory / "store"
+    key, outcome = work(other, WorkerSetup(store=None, data=None))
+    assert key == other.key != task.key
+    assert isinstance(outcome, Failure)
+    assert outcome.sentence == (
+        f"Expected the code 0123456789abcdef of toy-sum on the worker, but it has {task.code}; "
+        f"install the same lopsided everywhere."
+    )
+    assert len(measured(laboratory)) == 1  # it measured nothing
+    assert list(Store(store).results()) == []
+
+
+@pytest.mark.parametrize("facade", ["lopsided", "lopsided.torch", "lopsided.remedies"])
+def test_names_that_a_package_loads_when_asked_are_reached(facade: str, tmp_path: Path) -> None:
+    module = __import__(facade, fromlist=["__all__"])
+    names = [name for name in module.__all__ if not name.startswith("__")]
+    own = tmp_path / "my_claim.py"
+    own.write_text(f"def measure(settings, seed):\n    from {facade} import {', '.join(names)}\n")
+    made = [getattr(module, name) for name in names]
+    homes = {getattr(entry, "__module__", entry.__name__) for entry in made}  # `skill` is a module itself
+    assert homes <= closure(str(own), SHIPPED).keys()
+
+
+def test_every_check_is_reached_by_what_runs_them_all() -> None:
+    from lopsided.checkup.checks import all_checks
+
+    reached = closure("lopsided.checkup.audit", SHIPPED)
+    assert {check.run.__module__ for check in all_checks()} <= reached.keys()
+
+
+def test_a_module_alone_does_not_pull_in_what_its_package_names_in_strings(package: Path) -> None:
+    before = closure_hash("lopsided.remedies.logit_adjustment", package)
+    edit(package / "remedies/oversampler.py")
+    assert closure_hash("lopsided.remedies.logit_adjustment", package) == before
