@@ -55,11 +55,11 @@ def _seconds(action: Callable[[], object]) -> float:
 
 def _ours(name: str, inputs: Any, labels: Any, batch: int, steps: int) -> float:
     from lopsided.learners.deep.networks import build
-    from lopsided.learners.deep.recipe import Recipe
+    from lopsided.learners.deep.recipe import TrainingRecipe
     from lopsided.learners.deep.training import train
 
     network = build(name, inputs.shape[1:], CLASSES)
-    recipe = Recipe(steps=steps, batch_size=batch)
+    recipe = TrainingRecipe(steps=steps, batch_size=batch)
     return _seconds(lambda: train(network, inputs, labels, recipe, threads=1))
 
 

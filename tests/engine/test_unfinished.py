@@ -54,10 +54,10 @@ def test_an_interrupted_network_is_resumed_to_the_same_numbers(tmp_path, monkeyp
 @pytest.mark.parametrize("damage", ["junk", "another run"])
 def test_what_is_not_of_this_run_is_begun_anew(tmp_path, damage) -> None:
     from lopsided.learners.deep.networks import build
-    from lopsided.learners.deep.recipe import Recipe
+    from lopsided.learners.deep.recipe import TrainingRecipe
 
     inputs = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
-    recipe = Recipe(steps=20, batch_size=8)
+    recipe = TrainingRecipe(steps=20, batch_size=8)
 
     def loss(seed):
         network = build("mlp", inputs.shape[1:], 2, seed=seed, widths=[5])

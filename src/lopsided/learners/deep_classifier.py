@@ -27,13 +27,15 @@ class DeepClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DeepClassifier":
         """Train a fresh network."""
         from lopsided.learners.deep.networks import build
-        from lopsided.learners.deep.recipe import Recipe
+        from lopsided.learners.deep.recipe import TrainingRecipe
         from lopsided.learners.deep.training import train
 
         inputs = np.asarray(X, dtype=np.float32)
         self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
         made = build(self.network, inputs.shape[1:], self.classes_.size, seed=self.random_state)
-        recipe = Recipe(steps=self.steps, batch_size=min(128, max(2, inputs.shape[0])), weight_decay=self.weight_decay)
+        recipe = TrainingRecipe(
+            steps=self.steps, batch_size=min(128, max(2, inputs.shape[0])), weight_decay=self.weight_decay
+        )
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         self.trained_ = train(made, inputs, codes, recipe, seed=self.random_state, example_weights=weights, threads=1)
         return self

@@ -100,7 +100,7 @@ def trained(settings: Settings, counts: Sequence[int] | IntArray, seed: int, *, 
     """
     from lopsided.data.subsampling import subsample
     from lopsided.learners.deep.networks import build
-    from lopsided.learners.deep.recipe import Recipe
+    from lopsided.learners.deep.recipe import TrainingRecipe
     from lopsided.learners.deep.training import train
 
     source, codes = _chosen(settings, "train")
@@ -109,7 +109,7 @@ def trained(settings: Settings, counts: Sequence[int] | IntArray, seed: int, *, 
     classes = len(settings["classes"])
     name, options = ARCHITECTURES[settings["network"]]
     network = build(name, inputs.shape[1:], classes, seed=seed, **options)
-    recipe = Recipe(
+    recipe = TrainingRecipe(
         steps=steps or settings["steps"],
         batch_size=settings["batch"],
         rate=settings["rate"],

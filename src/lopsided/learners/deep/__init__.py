@@ -1,9 +1,10 @@
 """Deep networks on one CPU, in PyTorch. Importing this package asks for PyTorch, so import it inside functions.
 
 from lopsided.learners.deep.networks import build
-from lopsided.learners.deep.training import Recipe, train
+from lopsided.learners.deep.recipe import TrainingRecipe
+from lopsided.learners.deep.training import train
 
-trained = train(build("mlp", inputs.shape[1:], classes=10, seed=0), inputs, labels, Recipe(steps=600), seed=0)
+trained = train(build("mlp", inputs.shape[1:], classes=10, seed=0), inputs, labels, TrainingRecipe(steps=600), seed=0)
 trained.classifier, trained.features(test_inputs), trained.logits(test_inputs)
 """
 

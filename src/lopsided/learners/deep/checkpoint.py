@@ -1,14 +1,20 @@
-"""A training run on disk, whole at any time: weights, buffers and velocity as safetensors, counters and history beside.
+"""A training run that can be stopped: its checkpoint on disk, whole at any time, and signals that wait for a step.
 
-No pickle is involved. A checkpoint carries a fingerprint of recipe, seed and data; a run with another one is refused.
+Weights, buffers and velocity are stored as safetensors, counters and history beside; no pickle is involved. A
+checkpoint carries a fingerprint of recipe, seed and data; a run with another one is refused. Ctrl-C and SIGTERM wait
+until the step at hand is finished, so that what is then kept is a whole state.
 """
 
+import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
@@ -20,6 +26,7 @@ from lopsided.core.files import write_atomically
 from torch import Tensor
 
 _VELOCITY, _STATE = "velocity", "network."
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True)
@@ -71,3 +78,30 @@ def fingerprint_of(parts: Mapping[str, Any], tensors: Mapping[str, Tensor | None
             digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
             digest.update(tensor.contiguous().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()
+
+
+@contextlib.contextmanager
+def held_interruptions() -> Iterator[Callable[[], bool]]:
+    """Yields a function that says whether an interruption waits; it is delivered when the block ends.
+
+    Only the main thread receives signals; elsewhere nothing changes. A signal that is ignored stays ignored.
+    """
+    waiting: list[tuple[int, FrameType | None]] = []
+    before: dict[int, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for known in _SIGNALS:
+            handler = signal.getsignal(known)
+            if handler not in (signal.SIG_IGN, None):
+                before[known] = handler
+                signal.signal(known, lambda got, frame: waiting.append((got, frame)))
+    try:
+        yield lambda: bool(waiting)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if waiting:
+            number, frame = waiting[0]
+            if callable(before[number]):
+                before[number](number, frame)
+            else:
+                signal.raise_signal(number)

@@ -1,10 +1,23 @@
-"""A network as the papers see it: a body that makes features h(x), and a last linear layer, logits = W h(x) + b."""
+"""A network as the papers see it: a body that makes features h(x), and a last linear layer, logits = W h(x) + b.
+
+Features and logits of many examples come as NumPy arrays, computed in batches, in eval mode.
+"""
 
 import math
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 import torch
+from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
 from torch import Tensor, nn
+
+Inputs: TypeAlias = NDArray[np.floating] | Tensor
+FloatRows = NDArray[np.float32]
+_BATCH = 512
 
 
 class Classifier(nn.Module):  # type: ignore[misc]  # PyTorch is not typed here
@@ -43,3 +56,34 @@ def initialise(network: nn.Module, seed: int) -> None:
                 module.weight.copy_(torch.from_numpy(values))
                 if module.bias is not None:
                     module.bias.zero_()
+
+
+def as_tensor(inputs: Inputs) -> Tensor:
+    """float32, contiguous; shares memory with the array where it can."""
+    if isinstance(inputs, Tensor):
+        return inputs.to(torch.float32).contiguous()
+    array = np.ascontiguousarray(inputs, dtype=np.float32)
+    if not np.isfinite(array).all():
+        raise InputError("finite inputs", "NaN or infinite entries", "remove or fill them first")
+    return torch.from_numpy(array if array.flags.writeable else array.copy())
+
+
+def logits_of(network: Classifier, inputs: Inputs) -> FloatRows:
+    """n x K."""
+    return _in_batches(network, network, inputs)
+
+
+def features_of(network: Classifier, inputs: Inputs) -> FloatRows:
+    """n x p: what the last linear layer sees."""
+    return _in_batches(network, network.features, inputs)
+
+
+def _in_batches(network: nn.Module, part: Callable[[Tensor], Tensor], inputs: Inputs) -> FloatRows:
+    tensor = as_tensor(inputs)
+    was_training = network.training
+    network.eval()
+    try:
+        with torch.inference_mode():
+            return np.asarray(torch.cat([part(rows) for rows in tensor.split(_BATCH)]).numpy())
+    finally:
+        network.train(was_training)

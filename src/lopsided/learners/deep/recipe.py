@@ -18,7 +18,7 @@ Optimiser = Literal["sgd", "adamw"]
 
 
 @dataclass(frozen=True)
-class Recipe:
+class TrainingRecipe:
     """Length in `steps` or in `epochs` (exactly one of them), and the settings of the optimiser.
 
     `anneal_at` and `anneal_by` belong to the schedule "cuts", `momentum` to SGD.

@@ -15,29 +15,33 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch.nn.functional import cross_entropy
 
 import torch
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
-from lopsided.learners.deep.checkpoint import Checkpoint, fingerprint_of, read_checkpoint, write_checkpoint
-from lopsided.learners.deep.classifier import Classifier
-from lopsided.learners.deep.evaluation import FloatRows, as_tensor, features_of, logits_of
-from lopsided.learners.deep.flat_adamw import FlatAdamW
-from lopsided.learners.deep.flat_sgd import FlatSGD
-from lopsided.learners.deep.interruption import held_interruptions
-from lopsided.learners.deep.recipe import Recipe, batches
+from lopsided.learners.deep.checkpoint import (
+    Checkpoint,
+    fingerprint_of,
+    held_interruptions,
+    read_checkpoint,
+    write_checkpoint,
+)
+from lopsided.learners.deep.classifier import Classifier, FloatRows, Inputs, as_tensor, features_of, logits_of
+from lopsided.learners.deep.optimisers import FlatAdamW, FlatSGD
+from lopsided.learners.deep.recipe import TrainingRecipe, batches
 from torch import Tensor
 
 Order = Callable[[int], ArrayLike]  # epoch to the indices of its examples, in order; repeats and gaps are allowed
 Transform = Callable[[Tensor, torch.Generator], Tensor]  # a batch of inputs to an augmented one
 _PROGRESS_SECONDS = 0.5
+_COUNTERS = ("step", "epoch", "position", "sums", "last_loss", "diverged")  # of a run, kept in its checkpoint
 
 
 @dataclass(frozen=True)
-class Record:
+class TrainedEpoch:
     """One epoch: steps done by its end, the rate of its last step, mean loss and accuracy over its batches."""
 
     step: int
@@ -47,7 +51,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Progress:
+class TrainingProgress:
     """Where a run stands; `seconds_left` extrapolates the steps of this session."""
 
     step: int
@@ -61,8 +65,8 @@ class Trained:
     """A trained network (in eval mode), its history, and how it ended."""
 
     network: Classifier
-    recipe: Recipe
-    history: tuple[Record, ...]
+    recipe: TrainingRecipe
+    history: tuple[TrainedEpoch, ...]
     steps: int
     diverged: bool
     seconds: float
@@ -84,24 +88,24 @@ class Trained:
         found = np.zeros(self.network.head.out_features) if bias is None else bias.detach().numpy()
         return np.asarray(found, dtype=np.float64)
 
-    def features(self, inputs: "NDArray[np.floating] | Tensor") -> FloatRows:
+    def features(self, inputs: Inputs) -> FloatRows:
         """Last-layer features, n x p."""
         return features_of(self.network, inputs)
 
-    def logits(self, inputs: "NDArray[np.floating] | Tensor") -> FloatRows:
+    def logits(self, inputs: Inputs) -> FloatRows:
         """n x K."""
         return logits_of(self.network, inputs)
 
-    def predict(self, inputs: "NDArray[np.floating] | Tensor") -> IntArray:
+    def predict(self, inputs: Inputs) -> IntArray:
         """The class with the largest logit."""
         return np.asarray(self.logits(inputs).argmax(axis=1), dtype=np.int64)
 
 
 def train(
     network: Classifier,
-    inputs: "NDArray[np.floating] | Tensor",
+    inputs: Inputs,
     labels: ArrayLike,
-    recipe: Recipe,
+    recipe: TrainingRecipe,
     *,
     seed: int = 0,
     class_weights: Sequence[float] | FloatArray | None = None,
@@ -110,7 +114,7 @@ def train(
     logit_adjustment: Sequence[float] | FloatArray | None = None,
     transform: Transform | None = None,
     after_epoch: Callable[[int, Classifier], None] | None = None,
-    progress: Callable[[Progress], None] | None = None,
+    progress: Callable[[TrainingProgress], None] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_seconds: float = 60.0,
     threads: int | None = None,
@@ -140,7 +144,7 @@ def train(
             now = time.perf_counter()
             if progress is not None and (now - shown > _PROGRESS_SECONDS or run.step == run.total):
                 left = (now - begin) / (run.step - first) * (run.total - run.step)
-                progress(Progress(run.step, run.total, run.last_loss, left))
+                progress(TrainingProgress(run.step, run.total, run.last_loss, left))
                 shown = now
             if ended_epoch and after_epoch is not None:
                 after_epoch(run.epoch, network)
@@ -168,7 +172,7 @@ class _Data:
     def make(
         cls,
         network: Classifier,
-        inputs: "NDArray[np.floating] | Tensor",
+        inputs: Inputs,
         labels: ArrayLike,
         class_weights: Sequence[float] | FloatArray | None,
         example_weights: FloatArray | None,
@@ -221,7 +225,13 @@ class _Run:
     """The state of a run: everything that changes from step to step."""
 
     def __init__(
-        self, network: Classifier, recipe: Recipe, data: _Data, order: Order, seed: int, transform: Transform | None
+        self,
+        network: Classifier,
+        recipe: TrainingRecipe,
+        data: _Data,
+        order: Order,
+        seed: int,
+        transform: Transform | None,
     ) -> None:
         self.network, self.recipe, self.data, self.order, self.seed = network, recipe, data, order, seed
         self.transform = transform
@@ -235,7 +245,7 @@ class _Run:
         self.epoch = self.position = self.step = 0
         self.indices = self._epoch_indices()
         self.total = recipe.total_steps(len(self.indices))
-        self.history: list[Record] = []
+        self.history: list[TrainedEpoch] = []
         self.sums = [0.0, 0.0, 0.0]  # loss, right answers, examples of the epoch so far
         self.last_loss = float("nan")
         self.diverged = False
@@ -285,7 +295,7 @@ class _Run:
     def _record(self) -> None:
         loss, right, examples = self.sums
         rate = self.recipe.rate_at(self.step - 1, self.total)
-        self.history.append(Record(self.step, rate, loss / examples, right / examples))
+        self.history.append(TrainedEpoch(self.step, rate, loss / examples, right / examples))
         self.sums = [0.0, 0.0, 0.0]
 
     def _epoch_indices(self) -> Tensor:
@@ -300,32 +310,20 @@ class _Run:
     def fingerprint(self) -> str:
         recipe = asdict(replace(self.recipe, anneal_at=tuple(self.recipe.anneal_at)))
         parts = {"recipe": recipe, "seed": self.seed, "network": str(self.network)}
-        data = self.data
-        return fingerprint_of(
-            parts,
-            {"inputs": data.inputs, "labels": data.labels, "weights": data.weights, "adjustment": data.adjustment},
-        )
+        return fingerprint_of(parts, vars(self.data))
 
     def state(self) -> Checkpoint:
-        counters: dict[str, Any] = {
-            "step": self.step,
-            "epoch": self.epoch,
-            "position": self.position,
-            "sums": self.sums,
-            "last_loss": self.last_loss,
-            "diverged": self.diverged,
-            "history": [asdict(record) for record in self.history],
-        }
+        counters: dict[str, Any] = {name: getattr(self, name) for name in _COUNTERS}
+        counters["history"] = [asdict(epoch) for epoch in self.history]
         return Checkpoint(self.network.state_dict(), self.optimiser.velocity, counters)
 
     def restore(self, stored: Checkpoint) -> None:
         self.network.load_state_dict(stored.network)
         self.optimiser.velocity.copy_(stored.velocity)
-        counters = stored.counters
-        self.optimiser.taken = counters["step"]
-        self.step, self.epoch, self.position = counters["step"], counters["epoch"], counters["position"]
-        self.sums, self.last_loss, self.diverged = counters["sums"], counters["last_loss"], counters["diverged"]
-        self.history = [Record(**record) for record in counters["history"]]
+        for name in _COUNTERS:
+            setattr(self, name, stored.counters[name])
+        self.optimiser.taken = self.step
+        self.history = [TrainedEpoch(**epoch) for epoch in stored.counters["history"]]
         self.indices = self._epoch_indices()
 
 

@@ -143,7 +143,7 @@ def _watcher(
     inputs: Any, labels: IntArray, settings: Mapping[str, Any], course: dict[int, dict[str, Any]]
 ) -> Callable[[int, Any], None]:
     """Measures the network at the end of epochs, evenly spaced over the run."""
-    from lopsided.learners.deep.evaluation import features_of
+    from lopsided.learners.deep.classifier import features_of
 
     recipe = training_recipe(settings)
     per_epoch = max(1, len(labels) // recipe.batch_size)

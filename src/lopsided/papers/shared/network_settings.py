@@ -20,7 +20,7 @@ from lopsided.core.validation import IntArray
 from lopsided.data.subsampling import two_size_counts
 
 if TYPE_CHECKING:
-    from lopsided.learners.deep.recipe import Recipe
+    from lopsided.learners.deep.recipe import TrainingRecipe
 
 MOMENTUM = 0.9
 # A network of two hidden layers on MNIST at half resolution, with enough weight decay that 600 steps reach the end:
@@ -90,11 +90,11 @@ def effective_sizes(settings: Mapping[str, Any]) -> IntArray:
     return sizes
 
 
-def training_recipe(settings: Mapping[str, Any]) -> "Recipe":
+def training_recipe(settings: Mapping[str, Any]) -> "TrainingRecipe":
     """SGD as the settings say, annealed at one and two thirds."""
-    from lopsided.learners.deep.recipe import Recipe
+    from lopsided.learners.deep.recipe import TrainingRecipe
 
-    return Recipe(
+    return TrainingRecipe(
         steps=settings.get("steps"),
         epochs=settings.get("epochs"),
         batch_size=settings["batch"],
