@@ -71,6 +71,7 @@ def test_what_a_claim_says_is_escaped_and_complete(site: Path) -> None:
     index = (site / "index.html").read_text(encoding="utf-8")
     for word in ("holds", "broken", "not run"):
         assert word in index
+    assert "skill.html" in _links(site / "index.html").found
 
 
 def test_a_plot_that_breaks_leaves_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,6 +82,7 @@ def test_a_plot_that_breaks_leaves_the_page(tmp_path: Path, monkeypatch: pytest.
     broken = replace(registered, claim=replace(registered.claim, plot=lambda rows: 1 / 0))
     write_site(replace(run, registered={"toy-sum": broken}), tmp_path / "site")
     assert "Its plot broke: ZeroDivisionError" in (tmp_path / "site" / "claims" / "toy-sum.html").read_text()
+    assert "skill.html" not in _links(tmp_path / "site" / "index.html").found  # no page of scores was handed over
     (tmp_path / "file").write_text("")
     with pytest.raises(LopsidedError, match="choose another"):
         write_site(run, tmp_path / "file" / "site")

@@ -1,13 +1,16 @@
 """The collapse families: specifications, one tiny task measured and scored, truths read off made-up angles."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from lopsided.engine.code import closure
 from lopsided.engine.task import Row
 from lopsided.skill import collapse_recipes, small_networks
 from lopsided.skill.benchmark import score_family
+from lopsided.skill.collapse_runs import asked, counts_at, tail_pilot_counts
 from lopsided.skill.families import collapse_ratio, collapse_tail
 from lopsided.skill.small_networks import HIDDEN_LAYERS, cosines_of_gram
 from lopsided.theory.merging_law import _outside
@@ -26,15 +29,15 @@ TINY = {
     "momentum": 0.9,
     "batch": 32,
     "steps": 40,
-    "majority": 2,
-    "profile": "power",
 }
+TWO_SIZES, TAIL = {**TINY, "majority": 2}, {**TINY, "profile": "power"}
 
 
 @pytest.fixture(scope="module", params=FAMILIES)
 def measured(request):
     pytest.importorskip("torch")
-    return request.param, request.param.measure(TINY, 0)
+    settings = TWO_SIZES if request.param is collapse_ratio else TAIL
+    return request.param, settings, request.param.measure(settings, 0)
 
 
 @pytest.mark.parametrize("module", FAMILIES)
@@ -45,7 +48,7 @@ def test_specifications_reach_what_is_asked_for(module) -> None:
     assert {len(task["classes"]) for task in tasks} == {3, 4, 5, 6, 8, 10}
     for task in tasks:
         assert len(set(task["classes"])) == len(task["classes"])
-        counts = module.counts_at(task, 100)
+        counts = counts_at(task, 100)
         assert min(counts) >= 1
         assert counts[0] == task["largest"]
         assert counts == sorted(counts, reverse=True)
@@ -58,9 +61,9 @@ def test_specifications_reach_what_is_asked_for(module) -> None:
 
 
 def test_a_run_is_kept_as_angles(measured) -> None:
-    module, numbers = measured
+    module, settings, numbers = measured
     runs = numbers["truth"]["runs"]
-    assert list(runs) == [str(ratio) for ratio in module._asked(TINY)]
+    assert list(runs) == [str(ratio) for ratio in asked(settings)]
     for run in [run for repeats in runs.values() for run in repeats]:
         gram = np.array(run["gram"])
         np.testing.assert_allclose(gram, gram.T)
@@ -72,42 +75,72 @@ def test_a_run_is_kept_as_angles(measured) -> None:
         grams = [run["gram"] for run in (seen["runs"][ratio], *repeats)]
         assert len(grams) == 1 + small_networks.REPEATS
         assert all(grams[place] != grams[other] for place in range(len(grams)) for other in range(place))
-    again = module.measure(TINY, 0)
+    again = module.measure(settings, 0)
     assert again == numbers  # the seed decides
 
 
 def test_every_recipe_answers_or_abstains(measured) -> None:
-    module, numbers = measured
-    row = Row(TINY, 0, numbers)
+    module, settings, numbers = measured
+    row = Row(settings, 0, numbers)
     scored = score_family(module.FAMILY, "development", [row])
     assert scored.tasks == 1
     assert scored.decided + scored.ties <= scored.asked + scored.ties
     for question in module.FAMILY.numbers:
         for name, recipe in question.recipes.items():
-            found = recipe(TINY, numbers["seen"])
-            assert len(found) == len(question.truth(TINY, numbers["truth"])), name
+            found = recipe(settings, numbers["seen"])
+            assert len(found) == len(question.truth(settings, numbers["truth"])), name
             for estimate in found:
                 if estimate.value is not None and estimate.low is not None and estimate.high is not None:
                     assert estimate.low <= estimate.value <= estimate.high, name
 
 
+def test_the_monitors_forecast_answers_by_its_classes_at_risk(measured, monkeypatch) -> None:
+    """The recipe is the public function itself: a constant in its place changes the answers."""
+    from lopsided.theory import network_forecast as public
+
+    module, settings, numbers = measured
+    recipe = module.FAMILY.question.recipes["network forecast"]
+    before = [choice.answer for choice in recipe(settings, numbers["seen"])]
+    assert set(before) == {"lost", "kept"}
+    real = public.network_forecast
+
+    def nothing_lost(counts, **options):
+        return real([1] * len(list(counts)), **options)
+
+    monkeypatch.setattr(public, "network_forecast", nothing_lost)
+    assert {choice.answer for choice in recipe(settings, numbers["seen"])} == {"kept"}
+
+
+@pytest.mark.parametrize("module", FAMILIES)
+def test_a_changed_law_trains_no_network_again(module) -> None:
+    """The code of a result is the closure of the module that measures it; the score's code is no part of it."""
+    import lopsided
+
+    reached = closure(module.FAMILY.measure.__module__, Path(lopsided.__file__).parent)
+    assert "lopsided.learners.deep.training" in reached
+    assert [name for name in reached if name.startswith("lopsided.theory")] == []
+    assert not {f"lopsided.skill.{name}" for name in ("benchmark", "collapse_recipes", "scoring")} & set(reached)
+
+
 def test_adamw_is_outside_and_abstained_from(measured) -> None:
-    module, numbers = measured
-    other = {**TINY, "optimiser": "adamw"}
+    module, settings, numbers = measured
+    other = {**settings, "optimiser": "adamw"}
     answers = module.FAMILY.question.recipes["merging law"](other, numbers["seen"])
     assert all(choice.answer is None for choice in answers)
 
 
 def test_another_run_is_read_off_as_the_truth_is(measured) -> None:
     """Where a forecaster sees the very runs that are asked about, it misses nothing."""
-    module, numbers = measured
+    module, settings, numbers = measured
     truth = {"runs": {ratio: [run, run] for ratio, run in numbers["seen"]["runs"].items()}}
     for question in module.FAMILY.numbers:
-        said = [answer.value for answer in question.recipes[collapse_recipes.ANOTHER_RUN](TINY, numbers["seen"])]
-        assert said == [answer.value for answer in question.truth(TINY, truth)]  # the mean of two equal runs is exact
+        said = [answer.value for answer in question.recipes[collapse_recipes.ANOTHER_RUN](settings, numbers["seen"])]
+        assert said == [
+            answer.value for answer in question.truth(settings, truth)
+        ]  # two equal runs: an exact mean
     question = module.FAMILY.question
-    said = question.recipes[collapse_recipes.ANOTHER_RUN](TINY, numbers["seen"])
-    happened = question.truth(TINY, truth)
+    said = question.recipes[collapse_recipes.ANOTHER_RUN](settings, numbers["seen"])
+    happened = question.truth(settings, truth)
     assert all(right.answer in (None, found.answer) for right, found in zip(happened, said, strict=True))
 
 
@@ -118,31 +151,35 @@ def made_runs(cosine: float) -> list[dict[str, Any]]:
     return [{"gram": gram.tolist()} for gram in grams]
 
 
+def truth_of(module: Any, question: str) -> Any:
+    return next(one.truth for one in module.FAMILY.numbers if one.name == question)
+
+
 def test_the_threshold_is_where_the_cosine_passes_a_half() -> None:
     values = {5: -0.1, 10: 0.0, 20: 0.42, 40: 0.44, 80: 0.8}
     truth = {"runs": {str(ratio): made_runs(value) for ratio, value in values.items()}}
-    (found,) = collapse_ratio._true_threshold("BatchNorm")(TINY, truth)
+    (found,) = truth_of(collapse_ratio, "R50, BatchNorm")(TWO_SIZES, truth)
     assert found.value == pytest.approx(40 * 2 ** (1 / 6))  # a sixth of the way from 0.44 to 0.8, in log R
-    assert collapse_ratio._true_threshold("no BatchNorm")(TINY, truth)[0].value is None
-    answers = [choice.answer for choice in collapse_ratio._true_lost(TINY, truth)]
+    assert truth_of(collapse_ratio, "R50, no BatchNorm")(TWO_SIZES, truth)[0].value is None
+    answers = [choice.answer for choice in collapse_ratio.FAMILY.question.truth(TWO_SIZES, truth)]
     assert answers == ["kept", None, "lost"]  # 10 and 40 are pilots; 0.42 is within 0.1 of 1/2
 
 
 def test_a_class_is_lost_where_its_nearest_is_near() -> None:
     truth = {"runs": {str(ratio): made_runs(0.9) for ratio in (30, 100)}}
-    answers = [choice.answer for choice in collapse_tail._true_lost(TINY, truth)]
+    answers = [choice.answer for choice in collapse_tail.FAMILY.question.truth(TAIL, truth)]
     assert answers == ["kept", "kept", "lost", "lost"] * 2
-    pairs = collapse_tail._true_pairs("BatchNorm")(TINY, truth)
+    pairs = truth_of(collapse_tail, "pair cosine, BatchNorm")(TAIL, truth)
     assert [pair.value for pair in pairs] == pytest.approx([0, 0, 0, 0, 0, 0.9] * 2)
 
 
 def test_profiles_end_at_the_ratio() -> None:
     for profile in ("geometric", "power"):
-        counts = collapse_tail.counts_at({**TINY, "largest": 600, "profile": profile}, 100)
+        counts = counts_at({**TINY, "largest": 600, "profile": profile}, 100)
         assert (counts[0], counts[-1]) == (600, 6)
-    geometric = collapse_tail.counts_at({**TINY, "largest": 1000, "profile": "geometric"}, 1000)
+    geometric = counts_at({**TINY, "largest": 1000, "profile": "geometric"}, 1000)
     assert geometric == [1000, 100, 10, 1]
-    tail = collapse_ratio.tail_pilot_counts({**TINY, "largest": 800})
+    tail = tail_pilot_counts({**TWO_SIZES, "largest": 800})
     assert tail == [800, 800, 100, 5]
 
 

@@ -1,6 +1,9 @@
 """`lopsided skill --publish`: a score that lacks a family does not replace one that has it."""
 
+import json
+
 from lopsided.cli.main import main
+from lopsided.core.published_skill import published_text
 
 
 def test_a_score_that_lacks_families_is_not_published(tmp_path, monkeypatch, capsys) -> None:
@@ -12,3 +15,34 @@ def test_a_score_that_lacks_families_is_not_published(tmp_path, monkeypatch, cap
     assert "none of collapse-tail; needs mnist" in complaint
     assert ".." not in complaint
     assert not target.exists()
+
+
+def test_the_page_says_what_only_the_repository_has(tmp_path, monkeypatch) -> None:
+    from lopsided.core import published_skill
+
+    assert published_skill.DETAILS.is_file()
+    assert main(["skill", "--out", str(tmp_path / "full.html")]) == 0
+    monkeypatch.setattr(published_skill, "DETAILS", tmp_path / "absent.json")
+    assert main(["skill", "--out", str(tmp_path / "bare.html")]) == 0
+    full, bare = ((tmp_path / name).read_text(encoding="utf-8") for name in ("full.html", "bare.html"))
+    assert "Worst misses" in full
+    assert "are in the repository" not in full
+    assert "Worst misses" not in bare
+    assert "are in the repository (<code>docs/measured/skill_details.json</code>)" in bare
+
+
+def test_families_that_were_not_run_keep_their_score(tmp_path) -> None:
+    published = json.loads(published_text())
+    target, details = tmp_path / "published.json", tmp_path / "details.json"
+    arguments = ["--family", "width", "--tasks", "1", "--jobs", "1", "--store", str(tmp_path / "store")]
+    assert main(["skill", "--run", *arguments, "--publish", str(target), "--details", str(details)]) == 0
+    found = json.loads(target.read_text())
+    assert "details" not in found
+    names = [(entry["family"], entry["split"]) for entry in published["scores"]]
+    assert sorted((entry["family"], entry["split"]) for entry in found["scores"]) == sorted(names)
+    assert sorted((entry["family"], entry["split"]) for entry in json.loads(details.read_text())) == sorted(names)
+    for entry in found["scores"]:
+        if entry["family"] == "skill-width":
+            assert entry["tasks"] == 1
+        else:
+            assert entry in published["scores"]

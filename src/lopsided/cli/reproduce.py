@@ -59,8 +59,10 @@ def command(
     index = None
     if out is not None:
         from lopsided.papers.site import write_site
+        from lopsided.skill.benchmark import published
+        from lopsided.skill.page import skill_page
 
-        index = write_site(run, out)
+        index = write_site(run, out, skill_page=skill_page(published()))
     if as_json:
         print_json(run.claims)
     else:

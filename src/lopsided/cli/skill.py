@@ -20,7 +20,10 @@ def command(
         Path | None, typer.Option(help="Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")
     ] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Folder with the data sets; else LOPSIDED_DATA.")] = None,
-    publish: Annotated[Path | None, typer.Option(help="Write the score to this file, as it ships.")] = None,
+    publish: Annotated[
+        Path | None, typer.Option(help="Write the score to this file, as it ships; families not run keep theirs.")
+    ] = None,
+    details: Annotated[Path | None, typer.Option(help="Write reliability and worst misses to this file.")] = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the page: reliability diagrams, the worst misses (.html).")
     ] = None,
@@ -32,7 +35,7 @@ def command(
     from lopsided.core.errors import InputError
     from lopsided.core.files import write_atomically
     from lopsided.core.jsonable import dump_json
-    from lopsided.skill.benchmark import skill
+    from lopsided.skill.benchmark import skill, with_published
 
     target = None
     if out is not None:
@@ -51,13 +54,18 @@ def command(
             index=index,
             progress=progress,
         )
-    if publish is not None:
+    if publish is not None or details is not None:
         if found.not_run:
             absent = ", ".join(name.removeprefix("skill-") for name in found.not_run)
             remedy = next(iter(found.not_run.values())).rstrip(".")
             remedy = remedy[0].lower() + remedy[1:]
             raise InputError("a score of every family before it is published", f"none of {absent}", remedy)
-        write_atomically(publish, dump_json(found.to_dict()) + "\n")
+        facts = with_published(found).to_dict()
+        told = facts.pop("details")
+        if publish is not None:
+            write_atomically(publish, dump_json(facts) + "\n")
+        if details is not None:
+            write_atomically(details, dump_json(told) + "\n")
     if target is not None:
         from lopsided.skill.page import write_skill_page
 

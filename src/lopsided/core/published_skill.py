@@ -10,9 +10,12 @@ import json
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 PUBLISHED = "published_skill.json"
+# Reliability and worst misses: too large to ship, so in the repository alone.
+DETAILS = Path(__file__).resolve().parents[3] / "docs" / "measured" / "skill_details.json"
 _SPLIT = "held-out"
 _NETWORKS, _TABLES = "with small networks on pictures", "with pictures and census rows"
 # kind of forecast -> family, recipe, what the cases are
@@ -96,6 +99,14 @@ def skill_sentence(forecast: str) -> str:
 def published_text() -> str:
     """The score as it ships."""
     return files("lopsided.core").joinpath(PUBLISHED).read_text(encoding="utf-8")
+
+
+def published_details() -> list[dict[str, Any]]:
+    """What the page shows besides the score; empty where only the package is at hand."""
+    if not DETAILS.is_file():
+        return []
+    found: list[dict[str, Any]] = json.loads(DETAILS.read_text(encoding="utf-8"))
+    return found
 
 
 @cache

@@ -24,8 +24,6 @@ from lopsided.papers.reproduce import Reproduced, Run
 from lopsided.papers.spread import Spread, spread_table
 from lopsided.report.page import panel_table, render, script_json
 from lopsided.report.plotly import figure_json
-from lopsided.skill.benchmark import published
-from lopsided.skill.page import write_skill_page
 
 WORDS = (*(outcome.value for outcome in Outcome), "broken")
 SKILL_PAGE = "skill.html"
@@ -34,8 +32,11 @@ _PAGE_NAME = re.compile(r"[A-Za-z0-9_-]+\.html")
 _MOST_LINES = 300  # of the table of numbers; the store keeps them all
 
 
-def write_site(run: Run, folder: str | os.PathLike[str]) -> Path:
-    """Write the pages of `run`; returns the index. Pages of earlier runs in the same folder are replaced or removed."""
+def write_site(run: Run, folder: str | os.PathLike[str], *, skill_page: str | None = None) -> Path:
+    """Write the pages of `run`; returns the index. Pages of earlier runs in the same folder are replaced or removed.
+
+    skill_page: the page of forecast scores as text; it becomes part of the site, with a link from the index.
+    """
     if not str(folder).strip():
         raise WriteError("Expected a folder for the site, but got an empty name; write . for this one.")
     home = Path(folder).absolute()
@@ -57,9 +58,10 @@ def write_site(run: Run, folder: str | os.PathLike[str]) -> Path:
         write_atomically(home / "claims" / f"{record.id}.html", text, durable=False)
         pages[f"{record.id}.html"] = _digest(text.encode())
     _remove_orphans(home, pages)
-    write_skill_page(published(), home / SKILL_PAGE)
+    if skill_page is not None:
+        write_atomically(home / SKILL_PAGE, skill_page)
     write_atomically(home / MANIFEST, json.dumps({"pages": pages}, indent=1))
-    return write_atomically(home / "index.html", _index_page(run))
+    return write_atomically(home / "index.html", _index_page(run, SKILL_PAGE if skill_page is not None else None))
 
 
 def _remove_orphans(home: Path, pages: Mapping[str, str]) -> None:
@@ -97,7 +99,7 @@ def word(record: Reproduced) -> str:
     return "broken" if record.broken else record.verdict
 
 
-def _index_page(run: Run) -> str:
+def _index_page(run: Run, skill: str | None) -> str:
     groups = []
     for paper in dict.fromkeys(record.paper for record in run.claims):
         records = [record for record in run.claims if record.paper == paper]
@@ -116,7 +118,7 @@ def _index_page(run: Run) -> str:
         total=len(run.claims),
         groups=groups,
         scale=run.claims[0].scale if run.claims else "",
-        skill=SKILL_PAGE,
+        skill=skill,
         footer=_footer(run.claims),
     )
 

@@ -3,8 +3,8 @@
 One record per family and split. `tasks` were measured; `asked` answers were measured clearly, `decided` of them were
 forecast (the rest are abstentions), `right` came true. `baseline` is the best of the family's simple rules on the same
 answers, so a recipe has to beat a rule chosen after the fact. `numbers` has every recipe's and rule's own hit rate, and
-scores the family's numeric forecasts. `details` are for the page: reliability, and the worst misses of the development
-half.
+scores the family's numeric forecasts; a recipe says whether it is `shipped`. `details` are for the page: reliability,
+and the worst misses of the development half; of the published score they are in the repository alone.
 """
 
 import importlib
@@ -12,15 +12,15 @@ import json
 import os
 import pkgutil
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from lopsided import __version__
 from lopsided.core.errors import InputError
 from lopsided.core.progress import ProgressStart, counter
-from lopsided.core.published_skill import published_text
+from lopsided.core.published_skill import published_details, published_text
 from lopsided.engine.needs import data_folder, why_absent
 from lopsided.engine.runner import run_here
 from lopsided.engine.store import Store
@@ -37,8 +37,6 @@ from lopsided.skill.family import (
 )
 from lopsided.skill.misses import worst_misses
 from lopsided.skill.scoring import (
-    HitRate,
-    NumberScore,
     choice_reliability,
     hit_rate,
     number_reliability,
@@ -177,23 +175,15 @@ def _plan(family: Family, split: Split | None, most: int | None, index: int | No
 def score_family(family: Family, split: Split, rows: Sequence[Row]) -> FamilyScore:
     """Hit rate of the family's question, its best baseline, and the misses of its numbers."""
     first = family.question
-    hits = _hits(first, rows, first.recipes[first.default])
-    rules = {name: _hits(first, rows, baseline) for name, baseline in first.baselines.items()}
-    rates = {name: found.rate for name, found in rules.items()}
-    best = max(rates, key=lambda name: -1.0 if (rate := rates[name]) is None else rate)
-    numbers: dict[str, Any] = {
-        "recipes": {name: asdict(_hits(first, rows, recipe)) for name, recipe in first.recipes.items()},
-        "baselines": {name: asdict(found) for name, found in rules.items()},
-    }
+    numbers: dict[str, Any] = _all_hits(first, rows)
     if family.stricter:
         numbers[STRICTER] = {question.name: _all_hits(question, rows) for question in family.stricter}
     for question in family.numbers:
-        numbers[question.name] = {
-            "recipe": question.default,
-            "miss": question.miss,
-            "recipes": {name: asdict(_misses(question, rows, recipe)) for name, recipe in question.recipes.items()},
-            "baselines": {name: asdict(_misses(question, rows, rule)) for name, rule in question.baselines.items()},
-        }
+        scores = _scored(question, rows, partial(number_score, miss=question.miss))
+        numbers[question.name] = {"recipe": question.default, "miss": question.miss, **scores}
+    hits = numbers["recipes"][first.default]
+    rates = {name: found["rate"] for name, found in numbers["baselines"].items()}
+    best = max(rates, key=lambda name: -1.0 if rates[name] is None else rates[name])
     return FamilyScore(
         family=family.id,
         title=family.title,
@@ -201,12 +191,12 @@ def score_family(family: Family, split: Split, rows: Sequence[Row]) -> FamilySco
         question=first.name,
         recipe=first.default,
         tasks=len(rows),
-        asked=hits.asked,
-        decided=hits.decided,
-        right=hits.right,
-        rate=hits.rate,
-        interval=hits.interval,
-        ties=hits.ties,
+        asked=hits["asked"],
+        decided=hits["decided"],
+        right=hits["right"],
+        rate=hits["rate"],
+        interval=hits["interval"],
+        ties=hits["ties"],
         baseline=best,
         baseline_rate=rates[best],
         numbers=numbers,
@@ -219,10 +209,19 @@ def number_questions(numbers: dict[str, Any]) -> dict[str, Any]:
 
 
 def _all_hits(question: ChoiceQuestion, rows: Sequence[Row]) -> dict[str, Any]:
-    forecasters = {"recipes": question.recipes, "baselines": question.baselines}
+    return _scored(question, rows, hit_rate)
+
+
+def _scored(
+    question: ChoiceQuestion | NumberQuestion, rows: Sequence[Row], score: Callable[[list[Any]], Any]
+) -> dict[str, Any]:
+    """Every recipe and every simple rule of a question."""
     return {
-        kind: {name: asdict(_hits(question, rows, one)) for name, one in named.items()}
-        for kind, named in forecasters.items()
+        "recipes": {
+            name: {**asdict(score(_pairs(question, rows, recipe))), "shipped": name not in question.unshipped}
+            for name, recipe in question.recipes.items()
+        },
+        "baselines": {name: asdict(score(_pairs(question, rows, rule))) for name, rule in question.baselines.items()},
     }
 
 
@@ -265,19 +264,24 @@ def _pairs(
     ]
 
 
-def _hits(question: ChoiceQuestion, rows: Sequence[Row], recipe: ChoiceForecaster) -> HitRate:
-    return hit_rate(_pairs(question, rows, recipe))
-
-
-def _misses(question: NumberQuestion, rows: Sequence[Row], recipe: NumberForecaster) -> NumberScore:
-    return number_score(_pairs(question, rows, recipe), question.miss)
-
-
 def published() -> Skill:
     """The score that came with this version."""
     fields = json.loads(published_text())
     scores = [FamilyScore(**{**entry, "interval": _pair(entry["interval"])}) for entry in fields["scores"]]
-    return Skill(fields["version"], fields["date"], scores, fields["not_run"], fields.get("details", []))
+    return Skill(fields["version"], fields["date"], scores, fields["not_run"], published_details())
+
+
+def with_published(found: Skill) -> Skill:
+    """The same, with the published entries of the families that were not run."""
+    before, fresh = published(), {(entry.family, entry.split) for entry in found.scores}
+    scores = [*found.scores, *(entry for entry in before.scores if (entry.family, entry.split) not in fresh)]
+    details = [*found.details, *(one for one in before.details if (one["family"], one["split"]) not in fresh)]
+    order = {name: place for place, name in enumerate(families())}
+    return replace(
+        found,
+        scores=sorted(scores, key=lambda entry: (order[entry.family], entry.split)),
+        details=sorted(details, key=lambda one: (order[one["family"]], one["split"])),
+    )
 
 
 def _pair(value: list[float] | None) -> tuple[float, float] | None:

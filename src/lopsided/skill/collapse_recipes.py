@@ -1,10 +1,13 @@
 """Forecasts of the cosines between classifiers, by name: what the families on two class sizes and on long tails ask.
 
 A recipe is a function of settings, what is seen and the pilots with their counts; it gives a function from counts to
-a `PairForecast` (K x K expected cosines with 90 % intervals), or None where it has nothing to say.
+a `PairForecast` (K x K expected cosines with 90 % intervals), or None where it has nothing to say. "another run" is the
+third seed's run at the ratio in question: what repeating the experiment would tell, to be compared with. A family reads
+its answers off the cosines at its ratios, in the same way for a recipe, another run and the truth.
 
 | recipe | what it knows |
 |---|---|
+| network forecast | the settings (BatchNorm under SGD), as the Monitor asks for it; its classes at risk count as lost |
 | BatchNorm equilibrium | the settings (networks with BatchNorm) |
 | survival law, survival law with pilot | the settings; and the loss of a pilot at ratio 10 |
 | constant multiplier of the pilot | lambda = wd sqrt(E_W / E_H) of a pilot at ratio 10 |
@@ -17,17 +20,25 @@ a `PairForecast` (K x K expected cosines with 90 % intervals), or None where it 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lopsided.core.validation import FloatArray
+from lopsided.core.validation import BoolArray, FloatArray
 from lopsided.engine.task import Numbers, Settings
-from lopsided.skill.small_networks import HIDDEN_LAYERS, cosines_of_gram
+from lopsided.skill.collapse_runs import LATE_PILOT, PILOT, counts_at, tail_pilot_counts
+from lopsided.skill.family import Choice, Estimate
+from lopsided.skill.small_networks import HIDDEN_LAYERS, cosines_of_gram, mean_cosines
 from lopsided.theory.training_settings import TrainingSettings
 
-ANOTHER_RUN = "another run"  # of the very task with another seed: a recipe of both families
+if TYPE_CHECKING:
+    from lopsided.theory.survival_law import SurvivalForecast
+
+ANOTHER_RUN, DEFAULT = "another run", "merging law"
+UNSHIPPED = (ANOTHER_RUN, "survival law with pilot")  # an experiment; and it adds the pilot's misses to the law
+LOST, TIE = 0.5, 0.1  # the cosine, and how close to it is a tie
+COSINE_WIDTH = 0.15  # of recipes without intervals of their own: nine of ten cosines should lie within it
 KINDS = ("BatchNorm", "no BatchNorm", "AdamW")
 _TINY = 1e-12  # of a strength: keeps the angles of classes that are all lost defined, and equal
 Counts = Sequence[float]
@@ -36,12 +47,16 @@ Seen = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class PairForecast:
-    """Expected cosines; 90 % intervals of pairs and of means over pairs where the recipe has them."""
+    """Expected cosines; 90 % intervals of pairs and of means over pairs where the recipe has them.
+
+    `lost`, by class, is the recipe's own answer where it does not leave that to the cosines.
+    """
 
     cosines: FloatArray
     pairs: tuple[FloatArray, FloatArray] | None = None
     means: tuple[FloatArray, FloatArray] | None = None
     threshold_factor: float | None = None  # nine of ten thresholds lie within this factor of the forecast
+    lost: BoolArray | None = None
 
 
 ByCounts = Callable[[Counts], PairForecast]
@@ -120,20 +135,18 @@ def _equilibrium(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | N
 
 def _layer_peeled(hold: str) -> PairRecipe:
     def recipe(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
-        from lopsided.theory.layer_peeled.energy import restraint
-        from lopsided.theory.layer_peeled.solve import solve_free
+        from lopsided.theory.collapse import collapse
 
         if settings["optimiser"] != "sgd":
             return None
         classes, (_, run) = len(settings["classes"]), pilots["pilot"]
         weight, mean = (float(np.trace(run[name])) / classes for name in ("gram", "mean_gram"))
+        held: dict[str, Any] = {"weight_energy": weight, "feature_energy": mean}
         if hold == "multiplier":
-            held = restraint(classes, multiplier=settings["weight_decay"] * float(np.sqrt(weight / mean)))
-        else:
-            held = restraint(classes, weight_energy=weight, feature_energy=mean)
+            held = {"multiplier": settings["weight_decay"] * float(np.sqrt(weight / mean))}
 
         def forecast(counts: Counts) -> PairForecast:
-            weights, _ = solve_free(np.asarray(counts, dtype=np.float64), held).factors()
+            weights, _ = collapse(list(counts), **held).solution.factors()
             inner = weights @ weights.T + _TINY * np.ones((classes, classes))  # classifiers that vanish coincide
             return PairForecast(cosines_of_gram(inner))
 
@@ -161,18 +174,40 @@ def _merging(*names: str, short: bool = False) -> PairRecipe:
         if law.beyond:
             return None
 
-        def forecast(counts: Counts) -> PairForecast:
-            found = law.forecast(list(counts))
-            assert found.threshold_interval is not None
-            factor = found.threshold_interval[1] / found.threshold_frequency
-            return PairForecast(found.cosines, found.cosine_intervals, found.mean_intervals, factor)
-
-        return forecast
+        return lambda counts: _of_law(law.forecast(list(counts)))
 
     return recipe
 
 
+def _of_law(found: "SurvivalForecast") -> PairForecast:
+    assert found.threshold_interval is not None
+    factor = found.threshold_interval[1] / found.threshold_frequency
+    return PairForecast(found.cosines, found.cosine_intervals, found.mean_intervals, factor)
+
+
+def _network_forecast(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
+    from lopsided.theory.network_forecast import network_forecast
+
+    training = training_of(settings)
+    if training.optimiser != "sgd" or not training.batch_norm:
+        return None
+
+    def forecast(counts: Counts) -> PairForecast:
+        found = network_forecast(
+            list(counts),
+            weight_decay=training.weight_decay,
+            step=training.step,
+            batch_size=training.batch_size,
+            momentum=training.momentum,
+            hidden_layers=training.hidden_layers,
+        )
+        return replace(_of_law(found), lost=np.isin(np.arange(len(counts)), found.at_risk))
+
+    return forecast
+
+
 RECIPES: dict[str, PairRecipe] = {
+    "network forecast": _network_forecast,
     "merging law": _merging(),
     "merging law with short pilot": _merging(short=True),
     "merging law with pilot": _merging("pilot"),
@@ -184,3 +219,88 @@ RECIPES: dict[str, PairRecipe] = {
     "constant multiplier of the pilot": _layer_peeled("multiplier"),
     "measured energies of the pilot": _layer_peeled("energies"),
 }
+
+Ratios = Callable[[Settings], Sequence[float]]
+Read = Callable[[Settings, FloatArray], FloatArray]  # what is asked of the cosines at one ratio
+ReadLost = Callable[[Settings, BoolArray], BoolArray]
+ByRatio = Callable[[float], PairForecast]
+Source = Callable[[Settings, Mapping[str, Any]], ByRatio | None]
+Bounds = Callable[[PairForecast], tuple[FloatArray, FloatArray] | None]
+
+
+def by_recipe(recipe: PairRecipe, counts: Callable[[Settings, float], Any] = counts_at) -> Source:
+    """A recipe with its pilots, from a ratio on."""
+
+    def source(settings: Settings, seen: Seen) -> ByRatio | None:
+        pilots = {
+            name: (counts_at(settings, ratio), seen["runs"][str(ratio)])
+            for name, ratio in (("pilot", PILOT), ("late pilot", LATE_PILOT))
+        }
+        if "tail" in seen:
+            pilots["tail"] = (tail_pilot_counts(settings), seen["tail"])
+        law = recipe(settings, seen, pilots)
+        return None if law is None else lambda ratio: law(counts(settings, ratio))
+
+    return source
+
+
+def another_run(settings: Settings, seen: Seen) -> ByRatio:
+    """The run with the forecaster's own seed."""
+    return lambda ratio: PairForecast(cosines_of_gram(seen["runs"][str(ratio)]["gram"]))
+
+
+def happened(settings: Settings, truth: Mapping[str, Any]) -> ByRatio:
+    """The mean over the two seeds."""
+    return lambda ratio: PairForecast(mean_cosines(truth["runs"][str(ratio)]))
+
+
+def lost_by(
+    source: Source, ratios: Ratios, read: Read, read_lost: ReadLost, tie: float = 0.0
+) -> Callable[[Settings, Any], list[Choice]]:
+    """Lost where what is read exceeds 1/2, undecided within `tie` of it; or as a recipe says itself."""
+
+    def answer(settings: Settings, given: Mapping[str, Any]) -> list[Choice]:
+        law = source(settings, given)
+        if law is None:
+            return [Choice(None)] * _asked(settings, ratios, read)
+        answers: list[Choice] = []
+        for forecast in map(law, ratios(settings)):
+            if forecast.lost is not None:
+                answers += [Choice("lost" if lost else "kept") for lost in read_lost(settings, forecast.lost)]
+                continue
+            for value in read(settings, forecast.cosines):
+                answers.append(Choice(None if abs(value - LOST) < tie else "lost" if value > LOST else "kept"))
+        return answers
+
+    return answer
+
+
+def values_by(
+    source: Source, ratios: Ratios, read: Read, kind: str, bounds: Bounds | None = None
+) -> Callable[[Settings, Any], list[Estimate]]:
+    """What is read, for networks of one kind; `bounds` are the intervals to read likewise, for recipes alone."""
+
+    def answer(settings: Settings, given: Mapping[str, Any]) -> list[Estimate]:
+        law = source(settings, given) if kind_of(settings) == kind else None
+        if law is None:
+            return [Estimate(None)] * _asked(settings, ratios, read)
+        found: list[Estimate] = []
+        for forecast in map(law, ratios(settings)):
+            values = read(settings, forecast.cosines)
+            if bounds is None:
+                found += [Estimate(float(value)) for value in values]
+                continue
+            ends = bounds(forecast)
+            low, high = (
+                (np.maximum(values - COSINE_WIDTH, -1.0), np.minimum(values + COSINE_WIDTH, 1.0))
+                if ends is None
+                else (read(settings, end) for end in ends)
+            )
+            found += [Estimate(*map(float, three)) for three in zip(values, low, high, strict=True)]
+        return found
+
+    return answer
+
+
+def _asked(settings: Settings, ratios: Ratios, read: Read) -> int:
+    return len(ratios(settings)) * len(read(settings, np.eye(len(settings["classes"]))))

@@ -9,7 +9,7 @@ and never looked at while a recipe is designed.
 """
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -55,7 +55,9 @@ NumberForecaster = Callable[[Settings, Seen], Sequence[Estimate]]
 class ChoiceQuestion:
     """What is asked of every task, one or more times (every group, every ratio), and who answers.
 
-    `truth` reads the answers off the measurement; recipes and baselines give as many. `parts` names them.
+    `truth` reads the answers off the measurement; recipes and baselines give as many. `parts` names them. A recipe is
+    shipped if it calls a function of the library that a user can call too, and adds nothing; `unshipped` names those
+    that are not.
     """
 
     name: str
@@ -64,6 +66,7 @@ class ChoiceQuestion:
     default: str
     baselines: Mapping[str, ChoiceForecaster]
     parts: Parts | None = None
+    unshipped: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,7 @@ class NumberQuestion:
     baselines: Mapping[str, NumberForecaster]
     miss: Literal["ratio", "difference"] = "difference"
     parts: Parts | None = None
+    unshipped: Collection[str] = ()
 
 
 @dataclass(frozen=True)

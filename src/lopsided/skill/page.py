@@ -56,6 +56,7 @@ def skill_page(found: Skill) -> str:
         date=found.date,
         sections=sections,
         not_run=found.not_run,
+        bare=bool(sections) and not found.details,
         plots=script_json(drawn),
         library=plotly_library() if drawn else "",
         drawn=bool(drawn),
@@ -119,8 +120,14 @@ def _rules(scores: Sequence[FamilyScore]) -> list[dict[str, Any]]:
     for kind in ("recipes", "baselines"):
         for name in dict.fromkeys(name for entry in scores for name in entry.numbers[kind]):
             rates = [_rate(entry.numbers[kind].get(name, {}).get("rate")) for entry in scores]
-            rows.append({"kind": kind.removesuffix("s"), "name": name, "rates": rates})
+            told = [entry.numbers[kind][name] for entry in scores if name in entry.numbers[kind]]
+            rows.append({"kind": _kind(kind, told[0]), "name": name, "rates": rates})
     return rows
+
+
+def _kind(kind: str, score: Mapping[str, Any]) -> str:
+    """recipe, recipe that is not shipped, or baseline."""
+    return kind.removesuffix("s") + (", not shipped" if score.get("shipped") is False else "")
 
 
 def _stricter(scores: Sequence[FamilyScore]) -> list[dict[str, Any]]:
@@ -140,7 +147,7 @@ def _numbers(scores: Sequence[FamilyScore]) -> list[dict[str, Any]]:
             rows = [
                 {
                     "name": name,
-                    "kind": kind.removesuffix("s"),
+                    "kind": _kind(kind, score),
                     "typical": _plain(score["typical_error"]),
                     "nine": _plain(score["error_nine_in_ten"]),
                     "mean": _plain(score["mean_absolute_error"]),
