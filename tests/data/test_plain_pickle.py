@@ -3,6 +3,7 @@
 import os
 import pickle
 import struct
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -142,3 +143,35 @@ def test_a_shape_beyond_the_bytes_is_refused(tmp_path) -> None:
     content = pickle.dumps(np.zeros((2, 3), dtype=np.uint8), 4)
     with pytest.raises(InputError, match="damaged"):
         read(tmp_path, content.replace(b"K\x02K\x03\x86", b"K\x02K\x04\x86"))
+
+
+BOMBS = {
+    "text encoded again and again": lambda: (
+        b"\x80\x02](c_codecs\nencode\nq\x00X"
+        + struct.pack("<I", 1 << 20)
+        + b"a" * (1 << 20)
+        + b"q\x01X\x06\x00\x00\x00latin1q\x02"
+        + b"h\x00h\x01h\x02\x86R" * 100_000
+        + b"e."
+    ),
+    "a memo of two thousand million entries": lambda: b"]r\xff\xff\xff\x7f.",
+    "bytes that are claimed": lambda: b"\x96" + struct.pack("<Q", 1 << 40) + b"ab.",
+    "a type named by a list of lists": lambda: (
+        b"\x80\x02]q\x00K\x01a" + b"0](h\x00h\x00eq\x00" * 60 + b"0cnumpy\ndtype\nh\x00K\x00K\x01\x87R."
+    ),
+    "a deep tuple as a key": lambda: b"}" + b")" + b"\x85" * 1_000_000 + b"K\x01s.",
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_bomb_eats_no_memory(tmp_path, bomb) -> None:
+    content = BOMBS[bomb]()
+    tracemalloc.start()
+    try:
+        read(tmp_path, content)
+    except InputError as error:
+        assert "; fetch" in str(error)
+    finally:
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+    assert peak < 50e6 + 20 * len(content)

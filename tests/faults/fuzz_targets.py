@@ -98,7 +98,7 @@ def main() -> None:
     import atheris
 
     name, folder = sys.argv[1], Path(sys.argv[2])
-    with atheris.instrument_imports(include=["lopsided.core", "lopsided.data", "zipfile", "pickletools", "tomllib"]):
+    with atheris.instrument_imports(include=["lopsided.core", "lopsided.data", "zipfile", "pickle", "tomllib"]):
         tried(name, b"", folder)  # the reader and what it imports, under instrumentation
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     atheris.Setup([sys.argv[0], *sys.argv[3:]], lambda content: tried(name, bytes(content), folder) and None)

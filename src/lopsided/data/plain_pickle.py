@@ -1,14 +1,19 @@
-"""Pickles of plain data, read without executing them: dicts, lists, tuples, numbers, text, bytes and numeric arrays.
+"""Pickles of plain data: dicts, lists, tuples, numbers, text, bytes and numeric arrays, and nothing else.
 
-A pickle is a program for a stack machine, and a hostile one can call anything. This reader walks the opcodes
-(pickletools only parses them) and builds values itself. It knows no objects and calls nothing that the file names: the
-few names by which NumPy writes arrays are recognised and rebuilt here, and every other name or opcode is refused.
+A pickle is a program for a stack machine, and a hostile one can call anything. This is Python's own unpickler with two
+allow-lists: of instructions (none that makes objects other than plain ones) and, in `find_class`, of the names by which
+NumPy writes arrays. Those names stand for functions of this module, so that nothing the file names is ever imported.
+
+It is the unpickler written in Python, `pickle._Unpickler`, because the one in C cannot be told to leave out an
+instruction, and reserves memory for as many memo entries as five bytes of a file may claim.
 """
 
+import io
+import pickle
 import pickletools
 import re
+import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,42 +22,21 @@ import numpy as np
 from lopsided.core.errors import InputError
 
 _NUMERIC = re.compile(r"[<>|=]?[?biuf]\d{0,2}")
-_ARRAYS = {
-    ("numpy.core.multiarray", "_reconstruct"): "reconstruct",
-    ("numpy._core.multiarray", "_reconstruct"): "reconstruct",
-    ("numpy.core.numeric", "_frombuffer"): "frombuffer",
-    ("numpy._core.numeric", "_frombuffer"): "frombuffer",
-    ("numpy", "ndarray"): "ndarray",
-    ("numpy", "dtype"): "dtype",
-    ("_codecs", "encode"): "encode",
-    ("__builtin__", "bytes"): "no bytes",
-}
+_INSTRUCTIONS = """
+PROTO FRAME STOP MARK POP POP_MARK MEMOIZE PUT BINPUT LONG_BINPUT GET BINGET LONG_BINGET
+NONE NEWTRUE NEWFALSE INT BININT BININT1 BININT2 LONG LONG1 LONG4 FLOAT BINFLOAT
+UNICODE BINUNICODE SHORT_BINUNICODE BINUNICODE8 BINBYTES SHORT_BINBYTES BINBYTES8 BYTEARRAY8
+STRING BINSTRING SHORT_BINSTRING EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 EMPTY_LIST LIST APPEND APPENDS
+EMPTY_DICT DICT SETITEM SETITEMS GLOBAL STACK_GLOBAL REDUCE BUILD
+"""
+_DAMAGE = (
+    *(ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, MemoryError, RecursionError),
+    *(EOFError, AssertionError, struct.error, pickle.UnpicklingError),
+)
 
 
 class _Refused(Exception):
     """The pickle holds something that is not plain data."""
-
-
-@dataclass(frozen=True)
-class _Name:
-    """A recognised name; it is a label, never called."""
-
-    kind: str
-
-
-@dataclass
-class _Array:
-    """An array (or its type) under construction; `value` is set by BUILD."""
-
-    kind: str
-    value: Any = None
-
-
-class _Mark:
-    """Where a list of arguments begins on the stack."""
-
-
-_MARK = _Mark()
 
 
 def read_plain_pickle(path: Path) -> Any:
@@ -62,30 +46,174 @@ def read_plain_pickle(path: Path) -> Any:
     except OSError as error:
         raise InputError("a readable pickle", f"{path}: {error.strerror}", "check the path") from None
     try:
-        return _finished(_Machine().run(content), {})
+        return _finished(_PlainUnpickler(content).load(), {})
     except _Refused as error:
         raise InputError(
             "a pickle of plain data (dicts, lists, numbers, text, arrays)",
             f"{path}, which holds {error}",
             "fetch the original file; this one is not executed",
         ) from None
-    except (ValueError, IndexError, KeyError, TypeError, AttributeError, OverflowError, MemoryError, RecursionError):
+    except _DAMAGE:
         raise InputError("a whole pickle", f"a damaged one: {path}", "fetch it again") from None
+
+
+class _Type:
+    """The type of an array under construction: numbers only."""
+
+    def __init__(self, name: str) -> None:
+        if not _NUMERIC.fullmatch(name):
+            raise _Refused(f"an array of type {name!r}")
+        self.value: Any = np.dtype(name)
+
+
+class _Array:
+    """An array under construction: numbers, as many as the shape says."""
+
+    value: Any = None
+
+    def fill(self, content: bytes, dtype: Any, shape: Any, order: str) -> "_Array":
+        if not isinstance(dtype, _Type):
+            raise _Refused("an array of objects")
+        if not isinstance(shape, tuple) or not all(isinstance(length, int) and length >= 0 for length in shape):
+            raise ValueError("no shape")
+        self.value = np.frombuffer(content, dtype=dtype.value).reshape(shape, order="F" if order == "F" else "C")
+        return self
+
+
+class _Instructions(dict[int, Callable[[Any], None]]):
+    def __missing__(self, code: int) -> Any:
+        name = pickletools.code2op[chr(code)].name  # type: ignore[attr-defined]  # KeyError where there is no such one
+        raise _Refused(f"the instruction {name}")
+
+
+_PythonUnpickler: Any = pickle._Unpickler
+
+
+class _PlainUnpickler(_PythonUnpickler):  # type: ignore[misc]
+    """Python's unpickler, less what it may not do."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(io.BytesIO(content), encoding="bytes")
+        self.spare = len(content)  # bytes that may be copied: what pickle writes copies each of its own at most once
+        self.names = {
+            ("numpy.core.multiarray", "_reconstruct"): self.empty_array,
+            ("numpy._core.multiarray", "_reconstruct"): self.empty_array,
+            ("numpy.core.numeric", "_frombuffer"): self.filled_array,
+            ("numpy._core.numeric", "_frombuffer"): self.filled_array,
+            ("numpy", "ndarray"): self.array_type,
+            ("numpy", "dtype"): self.number_type,
+            ("_codecs", "encode"): self.encoded,
+            ("__builtin__", "bytes"): self.no_bytes,
+        }
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in self.names:
+            raise _Refused(f"a call of {module}.{name}")
+        return self.names[module, name]
+
+    def empty_array(self, *_: Any) -> _Array:
+        return _Array()
+
+    def filled_array(self, content: Any, dtype: Any, shape: Any, order: Any) -> _Array:
+        return _Array().fill(self.copied(content), dtype, shape, _text(order))
+
+    def array_type(self, *_: Any) -> None:
+        raise _Refused("a call of an array type")
+
+    def number_type(self, name: Any, *_: Any) -> _Type:
+        return _Type(_text(name))
+
+    def encoded(self, text: Any, encoding: Any) -> bytes:
+        """How Python 3 writes bytes in the protocols of Python 2."""
+        if encoding not in ("latin1", "latin-1") or not isinstance(text, str):
+            raise _Refused("an encoding")
+        self.charge(len(text))
+        return text.encode("latin-1")
+
+    def no_bytes(self) -> bytes:
+        """And how it writes empty bytes."""
+        return b""
+
+    def copied(self, content: Any) -> bytes:
+        if not isinstance(content, (bytes, bytearray)):
+            raise _Refused("an array of objects")
+        if isinstance(content, bytearray):
+            self.charge(len(content))
+        return bytes(content)
+
+    def charge(self, size: int) -> None:
+        """A few bytes of a file may ask for copies of what it holds again and again."""
+        self.spare -= size
+        if self.spare < 0:
+            raise _Refused("more copies of its bytes than it has")
+
+    def load_stop(self) -> None:
+        if len(self.stack) != 1 or self.metastack:
+            raise ValueError("more or less than one value")
+        super().load_stop()
+
+    def load_reduce(self) -> None:
+        if self.stack[-2] not in self.names.values() or not isinstance(self.stack[-1], tuple):
+            raise _Refused("a call")
+        super().load_reduce()
+
+    def load_build(self) -> None:
+        state, target = self.stack.pop(), self.stack[-1]
+        if isinstance(target, _Type) and isinstance(state, tuple):
+            target.value = target.value.newbyteorder(_text(state[1]))
+        elif isinstance(target, _Array) and isinstance(state, tuple):
+            _, shape, dtype, by_columns, content = state
+            target.fill(self.copied(content), dtype, shape, "F" if by_columns else "C")
+        else:
+            raise _Refused("the state of an object")
+
+    def load_bytearray8(self) -> None:
+        """As many bytes as there are; Python's own reserves as many as the file claims."""
+        (length,) = struct.unpack("<Q", self.read(8))
+        self.append(bytearray(self.read(length)))
+
+    def load_dict(self) -> None:
+        items = self.pop_mark()
+        self.append({})
+        self.put(items)
+
+    def load_setitem(self) -> None:
+        value, key = self.stack.pop(), self.stack.pop()
+        self.put([key, value])
+
+    def load_setitems(self) -> None:
+        self.put(self.pop_mark())
+
+    def put(self, items: list[Any]) -> None:
+        """Keys and values into the dict on the stack; keys are plain, because the hash of a deep tuple may crash."""
+        target = self.stack[-1]
+        if type(target) is not dict:
+            raise _Refused(f"an item put into a {type(target).__name__.strip('_').lower()}")
+        for key, value in zip(items[::2], items[1::2], strict=True):
+            if not isinstance(key, (str, bytes, int, float)):
+                raise _Refused(f"a key of type {type(key).__name__}")
+            target[key] = value
+
+
+_PlainUnpickler.dispatch = _Instructions(
+    (code, getattr(_PlainUnpickler, _PythonUnpickler.dispatch[code].__name__))  # those above in place of Python's own
+    for code in (getattr(pickle, name)[0] for name in _INSTRUCTIONS.split())
+)
 
 
 def _finished(value: Any, known: dict[int, Any]) -> Any:
     """Arrays under construction become arrays. Each container is visited once, however often it is referred to."""
     if isinstance(value, (int, float, str, bytes, bytearray, type(None))):
         return value
-    if isinstance(value, _Array) and isinstance(value.value, np.ndarray):
+    if isinstance(value, _Array) and value.value is not None:
         return value.value
     if not isinstance(value, (dict, list, tuple)):
         raise _Refused("an unfinished value")
     if id(value) in known:
-        if known[id(value)] is _MARK:
+        if known[id(value)] is None:
             raise _Refused("a value that contains itself")
         return known[id(value)]
-    known[id(value)] = _MARK
+    known[id(value)] = None
     if isinstance(value, dict):
         known[id(value)] = {key: _finished(entry, known) for key, entry in value.items()}
     else:
@@ -93,208 +221,7 @@ def _finished(value: Any, known: dict[int, Any]) -> Any:
     return known[id(value)]
 
 
-def _key(key: Any) -> Any:
-    if not isinstance(key, (str, bytes, int, float)):
-        raise _Refused(f"a key of type {type(key).__name__}")
-    return key
-
-
-class _Machine:
-    """Stack and memo of one reading."""
-
-    def __init__(self) -> None:
-        self.stack: list[Any] = []
-        self.memo: dict[int, Any] = {}
-
-    def run(self, content: bytes) -> Any:
-        for opcode, argument, _ in pickletools.genops(content):
-            if opcode.name == "STOP":
-                (value,) = self.stack
-                return value
-            if opcode.name in _VALUES:
-                self.stack.append(_VALUES[opcode.name](argument))
-            else:
-                action = getattr(self, "_" + opcode.name.lower(), None)
-                if action is None:
-                    raise _Refused(f"the instruction {opcode.name}")
-                action(argument)
-        raise ValueError("no end")
-
-    def since_mark(self) -> list[Any]:
-        place = max(index for index, value in enumerate(self.stack) if value is _MARK)
-        values = self.stack[place + 1 :]
-        del self.stack[place:]
-        return values
-
-    def _proto(self, argument: int) -> None:
-        if argument > 5:
-            raise _Refused(f"protocol {argument}")
-
-    def _frame(self, argument: int) -> None:
-        """A hint for readers from streams."""
-
-    def _mark(self, argument: None) -> None:
-        self.stack.append(_MARK)
-
-    def _pop(self, argument: None) -> None:
-        self.stack.pop()
-
-    def _pop_mark(self, argument: None) -> None:
-        self.since_mark()
-
-    def _memoize(self, argument: None) -> None:
-        self.memo[len(self.memo)] = self.stack[-1]
-
-    def _binput(self, argument: int) -> None:
-        self.memo[int(argument)] = self.stack[-1]
-
-    _long_binput = _put = _binput
-
-    def _binget(self, argument: int) -> None:
-        self.stack.append(self.memo[int(argument)])
-
-    _long_binget = _get = _binget
-
-    def _tuple(self, argument: None) -> None:
-        values = self.since_mark()
-        self.stack.append(tuple(values))
-
-    def _last(self, count: int) -> None:
-        values = tuple(self.stack[-count:])
-        if len(values) != count or _MARK in values:
-            raise ValueError("too few values")
-        del self.stack[-count:]
-        self.stack.append(values)
-
-    def _tuple1(self, argument: None) -> None:
-        self._last(1)
-
-    def _tuple2(self, argument: None) -> None:
-        self._last(2)
-
-    def _tuple3(self, argument: None) -> None:
-        self._last(3)
-
-    def _list(self, argument: None) -> None:
-        self.stack.append(self.since_mark())
-
-    def _dict(self, argument: None) -> None:
-        values = self.since_mark()
-        self.stack.append(_pairs(values))
-
-    def _append(self, argument: None) -> None:
-        value = self.stack.pop()
-        _expect(self.stack[-1], list).append(value)
-
-    def _appends(self, argument: None) -> None:
-        values = self.since_mark()
-        _expect(self.stack[-1], list).extend(values)
-
-    def _setitem(self, argument: None) -> None:
-        value, key = self.stack.pop(), self.stack.pop()
-        _expect(self.stack[-1], dict)[_key(key)] = value
-
-    def _setitems(self, argument: None) -> None:
-        values = self.since_mark()
-        _expect(self.stack[-1], dict).update(_pairs(values))
-
-    def _global(self, argument: str) -> None:
-        module, _, name = argument.partition(" ")
-        self.stack.append(_recognised(module, name))
-
-    def _stack_global(self, argument: None) -> None:
-        name, module = self.stack.pop(), self.stack.pop()
-        self.stack.append(_recognised(module, name))
-
-    def _reduce(self, argument: None) -> None:
-        arguments, name = self.stack.pop(), self.stack.pop()
-        if not isinstance(name, _Name) or not isinstance(arguments, tuple):
-            raise _Refused("a call")
-        self.stack.append(_constructed(name.kind, arguments))
-
-    def _build(self, argument: None) -> None:
-        state = self.stack.pop()
-        target = self.stack[-1]
-        if not isinstance(target, _Array) or not isinstance(state, tuple):
-            raise _Refused("the state of an object")
-        if target.kind == "array":
-            _, shape, dtype, by_columns, content = state
-            target.value = _array(content, dtype, shape, "F" if by_columns else "C")
-        else:
-            target.value = target.value.newbyteorder(_text(state[1]))
-
-
-def _pairs(values: list[Any]) -> dict[Any, Any]:
-    if len(values) % 2:
-        raise ValueError("a key without a value")
-    return {_key(key): value for key, value in zip(values[::2], values[1::2], strict=True)}
-
-
-def _expect(value: Any, kind: type) -> Any:
-    if type(value) is not kind:
-        raise _Refused(f"an item put into a {type(value).__name__.strip('_').lower()}")
-    return value
-
-
-def _recognised(module: Any, name: Any) -> _Name:
-    kind = _ARRAYS.get((module, name))
-    if kind is None:
-        raise _Refused(f"a call of {module}.{name}")
-    return _Name(kind)
-
-
-def _constructed(kind: str, arguments: tuple[Any, ...]) -> Any:
-    if kind == "encode":  # how Python 3 writes bytes in the protocols of Python 2
-        text, encoding = arguments
-        if encoding not in ("latin1", "latin-1") or not isinstance(text, str):
-            raise _Refused("an encoding")
-        return text.encode("latin-1")
-    if kind == "no bytes" and not arguments:  # and how it writes empty bytes
-        return b""
-    if kind == "reconstruct":
-        return _Array("array")
-    if kind == "dtype":
-        name = _text(arguments[0])
-        if not _NUMERIC.fullmatch(name):
-            raise _Refused(f"an array of type {name!r}")
-        return _Array("dtype", np.dtype(name))
-    if kind == "frombuffer":
-        content, dtype, shape, order = arguments
-        return _Array("array", _array(content, dtype, shape, _text(order)))
-    raise _Refused("a call of an array type")
-
-
-def _array(content: Any, dtype: Any, shape: Any, order: str) -> Any:
-    if not isinstance(dtype, _Array) or dtype.kind != "dtype" or not isinstance(content, (bytes, bytearray)):
-        raise _Refused("an array of objects")
-    if not isinstance(shape, tuple) or not all(isinstance(length, int) and length >= 0 for length in shape):
-        raise ValueError("no shape")
-    flat = np.frombuffer(bytes(content), dtype=dtype.value)
-    return flat.reshape(shape, order="F" if order == "F" else "C")
-
-
 def _text(value: Any) -> str:
-    return value.decode("latin-1") if isinstance(value, bytes) else str(value)
-
-
-def _same(argument: Any) -> Any:
-    return argument
-
-
-def _old_text(argument: str) -> bytes:
-    """The text of Python 2 is bytes; pickletools hands them over as latin-1."""
-    return argument.encode("latin-1")
-
-
-_VALUES: dict[str, Callable[[Any], Any]] = {
-    **dict.fromkeys(("INT", "BININT", "BININT1", "BININT2", "LONG", "LONG1", "LONG4", "FLOAT", "BINFLOAT"), _same),
-    **dict.fromkeys(("UNICODE", "BINUNICODE", "SHORT_BINUNICODE", "BINUNICODE8"), _same),
-    **dict.fromkeys(("BINBYTES", "SHORT_BINBYTES", "BINBYTES8", "BYTEARRAY8"), _same),
-    **dict.fromkeys(("STRING", "BINSTRING", "SHORT_BINSTRING"), _old_text),
-    "NONE": lambda argument: None,
-    "NEWTRUE": lambda argument: True,
-    "NEWFALSE": lambda argument: False,
-    "EMPTY_DICT": lambda argument: {},
-    "EMPTY_LIST": lambda argument: [],
-    "EMPTY_TUPLE": lambda argument: (),
-}
+    if not isinstance(value, (str, bytes)):  # the words for a list of lists may be longer than any memory
+        raise TypeError("no text")
+    return value.decode("latin-1") if isinstance(value, bytes) else value
