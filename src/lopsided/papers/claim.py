@@ -84,3 +84,31 @@ class Claim:
     quick_budget_seconds: float = 20.0
     version: int = 1
     revised: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One stated part of a claim: whether its rule passes, and whether the opposite was measured beyond error bars."""
+
+    name: str
+    passes: bool
+    opposite: bool = False
+
+
+def weigh(parts: Sequence[Part], found: str, numbers: Numbers) -> Verdict:
+    """All parts pass: holds. Some: partly. None: contradicted if every part's opposite was measured, else fails."""
+    passed = [part.name for part in parts if part.passes]
+    missed = [part.name for part in parts if not part.passes]
+    if not missed:
+        outcome = Outcome.HOLDS
+    elif passed:
+        outcome = Outcome.PARTLY
+    else:
+        outcome = Outcome.CONTRADICTED if all(part.opposite for part in parts) else Outcome.FAILS
+    opposed = [part.name for part in parts if part.opposite]
+    sentence = found.rstrip(".") + "."
+    if outcome is Outcome.PARTLY:
+        sentence += f" Passes: {'; '.join(passed)}. Does not: {'; '.join(missed)}."
+    if opposed:
+        sentence += f" The opposite was measured for: {'; '.join(opposed)}."
+    return Verdict(outcome, sentence, {**numbers, "passed": passed, "missed": missed})

@@ -1,65 +1,36 @@
-"""From rows of runs to what a rule may say: means with 95 % intervals over seeds, paired differences, exponents, parts.
-
-Intervals are Student's: with s the sample standard deviation over n seeds, mean +- t_{0.975, n-1} s / sqrt(n). One seed
-gives no interval, so no rule that needs one can pass on it.
-"""
+"""From rows of runs to what a rule may say: groups, paired differences, exponents, parts; error bars are those of
+`core.statistics`."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from lopsided.core.figure import Line
+from lopsided.core.statistics import SeedMean, paired_mean, seed_mean
 from lopsided.engine.task import Numbers, Row
-from lopsided.papers.claim import Outcome, Verdict
+from lopsided.papers.claim import Part, weigh
 
-
-@dataclass(frozen=True)
-class Spread:
-    """A mean over seeds with its 95 % interval and the standard deviation that the paper's bands show."""
-
-    mean: float
-    low: float
-    high: float
-    deviation: float
-
-    def text(self, digits: int = 3) -> str:
-        """`mean [low, high]`."""
-        return f"{self.mean:.{digits}g} [{self.low:.{digits}g}, {self.high:.{digits}g}]"
-
-
-@dataclass(frozen=True)
-class Part:
-    """One stated part of a claim: whether its rule passes, and whether the opposite was measured beyond error bars."""
-
-    name: str
-    passes: bool
-    opposite: bool = False
-
-
-def spread(values: Iterable[float]) -> Spread:
-    """Mean and interval of one value per seed."""
-    from scipy.special import stdtrit
-
-    sample = np.array(list(values), dtype=np.float64)
-    mean = float(sample.mean())
-    if len(sample) < 2:
-        return Spread(mean, -math.inf, math.inf, 0.0)
-    deviation = float(sample.std(ddof=1))
-    half = float(stdtrit(len(sample) - 1, 0.975)) * deviation / math.sqrt(len(sample))
-    return Spread(mean, mean - half, mean + half, deviation)
-
-
-def within(value: Spread, target: float, margin: float) -> bool:
-    """The whole interval lies less than `margin` from `target`."""
-    return bool(target - margin < value.low and value.high < target + margin)
-
-
-def outside(value: Spread, target: float, margin: float) -> bool:
-    """The whole interval lies more than `margin` from `target`."""
-    return bool(value.low > target + margin or value.high < target - margin)
+__all__ = [
+    "Part",
+    "Spread",
+    "at_step",
+    "band",
+    "difference",
+    "exponent",
+    "final",
+    "grouped",
+    "outside",
+    "spread",
+    "weigh",
+    "within",
+]
+# Names from before `core.statistics`, until every claim uses the new ones.
+Spread = SeedMean
+spread = seed_mean
+within = SeedMean.within
+outside = SeedMean.outside
 
 
 def grouped(rows: Sequence[Row], key: str) -> dict[Any, list[Row]]:
@@ -70,39 +41,20 @@ def grouped(rows: Sequence[Row], key: str) -> dict[Any, list[Row]]:
     return groups
 
 
-def difference(groups: Mapping[Any, list[Row]], value: Callable[[Numbers], float]) -> Spread:
+def difference(groups: Mapping[Any, list[Row]], value: Callable[[Numbers], float]) -> SeedMean:
     """Value at the largest setting minus value at the smallest, seed by seed."""
     first, last = groups[min(groups)], groups[max(groups)]
-    before = {row.seed: value(row.numbers) for row in first}
-    return spread(value(row.numbers) - before[row.seed] for row in last if row.seed in before)
+    before, after = ({row.seed: value(row.numbers) for row in end} for end in (first, last))
+    return paired_mean(before, after)
 
 
-def exponent(rows: Sequence[Row], key: str, value: Callable[[Numbers], float]) -> Spread:
+def exponent(rows: Sequence[Row], key: str, value: Callable[[Numbers], float]) -> SeedMean:
     """The s of value ~ setting^s: a least squares line through logarithms for each seed, then the spread of slopes."""
     by_seed: dict[int, list[tuple[float, float]]] = {}
     for row in rows:
         by_seed.setdefault(row.seed, []).append((math.log(row.settings[key]), math.log(value(row.numbers))))
     lines = [np.array(pairs).T for pairs in by_seed.values()]
-    return spread(float(np.polyfit(line[0], line[1], 1)[0]) for line in lines)
-
-
-def weigh(parts: Sequence[Part], found: str, numbers: Numbers) -> Verdict:
-    """All parts pass: holds. Some: partly. None: contradicted if every part's opposite was measured, else fails."""
-    passed = [part.name for part in parts if part.passes]
-    missed = [part.name for part in parts if not part.passes]
-    if not missed:
-        outcome = Outcome.HOLDS
-    elif passed:
-        outcome = Outcome.PARTLY
-    else:
-        outcome = Outcome.CONTRADICTED if all(part.opposite for part in parts) else Outcome.FAILS
-    opposed = [part.name for part in parts if part.opposite]
-    sentence = found.rstrip(".") + "."
-    if outcome is Outcome.PARTLY:
-        sentence += f" Passes: {'; '.join(passed)}. Does not: {'; '.join(missed)}."
-    if opposed:
-        sentence += f" The opposite was measured for: {'; '.join(opposed)}."
-    return Verdict(outcome, sentence, {**numbers, "passed": passed, "missed": missed})
+    return seed_mean(float(np.polyfit(line[0], line[1], 1)[0]) for line in lines)
 
 
 def band(rows: Sequence[Row], key: str, label: str, *, dashed: bool = False) -> Line:
