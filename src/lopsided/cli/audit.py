@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lopsided.cli.data_options import (
+from lopsided.cli.options import (
     AsJson,
     Data,
     Features,

@@ -7,12 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from lopsided.cli.options import AsJson
+
 _COLUMNS = ("what", "ours", "peer", "ratio", "note")
 
 
 def command(
     names: Annotated[list[str] | None, typer.Argument(help="Benchmarks to run; all when none is named.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, for a first look.")] = False,
 ) -> None:
     """Measure speed against peers (cvxpy, PyTorch, the naive loop) in one run; print ratios."""

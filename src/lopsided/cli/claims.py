@@ -1,22 +1,20 @@
 """`lopsided claims`: the register with the latest verdicts."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lopsided.cli.options import folder
+from lopsided.cli.options import DataFolder, StoreFolder
 
 
 def command(
     paper: Annotated[list[str] | None, typer.Option(help="Only this paper: lp, gi, bo or sd.")] = None,
-    store: Annotated[Path | None, folder("Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")] = None,
-    data_dir: Annotated[Path | None, folder("Folder with the data sets; else LOPSIDED_DATA.")] = None,
+    store: StoreFolder = None,
+    data_dir: DataFolder = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
 ) -> None:
     """List every claim of the papers with its latest verdict, or why there is none."""
-    from lopsided.cli.console import print_json
-    from lopsided.cli.verdict_table import print_verdicts
+    from lopsided.cli.console import print_json, print_verdicts
     from lopsided.core.errors import InputError
     from lopsided.papers.verdicts import claims
 

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lopsided.cli.options import number
+from lopsided.cli.options import AsJson, Plot, number
 
 
 def command(
@@ -29,8 +29,8 @@ def command(
     plan: Annotated[
         bool, typer.Option("--plan", help="Add rates per class, examples to collect, the safe weight decay.")
     ] = False,
-    plot: Annotated[str | None, typer.Option(help="Draw into this .html or .png file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    plot: Plot = None,
+    as_json: AsJson = False,
 ) -> None:
     """Forecast from class counts which classes a network will fail to tell apart.
 

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from lopsided.cli.options import AsJson, Plot
+
 
 def command(
     before: Annotated[str, typer.Argument(help="The earlier checkpoint (.safetensors, or PyTorch weights).")],
@@ -12,8 +14,8 @@ def command(
         str | None, typer.Option(help="Name of the classifier's weight; the last matrix by default.")
     ] = None,
     common: Annotated[bool, typer.Option("--common", help="Compare what both have; names may differ.")] = False,
-    plot: Annotated[str | None, typer.Option(help="Draw into this .html or .png file.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    plot: Plot = None,
+    as_json: AsJson = False,
 ) -> None:
     """Say how far each layer moved between two checkpoints, in how many directions, and what the classifier did.
 

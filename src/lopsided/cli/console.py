@@ -1,18 +1,45 @@
-"""What the terminal sees: tables and one JSON object. With `cli.progress`, all that the package prints."""
+"""What the terminal sees: lines, tables and one JSON object. With `cli.progress`, all that the package prints.
+
+Text that came out of data or file names is made safe first: control characters are shown, not obeyed.
+"""
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lopsided.cli.printable import printable
-
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
-
 MOST_ROWS = 1000  # a longer table is not read, and takes minutes to lay out
+VERDICT_COLOURS = {
+    "holds": "green",
+    "partly": "yellow",
+    "fails": "red",
+    "contradicted": "magenta",
+    "not run": "bright_black",
+    "broken": "bold red",
+}
+_GAP = 2  # columns between two cells
+# Controls except tab and newline (an escape sequence can repaint or rename a terminal), lone surrogates (no encoding
+# has them), line separators, and the marks that turn the direction of text.
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    r"""The text with unsafe characters written as Python writes them, such as \x1b."""
+    return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def one_sentence(text: str, most: int = 1000) -> str:
+    """One line of at most `most` characters; what is too long loses its middle, so that the remedy at its end stays."""
+    line = printable(" ".join(text.split()))
+    if len(line) <= most:
+        return line
+    return f"{line[: most * 2 // 3]} ... {line[len(line) - most // 3 + 5 :]}"
 
 
 def print_json(value: Any) -> None:
@@ -32,23 +59,6 @@ def print_line(text: str) -> None:
     print(printable(text))
 
 
-def safe_text(text: str, style: str = "") -> "Text":
-    """For tables: neither rich's markup nor the terminal's controls are obeyed."""
-    from rich.text import Text
-
-    return Text(printable(text), style=style)
-
-
-def wide_console() -> "Console":
-    """As wide as the terminal; in a file or a pipe, which have no width, 120 letters unless COLUMNS says otherwise."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console.width = 120
-    return console
-
-
 def print_table(
     title: str,
     columns: Sequence[str],
@@ -58,35 +68,41 @@ def print_table(
     numbers_to: int | None = None,
 ) -> None:
     """A table; the columns from `numbers_from` on, up to `numbers_to` where given, are right-aligned."""
-    from rich import box
-    from rich.table import Table
-
+    table = _table(title=_safe_text(title))
     numbers = range(len(columns))[numbers_from:numbers_to]
-
-    table = Table(title=safe_text(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for position, column in enumerate(columns):
-        table.add_column(safe_text(column), justify="right" if position in numbers else "left")
-    for row in rows[:MOST_ROWS]:
-        table.add_row(*[safe_text(cell) for cell in row])
-    wide_console().print(table)
-    if len(rows) > MOST_ROWS:
-        print(f"The first {MOST_ROWS:,} of {len(rows):,} rows; --json prints all.")
+        table.add_column(_safe_text(column), justify="right" if position in numbers else "left")
+    _print_cells(table, rows)
 
 
 def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """A table of words: the first column whole, the others wrapped to the width of the terminal."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(title=safe_text(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = _table(title=_safe_text(title) if title else None)
     for position, column in enumerate(columns):
         last = position == len(columns) - 1
-        table.add_column(safe_text(column), no_wrap=position == 0, overflow="fold", ratio=3 if last else None)
-    for row in rows[:MOST_ROWS]:
-        table.add_row(*[safe_text(cell) for cell in row])
-    wide_console().print(table)
-    if len(rows) > MOST_ROWS:
-        print(f"The first {MOST_ROWS:,} of {len(rows):,} rows; --json prints all.")
+        table.add_column(_safe_text(column), no_wrap=position == 0, overflow="fold", ratio=3 if last else None)
+    _print_cells(table, rows)
+
+
+def print_verdicts(
+    rows: Sequence[tuple[str, ...]],
+    columns: Sequence[str] = ("claim", "verdict", "what was found"),
+    *,
+    one_line: bool = False,
+) -> None:
+    """A table with a coloured verdict as second column; the last takes the space that is left (`one_line`: cut)."""
+    console, table = _wide_console(), _table()
+    fixed = len(columns) - 1
+    widths = [max(len(cells[position]) for cells in [columns, *rows]) for position in range(fixed)]
+    left = max(console.width - sum(widths) - (_GAP + 1) * fixed - 2, 12)
+    for column, width in zip(columns[:fixed], widths, strict=True):
+        table.add_column(column, width=width)
+    table.add_column(columns[fixed], overflow="fold")
+    for row in rows:
+        words = row[-1] if not one_line or len(row[-1]) <= left else row[-1][: left - 1] + "…"
+        styles = ["", VERDICT_COLOURS.get(row[1], ""), *[""] * (fixed - 1)]
+        table.add_row(*[_safe_text(cell, style) for cell, style in zip((*row[:-1], words), styles, strict=True)])
+    console.print(table)
 
 
 def print_facts(rows: Sequence[tuple[str, str]]) -> None:
@@ -95,5 +111,37 @@ def print_facts(rows: Sequence[tuple[str, str]]) -> None:
 
     table = Table.grid(padding=(0, 3))
     for name, value in rows:
-        table.add_row(safe_text(name, "dim"), safe_text(value))
-    wide_console().print(table)
+        table.add_row(_safe_text(name, "dim"), _safe_text(value))
+    _wide_console().print(table)
+
+
+def _safe_text(text: str, style: str = "") -> "Text":
+    """For tables: neither rich's markup nor the terminal's controls are obeyed."""
+    from rich.text import Text
+
+    return Text(printable(text), style=style)
+
+
+def _wide_console() -> "Console":
+    """As wide as the terminal; in a file or a pipe, which have no width, 120 letters unless COLUMNS says otherwise."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = 120
+    return console
+
+
+def _table(title: "Text | None" = None) -> "Table":
+    from rich import box
+    from rich.table import Table
+
+    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+
+
+def _print_cells(table: "Table", rows: Sequence[Sequence[str]]) -> None:
+    for row in rows[:MOST_ROWS]:
+        table.add_row(*[_safe_text(cell) for cell in row])
+    _wide_console().print(table)
+    if len(rows) > MOST_ROWS:
+        print(f"The first {MOST_ROWS:,} of {len(rows):,} rows; --json prints all.")

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lopsided.cli.options import AsJson
+
 if TYPE_CHECKING:
     from lopsided.checkup.digits_demo import DigitsDemo
 
@@ -13,7 +15,7 @@ def command(
         "lopsided-demo.html"
     ),
     seed: Annotated[int, typer.Option(help="Seed of the split, the networks and the folds.", min=0)] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """See it work on embedded data: train on long-tailed digits, audit, forecast, try remedies. Under a minute."""
     import tempfile

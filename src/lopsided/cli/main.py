@@ -5,7 +5,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from lopsided.cli.printable import one_sentence
+from lopsided.cli.console import one_sentence
 
 INTERRUPTED = 130
 

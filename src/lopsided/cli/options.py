@@ -1,8 +1,11 @@
-"""Kinds of command-line values, with errors that say what came."""
+"""Options that several commands share, and kinds of values with errors that say what came."""
 
 from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+
+from lopsided.core.errors import InputError
 
 
 def _number(text: str) -> float:
@@ -28,3 +31,65 @@ def folder(help: str) -> typer.models.OptionInfo:
     """An option that takes a folder; an empty name (an unset variable of a script) is not the current one."""
     option: typer.models.OptionInfo = typer.Option(help=help, parser=_folder, metavar="FOLDER")
     return option
+
+
+# of all commands
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+Plot = Annotated[str | None, typer.Option(help="Draw into this .html or .png file.")]
+StoreFolder = Annotated[Path | None, folder("Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")]
+DataFolder = Annotated[Path | None, folder("Folder with the data sets; else LOPSIDED_DATA.")]
+
+# of commands on a person's own data: where the parts are, and how the network is trained
+Data = Annotated[Path, typer.Argument(help="npz, npy, parquet, csv or tsv file, or a folder of pictures.")]
+Labels = Annotated[str | None, typer.Option(help="Column or array of labels, or a file with one per line.")]
+Groups = Annotated[str | None, typer.Option(help="Columns of groups, comma-separated; intersections follow.")]
+Features = Annotated[str | None, typer.Option(help="Array or columns (comma-separated) of features.")]
+Split = Annotated[str | None, typer.Option(help="Column that says train or test; plan and trial leave test rows out.")]
+WeightDecay = Annotated[float | None, number("Weight decay of the network.")]
+Metric = Annotated[str | None, typer.Option(help="balanced, worst-class, worst-group or overall: what is to rise.")]
+Group = Annotated[str | None, typer.Option(help="The groups whose worst one counts, such as 'sex' or 'sex × race'.")]
+LearningRate = Annotated[
+    float | None, number("Learning rate: with --batch-size and --weight-decay rates follow the merging law.")
+]
+BatchSize = Annotated[int | None, typer.Option(help="Batch size of the network, for the merging law.", min=1)]
+Momentum = Annotated[float | None, number("Momentum of the network, for the merging law; 0 unless said.")]
+Export = Annotated[
+    Path | None,
+    typer.Option(
+        help="Write plan.json and arrays (indices, weights, offsets, for which rows and classes) into this folder."
+    ),
+]
+
+
+def names(text: str | None) -> list[str] | None:
+    """`a,b` as a list; an empty list is refused."""
+    if text is None:
+        return None
+    found = [name.strip() for name in text.split(",") if name.strip()]
+    if not found:
+        raise InputError("names separated by commas", repr(text), "leave the option out, or name some")
+    return found
+
+
+def one_or_several(text: str | None) -> str | list[str] | None:
+    """One name as it is, several as a list."""
+    found = names(text)
+    return found[0] if found is not None and len(found) == 1 else found
+
+
+def network_recipe(
+    weight_decay: float | None, learning_rate: float | None, batch_size: int | None, momentum: float | None
+) -> dict[str, Any] | None:
+    """The recipe of the merging law; None where neither learning rate nor batch size is given."""
+    if learning_rate is None and batch_size is None and momentum is None:
+        return None
+    given = {"--weight-decay": weight_decay, "--learning-rate": learning_rate, "--batch-size": batch_size}
+    missing = [name for name, value in given.items() if value is None]
+    if missing:
+        raise InputError(f"{', '.join(given)} together for the merging law", f"no {missing[0]}", "give all three")
+    return {
+        "weight_decay": weight_decay,
+        "step": learning_rate,
+        "batch_size": batch_size,
+        "momentum": momentum or 0.0,
+    }

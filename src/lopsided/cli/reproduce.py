@@ -89,8 +89,7 @@ def _cluster(address: str | None, ca: str | None, cert: str | None, key: str | N
 def _print(run: "Run", index: Path | None) -> None:
     from collections import Counter
 
-    from lopsided.cli.console import print_line
-    from lopsided.cli.verdict_table import print_verdicts
+    from lopsided.cli.console import print_line, print_verdicts
 
     print_verdicts([(claim.id, "broken" if claim.broken else claim.verdict, claim.found) for claim in run.claims])
     tally = Counter("broken" if claim.broken else claim.verdict for claim in run.claims)

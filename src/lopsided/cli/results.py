@@ -1,17 +1,16 @@
 """`lopsided results "SQL"`: any question to the stored results."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from lopsided.cli.options import folder
+from lopsided.cli.options import StoreFolder
 
 
 def command(
     question: Annotated[str, typer.Argument(metavar="SQL", help="A question; see --tables.")] = "",
     tables: Annotated[bool, typer.Option("--tables", help="List the tables and their columns.")] = False,
-    store: Annotated[Path | None, folder("Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")] = None,
+    store: StoreFolder = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list of records.")] = False,
 ) -> None:
     """Ask the stored results anything in SQL (DuckDB).

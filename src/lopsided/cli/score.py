@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lopsided.cli.options import AsJson, Data, Features, Labels
+
 if TYPE_CHECKING:
     from lopsided.checkup.score import Score
     from lopsided.measure.noise_matrix import NoiseMatrix
@@ -13,13 +15,9 @@ _MOST_COLUMNS = 12  # a wider matrix goes to the drawing and the JSON only
 
 
 def command(
-    data: Annotated[Path, typer.Argument(help="npz, npy, parquet or csv file, or a folder of pictures.")],
-    labels: Annotated[
-        str | None, typer.Option("--labels", help="Column of labels, or a file (.npy, .txt) with one per example.")
-    ] = None,
-    features: Annotated[
-        str | None, typer.Option(help="Array or columns (comma-separated) that hold the features.")
-    ] = None,
+    data: Data,
+    labels: Labels = None,
+    features: Features = None,
     out: Annotated[Path | None, typer.Option(help="Where the scores go: .parquet or .csv.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw into this .html or .png.")] = None,
     noise_matrix: Annotated[
@@ -32,7 +30,7 @@ def command(
         int | None, typer.Option(help="Read the data twice in blocks of so many rows; larger files do so anyway.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap intervals.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Score every example by what it adds to the covariance of its class.
 

@@ -1,9 +1,10 @@
 """`lopsided serve`: the web laboratory on this machine."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from lopsided.cli.options import DataFolder, StoreFolder
 
 
 def command(
@@ -12,10 +13,8 @@ def command(
         str, typer.Option(help="Where to listen. Beyond this machine a token is needed, given or made.")
     ] = "127.0.0.1",
     token: Annotated[str | None, typer.Option(help="The word that the page asks for.")] = None,
-    store: Annotated[
-        Path | None, typer.Option(help="Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")
-    ] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder with the data sets; else LOPSIDED_DATA.")] = None,
+    store: StoreFolder = None,
+    data_dir: DataFolder = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
 ) -> None:
     """Open the laboratory in a browser: touch the theories, audit data, rerun claims. Offline; Ctrl-C stops it."""
