@@ -9,7 +9,6 @@ from several random starts and keeps the lowest; one below the frame's loss woul
 from collections.abc import Sequence
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from lopsided.core.figure import Figure, Mark, Panel, Points
@@ -17,6 +16,7 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.lp.descents import Sphere, descents, lowest
 from lopsided.papers.lp.peeled import frame_error
 
 TOLERANCE = 1e-4  # flat to second order: a loss exact to 1e-15 leaves angles uncertain by 3e-8 times the condition
@@ -44,34 +44,22 @@ def measure(settings: Settings, seed: int) -> Numbers:
     """The lowest of several random starts, compared with the frame."""
     classes, examples = settings["classes"], settings["examples"]
     energy, temperature = settings["feature_energy"], settings["temperature"]
-    shape = (settings["dimension"], classes * examples)
-    stream = generator(seed, "start")
+    sphere = Sphere((settings["dimension"], classes * examples), energy * (classes * examples))
 
-    def on_sphere(point: FloatArray) -> tuple[FloatArray, float]:
-        raw = point.reshape(shape)
-        scale = float(np.sqrt(energy * shape[1] / np.sum(raw**2)))
-        return scale * raw, scale
-
-    def objective(point: FloatArray) -> tuple[float, FloatArray]:
-        h, scale = on_sphere(point)
+    def objective(h: FloatArray) -> tuple[float, tuple[FloatArray]]:
         value, slope = contrastive(h, classes, examples, temperature)
-        slope = scale * (slope - h * (np.sum(slope * h) / (energy * shape[1])))
-        return value, slope.ravel()
+        return value, (slope,)
 
-    options = {"maxiter": 20_000, "maxfun": 40_000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-12}
-    ends = [
-        minimize(objective, stream.normal(size=shape[0] * shape[1]), jac=True, method="L-BFGS-B", options=options)
-        for _ in range(settings["starts"])
-    ]
-    best = min(ends, key=lambda end: float(end.fun))
-    h, _ = on_sphere(best.x)
+    ends = descents(objective, [sphere], generator(seed, "start"), settings["starts"], gtol=1e-12)
+    best = lowest(ends)
+    (h,) = best.blocks
     means = h.T.reshape(classes, examples, -1).mean(axis=1)
-    lowest = frame_loss(classes, examples, temperature, energy)
+    at_frame = frame_loss(classes, examples, temperature, energy)
     return {
         "frame_error": frame_error(means),
         "within_class": float(np.abs(h.T.reshape(classes, examples, -1) - means[:, None]).max() / np.sqrt(energy)),
-        "loss_excess": float(best.fun - lowest) / lowest,
-        "starts_at_this_loss": sum(bool(end.fun <= best.fun + 1e-9) for end in ends),
+        "loss_excess": float(best.objective - at_frame) / at_frame,
+        "starts_at_this_loss": sum(bool(end.objective <= best.objective + 1e-9) for end in ends),
     }
 
 

@@ -23,6 +23,7 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.lp.descents import Descent, LqSphere, Sphere, descents, lowest
 from lopsided.papers.lp.peeled import cross_entropy, frame_error
 
 # Losses are exact to 1e-12 here, but for q < 2 the constraint has a kink at zero entries, where descent stops early.
@@ -33,7 +34,8 @@ _OPTIONS = {"maxiter": 5000, "maxfun": 20_000, "maxcor": 30, "ftol": 1e-16, "gto
 def measure(settings: Settings, seed: int) -> Numbers:
     """The lowest loss of (20) over random starts, and the lowest over all frames."""
     stream = generator(seed, "start")
-    best, classifiers, features = _descend(settings, stream)
+    end = lowest_end(settings, stream)
+    best, (classifiers, features) = float(np.exp(end.objective)), end.blocks
     frame = _best_frame(settings, stream)
     return {
         "loss": best,
@@ -44,37 +46,21 @@ def measure(settings: Settings, seed: int) -> Numbers:
     }
 
 
-def _descend(settings: Settings, stream: np.random.Generator) -> tuple[float, FloatArray, FloatArray]:
-    k, p, q = settings["classes"], settings["dimension"], settings["q"]
-    weight_energy, feature_energy = settings["weight_energy"], settings["feature_energy"]
-    labels = np.arange(k)
+def lowest_end(settings: Settings, stream: np.random.Generator) -> Descent:
+    """The lowest of the descents on (20); the objective is the logarithm of the loss."""
+    k, p = settings["classes"], settings["dimension"]
 
-    def split(point: FloatArray) -> tuple[FloatArray, FloatArray, float, float, float]:
-        raw_w, raw_h = point[: k * p].reshape(k, p), point[k * p :].reshape(p, k)
-        size = float(np.sum(np.abs(raw_h) ** q))
-        scale_w = float(np.sqrt(k * weight_energy / np.sum(raw_w**2)))
-        scale_h = float((k * feature_energy / size) ** (1 / q))
-        return scale_w * raw_w, scale_h * raw_h, scale_w, scale_h, size
-
-    def log_loss(point: FloatArray) -> tuple[float, FloatArray]:
-        w, h, scale_w, scale_h, size = split(point)
-        losses, slope = cross_entropy(w @ h, labels)
+    def log_loss(w: FloatArray, h: FloatArray) -> tuple[float, tuple[FloatArray, FloatArray]]:
+        losses, slope = cross_entropy(w @ h, np.arange(k))
         value = float(losses.mean())
         slope = slope / (k * value)
-        down_w, down_h = slope @ h.T, w.T @ slope
-        raw = point[k * p :].reshape(p, k)
-        down_w = scale_w * (down_w - w * (np.sum(down_w * w) / (k * weight_energy)))
-        pull = np.sign(raw) * np.abs(raw) ** (q - 1) / size
-        down_h = scale_h * down_h - np.sum(down_h * h) * pull
-        return float(np.log(value)), np.concatenate([down_w.ravel(), down_h.ravel()])
+        return float(np.log(value)), (slope @ h.T, w.T @ slope)
 
-    ends = [
-        minimize(log_loss, stream.normal(size=2 * k * p), jac=True, method="L-BFGS-B", options=_OPTIONS)
-        for _ in range(settings["starts"])
-    ]
-    end = min(ends, key=lambda candidate: float(candidate.fun))
-    w, h, *_ = split(end.x)
-    return float(np.exp(end.fun)), w, h
+    spheres = (
+        Sphere((k, p), k * settings["weight_energy"]),
+        LqSphere((p, k), k * settings["feature_energy"], settings["q"]),
+    )
+    return lowest(descents(log_loss, spheres, stream, settings["starts"], **_OPTIONS))
 
 
 def _best_frame(settings: Settings, stream: np.random.Generator) -> float:

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from lopsided.core.figure import Bars, Figure, Line, Panel
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.lp.descents import Descent, Sphere, descents, lowest
 from lopsided.papers.lp.peeled import cross_entropy, descend, frame_error, mean_cosine, pair_cosines, problem
 
 FRAME = 1e-3  # of cosines and lengths: what counts as a simplex frame
@@ -27,47 +27,33 @@ LOWER = 1e-6  # relative, of losses that descent knows to 1e-12
 _OPTIONS = {"maxiter": 5000, "maxfun": 20_000, "maxcor": 30, "ftol": 1e-15, "gtol": 1e-10}
 
 
-def _descend(settings: Settings, stream: np.random.Generator) -> tuple[float, FloatArray, FloatArray]:
-    """The lowest loss of several starts, its W2 and the features that W2 sees."""
-    counts = _counts(settings)
-    k, p, relu = len(counts), settings["dimension"], settings["reading"] == "relu"
+def two_layers(
+    settings: Settings, counts: FloatArray, stream: np.random.Generator
+) -> tuple[Descent, FloatArray, FloatArray]:
+    """The lowest of several descents on the logarithm of the loss, its W2, and the features s(W1 H) that W2 sees."""
+    k, p = len(counts), settings["dimension"]
     share, labels = counts / counts.sum(), np.arange(len(counts))
-    weight_energy, feature_energy = k * settings["weight_energy"], k * settings["feature_energy"]
-    cuts = (k * p, k * p + p * p)
 
-    def forward(point: FloatArray) -> tuple[float, float, FloatArray, FloatArray, FloatArray, FloatArray]:
-        weights, features = point[: cuts[1]], point[cuts[1] :]
-        scale_w = float(np.sqrt(weight_energy / (weights @ weights)))
-        scale_h = float(np.sqrt(feature_energy / (features @ features)))
-        w2 = scale_w * point[: cuts[0]].reshape(k, p)
-        w1 = scale_w * point[cuts[0] : cuts[1]].reshape(p, p)
-        h = scale_h * features.reshape(p, k)
-        return scale_w, scale_h, w2, w1, h, w1 @ h
+    def forward(weights: FloatArray, h: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        w2, w1 = weights[: k * p].reshape(k, p), weights[k * p :].reshape(p, p)
+        inner = w1 @ h
+        return w2, w1, inner, np.maximum(inner, 0.0) if settings["reading"] == "relu" else inner
 
-    def log_loss(point: FloatArray) -> tuple[float, FloatArray]:
-        scale_w, scale_h, w2, w1, h, inner = forward(point)
-        seen = np.maximum(inner, 0.0) if relu else inner
+    def log_loss(weights: FloatArray, h: FloatArray) -> tuple[float, tuple[FloatArray, FloatArray]]:
+        w2, w1, inner, seen = forward(weights, h)
         losses, slope = cross_entropy(w2 @ seen, labels)
         value = float(share @ losses)
         slope = slope * (share / value)
         back = w2.T @ slope
-        if relu:
+        if settings["reading"] == "relu":
             back = back * (inner > 0)
-        weights = np.concatenate([w2.ravel(), w1.ravel()])
         down = np.concatenate([(slope @ seen.T).ravel(), (back @ h.T).ravel()])
-        down = scale_w * (down - weights * (down @ weights / weight_energy))
-        down_h = w1.T @ back
-        down_h = scale_h * (down_h - h * (np.sum(down_h * h) / feature_energy))
-        return float(np.log(value)), np.concatenate([down, down_h.ravel()])
+        return float(np.log(value)), (down, w1.T @ back)
 
-    size = cuts[1] + p * k
-    ends = [
-        minimize(log_loss, stream.normal(size=size), jac=True, method="L-BFGS-B", options=_OPTIONS)
-        for _ in range(settings["starts"])
-    ]
-    end = min(ends, key=lambda candidate: float(candidate.fun))
-    _, _, w2, _, _, inner = forward(end.x)
-    return float(np.exp(end.fun)), w2, np.maximum(inner, 0.0) if relu else inner
+    spheres = (Sphere((k * p + p * p,), k * settings["weight_energy"]), Sphere((p, k), k * settings["feature_energy"]))
+    end = lowest(descents(log_loss, spheres, stream, settings["starts"], **_OPTIONS))
+    w2, _, _, seen = forward(*end.blocks)
+    return end, w2, seen
 
 
 def _counts(settings: Settings) -> FloatArray:
@@ -78,7 +64,7 @@ def _counts(settings: Settings) -> FloatArray:
 def measure(settings: Settings, seed: int) -> Numbers:
     """Two peeled layers against the simplex and against one peeled layer."""
     counts, k = _counts(settings), settings["classes"]
-    loss, w2, seen = _descend(settings, generator(seed, "two layers"))
+    end, w2, seen = two_layers(settings, counts, generator(seed, "two layers"))
     of_weights, of_features = settings["weight_energy"], settings["feature_energy"]
     one = descend(
         problem(list(counts), weight_energy=of_weights, feature_energy=of_features), generator(seed, "one layer")
@@ -87,7 +73,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
     sigma = k * of_weights / (2 * (k - 1)) * np.sqrt(k * of_features / (k - 1))
     values = np.linalg.svd(w2 @ seen, compute_uv=False)
     return {
-        "loss": loss,
+        "loss": float(np.exp(end.objective)),
         "linear_simplex_loss": float(np.log1p((k - 1) * np.exp(-sigma))),
         "classifier_frame_error": frame_error(w2),
         "feature_frame_error": frame_error(seen.T),

@@ -1,9 +1,6 @@
-"""Program (7) by descent from random starts: nonconvex, free features, no convexity used, nothing shared with `theory`.
+"""Program (7) by `descents` from random starts: nonconvex, free features, no convexity used; and what its ends show.
 
-    minimise (1/N) sum_k sum_i L(W h_ki, k)   subject to   mean_k |w_k|^2 <= E_W,   mean_k mean_i |h_ki|^2 <= E_H
-
-Both constraints are active at a minimiser (Property 1), so W and H are put on their spheres and the logarithm of the
-loss, which stays well scaled when the loss is tiny, is minimised by L-BFGS with exact gradients.
+minimise (1/N) sum_k sum_i L(W h_ki, k)   subject to   mean_k |w_k|^2 <= E_W,   mean_k mean_i |h_ki|^2 <= E_H
 """
 
 from collections.abc import Callable, Sequence
@@ -11,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from lopsided.core.validation import FloatArray, IntArray
+from lopsided.papers.lp.descents import Sphere, descents
 
 # A loss of the logits: (logits K x M, labels M) -> (loss of every column, gradient with respect to the logits).
 ColumnLoss = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
@@ -42,6 +39,7 @@ class PeeledFit:
     features: FloatArray
     loss: float
     gradient: float
+    status: str
 
     @property
     def logits(self) -> FloatArray:
@@ -92,39 +90,20 @@ def descend(
     instance: Peeled, stream: np.random.Generator, *, starts: int = 1, loss: ColumnLoss = cross_entropy
 ) -> list[PeeledFit]:
     """Minimise from `starts` random starts; the fits in order of their loss, lowest first."""
-    fits = [_descend_once(instance, stream, loss) for _ in range(starts)]
-    return sorted(fits, key=lambda fit: fit.loss)
 
-
-def _descend_once(instance: Peeled, stream: np.random.Generator, loss: ColumnLoss) -> PeeledFit:
-    classes, dimension, examples = instance.classes, instance.dimension, len(instance.labels)
-    cut = classes * dimension
-
-    def on_spheres(point: FloatArray) -> tuple[FloatArray, FloatArray, float, float]:
-        raw_w, raw_h = point[:cut].reshape(classes, dimension), point[cut:].reshape(dimension, examples)
-        scale_w = np.sqrt(classes * instance.weight_energy / np.sum(raw_w**2))
-        scale_h = np.sqrt(instance.feature_energy / np.sum(instance.energy_weights * np.sum(raw_h**2, axis=0)))
-        return scale_w * raw_w, scale_h * raw_h, float(scale_w), float(scale_h)
-
-    def log_loss(point: FloatArray) -> tuple[float, FloatArray]:
-        w, h, scale_w, scale_h = on_spheres(point)
+    def log_loss(w: FloatArray, h: FloatArray) -> tuple[float, tuple[FloatArray, FloatArray]]:
         losses, slope = loss(w @ h, instance.labels)
         value = float(instance.loss_weights @ losses)
         slope = slope * (instance.loss_weights / value)
-        down_w, down_h = slope @ h.T, w.T @ slope
-        # the part along the sphere; the radius does not count
-        down_w = scale_w * (down_w - w * (np.sum(down_w * w) / (classes * instance.weight_energy)))
-        energy = instance.energy_weights * h
-        down_h = scale_h * (down_h - energy * (np.sum(down_h * h) / instance.feature_energy))
-        return float(np.log(value)), np.concatenate([down_w.ravel(), down_h.ravel()])
+        return float(np.log(value)), (slope @ h.T, w.T @ slope)
 
-    start = stream.normal(size=cut + dimension * examples)
-    # tolerances below rounding: the descent stops when the line search can gain nothing more
-    options = {"maxiter": 20_000, "maxfun": 40_000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-11}
-    end = minimize(log_loss, start, jac=True, method="L-BFGS-B", options=options)
-    value, slope = log_loss(end.x)
-    w, h, _, _ = on_spheres(end.x)
-    return PeeledFit(w, h, float(np.exp(value)), float(np.linalg.norm(slope)))
+    spheres = (
+        Sphere((instance.classes, instance.dimension), instance.classes * instance.weight_energy),
+        Sphere((instance.dimension, len(instance.labels)), instance.feature_energy, instance.energy_weights),
+    )
+    ends = descents(log_loss, spheres, stream, starts)
+    fits = [PeeledFit(*end.blocks, float(np.exp(log_loss(*end.blocks)[0])), end.gradient, end.status) for end in ends]
+    return sorted(fits, key=lambda fit: fit.loss)
 
 
 def cosines(vectors: FloatArray) -> FloatArray:
