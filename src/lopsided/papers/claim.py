@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Literal
 
 from lopsided.core.figure import Figure
+from lopsided.core.statistics import SeedMean
 from lopsided.engine.task import Numbers, Row, Settings
 
 Scale = Literal["quick", "paper"]
@@ -93,6 +94,21 @@ class Part:
     name: str
     passes: bool
     opposite: bool = False
+
+    @classmethod
+    def below(cls, name: str, value: SeedMean, limit: float = 0.0) -> "Part":
+        """The interval of a mean over seeds lies below the limit; above it, the opposite was measured."""
+        return cls(name, value.high < limit, value.low > limit)
+
+    @classmethod
+    def above(cls, name: str, value: SeedMean, limit: float = 0.0) -> "Part":
+        """The interval of a mean over seeds lies above the limit; below it, the opposite was measured."""
+        return cls(name, value.low > limit, value.high < limit)
+
+    @classmethod
+    def near(cls, name: str, value: SeedMean, target: float, margin: float) -> "Part":
+        """The interval of a mean over seeds lies within the margin of the target; outside, the opposite was measured."""
+        return cls(name, value.within(target, margin), value.outside(target, margin))
 
 
 def weigh(parts: Sequence[Part], found: str, numbers: Numbers) -> Verdict:

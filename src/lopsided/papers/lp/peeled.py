@@ -102,7 +102,10 @@ def descend(
         Sphere((instance.dimension, len(instance.labels)), instance.feature_energy, instance.energy_weights),
     )
     ends = descents(log_loss, spheres, stream, starts)
-    fits = [PeeledFit(*end.blocks, float(np.exp(log_loss(*end.blocks)[0])), end.gradient, end.status) for end in ends]
+    fits = []
+    for end in ends:
+        w, h = end.blocks
+        fits.append(PeeledFit(w, h, float(np.exp(log_loss(w, h)[0])), end.gradient, end.status))
     return sorted(fits, key=lambda fit: fit.loss)
 
 

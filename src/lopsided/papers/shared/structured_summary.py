@@ -21,6 +21,7 @@ __all__ = [
     "exponent",
     "final",
     "grouped",
+    "named",
     "outside",
     "spread",
     "weigh",
@@ -38,6 +39,14 @@ def grouped(rows: Sequence[Row], key: str) -> dict[Any, list[Row]]:
     groups: dict[Any, list[Row]] = {}
     for row in sorted(rows, key=lambda row: (row.settings[key], row.seed)):
         groups.setdefault(row.settings[key], []).append(row)
+    return groups
+
+
+def named(rows: Sequence[Row], name: str, *order: str) -> dict[str, list[Row]]:
+    """Rows by a name made of their settings ("{network} on {images}"), each group by these settings and its seeds."""
+    groups: dict[str, list[Row]] = {}
+    for row in sorted(rows, key=lambda row: (*(row.settings[key] for key in order), row.seed)):
+        groups.setdefault(name.format(**row.settings), []).append(row)
     return groups
 
 
