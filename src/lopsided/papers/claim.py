@@ -107,7 +107,7 @@ class Part:
 
     @classmethod
     def near(cls, name: str, value: SeedMean, target: float, margin: float) -> "Part":
-        """The interval of a mean over seeds lies within the margin of the target; outside, the opposite was measured."""
+        """The interval of a mean over seeds lies within the margin; outside it, the opposite was measured."""
         return cls(name, value.within(target, margin), value.outside(target, margin))
 
 

@@ -5,25 +5,22 @@ are no more than the minority's share; test accuracy over all classes falls with
 majority's accuracy times K_A/K; and with more majority classes less is lost.
 """
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.statistics import SeedMean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.shared.network_runs import network_numbers
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, split_over, varied
 from lopsided.papers.shared.network_summary import chosen, level, paired
-from lopsided.papers.shared.structured_summary import Part, Spread, weigh
+from lopsided.papers.shared.structured_summary import grouped
 
 FITTED = 0.999
 MODERATE = 100  # the ratio up to which the paper's networks fit every example
-
-
-def _key(row: Row) -> tuple[int, float]:
-    ratio = row.settings["ratio"]
-    return row.settings["majority_classes"], float("inf") if ratio is None else float(ratio)
 
 
 def _ratio_name(ratio: int | None) -> str:
@@ -31,10 +28,8 @@ def _ratio_name(ratio: int | None) -> str:
 
 
 def _splits(rows: Sequence[Row]) -> dict[int, list[Row]]:
-    found: dict[int, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: (*_key(row), row.seed)):
-        found.setdefault(row.settings["majority_classes"], []).append(row)
-    return found
+    """By the number of majority classes, in the order of R."""
+    return grouped(sorted(rows, key=lambda row: row.settings["ratio"] or math.inf), "majority_classes")
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
@@ -51,14 +46,14 @@ def judge(rows: Sequence[Row]) -> Verdict:
     )
     beyond = [row for row in rows if row.settings["ratio"] is not None]
     excess = max(1 - row.numbers["train_accuracy"] - row.numbers["minority_share"] for row in beyond)
-    falls: dict[str, Spread] = {}
+    falls: dict[str, SeedMean] = {}
     for k, own in splits.items():
         for less, more in pairwise(ratios):
             change = paired(chosen(own, ratio=less), chosen(own, ratio=more), "test_balanced")
             falls[f"K_A = {k}, R {_ratio_name(less)} to {_ratio_name(more)}"] = change
     without = [row for row in rows if row.settings["ratio"] is None]
     gap = max(abs(_expected_without(row) - row.numbers["test_balanced"]) for row in without)
-    orders: dict[str, Spread] = {}
+    orders: dict[str, SeedMean] = {}
     for less, more in pairwise(sorted(splits)):
         for ratio in ratios:
             if ratio != 1:
@@ -129,16 +124,8 @@ def plot(rows: Sequence[Row]) -> Figure:
                     markers=True,
                 )
             )
-        panels.append(
-            Panel(
-                title,
-                f"imbalance ratio R ({far:g} stands for infinity)",
-                "accuracy",
-                series,
-                x_log=True,
-                y_range=low_high,
-            )
-        )
+        label = f"imbalance ratio R ({far:g} stands for infinity)"
+        panels.append(Panel(title, label, "accuracy", series, x_log=True, y_range=low_high))
     return Figure("Accuracies over the imbalance ratio", panels, "Bands: 95 % intervals over seeds.")
 
 

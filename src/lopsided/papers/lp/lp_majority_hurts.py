@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 from lopsided.core.figure import Figure, Panel
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.shared.network_runs import network_numbers
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, split_over
-from lopsided.papers.shared.network_summary import chosen, curve, level, paired, percent
-from lopsided.papers.shared.structured_summary import Part, weigh
+from lopsided.papers.shared.network_summary import chosen, curve, level, paired
+from lopsided.papers.shared.structured_summary import named
 
 EQUAL_STEPS, EQUAL_EPOCHS = "equal steps", "equal epochs"
 READINGS = {
@@ -30,12 +30,8 @@ def _settings(base: dict[str, object], minority: int, ratios: Sequence[int], rea
 
 
 def _curves(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: (row.settings["majority_classes"], row.settings["growth"], row.seed)):
-        own = row.settings
-        name = f"({own['majority_classes']}, {own['minority_classes']}) on {own['images']}, {own['reading']}"
-        found.setdefault(name, []).append(row)
-    return found
+    name = "({majority_classes}, {minority_classes}) on {images}, {reading}"
+    return named(rows, name, "majority_classes", "growth")
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
@@ -45,22 +41,23 @@ def judge(rows: Sequence[Row]) -> Verdict:
         ratios = sorted({row.settings["growth"] for row in own})
         first, last = chosen(own, growth=ratios[0]), chosen(own, growth=ratios[-1])
         change = paired(first, last, "test_minority")
-        parts.append(Part(name, change.high < 0, change.low > 0))
+        parts.append(Part.below(name, change))
         inner = paired(first, last, "test_minority_inner")
+        minority, balanced, natural = (
+            [level(end, f"test_{key}") for end in (first, last)] for key in ("minority", "balanced", "natural")
+        )
         numbers[name] = {
-            "minority_at_equal_sizes": level(first, "test_minority"),
-            "minority_at_largest": level(last, "test_minority"),
+            "minority_at_equal_sizes": minority[0],
+            "minority_at_largest": minority[1],
             "change": change,
             "change_among_minority_classes": inner,
-            "balanced": [level(part, "test_balanced") for part in (first, last)],
-            "natural_mix": [level(part, "test_natural") for part in (first, last)],
+            "balanced": balanced,
+            "natural_mix": natural,
         }
         words.append(
-            f"{name}: from {percent(level(first, 'test_minority'))} at R = {ratios[0]} to "
-            f"{percent(level(last, 'test_minority'))} at R = {ratios[-1]}, among minority classes alone by "
-            f"{percent(inner)}, balanced {100 * level(first, 'test_balanced').mean:.0f} to "
-            f"{100 * level(last, 'test_balanced').mean:.0f} %, natural mix "
-            f"{100 * level(first, 'test_natural').mean:.0f} to {100 * level(last, 'test_natural').mean:.0f} %"
+            f"{name}: from {minority[0].percent()} at R = {ratios[0]} to {minority[1].percent()} at R = {ratios[-1]}, "
+            f"among minority classes alone by {inner.percent()}, balanced {100 * balanced[0].mean:.0f} to "
+            f"{100 * balanced[1].mean:.0f} %, natural mix {100 * natural[0].mean:.0f} to {100 * natural[1].mean:.0f} %"
         )
     return weigh(parts, "Minority test accuracy " + "; ".join(words), numbers)
 

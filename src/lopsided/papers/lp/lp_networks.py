@@ -10,8 +10,9 @@ import math
 from collections.abc import Sequence
 
 from lopsided.core.figure import Figure, Panel
+from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import (
     ENERGIES,
     EQUILIBRIUM,
@@ -24,7 +25,7 @@ from lopsided.papers.lp.network_forecasts import (
 from lopsided.papers.shared.network_runs import network_numbers
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, VGG, split_over, varied
 from lopsided.papers.shared.network_summary import chosen, crossings, curve, level, paired
-from lopsided.papers.shared.structured_summary import Part, spread, weigh
+from lopsided.papers.shared.structured_summary import named
 
 COLLAPSED = 0.9  # of the mean minority cosine; scatter and noise keep real networks below 1
 CLOSE = 0.1  # mean |forecast - measured| of a cosine
@@ -34,12 +35,8 @@ FACTOR = 1.5
 
 def curves(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Rows of one network and split."""
-    found: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: (row.settings["ratio"], row.seed)):
-        own = row.settings
-        name = f"{own['network']} on {own['images']}, ({own['majority_classes']}, {own['minority_classes']})"
-        found.setdefault(f"{name}, wd {own['weight_decay']:g}", []).append(row)
-    return found
+    name = "{network} on {images}, ({majority_classes}, {minority_classes}), wd {weight_decay:g}"
+    return named(rows, name, "ratio")
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
@@ -52,13 +49,13 @@ def judge(rows: Sequence[Row]) -> Verdict:
         least, most = chosen(own, ratio=ratios[0]), chosen(own, ratio=ratios[-1])
         end, rise = level(most, "minority_cosine"), paired(least, most, "minority_cosine")
         parts.append(Part(f"{name}: collapse", end.low > COLLAPSED and rise.low > 0, end.high < COLLAPSED))
-        errors = {recipe: spread(by.values()) for recipe, by in recipe_errors(own).items()}
+        errors = {recipe: seed_mean(by.values()) for recipe, by in recipe_errors(own).items()}
         paper = errors[ENERGIES]
-        parts.append(Part(f"{name}: cosines from measured energies", paper.high < CLOSE, paper.low > CLOSE))
+        parts.append(Part.below(f"{name}: cosines from measured energies", paper, CLOSE))
         measured = crossings(own, "minority_cosine", HALF)
         predicted = crossings(own, "energies_cosine", HALF)
         shifts = [_log_ratio(predicted[seed], measured[seed]) for seed in measured]
-        shift = spread([value for value in shifts if value is not None] or [math.nan])
+        shift = seed_mean([value for value in shifts if value is not None] or [math.nan])
         passes = None not in shifts and abs(shift.low) < math.log(FACTOR) and abs(shift.high) < math.log(FACTOR)
         away = min(abs(shift.low), abs(shift.high)) > math.log(FACTOR) and shift.low * shift.high > 0
         parts.append(Part(f"{name}: transition from measured energies", passes, None not in shifts and away))
@@ -89,16 +86,8 @@ def plot(rows: Sequence[Row]) -> Figure:
     for name, own in curves(rows).items():
         recipes = (ENERGIES, MULTIPLIER, EQUILIBRIUM, SURVIVAL, PILOT)
         series = [curve(own, "ratio", "minority_cosine", "measured"), *forecast_lines(own, "ratio", recipes)]
-        panels.append(
-            Panel(
-                name,
-                "imbalance ratio R",
-                "average minority cosine",
-                series,
-                x_log=True,
-                y_range=(-0.25, 1.05),
-            )
-        )
+        label = "average minority cosine"
+        panels.append(Panel(name, "imbalance ratio R", label, series, x_log=True, y_range=(-0.25, 1.05)))
     return Figure(
         "Minority collapse, measured and forecast",
         panels,

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.statistics import SeedMean, seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.shared.network_runs import TRAINED, network_numbers
 from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, varied
 from lopsided.papers.shared.network_summary import chosen, level, paired
-from lopsided.papers.shared.structured_summary import Part, Spread, spread, weigh
+from lopsided.papers.shared.structured_summary import named
 
 MEASURES = {
     "nc1": "NC1, within-class scatter",
@@ -38,39 +39,35 @@ def judge(rows: Sequence[Row]) -> Verdict:
         for key, word in MEASURES.items():
             fall = _fall(balanced, key)
             parts.append(
-                Part(f"{name}: {word} falls", fall is not None and fall.high < 0, fall is not None and fall.low > 0)
+                Part(f"{name}: {word} falls", False) if fall is None else Part.below(f"{name}: {word} falls", fall)
             )
             numbers[f"{name}: {key}"] = {"change_after_zero_error": fall, "end": level(balanced, key)}
         nearest = level(balanced, "nc4")
-        parts.append(Part(f"{name}: NC4, nearest mean decides", nearest.high < NEAREST, nearest.low > NEAREST))
+        parts.append(Part.below(f"{name}: NC4, nearest mean decides", nearest, NEAREST))
         away = paired(balanced, imbalanced, "frame_distance")
-        parts.append(Part(f"{name}: no frame at R = {ratios[-1]:g}", away.low > 0, away.high < 0))
-        numbers[f"{name}: frame"] = {
-            "balanced": level(balanced, "frame_distance"),
-            "imbalanced": level(imbalanced, "frame_distance"),
-            "difference": away,
-        }
+        parts.append(Part.above(f"{name}: no frame at R = {ratios[-1]:g}", away))
+        frames = [level(part, "frame_distance") for part in (balanced, imbalanced)]
+        numbers[f"{name}: frame"] = {"balanced": frames[0], "imbalanced": frames[1], "difference": away}
         ends = ", ".join(f"{key} {level(balanced, key).mean:.2g}" for key in (*MEASURES, "nc4"))
         words.append(
-            f"{name}: at the end {ends}; the classifier is {level(balanced, 'frame_distance').mean:.2g} from a frame, "
-            f"at R = {ratios[-1]:g} {level(imbalanced, 'frame_distance').mean:.2g}"
+            f"{name}: at the end {ends}; the classifier is {frames[0].mean:.2g} from a frame, at R = {ratios[-1]:g} "
+            f"{frames[1].mean:.2g}"
         )
     return weigh(parts, "; ".join(words), numbers)
 
 
-def _fall(rows: Sequence[Row], key: str) -> Spread | None:
+def _fall(rows: Sequence[Row], key: str) -> SeedMean | None:
     """Value at the end minus value at the first record past zero error; None if a run never fitted its data."""
     starts = [_first_fitted(row.numbers) for row in rows]
     if any(start is None for start in starts):
         return None
-    return spread(row.numbers[key] - start[key] for row, start in zip(rows, starts, strict=True) if start is not None)
+    return seed_mean(
+        row.numbers[key] - start[key] for row, start in zip(rows, starts, strict=True) if start is not None
+    )
 
 
 def _networks(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: (row.settings["ratio"], row.seed)):
-        found.setdefault(f"{row.settings['network']} on {row.settings['images']}", []).append(row)
-    return found
+    return named(rows, "{network} on {images}", "ratio")
 
 
 def plot(rows: Sequence[Row]) -> Figure:
@@ -83,7 +80,7 @@ def plot(rows: Sequence[Row]) -> Figure:
                 part = chosen(own, ratio=ratio)
                 length = min(len(row.numbers["course"]) for row in part)
                 courses = [[record[key] for record in row.numbers["course"][:length]] for row in part]
-                spreads = [spread(values) for values in zip(*courses, strict=True)]
+                spreads = [seed_mean(values) for values in zip(*courses, strict=True)]
                 series.append(
                     Line(
                         [record["step"] for record in part[0].numbers["course"][:length]],

@@ -18,7 +18,7 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.shared.network_runs import network_numbers
 from lopsided.papers.shared.network_settings import (
     LARGE,
@@ -31,7 +31,7 @@ from lopsided.papers.shared.network_settings import (
     varied,
 )
 from lopsided.papers.shared.network_summary import chosen, level
-from lopsided.papers.shared.structured_summary import Part, weigh
+from lopsided.papers.shared.structured_summary import named
 
 EQUAL_WITHOUT = 1e-3  # standard deviation over mean of the lengths, no minority examples; the paper has at most 1.4e-4
 EQUAL_COLLAPSED = 0.05  # the same for collapsed classes that do have examples
@@ -60,7 +60,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     for name, own in _splits([row for row in rows if row.settings["ratio"] is None]).items():
         strongest = max(row.settings["weight_decay"] for row in own)
         found = level(chosen(own, weight_decay=strongest), "minority_norm_variation")
-        parts.append(Part(f"R infinite, {name}", found.high < EQUAL_WITHOUT, found.low > EQUAL_WITHOUT))
+        parts.append(Part.below(f"R infinite, {name}", found, EQUAL_WITHOUT))
         numbers[f"R infinite, {name}"] = found
         words.append(f"{name} {found.mean:.1e}")
     fading = {name: _exponent(rows, value, RESOLUTION[name]) for name, value in _FADING.items()}
@@ -72,7 +72,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
             parts.append(Part(f"finite R, {name}", False))
             sentence += f"; {name} has not collapsed at the finite ratio (cosine {cosine.text()})"
             continue
-        parts.append(Part(f"finite R, {name}", found.high < EQUAL_COLLAPSED, found.low > EQUAL_COLLAPSED))
+        parts.append(Part.below(f"finite R, {name}", found, EQUAL_COLLAPSED))
         sentence += f"; collapsed at a finite R ({name}, cosine {cosine.mean:.3f}) by {found.text(2)}"
         numbers[f"finite R, {name}"] = {"cosine": cosine, "norm_variation": found}
     sentence += (
@@ -103,19 +103,13 @@ def _exponent(rows: Sequence[Row], value: Callable[[Numbers], float], least: flo
 
 
 def _splits(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: (row.settings["majority_classes"], row.seed)):
-        own = row.settings
-        name = f"({own['majority_classes']}, {own['minority_classes']}) {own['network']} on {own['images']}"
-        found.setdefault(name, []).append(row)
-    return found
+    return named(rows, "({majority_classes}, {minority_classes}) {network} on {images}", "majority_classes")
 
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Variation of lengths against forgetting, and all runs by their cosine."""
     without = [row for row in rows if row.settings["ratio"] is None]
     finite = [row for row in rows if row.settings["ratio"] is not None]
-    first, angles = _fading(without, "length", 1), _fading(without, "angle", 2)
     second = [
         Points(
             [row.numbers["minority_cosine"] for row in own],
@@ -126,22 +120,8 @@ def plot(rows: Sequence[Row]) -> Figure:
         if own
     ]
     panels = [
-        Panel(
-            "No minority examples",
-            "share of the first weights that decay leaves",
-            "variation of minority lengths",
-            first,
-            x_log=True,
-            y_log=True,
-        ),
-        Panel(
-            "No minority examples",
-            "share of the first weights that decay leaves",
-            "1 - average minority cosine",
-            angles,
-            x_log=True,
-            y_log=True,
-        ),
+        _fading(without, "length", 1, "variation of minority lengths"),
+        _fading(without, "angle", 2, "1 - average minority cosine"),
         Panel("All runs", "average minority cosine", "variation of minority lengths", second, y_log=True),
     ]
     return Figure(
@@ -149,19 +129,19 @@ def plot(rows: Sequence[Row]) -> Figure:
     )
 
 
-def _fading(rows: Sequence[Row], kind: str, power: int) -> list[Line | Points]:
+def _fading(rows: Sequence[Row], kind: str, power: int, y_label: str) -> Panel:
     """Runs without minority examples over what decay leaves, and the power of it that decay alone would give."""
     value = _FADING[kind]
     places = sorted({row.numbers["forgetting"] for row in rows})
     level_at = [np.mean([value(row.numbers) for row in rows if row.numbers["forgetting"] == place]) for place in places]
     law = [float(level_at[-1]) * (place / places[-1]) ** power for place in places]
-    return [
-        *(
-            Points([row.numbers["forgetting"] for row in own], [value(row.numbers) for row in own], name)
-            for name, own in _splits(rows).items()
-        ),
-        Line(places, law, "decay alone", dashed=True),
+    runs = [
+        Points([row.numbers["forgetting"] for row in own], [value(row.numbers) for row in own], name)
+        for name, own in _splits(rows).items()
     ]
+    series = [*runs, Line(places, law, "decay alone", dashed=True)]
+    x_label = "share of the first weights that decay leaves"
+    return Panel("No minority examples", x_label, y_label, series, x_log=True, y_log=True)
 
 
 def _plan(base: dict[str, Any], decays: Sequence[float], ratio: float, finite_decay: float) -> list[dict[str, Any]]:

@@ -9,12 +9,13 @@ from typing import Any
 
 from lopsided.core.figure import Bars, Figure, Panel
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import EQUILIBRIUM, SURVIVAL, forecast_lines
+from lopsided.papers.shared.group_trends import by_world
 from lopsided.papers.shared.network_runs import network_numbers
 from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, varied
-from lopsided.papers.shared.network_summary import chosen, curve, level, paired
-from lopsided.papers.shared.structured_summary import Part, weigh
+from lopsided.papers.shared.network_summary import curve, level, paired
+from lopsided.papers.shared.structured_summary import grouped, named
 
 ACCURACIES = {"minority": "test_minority", "overall": "test_balanced"}
 
@@ -28,16 +29,8 @@ def _arm(row: Row) -> str:
     return "adjusted" if own["adjust"] else "plain"
 
 
-def _arm_order(row: Row) -> tuple[int, bool, int, int]:
-    return row.settings["reweight"], row.settings["adjust"], row.settings["oversample"], row.seed
-
-
 def _sets(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=_arm_order):
-        own = row.settings
-        found.setdefault(f"{own['network']} on {own['images']}, R = {own['ratio']}", []).append(row)
-    return found
+    return named(rows, "{network} on {images}, R = {ratio}", "reweight", "adjust", "oversample")
 
 
 def _paper_arms(rows: Sequence[Row]) -> list[Row]:
@@ -50,12 +43,12 @@ def judge(rows: Sequence[Row]) -> Verdict:
     numbers: dict[str, Any] = {}
     words = []
     for name, own in _sets(rows).items():
-        arms = _paper_arms(own)
-        rates = sorted({row.settings["oversample"] for row in arms})
-        by_rate = {rate: chosen(arms, oversample=rate) for rate in rates}
+        by_arm = by_world(own, _arm)
+        by_rate = grouped(_paper_arms(own), "oversample")
+        rates = list(by_rate)
         plain, largest = by_rate[rates[0]], by_rate[rates[-1]]
         opening = paired(plain, largest, "minority_cosine")
-        parts.append(Part(f"{name}: angles open", opening.high < 0, opening.low > 0))
+        parts.append(Part.below(f"{name}: angles open", opening))
         for word, key in ACCURACIES.items():
             gains = {rate: paired(plain, by_rate[rate], key) for rate in rates[1:]}
             best = max(gains, key=lambda rate: gains[rate].mean)
@@ -66,32 +59,23 @@ def judge(rows: Sequence[Row]) -> Verdict:
             beaten = all(paired(by_rate[rate], largest, key).low > 0 for rate in rates[:-1])
             parts.append(Part(f"{name}: largest rate not best ({word})", bool(inner), beaten))
             numbers[f"{name}: {word}"] = {
-                "accuracy": {_arm(row): level([o for o in own if _arm(o) == _arm(row)], key) for row in own},
+                "accuracy": {arm: level(part, key) for arm, part in by_arm.items()},
                 "gain_over_plain": gains,
                 "rates_better_than_largest": inner,
             }
-        numbers[f"{name}: natural mix"] = {
-            _arm(row): level([o for o in own if _arm(o) == _arm(row)], "test_natural") for row in own
-        }
+        numbers[f"{name}: natural mix"] = {arm: level(part, "test_natural") for arm, part in by_arm.items()}
         numbers[f"{name}: change of cosine"] = opening
         words.append(
             f"{name}: from rate 1 to {rates[-1]} the minority cosine changes by {opening.text(2)}; accuracy "
-            + _listed(own)
+            + ", ".join(f"{arm} {_percentages(part)}" for arm, part in by_arm.items())
+            + " (% balanced/minority/natural mix)"
         )
     return weigh(parts, "; ".join(words), numbers)
 
 
-def _listed(rows: Sequence[Row]) -> str:
-    names = list(dict.fromkeys(_arm(row) for row in rows))
-    return (
-        ", ".join(
-            f"{name} {100 * level(own, 'test_balanced').mean:.0f}/{100 * level(own, 'test_minority').mean:.0f}/"
-            f"{100 * level(own, 'test_natural').mean:.0f}"
-            for name in names
-            for own in [[row for row in rows if _arm(row) == name]]
-        )
-        + " (% balanced/minority/natural mix)"
-    )
+def _percentages(rows: Sequence[Row]) -> str:
+    keys = ("test_balanced", "test_minority", "test_natural")
+    return "/".join(f"{100 * level(rows, key).mean:.0f}" for key in keys)
 
 
 def plot(rows: Sequence[Row]) -> Figure:
@@ -110,12 +94,12 @@ def plot(rows: Sequence[Row]) -> Figure:
             curve(arms, "oversample", "test_natural", "natural mix", dashed=True, limits=(0.0, 1.0)),
         ]
         panels.append(Panel(name, "oversampling rate", "test accuracy", accuracies, x_log=True, y_range=(0.0, 1.0)))
-        names = list(dict.fromkeys(_arm(row) for row in own))
+        by_arm = by_world(own, _arm)
         short = [
-            name.replace("oversampled", "rate").replace("reweighted", "weight").replace(" ", "\n", 2) for name in names
+            arm.replace("oversampled", "rate").replace("reweighted", "weight").replace(" ", "\n", 2) for arm in by_arm
         ]
         bars = [
-            Bars(short, [level([row for row in own if _arm(row) == arm], key).mean for arm in names], word)
+            Bars(short, [level(part, key).mean for part in by_arm.values()], word)
             for word, key in (("all classes alike", "test_balanced"), ("minority", "test_minority"))
         ]
         panels.append(Panel("All arms", "", "test accuracy", bars, y_range=(0.0, 1.0)))

@@ -8,23 +8,21 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.figure import Figure, Panel
+from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import EQUILIBRIUM, SURVIVAL, forecast_lines
 from lopsided.papers.shared.network_runs import network_numbers
 from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, VGG, varied
 from lopsided.papers.shared.network_summary import chosen, crossings, curve, paired
-from lopsided.papers.shared.structured_summary import Part, spread, weigh
+from lopsided.papers.shared.structured_summary import grouped, named
 
 HALF = 0.5
 
 
 def _networks(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    found: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: (row.settings["weight_decay"], row.settings["ratio"], row.seed)):
-        found.setdefault(f"{row.settings['network']} on {row.settings['images']}", []).append(row)
-    return found
+    return named(rows, "{network} on {images}", "weight_decay", "ratio")
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
@@ -36,7 +34,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
         for less, more in pairwise(decays):
             rise = paired(chosen(own, weight_decay=less), chosen(own, weight_decay=more), "minority_cosine")
             rises[f"{less:g} to {more:g}"] = rise
-            parts.append(Part(f"{name}: {less:g} to {more:g}", rise.low > 0, rise.high < 0))
+            parts.append(Part.above(f"{name}: {less:g} to {more:g}", rise))
         halves = {f"{decay:g}": _half(chosen(own, weight_decay=decay)) for decay in decays}
         numbers[name] = {"rise_of_average_cosine": rises, "half_at": halves}
         words = ", ".join(f"{rise.text(2)} (wd {change})" for change, rise in rises.items())
@@ -49,7 +47,7 @@ def _half(rows: Sequence[Row]) -> float | None:
     """Geometric mean over seeds of the ratio at which the cosine passes 0.5; None where a seed does not."""
     found = list(crossings(rows, "minority_cosine", HALF).values())
     logs = [math.log(place) for place in found if place is not None]
-    return math.exp(spread(logs).mean) if found and len(logs) == len(found) else None
+    return math.exp(seed_mean(logs).mean) if found and len(logs) == len(found) else None
 
 
 def _place(found: float | None) -> str:
@@ -60,19 +58,17 @@ def plot(rows: Sequence[Row]) -> Figure:
     """One panel per weight decay: measured and forecast."""
     panels = []
     for name, own in _networks(rows).items():
-        decays = sorted({row.settings["weight_decay"] for row in own})
-        together: list[Line] = []
-        for decay in decays:
-            part = chosen(own, weight_decay=decay)
-            together.append(curve(part, "ratio", "minority_cosine", f"wd {decay:g}"))
-        panels.append(Panel(f"{name}: measured", "imbalance ratio R", "minority cosine", together, x_log=True))
-        for decay in decays:
-            part = chosen(own, weight_decay=decay)
-            series = [
-                curve(part, "ratio", "minority_cosine", "measured"),
-                *forecast_lines(part, "ratio", (EQUILIBRIUM, SURVIVAL)),
+        by_decay = grouped(own, "weight_decay")
+        shown = {
+            f"{name}: measured": [
+                curve(part, "ratio", "minority_cosine", f"wd {decay:g}") for decay, part in by_decay.items()
             ]
-            panels.append(Panel(f"{name}, wd {decay:g}", "imbalance ratio R", "minority cosine", series, x_log=True))
+        }
+        for decay, part in by_decay.items():
+            measured = curve(part, "ratio", "minority_cosine", "measured")
+            shown[f"{name}, wd {decay:g}"] = [measured, *forecast_lines(part, "ratio", (EQUILIBRIUM, SURVIVAL))]
+        for title, series in shown.items():
+            panels.append(Panel(title, "imbalance ratio R", "minority cosine", series, x_log=True))
     return Figure(
         "More weight decay, earlier collapse",
         panels,
