@@ -17,7 +17,7 @@ from lopsided.core.jsonable import jsonable
 from lopsided.core.published_skill import skill_sentence
 from lopsided.web.app import Settings, create_app
 from lopsided.web.limits import Limits
-from lopsided.web.shadow import anchors, shadow
+from lopsided.web.rooms.collapse import anchors, shadow
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,10 @@ import numpy as np
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
+from lopsided.web.answers import CodeRecipe, call, command, python_command
 from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
-from lopsided.web.recipe import Recipe, call, command, python_command
 from lopsided.web.rooms.files import check_names, check_source, kept_name, open_upload, shown_name, upload_parameters
 from lopsided.web.uploads import UploadId
 
@@ -101,7 +101,7 @@ def builtin(name: str) -> tuple[Any, Any]:
     return features[chosen], labels[chosen]
 
 
-def _builtin_recipe(name: str, asked: AuditProblem) -> Recipe:
+def _builtin_recipe(name: str, asked: AuditProblem) -> CodeRecipe:
     load = f"from lopsided.web.rooms.audit import builtin\n\nfeatures, labels = builtin({name!r})\n"
     decay = "" if asked.weight_decay is None else f", weight_decay={asked.weight_decay!r}"
     python = (
@@ -109,13 +109,13 @@ def _builtin_recipe(name: str, asked: AuditProblem) -> Recipe:
     )
     save = f"import numpy\n{load}numpy.savez('digits.npz', features=features, labels=labels)"
     options = {"weight_decay": asked.weight_decay, "seed": asked.seed, "json": True}
-    return Recipe(python=python, command=f"{python_command(save)}\n{command(['audit', 'digits.npz'], options)}")
+    return CodeRecipe(python=python, command=f"{python_command(save)}\n{command(['audit', 'digits.npz'], options)}")
 
 
-def _upload_recipe(name: str, asked: AuditProblem) -> Recipe:
+def _upload_recipe(name: str, asked: AuditProblem) -> CodeRecipe:
     parts = asked.parts()
     python = f"import lopsided\n\nprint({call('lopsided.audit', name, parts | {'seed': asked.seed})}.to_dict())"
     options = parts | {"seed": asked.seed, "json": True}
     if "groups" in parts:
         options["groups"] = ",".join(parts["groups"])
-    return Recipe(python=python, command=command(["audit", name], options))
+    return CodeRecipe(python=python, command=command(["audit", name], options))

@@ -18,12 +18,11 @@ from lopsided.papers.register import Registered, register
 from lopsided.papers.reproduce import expand, own_claims
 from lopsided.papers.verdicts import ClaimStatus
 from lopsided.report.words import sentence
+from lopsided.web.answers import CodeRecipe, Drawing, command, drawing
 from lopsided.web.compute import Compute
-from lopsided.web.figures import Drawing, drawing
 from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import Refused, responses
-from lopsided.web.recipe import Recipe, command
 
 ClaimId = Annotated[str, PathParameter(pattern="^[a-z][a-z0-9-]{1,60}$", description="The id of a claim.")]
 router = APIRouter(prefix="/api/claims", tags=["claims"], responses=responses(503))
@@ -63,7 +62,7 @@ class ClaimPage(BaseModel):
     can_run: bool
     budget_seconds: float | None
     figure: Drawing | None
-    recipe: Recipe
+    recipe: CodeRecipe
 
 
 def _line(status: ClaimStatus) -> ClaimLine:
@@ -156,9 +155,9 @@ def stored_rows(claim_id: str, store: Path | None, data: Path | None, scale: str
     return rows, len(tasks)
 
 
-def _recipe(claim_id: str) -> Recipe:
+def _recipe(claim_id: str) -> CodeRecipe:
     python = f"import lopsided\n\nprint(lopsided.reproduce([{claim_id!r}], scale='quick').claims)"
-    return Recipe(python=python, command=command(["reproduce", claim_id], {"json": True}))
+    return CodeRecipe(python=python, command=command(["reproduce", claim_id], {"json": True}))
 
 
 @router.post("/{claim_id}/rerun", responses=responses(404, 409, 429))

@@ -1,5 +1,6 @@
 """Room 1, Collapse: class counts to angles, threshold, the collapsed tail and the oversampling cure."""
 
+import math
 import re
 import threading
 import time
@@ -22,11 +23,9 @@ from lopsided.theory.layer_peeled.energy import Restraint, restraint
 from lopsided.theory.layer_peeled.inverse import InTurn, rates_of_smallest_total
 from lopsided.theory.layer_peeled.models import Model, PeeledSolution
 from lopsided.theory.layer_peeled.newton import Progress
+from lopsided.web.answers import CodeRecipe, Drawing, call, command, drawing
 from lopsided.web.compute import Compute, Watch
-from lopsided.web.figures import Drawing, drawing
 from lopsided.web.problems import responses
-from lopsided.web.recipe import Recipe, call, command
-from lopsided.web.shadow import shadow
 
 MOST_IN_MATRIX = 40  # more classes than this have no legible matrix of angles
 MOST_DRAFTS = 64
@@ -81,7 +80,7 @@ class Forecast(BaseModel):
     summary: list[tuple[str, str]]
     classes: list[ClassRow]
     angles: Drawing | None
-    recipe: Recipe
+    recipe: CodeRecipe
 
 
 class Cure(BaseModel):
@@ -95,7 +94,7 @@ class Cure(BaseModel):
     verified: bool
     collapsed_after: list[int]
     minority_cosine_after: float | None
-    recipe: Recipe
+    recipe: CodeRecipe
 
 
 @dataclass(frozen=True)
@@ -154,11 +153,13 @@ def _prepared(request: Request, problem: CollapseProblem) -> tuple[ClassCounts, 
     return counts, heavy, compute
 
 
-def _recipe(problem: CollapseProblem, *, plan: bool = False) -> Recipe:
+def _recipe(problem: CollapseProblem, *, plan: bool = False) -> CodeRecipe:
     held = problem.held()
     options = held | {"features": None if problem.features == "free" else problem.features, "plan": plan or None}
     python = f"import lopsided\n\nprint({call('lopsided.collapse', problem.counts, options)}.to_dict())"
-    return Recipe(python=python, command=command(["collapse", "--counts", problem.counts], options | {"json": True}))
+    return CodeRecipe(
+        python=python, command=command(["collapse", "--counts", problem.counts], options | {"json": True})
+    )
 
 
 def warm_up() -> None:
@@ -216,6 +217,27 @@ def _forecast(counts: ClassCounts, problem: CollapseProblem, drafts: Drafts, wat
         angles=_angles(found, weights),
         recipe=_recipe(problem),
     )
+
+
+def anchors(classes: int) -> FloatArray:
+    """K points spread evenly on the unit sphere (a Fibonacci lattice), with mean zero, (K, 3)."""
+    place = (np.arange(classes) + 0.5) / classes
+    height, turn = 1.0 - 2.0 * place, np.arange(classes) * math.pi * (3.0 - math.sqrt(5.0))
+    radius = np.sqrt(np.maximum(1.0 - height**2, 0.0))
+    points = np.stack([radius * np.cos(turn), radius * np.sin(turn), height], axis=1)
+    return np.asarray(points - points.mean(axis=0))
+
+
+def shadow(classifiers: FloatArray) -> FloatArray:
+    """A three-dimensional shadow of K classifiers, continuous in them and without a choice of axes, (K, 3).
+
+    Each class has a fixed anchor a_k on the sphere. With W the classifiers as rows, the shadow is W (W^T A) / scale: a
+    linear image of the rows, so equal classifiers fall on one point. For a simplex frame W W^T is I - 11^T/K up to
+    scale, and the shadow is the anchors themselves, evenly spread. The longest has length 1 (0 where all are 0).
+    """
+    cast = classifiers @ (classifiers.T @ anchors(len(classifiers)))
+    longest = float(np.linalg.norm(cast, axis=1).max(initial=0.0))
+    return np.asarray(cast / longest if longest > 0 else cast)
 
 
 def _angles(found: CollapseForecast, weights: FloatArray | None) -> Drawing | None:

@@ -15,12 +15,11 @@ from lopsided.core.mixture_spec import MixtureProblem
 from lopsided.core.published_skill import skill_sentence
 from lopsided.core.seeds import generator
 from lopsided.report import theme
+from lopsided.web.answers import CodeRecipe, Drawing, command, drawing
 from lopsided.web.compute import Compute
-from lopsided.web.figures import Drawing, drawing
 from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
-from lopsided.web.recipe import Recipe, command
 
 SWEPT = np.round(np.linspace(0.02, 0.98, 25), 4).tolist()
 SIMULATED = np.round(np.linspace(0.05, 0.95, 7), 4).tolist()
@@ -76,7 +75,7 @@ class GroupsForecast(BaseModel):
     plane: Drawing
     sweep: Drawing
     skill: str
-    recipe: Recipe
+    recipe: CodeRecipe
 
 
 def _covariance(group: Group) -> list[list[float]]:
@@ -166,7 +165,7 @@ def _plane(problem: MixtureProblem, seed: int) -> Drawing:
     return found
 
 
-def _recipe(asked: GroupsProblem) -> Recipe:
+def _recipe(asked: GroupsProblem) -> CodeRecipe:
     text = json.dumps(asked.specification(), indent=1)
     python = (
         f"import lopsided\n\nspecification = {text}\n"
@@ -177,7 +176,7 @@ def _recipe(asked: GroupsProblem) -> Recipe:
         lines += ["[[group]]", *(f"{name} = {json.dumps(value)}" for name, value in group.items())]
     lines += ["[teacher]", f"weights = {json.dumps(asked.specification()['teacher']['weights'])}", "EOF"]
     lines.append(command(["mixture", "groups.toml"], {"samples": asked.samples, "json": True}))
-    return Recipe(python=python, command="\n".join(lines))
+    return CodeRecipe(python=python, command="\n".join(lines))
 
 
 @router.post("/simulate", responses=responses(429))

@@ -11,12 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from lopsided.core.jsonable import jsonable
 from lopsided.core.noise_geometry import NoiseGeometry
 from lopsided.theory.overfitting_bounds import Region, TheoremConstants, regions, theorem_terms
+from lopsided.web.answers import CodeRecipe, Drawing, PanelDrawing, command, drawing, python_command
 from lopsided.web.compute import Compute, Watch
-from lopsided.web.figures import Drawing, PanelDrawing, drawing
 from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
-from lopsided.web.recipe import Recipe, command, python_command
 from lopsided.web.rooms.claims import stored_rows
 from lopsided.web.rooms.files import check_names, check_source, kept_name, open_upload, upload_parameters
 from lopsided.web.uploads import UploadId
@@ -60,7 +59,7 @@ class PhasePoint(BaseModel):
     constants: dict[str, float | None] | None
     diagram: Drawing | None
     note: str
-    recipe: Recipe
+    recipe: CodeRecipe
 
 
 @lru_cache(maxsize=4)
@@ -152,11 +151,11 @@ def _diagram(asked: PhaseProblem, constants: TheoremConstants, sizes: Any, watch
     return Drawing(title="Phase diagram", caption="Click to move the point.", panels=[panel])
 
 
-def _phase_recipe(asked: PhaseProblem) -> Recipe:
+def _phase_recipe(asked: PhaseProblem) -> CodeRecipe:
     code = (
         f"from lopsided.papers.bo.bo_heatmap import measure\n\nprint(measure({asked.settings()!r}, seed={asked.seed}))"
     )
-    return Recipe(python=code, command=python_command(code))
+    return CodeRecipe(python=code, command=python_command(code))
 
 
 @router.post("/measure", responses=responses(429))
@@ -260,7 +259,7 @@ def score_examples(parameters: dict[str, Any], report: Report) -> dict[str, Any]
     return result
 
 
-def _builtin_recipe(asked: ScoreProblem) -> Recipe:
+def _builtin_recipe(asked: ScoreProblem) -> CodeRecipe:
     name = asked.builtin or "digits"
     load = f"images = load_images({name!r}).first({asked.per_class})"
     code = (
@@ -272,11 +271,11 @@ def _builtin_recipe(asked: ScoreProblem) -> Recipe:
         f"numpy.savez('{name}.npz', images=images.pixels, labels=images.labels)"
     )
     run = command(["score", f"{name}.npz"], {"extremes": asked.extremes, "json": True})
-    return Recipe(python=code, command=f"{python_command(save)}\n{run}")
+    return CodeRecipe(python=code, command=f"{python_command(save)}\n{run}")
 
 
-def _upload_recipe(name: str, asked: ScoreProblem) -> Recipe:
+def _upload_recipe(name: str, asked: ScoreProblem) -> CodeRecipe:
     labels = "" if asked.labels is None else f", {asked.labels!r}"
     code = f"import lopsided\n\nprint(lopsided.score({name!r}{labels}, extremes={asked.extremes}).classes)"
     options = {"labels": asked.labels, "extremes": asked.extremes, "json": True}
-    return Recipe(python=code, command=command(["score", name], options))
+    return CodeRecipe(python=code, command=command(["score", name], options))

@@ -6,10 +6,10 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from lopsided.core.seeds import generator
+from lopsided.web.answers import CodeRecipe, python_command
 from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
-from lopsided.web.recipe import Recipe, python_command
 
 LIVE_VALUES = 30  # singular values shown while it runs
 router = APIRouter(prefix="/api/width", tags=["width"])
@@ -38,13 +38,13 @@ class WidthProblem(BaseModel):
 
 
 @router.post("/recipe", responses=responses())
-def recipe(problem: WidthProblem) -> Recipe:
+def recipe(problem: WidthProblem) -> CodeRecipe:
     """The same run outside the page."""
     code = (
         "from lopsided.papers.sd.structured_runs import measure_run\n\n"
         f"print(measure_run({problem.settings()!r}, seed={problem.seed}))"
     )
-    return Recipe(python=code, command=python_command(code))
+    return CodeRecipe(python=code, command=python_command(code))
 
 
 @router.post("/run", responses=responses(429))

@@ -1,4 +1,4 @@
-"""The Python and the command line that give the same numbers as the page."""
+"""What the rooms of the laboratory answer with: figures as the page draws them, and the code that gives the same."""
 
 import shlex
 from collections.abc import Mapping
@@ -6,9 +6,33 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from lopsided.core.figure import Figure
+from lopsided.report.plotly import figure_json
 
-class Recipe(BaseModel):
-    """Two texts to copy; both print what the page shows."""
+
+class PanelDrawing(BaseModel):
+    """One pair of axes for plotly.js."""
+
+    data: list[dict[str, Any]]
+    layout: dict[str, Any]
+
+
+class Drawing(BaseModel):
+    """Title, caption and panels."""
+
+    title: str
+    caption: str
+    panels: list[PanelDrawing]
+
+
+def drawing(figure: Figure) -> Drawing:
+    """What the page gets."""
+    panels = [PanelDrawing(**panel) for panel in figure_json(figure)]
+    return Drawing(title=figure.title, caption=figure.caption, panels=panels)
+
+
+class CodeRecipe(BaseModel):
+    """Python and a command line, two texts to copy; both print what the page shows."""
 
     python: str
     command: str
