@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from lopsided.skill.benchmark import skill
     from lopsided.theory.collapse import CollapseForecast, collapse
     from lopsided.theory.mixture_forecast import mixture
-    from lopsided.torch.checkpoint_pair import compare
+    from lopsided.torch.checkpoints import compare
     from lopsided.web.serve import serve
 
 __version__ = "0.1.0"

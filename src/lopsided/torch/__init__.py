@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from lopsided.core.errors import MissingPackage
 
 if TYPE_CHECKING:
-    from lopsided.torch.checkpoint_pair import CheckpointComparison, compare_checkpoints
-    from lopsided.torch.lightning_callback import LightningMonitor
-    from lopsided.torch.lightning_sampler_guard import LightningSamplerGuard
+    from lopsided.torch.checkpoints import CheckpointComparison, compare_checkpoints
+    from lopsided.torch.lightning_callbacks import LightningMonitor, LightningSamplerGuard
     from lopsided.torch.loggers import Logger, MLflowLogger, TensorBoardLogger, WandbLogger
     from lopsided.torch.monitor.early_warnings import ImbalanceWarning
     from lopsided.torch.monitor.epoch_record import EpochRecord
@@ -23,40 +22,29 @@ if TYPE_CHECKING:
     from lopsided.torch.remedies.group_whitening import GroupWhitening
     from lopsided.torch.remedies.label_lookup import dataset_labels
     from lopsided.torch.remedies.logit_adjusted import LogitAdjustedLoss, PostHocAdjustment
-    from lopsided.torch.remedies.oversampling_sampler import OversamplingSampler
-    from lopsided.torch.remedies.sampler_guard import check_loader
+    from lopsided.torch.remedies.oversampling_sampler import OversamplingSampler, check_loader
     from lopsided.torch.remedies.weighted_loss import WeightedCrossEntropy
-    from lopsided.torch.transformers_callback import TransformersMonitor
-    from lopsided.torch.transformers_sampler_guard import TransformersSamplerGuard
+    from lopsided.torch.transformers_callbacks import TransformersMonitor, TransformersSamplerGuard
 
-# public name -> module that defines it
-_HOME = {
-    "CheckpointComparison": "lopsided.torch.checkpoint_pair",
-    "EpochRecord": "lopsided.torch.monitor.epoch_record",
-    "GroupCrops": "lopsided.torch.remedies.augmentation",
-    "GroupDROLoss": "lopsided.torch.remedies.group_dro_loss",
-    "GroupNoise": "lopsided.torch.remedies.augmentation",
-    "GroupWhitening": "lopsided.torch.remedies.group_whitening",
-    "ImbalanceWarning": "lopsided.torch.monitor.early_warnings",
-    "LightningMonitor": "lopsided.torch.lightning_callback",
-    "LightningSamplerGuard": "lopsided.torch.lightning_sampler_guard",
-    "Logger": "lopsided.torch.loggers",
-    "LogitAdjustedLoss": "lopsided.torch.remedies.logit_adjusted",
-    "MLflowLogger": "lopsided.torch.loggers",
-    "Monitor": "lopsided.torch.monitor.monitor",
-    "OversamplingSampler": "lopsided.torch.remedies.oversampling_sampler",
-    "PostHocAdjustment": "lopsided.torch.remedies.logit_adjusted",
-    "RunSettings": "lopsided.torch.monitor.run_settings",
-    "TensorBoardLogger": "lopsided.torch.loggers",
-    "TransformersMonitor": "lopsided.torch.transformers_callback",
-    "TransformersSamplerGuard": "lopsided.torch.transformers_sampler_guard",
-    "WandbLogger": "lopsided.torch.loggers",
-    "WeightedCrossEntropy": "lopsided.torch.remedies.weighted_loss",
-    "check_loader": "lopsided.torch.remedies.sampler_guard",
-    "compare": "lopsided.torch.checkpoint_pair",  # as lopsided.compare, the name of the command
-    "compare_checkpoints": "lopsided.torch.checkpoint_pair",
-    "dataset_labels": "lopsided.torch.remedies.label_lookup",
+# module -> the public names that it defines; `compare`, as in `lopsided.compare`, is the name of the command
+_NAMES = {
+    "checkpoints": ("CheckpointComparison", "compare", "compare_checkpoints"),
+    "lightning_callbacks": ("LightningMonitor", "LightningSamplerGuard"),
+    "loggers": ("Logger", "MLflowLogger", "TensorBoardLogger", "WandbLogger"),
+    "monitor.early_warnings": ("ImbalanceWarning",),
+    "monitor.epoch_record": ("EpochRecord",),
+    "monitor.monitor": ("Monitor",),
+    "monitor.run_settings": ("RunSettings",),
+    "remedies.augmentation": ("GroupCrops", "GroupNoise"),
+    "remedies.group_dro_loss": ("GroupDROLoss",),
+    "remedies.group_whitening": ("GroupWhitening",),
+    "remedies.label_lookup": ("dataset_labels",),
+    "remedies.logit_adjusted": ("LogitAdjustedLoss", "PostHocAdjustment"),
+    "remedies.oversampling_sampler": ("OversamplingSampler", "check_loader"),
+    "remedies.weighted_loss": ("WeightedCrossEntropy",),
+    "transformers_callbacks": ("TransformersMonitor", "TransformersSamplerGuard"),
 }
+_HOME = {name: f"lopsided.torch.{module}" for module, names in _NAMES.items() for name in names}
 
 __all__ = [
     "CheckpointComparison",

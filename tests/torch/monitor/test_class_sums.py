@@ -6,7 +6,7 @@ import pytest
 import torch
 from lopsided.core.errors import InputError
 from lopsided.torch.monitor.class_sums import ClassSums
-from lopsided.torch.monitor.row_buffer import outcomes
+from lopsided.torch.monitor.phase_sums import outcomes
 from torch import nn
 
 from .reference import epochs, features_of, loop_reference, pair_cosines, small_network

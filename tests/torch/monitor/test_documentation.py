@@ -86,7 +86,7 @@ def test_without_torch_a_sentence_says_so() -> None:
 def test_absent_packages_are_named(monkeypatch, hidden, name, words) -> None:
     for package in hidden:
         monkeypatch.setitem(sys.modules, package, None)
-    for module in ("lightning_callback", "transformers_callback"):
+    for module in ("lightning_callbacks", "transformers_callbacks"):
         monkeypatch.delitem(sys.modules, f"lopsided.torch.{module}", raising=False)
     with pytest.raises(MissingPackage, match=words):
         getattr(lopsided.torch, name)(*(["folder"] if name == "TensorBoardLogger" else []))

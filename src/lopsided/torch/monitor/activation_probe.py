@@ -4,7 +4,7 @@
 
 The probe runs the network on those examples once at the start and once per epoch, without gradients, with dropout off.
 Batch normalisation uses the probe's own statistics at both times, since running statistics at the start are not those
-of any data; its buffers and the random state are put back. Of large maps every so-manieth unit is kept.
+of any data; its buffers and the random state are put back. Of large maps, evenly spaced units are kept.
 A network that calls `relu` as a function shows no ReLU layers; then the features themselves (positive or not) are read.
 """
 
@@ -16,7 +16,6 @@ from typing import Any
 import torch
 from lopsided.measure.coupling import pattern_change
 from lopsided.torch.monitor.head import Head, unwrap
-from lopsided.torch.monitor.quiet import modes_kept
 from torch import nn
 
 MOST_UNITS = 4096  # units kept per layer and example
@@ -35,28 +34,28 @@ class LayerPatterns:
 
 
 class ActivationProbe:
-    """A few inputs and the patterns they had at the start."""
+    """A few inputs and the patterns they had at the start; of 0 examples nothing is kept or run."""
 
     def __init__(self, model: nn.Module, head: Head, examples: int) -> None:
         self._model, self._head, self._examples = unwrap(model), head, examples
         self._inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
         self._start: dict[str, torch.Tensor] = {}
-        self.started = False
+        self.started = examples == 0
         self.running = False  # the monitor's own hooks look away meanwhile
-        self.trouble: str | None = None
+        self.notes: tuple[str, ...] = ()  # why there are no patterns
 
     def start(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         """Keep the first examples of a batch and their patterns."""
         self.started = True
         rows = _rows(arguments) or _rows(tuple(keywords.values()))
         if rows is None:
-            self.trouble = "the model's inputs are not tensors, so no activation patterns are followed"
+            self.notes = ("the model's inputs are not tensors, so no activation patterns are followed",)
             return
         kept = tuple(self._cut(value, rows) for value in arguments)
         self._inputs = kept, {name: self._cut(value, rows) for name, value in keywords.items()}
         self._start = self._patterns()
-        if not self._start and self.trouble is None:
-            self.trouble = "the model has no ReLU units that hooks can see, so no activation patterns are followed"
+        if not self._start and not self.notes:
+            self.notes = ("the model has no ReLU units that hooks can see, so no activation patterns are followed",)
 
     def compare(self) -> tuple[LayerPatterns, ...]:
         """Every layer's patterns now against the start."""
@@ -95,7 +94,7 @@ class ActivationProbe:
             with _undisturbed(self._model):
                 self._model(*self._inputs[0], **self._inputs[1])
         except Exception as error:  # the model may refuse a smaller batch; watching must never stop a training
-            self.trouble = f"no activation patterns: the model refused the probe ({type(error).__name__})"
+            self.notes = (f"no activation patterns: the model refused the probe ({type(error).__name__})",)
             return {}
         finally:
             self.running = False
@@ -108,6 +107,17 @@ class ActivationProbe:
             for name, patterns in calls.items()
             for call, pattern in enumerate(patterns)
         }
+
+
+@contextmanager
+def modes_kept(model: nn.Module) -> Iterator[dict[Any, bool]]:
+    """Every module's training flag, put back at the end, one by one: users freeze parts of a network."""
+    modes = {module: module.training for module in model.modules()}
+    try:
+        yield modes
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
 
 
 @contextmanager

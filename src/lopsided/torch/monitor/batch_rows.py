@@ -5,31 +5,10 @@ every place of a map (batch, p, ...). Labels of the same places make one row per
 map, which commutes with the 1x1 convolution.
 """
 
-from typing import Any
-
 import torch
 from lopsided.core.errors import InputError
-from lopsided.torch.monitor.forward_queue import Seen
+from lopsided.torch.monitor.forward_watch import Seen
 from lopsided.torch.monitor.head import Head
-
-
-def class_codes(labels: Any, head: Head) -> torch.Tensor:
-    """Labels of any container to whole numbers; one-hot rows and mixtures are refused with a sentence."""
-    try:
-        given = labels.detach() if isinstance(labels, torch.Tensor) else torch.as_tensor(labels)
-    except (TypeError, ValueError, RuntimeError):
-        raise InputError("labels as whole numbers", type(labels).__name__, "code the classes from 0 on") from None
-    if given.ndim == 0:
-        raise InputError("one label per example", "a single number", "give the labels of the whole batch")
-    if given.is_floating_point():
-        if head.outputs > 1:
-            raise InputError(
-                "labels as whole numbers",
-                f"{given.dtype} of shape {tuple(given.shape)}",
-                "give class codes 0, 1, 2, ...; for mixed labels (mixup), the codes before mixing",
-            )
-        given = given.round()
-    return given.long()
 
 
 def rows_of(

@@ -17,19 +17,42 @@ where the device has it; within a batch, differences are added in the features' 
 """
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
 import torch
 from lopsided.core.errors import InputError
-from lopsided.core.validation import FloatArray
+from lopsided.core.validation import FloatArray, IntArray
 from lopsided.measure.pairwise_angles import DOUBLE
-from lopsided.torch.monitor.sums_snapshot import SumsSnapshot, uneven
 
 SAMPLES = 512  # sampled rows that enter the scatter together
 FULLY_SAMPLED = 512  # rows at the start of an epoch that are all sampled
 WIDEST_SCATTER = 2048  # p x p doubles: 34 MB
 MOST_BYTES = 2_000_000_000
+
+
+@dataclass(frozen=True)
+class SumsSnapshot:
+    """The sums of an epoch as arrays; what carries no class of ours is left out, its count is `unclassed`."""
+
+    counts: IntArray  # K
+    means: FloatArray  # K x p, nan for classes without examples
+    deviations: FloatArray  # K, sums of |h - mean|^2
+    correct: FloatArray  # K
+    losses: FloatArray  # K, sums
+    within: FloatArray | None  # p x p covariance around class means, from the sampled rows
+    within_examples: int
+    nc4: float | None
+    groups: FloatArray  # G x 3: count, correct, sum of losses
+    unclassed: int  # labels out of range that are not the ignored one
+    uneven: bool = False  # the rows sampled for scatter and NC4 are not a fair sample of the classes
+
+    @property
+    def squared_lengths(self) -> FloatArray:
+        """Sums of |h|^2 per class: those around the mean, and the mean's own."""
+        own = np.where(self.counts > 0, self.counts * (self.means**2).sum(axis=1), 0.0)
+        return np.asarray(self.deviations + own)
 
 
 class ClassSums:
@@ -100,7 +123,7 @@ class ClassSums:
         self.scores.index_add_(0, codes, scores)
         if groups is not None:
             self._add_groups(groups, scores, valid)
-        # The first rows of an epoch are all sampled, so that short epochs have a scatter too; then every so-manieth.
+        # The first rows of an epoch are all sampled, so that short epochs have a scatter too; then one in `interval`.
         first = max(FULLY_SAMPLED - self.rows, 0)
         later = slice(first + -(self.rows + first) % self.interval, None, self.interval)
         for chosen in (slice(0, first), later):
@@ -209,7 +232,7 @@ class ClassSums:
             around = scores[:, 1] - counts * np.where(counts > 0, (offsets**2).sum(axis=1), 0.0)
         differing, compared = _array(self.disagreeing)
         within, examples = self._within(offsets)
-        unfair = uneven(_array(self.sampled)[:k, -1], counts)
+        unfair = _uneven(_array(self.sampled)[:k, -1], counts)
         return SumsSnapshot(
             counts=counts,
             means=_array(self._points)[:k] + offsets,
@@ -275,6 +298,19 @@ def affordable_interval(width: int, classes: int, weights: int) -> int:
     """Sampling a row costs p^2 + p K products; training it, at least three times
     the weights of the network. The interval that keeps the first to a quarter of a hundredth of the second."""
     return max(1, math.ceil(400.0 * width * (width + classes) / max(3.0 * weights, 1.0)))
+
+
+def _uneven(sampled: FloatArray, counts: IntArray) -> bool:
+    """Whether the classes of the sampled rows are not those of all rows, as when batches come class by class.
+
+    Half the summed difference of shares, beyond twice what chance alone makes of it on average, plus a tenth.
+    """
+    examples, total = float(sampled.sum()), float(counts.sum())
+    if not examples or examples >= total:
+        return False
+    shares = counts / total
+    by_chance = 0.5 * float(np.sqrt(2 / np.pi * shares * (1 - shares) / examples).sum())
+    return float(np.abs(sampled / examples - shares).sum() / 2) > 2 * by_chance + 0.1
 
 
 def _joined(parts: list[torch.Tensor]) -> torch.Tensor:

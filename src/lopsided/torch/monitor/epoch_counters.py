@@ -1,6 +1,13 @@
-"""How much of an epoch went by: examples observed and passed over, batches, optimizer steps, examples per step."""
+"""How much of an epoch was observed: examples seen and passed over, batches, optimizer steps; and in words, what a
+reader of its record should know about that."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+
+import numpy as np
+
+import torch
+from lopsided.torch.monitor.class_sums import SumsSnapshot
 
 FULLY_OBSERVED = 8192  # examples at the start of an epoch that are all observed
 OBSERVE_EVERY = 8
@@ -9,7 +16,7 @@ FULLY_OBSERVED_OF_MANY, OBSERVE_EVERY_OF_MANY = 2048, 16
 
 
 def sparse_observation(classes: int, told: int | None) -> tuple[int, int]:
-    """How many examples at the start of an epoch are observed, and every so-manieth batch after them."""
+    """How many examples at the start of an epoch are observed, and one batch in how many after them."""
     if classes <= MANY_CLASSES:
         return FULLY_OBSERVED, OBSERVE_EVERY if told is None else told
     return FULLY_OBSERVED_OF_MANY, OBSERVE_EVERY_OF_MANY if told is None else told
@@ -34,6 +41,11 @@ class EpochCounters:
     def share_observed(self) -> float:
         """Of the training examples."""
         return self.observed_rows / max(self.observed_rows + self.passed_rows, 1)
+
+    @property
+    def overwritten_batches(self) -> str:
+        """1 batch, 2 batches."""
+        return f"{self.overwritten} batch{'' if self.overwritten == 1 else 'es'}"
 
     def passes_over(self) -> bool:
         """Whether the next training batch is one that is not observed."""
@@ -60,3 +72,25 @@ class EpochCounters:
     def start_epoch(self) -> None:
         """Forget the epoch; the run goes on."""
         self.observed_rows = self.passed_rows = self.batches = self.overwritten = 0
+
+    def notes(self, snapshots: Iterable[SumsSnapshot], *, classes: int, all_reduce: bool) -> Iterator[str]:
+        """What was left out of the epoch's sums, and why."""
+        sums = list(snapshots)
+        if strays := sum(one.unclassed for one in sums):
+            yield f"{strays} labels are not among the head's {classes} classes and were left out"
+        if self.passed_rows:
+            yield f"{self.share_observed:.0%} of the training examples were observed; observe_every=1 observes all"
+        if any(one.uneven for one in sums):
+            yield "batches came class by class, so NC1 and NC4 are left out; monitor.measure(loader) gives them"
+        if self.overwritten:
+            yield f"left out {self.overwritten_batches} whose features or logits were overwritten in place"
+        if any(not np.isfinite(one.means[one.counts > 0]).all() for one in sums):
+            yield "some features were NaN or infinite, so class means could not be measured"
+        if distributed() and not all_reduce:
+            rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+            yield f"process {rank} of {size} saw its own shard only; all_reduce=True adds them up"
+
+
+def distributed() -> bool:
+    """Whether this is one process of several that know of each other."""
+    return bool(torch.distributed.is_available() and torch.distributed.is_initialized())

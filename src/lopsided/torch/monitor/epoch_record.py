@@ -11,9 +11,9 @@ from lopsided.core.validation import BoolArray, FloatArray
 from lopsided.measure.neural_collapse import ClassMoments, NeuralCollapse, summarise
 from lopsided.measure.pairwise_angles import PairwiseAngles, pairwise_angles
 from lopsided.torch.monitor.activation_probe import LayerPatterns
+from lopsided.torch.monitor.class_sums import SumsSnapshot
 from lopsided.torch.monitor.layer_change import LayerChange
 from lopsided.torch.monitor.run_forecast import RunForecast
-from lopsided.torch.monitor.sums_snapshot import SumsSnapshot
 
 
 @dataclass(frozen=True)

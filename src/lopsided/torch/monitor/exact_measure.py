@@ -9,14 +9,13 @@ from typing import Any
 
 import torch
 from lopsided.core.errors import InputError
-from lopsided.torch.monitor.batch_rows import class_codes, rows_of
-from lopsided.torch.monitor.class_sums import ClassSums
+from lopsided.torch.code_checks import class_codes
+from lopsided.torch.monitor.activation_probe import modes_kept
+from lopsided.torch.monitor.batch_rows import rows_of
+from lopsided.torch.monitor.class_sums import ClassSums, SumsSnapshot
 from lopsided.torch.monitor.forward_watch import ForwardWatch
 from lopsided.torch.monitor.head import Head
-from lopsided.torch.monitor.phase_sums import PhaseSums
-from lopsided.torch.monitor.quiet import modes_kept
-from lopsided.torch.monitor.row_buffer import outcomes
-from lopsided.torch.monitor.sums_snapshot import SumsSnapshot
+from lopsided.torch.monitor.phase_sums import PhaseSums, outcomes
 from torch import nn
 
 Batches = Callable[[], Iterable[Any]] | Iterable[Any]
@@ -32,7 +31,7 @@ def measure_exactly(
         for batch in _started(batches):
             inputs, labels = _pair(batch)
             model(inputs.to(device))
-            codes = class_codes(labels, head)
+            codes = class_codes(labels, head.outputs)
             seen = watch.take(codes.shape[0])
             features, logits, codes = rows_of(seen, codes, head, told_features=told_features)
             if sums is None:

@@ -1,21 +1,45 @@
 """The hooks of the monitor: what the head saw in each forward, and where its labels are said.
 
-Nothing here changes a forward pass, and what waits for its labels is detached. Of a long training epoch only some
-batches are kept (`EpochCounters.passes_over`).
+A forward shows features and logits before anybody says the labels, so the latest forwards wait here, detached. Usually
+one is taken; the replicas of DataParallel make one batch out of several, in the order of their devices. Nothing here
+changes a forward pass. Of a long training epoch only some batches are kept (`EpochCounters.passes_over`).
+
+A hook dies with its owner and does not travel with the model: `copy.deepcopy(model)` (an averaged copy, a snapshot) and
+`pickle` would otherwise carry the monitor along, and the copy would feed it. So a hook holds a weak reference, and its
+copies are inert. A compiled model leaves its graph to call it.
 """
 
 import time
+import weakref
+from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from lopsided.core.errors import InputError
 from lopsided.torch.monitor.activation_probe import ActivationProbe
 from lopsided.torch.monitor.epoch_counters import EpochCounters
-from lopsided.torch.monitor.forward_queue import ForwardQueue, Seen
 from lopsided.torch.monitor.head import Head, check_output, named_module
-from lopsided.torch.monitor.hook import Hook
 from torch import nn
+
+
+class Seen(NamedTuple):
+    """What one forward of the head showed: detached, so the graph is free to go."""
+
+    features: torch.Tensor
+    outputs: torch.Tensor
+    training: bool
+    versions: tuple[int | None, int | None]
+
+    @classmethod
+    def of(cls, features: torch.Tensor, outputs: torch.Tensor, *, training: bool) -> "Seen":
+        """With the tensors' versions as they are now."""
+        return cls(features, outputs, training, (_version(features), _version(outputs)))
+
+    @property
+    def unchanged(self) -> bool:
+        """Nobody wrote into the tensors since the forward."""
+        return self.versions == (_version(self.features), _version(self.outputs))
 
 
 class ForwardWatch:
@@ -31,7 +55,7 @@ class ForwardWatch:
         loss: nn.Module | None,
         label_keyword: str | None,
         optimizer: Any,
-        probe: ActivationProbe | None,
+        probe: ActivationProbe,
         head_was_told: bool,
         on_labels: Callable[[Any], None],
     ) -> None:
@@ -57,7 +81,7 @@ class ForwardWatch:
         self._on_labels = Hook(on_labels)
         self._passed = False
         devices = len(model.device_ids) if isinstance(model, nn.DataParallel) and model.device_ids else 1
-        self._waiting = ForwardQueue(head, max(2, devices))
+        self._waiting: deque[Seen] = deque(maxlen=max(2, devices))
         self._outer = [
             model.register_forward_pre_hook(Hook(self._before_model), with_kwargs=True),
             model.register_forward_hook(Hook(self._after_model)),
@@ -72,12 +96,28 @@ class ForwardWatch:
             self._handles.append(raw.register_step_post_hook(Hook(counters.stepped)))
 
     def take(self, rows: int) -> Seen:
-        """What the head saw in the latest forward, or the latest few together, with so many rows."""
-        return self._waiting.take(rows)
+        """What the head saw in the latest forward, or the latest few together when only together they have `rows`."""
+        if not self._waiting:
+            raise InputError(
+                f"a forward through the head {self._head.name!r} before its labels",
+                "none",
+                "call the model first, once per update; name the layer with head= if this one is not used, and make "
+                "the monitor before a compiled model's first forward",
+            )
+        waiting = list(self._waiting)
+        self._waiting.clear()
+        latest = waiting[-1]
+        if latest.outputs.shape[0] == rows:
+            return latest
+        for start in range(len(waiting) - 2, -1, -1):
+            together = waiting[start:]
+            if sum(len(seen.outputs) for seen in together) == rows:
+                return _joined(together)
+        return latest  # whose rows do not fit; the sentence about it is `rows_of`'s
 
     def take_passed(self) -> bool:
         """Whether the labels that come now are those of a batch that was passed over."""
-        passed, self._passed = self._passed and not len(self._waiting), False
+        passed, self._passed = self._passed and not self._waiting, False
         return passed
 
     def close(self) -> None:
@@ -86,10 +126,6 @@ class ForwardWatch:
             handle.remove()
         self._handles.clear()
         self._waiting.clear()
-
-    @property
-    def _looks_away(self) -> bool:
-        return self._probe is not None and self._probe.running
 
     def _saw_features(self, _: nn.Module, __: tuple[Any, ...], output: Any) -> None:
         found = output[0] if isinstance(output, (tuple, list)) and output else output
@@ -104,7 +140,7 @@ class ForwardWatch:
     def _saw_head(
         self, layer: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], output: torch.Tensor
     ) -> None:
-        if self._looks_away:
+        if self._probe.running:
             return
         if layer.training:
             rows = output.shape[0]
@@ -118,21 +154,21 @@ class ForwardWatch:
         features = given.detach() if self._told is None else self._latest_features
         if features is None:
             raise InputError("the features before the head", "none", "name a layer that runs before it with features=")
-        self._waiting.add(features, output.detach(), training=layer.training)
+        self._waiting.append(Seen.of(features, output.detach(), training=layer.training))
 
     def _before_model(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> None:
         # A compiled model remembers hooks that were taken off, and calls them without keywords.
-        if keywords is None or self._looks_away:
+        if keywords is None or self._probe.running:
             return
         if self._label_keyword is not None:
             self._label_now = keywords.get(self._label_keyword)
-        if self._probe is not None and not self._probe.started and self._model.training:
+        if not self._probe.started and self._model.training:
             began = time.perf_counter()
             self._probe.start(arguments, keywords)
             self.seconds += time.perf_counter() - began
 
     def _after_model(self, _: nn.Module, __: tuple[Any, ...], output: Any) -> None:
-        if self._looks_away:
+        if self._probe.running:
             return
         if self._check_output:
             self._check_output = False
@@ -140,12 +176,52 @@ class ForwardWatch:
         if self._label_now is not None:
             labels, self._label_now = self._label_now, None
             self._on_labels(labels)
-        elif self._label_keyword is None and (self._probe is None or self._probe.started):
+        elif self._label_keyword is None and self._probe.started:
             for handle in self._outer:  # nothing left to see from outside
                 handle.remove()
 
     def _saw_loss(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], __: Any) -> None:
         target = arguments[1] if len(arguments) > 1 else keywords.get("target", keywords.get("labels"))
         # Without a forward before it, the loss is of something else.
-        if target is not None and (self._passed or len(self._waiting)):
+        if target is not None and (self._passed or self._waiting):
             self._on_labels(target)
+
+
+class Hook:
+    """Calls a method of a live object; does nothing when the object is gone or the hook is a copy."""
+
+    def __init__(self, method: Callable[..., None] | None = None) -> None:
+        self._method = None if method is None else weakref.WeakMethod(method)
+
+    def __call__(self, *arguments: Any) -> None:
+        """Forward the call; the result is always None, so no forward pass is ever changed."""
+        if torch.compiler.is_compiling():
+            _untraced(self._forward, *arguments)
+        else:
+            self._forward(*arguments)
+
+    def _forward(self, *arguments: Any) -> None:
+        method = None if self._method is None else self._method()
+        if method is not None:
+            method(*arguments)
+
+    def __reduce__(self) -> tuple[type["Hook"], tuple[()]]:
+        return Hook, ()
+
+
+@torch.compiler.disable  # type: ignore[untyped-decorator]
+def _untraced(action: Callable[..., None], *arguments: Any) -> None:
+    action(*arguments)
+
+
+def _version(tensor: torch.Tensor) -> int | None:
+    """PyTorch's count of in-place writes; tensors of inference mode have none."""
+    return None if tensor.is_inference() else tensor._version
+
+
+def _joined(parts: list[Seen]) -> Seen:
+    ordered = sorted(parts, key=lambda part: part.features.device.index or 0)  # stable: else in order of arrival
+    device = ordered[0].features.device
+    features = torch.cat([part.features.to(device) for part in ordered])
+    outputs = torch.cat([part.outputs.to(device) for part in ordered])
+    return Seen.of(features, outputs, training=ordered[0].training)

@@ -30,13 +30,13 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray, check_count, check_in_range
 from lopsided.measure.pairwise_angles import PairwiseAngles, pairwise_angles
 from lopsided.theory.layer_peeled.models import minority_of
+from lopsided.torch.code_checks import class_codes, group_codes
 from lopsided.torch.loggers import Logger
 from lopsided.torch.monitor.activation_probe import ActivationProbe
-from lopsided.torch.monitor.batch_rows import class_codes, rows_of
-from lopsided.torch.monitor.class_sums import affordable_interval
+from lopsided.torch.monitor.batch_rows import rows_of
+from lopsided.torch.monitor.class_sums import SumsSnapshot, affordable_interval
 from lopsided.torch.monitor.early_warnings import EarlyWarnings, ImbalanceWarning, merging_cosines
-from lopsided.torch.monitor.epoch_counters import EpochCounters, sparse_observation
-from lopsided.torch.monitor.epoch_notes import counted_batches, distributed, epoch_notes
+from lopsided.torch.monitor.epoch_counters import EpochCounters, distributed, sparse_observation
 from lopsided.torch.monitor.epoch_record import (
     ClassifierRecord,
     EpochRecord,
@@ -53,15 +53,12 @@ from lopsided.torch.monitor.monitor_arguments import (
     checked_loggers,
     checked_optimizer,
     class_names,
-    group_codes,
     group_names,
     minority_mask,
 )
-from lopsided.torch.monitor.phase_sums import PhaseSums
-from lopsided.torch.monitor.quiet import quiet
+from lopsided.torch.monitor.phase_sums import PhaseSums, quiet
 from lopsided.torch.monitor.run_forecast import Forecaster, RunForecast
 from lopsided.torch.monitor.run_settings import RunReader, RunSettings
-from lopsided.torch.monitor.sums_snapshot import SumsSnapshot
 from torch import nn
 
 DIVERGED = "the classifier holds NaN or infinite weights: the training has diverged"
@@ -94,8 +91,8 @@ class Monitor:
     spectra_every: epochs between whole spectra of the layers' changes, and of the logits of a head with more than 128
         classes and features; 0 for none.
     patterns: examples kept to follow activation patterns; 0 for none.
-    observe_every: after the first 8192 examples of a training epoch, every so-manieth batch is observed, the eighth
-        when not told (of more than 256 classes, after 2048 the sixteenth); held-out batches all are. 1 observes all.
+    observe_every: after the first 8192 examples of a training epoch, one batch in so many is observed, one in 8 when
+        not told (for more than 256 classes, after 2048 examples, one in 16); held-out batches all are. 1 observes all.
     scatter_every: after the first 512 examples of an epoch, one example in so many feeds the within-class
         scatter and NC4; when not told, so few that it costs a quarter of a percent of the network's arithmetic.
     ignore_index: label that carries no class.
@@ -149,8 +146,7 @@ class Monitor:
         )
         self._layers = LayerStarts(model, layers)
         self._spectra_every = check_count(spectra_every, "spectra_every", at_least=0)
-        probed = check_count(patterns, "patterns", at_least=0)
-        self._probe = ActivationProbe(model, self.head, probed) if probed else None
+        self._probe = ActivationProbe(model, self.head, check_count(patterns, "patterns", at_least=0))
         self._phases = PhaseSums(
             self.head,
             interval=affordable_interval(self.head.width, self.head.classes, weight_count(model))
@@ -184,7 +180,9 @@ class Monitor:
             self._counters.training_batch()
             return
         began = time.perf_counter()
-        codes = class_codes(labels, self.head).clone()  # the caller may reuse its buffer before the rows are summed
+        codes = class_codes(
+            labels, self.head.outputs
+        ).clone()  # the caller may reuse its buffer before the rows are summed
         seen = self._watch.take(len(codes))
         if not seen.unchanged:
             self._counters.overwritten += 1
@@ -208,7 +206,7 @@ class Monitor:
                 weight = self.head.weight()
                 spectra = bool(self._spectra_every) and epoch % self._spectra_every == 0
                 layers = self._layers.compare(epoch, spectra=spectra)
-                patterns = () if self._probe is None else self._probe.compare()
+                patterns = self._probe.compare()
             shown = self._class_counts(snapshots.get(True))
             minority = self._minority_of(np.zeros(self.head.classes) if shown is None else shown)
             angles = pairwise_angles(weight) if np.isfinite(weight).all() else None
@@ -226,13 +224,10 @@ class Monitor:
             layers=layers,
             patterns=patterns,
             warnings=tuple(said),
-            notes=epoch_notes(
-                self._layers.notes,
-                self._probe,
-                counters,
-                snapshots.values(),
-                classes=self.head.classes,
-                all_reduce=self._all_reduce,
+            notes=(
+                *self._layers.notes,
+                *self._probe.notes,
+                *counters.notes(snapshots.values(), classes=self.head.classes, all_reduce=self._all_reduce),
             ),
             seconds=self._own_seconds + self._watch.seconds + now - began,
             epoch_seconds=now - self._epoch_began,
@@ -287,7 +282,7 @@ class Monitor:
         if self._counters.overwritten:
             return InputError(
                 "features and logits as the head gave them when their labels come",
-                f"{counted_batches(self._counters.overwritten)} overwritten in place, and no other",
+                f"{self._counters.overwritten_batches} overwritten in place, and no other",
                 "call monitor.update(labels) right after the forward, or write logits = logits * 2 instead of mul_(2)",
             )
         return NothingSeen(

@@ -10,8 +10,6 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray
 from lopsided.torch.loggers import Logger
 
-MOST_GROUPS = 100_000
-
 
 def class_names(names: Sequence[str] | None, classes: int) -> tuple[str, ...]:
     """One name per class; their numbers where none are given."""
@@ -75,20 +73,6 @@ def checked_ignore_index(ignored: Any) -> int:
     if isinstance(ignored, bool) or not isinstance(ignored, (int, np.integer)):
         raise InputError("a whole number for ignore_index", repr(ignored), "-100 is PyTorch's")
     return int(ignored)
-
-
-def group_codes(groups: Any, codes: torch.Tensor) -> torch.Tensor:
-    """One group code per label, on the labels' device; a copy, because the caller may reuse its buffer."""
-    expected, remedy = f"{codes.numel()} group codes 0, 1, 2, ...", "code the groups as whole numbers, one per label"
-    try:
-        places = torch.as_tensor(groups)
-    except (TypeError, ValueError, RuntimeError):
-        raise InputError(expected, f"a {type(groups).__name__} of something else", remedy) from None
-    if places.is_floating_point() or places.is_complex() or places.numel() != codes.numel():
-        raise InputError(expected, f"{places.dtype} of shape {tuple(places.shape)}", remedy)
-    if places.numel() and int(places.max()) >= MOST_GROUPS:
-        raise InputError(f"group codes below {MOST_GROUPS:,}", int(places.max()), "recode them as 0, 1, 2, ...")
-    return places.reshape(-1).long().to(codes.device).clone()
 
 
 def _listed(values: Any, expected: str, remedy: str) -> list[Any]:

@@ -2,9 +2,9 @@
 
 import math
 import os
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Line, Mark, Panel
@@ -12,9 +12,12 @@ from lopsided.core.provenance import provenance
 from lopsided.core.published_skill import skill_sentence
 from lopsided.report.drawing import write_figure, write_figures
 from lopsided.report.words import short
-from lopsided.torch.monitor.epoch_record import Angles, EpochRecord, PhaseRecord
+from lopsided.torch.monitor.epoch_record import EpochRecord
 
 MOST_LAYERS = 8  # curves in one panel that can still be told apart
+Place = (
+    str | tuple[str, ...]
+)  # of a number in an epoch's record, from attribute to attribute; of a tuple, its entry's name
 
 
 def write_report(path: str | os.PathLike[str], records: Sequence[EpochRecord], names: Sequence[str]) -> Path:
@@ -35,16 +38,115 @@ def write_report(path: str | os.PathLike[str], records: Sequence[EpochRecord], n
 
 def figures(records: Sequence[EpochRecord]) -> list[Figure]:
     """All figures of the page."""
-    lengths = Figure("Lengths, energies and scatter", _some([_norms(records), _energies(records), _scatter(records)]))
-    network = Figure("The network against its start", _some([_distances(records), _ranks(records), _patterns(records)]))
-    return [overview(records), *(figure for figure in (lengths, network) if figure.panels)]
+    lengths = [
+        _panel(
+            records,
+            "Lengths",
+            "mean length",
+            {
+                "classifier, majority": "classifier.angles.majority_norm",
+                "classifier, minority": "classifier.angles.minority_norm",
+            },
+            dashed={
+                "centred class means, majority": "train.means.majority_norm",
+                "centred class means, minority": "train.means.minority_norm",
+            },
+        ),
+        _panel(
+            records,
+            "Energies",
+            "mean squared length",
+            {
+                "classifier E_W": "classifier.energy",
+                "centred class means E_H": "train.neural_collapse.centred_mean_energy",
+                "features": "train.neural_collapse.feature_energy",
+            },
+            log=True,
+        ),
+        _panel(
+            records,
+            "Scatter within classes over scatter between them",
+            "tr S_W / tr S_B",
+            {"training": "train.scatter_ratio", "held out": "held_out.scatter_ratio"},
+            log=True,
+        ),
+    ]
+    distances, ranks = (_of_layers(records, "layers", value) for value in ("relative_distance", "stable_rank"))
+    patterns = _of_layers(records, "patterns", "pairs")
+    network = [
+        _panel(records, "Relative distance of each layer", "|W - W0| / |W0|", distances),
+        _panel(records, "Stable rank of each layer's change", "stable rank", ranks),
+        _panel(records, "Changed activation patterns", "share of (unit, example) pairs", patterns, limits=(-0.02, 1.0)),
+    ]
+    made = [
+        overview(records),
+        Figure("Lengths, energies and scatter", _some(lengths)),
+        Figure("The network against its start", _some(network)),
+    ]
+    return [made[0], *(figure for figure in made[1:] if figure.panels)]
 
 
 def overview(records: Sequence[EpochRecord]) -> Figure:
-    """Cosines, accuracy, forecasts and neural collapse."""
+    """Cosines, accuracy, forecasts, neural collapse and groups."""
     said = [(record.epoch, words) for record in records for words in record.warnings]
     caption = "; ".join(f"epoch {epoch}: {words}" for epoch, words in said[:3])
-    panels = [_cosines(records), _accuracy(records), _needs(records), _collapse(records), _groups(records)]
+    counts = () if records[-1].train is None else tuple(count for count in records[-1].train.counts if count)
+    phase = "held_out" if any(record.held_out and record.held_out.groups for record in records) else "train"
+    groups = {group.name for record in records for group in getattr(getattr(record, phase), "groups", ())}
+    panels = [
+        _panel(
+            records,
+            "Cosines between classes",
+            "mean cosine",
+            {
+                "classifier, minority": "classifier.angles.minority_cosine",
+                "classifier, majority": "classifier.angles.majority_cosine",
+                "classifier, between": "classifier.angles.between_cosine",
+            },
+            dashed={
+                "class means, minority": "train.means.minority_cosine",
+                "closest pair of classifiers": "classifier.angles.largest_cosine",
+            },
+            limits=(-1.05, 1.05),
+        ),
+        _panel(
+            records,
+            "Accuracy",
+            "mean accuracy of the classes",
+            {f"held out, {kind}": f"held_out.{kind}_accuracy" for kind in ("majority", "minority")},
+            dashed={f"training, {kind}": f"train.{kind}_accuracy" for kind in ("majority", "minority")},
+            limits=(-0.03, 1.05),
+        ),
+        _panel(
+            records,
+            "Examples a class needs, forecast",
+            "examples",
+            {"by the multiplier": "forecast.count_needed"},
+            dashed={"by the merging law": "forecast.merging_threshold"},
+            marks=[Mark(float(min(counts)), "smallest class", axis="y")] if counts else [],
+            log=True,
+        ),
+        _panel(
+            records,
+            "Neural collapse (training features)",
+            "NC1-NC4, 0 when collapsed",
+            {
+                "NC1 within over between": "train.neural_collapse.nc1",
+                "NC2 lengths": "train.neural_collapse.nc2_norm_variation",
+                "NC2 angles": "train.neural_collapse.nc2_angle_deviation",
+                "NC3 duality": "train.neural_collapse.nc3",
+                "NC4 nearest mean": "train.neural_collapse.nc4",
+            },
+            log=True,
+        ),
+        _panel(
+            records,
+            f"Accuracy of the groups, {phase.replace('_', ' ')}",
+            "accuracy",
+            {name: (phase, "groups", name, "accuracy") for name in sorted(groups)[:MOST_LAYERS]},
+            limits=(-0.03, 1.05),
+        ),
+    ]
     return Figure("Imbalance in training", _some(panels), caption)
 
 
@@ -85,192 +187,47 @@ def _skill(kind: str) -> list[tuple[str, str]]:
     return [("measured skill", told)] if told else []
 
 
-def _curve(
-    records: Sequence[EpochRecord], label: str, value: Callable[[EpochRecord], float | None], *, dashed: bool = False
-) -> Line | None:
-    heights = [value(record) for record in records]
-    if all(height is None for height in heights):
-        return None
-    return Line([record.epoch for record in records], heights, label, dashed=dashed, markers=len(records) < 3)
-
-
 def _panel(
+    records: Sequence[EpochRecord],
     title: str,
     label: str,
-    lines: Sequence[Line | None],
-    marks: Sequence[Mark] = (),
+    curves: dict[str, Place],
     *,
+    dashed: dict[str, Place] | None = None,
+    marks: Sequence[Mark] = (),
     log: bool = False,
     limits: tuple[float, float] | None = None,
 ) -> Panel | None:
-    """A panel over epochs; on a logarithmic axis zeros are left out and whole decades are shown."""
-    kept = [line for line in lines if line is not None]
-    if log:
-        kept = [replace(line, y=[y if y is not None and y > 0 else None for y in line.y]) for line in kept]
-        kept = [line for line in kept if any(y is not None for y in line.y)]
-        heights = [y for line in kept for y in line.y if y is not None] + [mark.at for mark in marks]
-        if heights:
-            limits = 10.0 ** math.floor(math.log10(min(heights))), 10.0 ** math.ceil(math.log10(max(heights)) + 1e-9)
-    return Panel(title, "epoch", label, kept, marks, y_log=log, y_range=limits) if kept else None
+    """Curves over epochs, by their names; on a logarithmic axis zeros are left out and whole decades are shown."""
+    epochs, dotted = [record.epoch for record in records], dashed or {}
+    lines = []
+    for name, place in (curves | dotted).items():
+        heights = [_at(record, place) for record in records]
+        if log:
+            heights = [height if height is not None and height > 0 else None for height in heights]
+        if any(height is not None for height in heights):
+            lines.append(Line(epochs, heights, name, dashed=name in dotted, markers=len(records) < 3))
+    if log and lines:
+        shown = [y for line in lines for y in line.y if y is not None] + [mark.at for mark in marks]
+        limits = 10.0 ** math.floor(math.log10(min(shown))), 10.0 ** math.ceil(math.log10(max(shown)) + 1e-9)
+    return Panel(title, "epoch", label, lines, marks, y_log=log, y_range=limits) if lines else None
+
+
+def _at(value: Any, place: Place) -> float | None:
+    for name in place.split(".") if isinstance(place, str) else place:
+        if isinstance(value, tuple):
+            value = next((entry for entry in value if entry.name == name), None)
+        elif value is not None:
+            value = getattr(value, name)
+    found: float | None = value
+    return found
+
+
+def _of_layers(records: Sequence[EpochRecord], field: str, value: str) -> dict[str, Place]:
+    """The last layers of the latest epoch by name, with the place of a value of theirs."""
+    names = [entry.name for entry in getattr(records[-1], field)][-MOST_LAYERS:]
+    return {name or "the model": (field, name, value) for name in names}
 
 
 def _some(panels: Sequence[Panel | None]) -> list[Panel]:
     return [panel for panel in panels if panel is not None]
-
-
-def _angle(name: str) -> Callable[[EpochRecord], float | None]:
-    return lambda record: None if record.classifier is None else getattr(record.classifier.angles, name)
-
-
-def _mean_angle(name: str) -> Callable[[EpochRecord], float | None]:
-    def value(record: EpochRecord) -> float | None:
-        angles: Angles | None = None if record.train is None else record.train.means
-        return None if angles is None else getattr(angles, name)
-
-    return value
-
-
-def _of(phase: str, value: Callable[[PhaseRecord], float | None]) -> Callable[[EpochRecord], float | None]:
-    def inner(record: EpochRecord) -> float | None:
-        found: PhaseRecord | None = getattr(record, phase)
-        return None if found is None else value(found)
-
-    return inner
-
-
-def _nc(name: str) -> Callable[[EpochRecord], float | None]:
-    def value(phase: PhaseRecord) -> float | None:
-        return None if phase.neural_collapse is None else getattr(phase.neural_collapse, name)
-
-    return _of("train", value)
-
-
-def _cosines(records: Sequence[EpochRecord]) -> Panel | None:
-    return _panel(
-        "Cosines between classes",
-        "mean cosine",
-        [
-            _curve(records, "classifier, minority", _angle("minority_cosine")),
-            _curve(records, "classifier, majority", _angle("majority_cosine")),
-            _curve(records, "classifier, between", _angle("between_cosine")),
-            _curve(records, "class means, minority", _mean_angle("minority_cosine"), dashed=True),
-            _curve(records, "closest pair of classifiers", _angle("largest_cosine"), dashed=True),
-        ],
-        limits=(-1.05, 1.05),
-    )
-
-
-def _accuracy(records: Sequence[EpochRecord]) -> Panel | None:
-    lines = []
-    for phase, words, dashed in (("held_out", "held out", False), ("train", "training", True)):
-        for kind in ("majority", "minority"):
-            value = _of(phase, lambda found, kind=kind: getattr(found, f"{kind}_accuracy"))  # type: ignore[misc]
-            lines.append(_curve(records, f"{words}, {kind}", value, dashed=dashed))
-    return _panel("Accuracy", "mean accuracy of the classes", lines, limits=(-0.03, 1.05))
-
-
-def _needs(records: Sequence[EpochRecord]) -> Panel | None:
-    last = records[-1]
-    counts = () if last.train is None else tuple(count for count in last.train.counts if count)
-    marks = [Mark(float(min(counts)), "smallest class", axis="y")] if counts else []
-    return _panel(
-        "Examples a class needs, forecast",
-        "examples",
-        [
-            _curve(records, "by the multiplier", lambda record: record.forecast.count_needed),
-            _curve(records, "by the merging law", lambda record: record.forecast.merging_threshold, dashed=True),
-        ],
-        marks,
-        log=True,
-    )
-
-
-def _collapse(records: Sequence[EpochRecord]) -> Panel | None:
-    return _panel(
-        "Neural collapse (training features)",
-        "NC1-NC4, 0 when collapsed",
-        [
-            _curve(records, "NC1 within over between", _nc("nc1")),
-            _curve(records, "NC2 lengths", _nc("nc2_norm_variation")),
-            _curve(records, "NC2 angles", _nc("nc2_angle_deviation")),
-            _curve(records, "NC3 duality", _nc("nc3")),
-            _curve(records, "NC4 nearest mean", _nc("nc4")),
-        ],
-        log=True,
-    )
-
-
-def _groups(records: Sequence[EpochRecord]) -> Panel | None:
-    phase = "held_out" if any(record.held_out and record.held_out.groups for record in records) else "train"
-    names = {group.name for record in records for group in getattr(getattr(record, phase), "groups", ())}
-
-    def accuracy(name: str) -> Callable[[PhaseRecord], float | None]:
-        return lambda found: next((group.accuracy for group in found.groups if group.name == name), None)
-
-    lines = [_curve(records, name, _of(phase, accuracy(name))) for name in sorted(names)[:MOST_LAYERS]]
-    return _panel(f"Accuracy of the groups, {phase.replace('_', ' ')}", "accuracy", lines, limits=(-0.03, 1.05))
-
-
-def _norms(records: Sequence[EpochRecord]) -> Panel | None:
-    return _panel(
-        "Lengths",
-        "mean length",
-        [
-            _curve(records, "classifier, majority", _angle("majority_norm")),
-            _curve(records, "classifier, minority", _angle("minority_norm")),
-            _curve(records, "centred class means, majority", _mean_angle("majority_norm"), dashed=True),
-            _curve(records, "centred class means, minority", _mean_angle("minority_norm"), dashed=True),
-        ],
-    )
-
-
-def _energies(records: Sequence[EpochRecord]) -> Panel | None:
-    return _panel(
-        "Energies",
-        "mean squared length",
-        [
-            _curve(
-                records,
-                "classifier E_W",
-                lambda record: None if record.classifier is None else record.classifier.energy,
-            ),
-            _curve(records, "centred class means E_H", _nc("centred_mean_energy")),
-            _curve(records, "features", _nc("feature_energy")),
-        ],
-        log=True,
-    )
-
-
-def _scatter(records: Sequence[EpochRecord]) -> Panel | None:
-    return _panel(
-        "Scatter within classes over scatter between them",
-        "tr S_W / tr S_B",
-        [
-            _curve(records, "training", _of("train", lambda found: found.scatter_ratio)),
-            _curve(records, "held out", _of("held_out", lambda found: found.scatter_ratio)),
-        ],
-        log=True,
-    )
-
-
-def _layer_lines(records: Sequence[EpochRecord], field: str, value: str) -> list[Line | None]:
-    names = [entry.name for entry in getattr(records[-1], field)][-MOST_LAYERS:]
-
-    def of(name: str) -> Callable[[EpochRecord], float | None]:
-        return lambda record: next((getattr(e, value) for e in getattr(record, field) if e.name == name), None)
-
-    return [_curve(records, name or "the model", of(name)) for name in names]
-
-
-def _distances(records: Sequence[EpochRecord]) -> Panel | None:
-    lines = _layer_lines(records, "layers", "relative_distance")
-    return _panel("Relative distance of each layer", "|W - W0| / |W0|", lines)
-
-
-def _ranks(records: Sequence[EpochRecord]) -> Panel | None:
-    return _panel("Stable rank of each layer's change", "stable rank", _layer_lines(records, "layers", "stable_rank"))
-
-
-def _patterns(records: Sequence[EpochRecord]) -> Panel | None:
-    lines = _layer_lines(records, "patterns", "pairs")
-    return _panel("Changed activation patterns", "share of (unit, example) pairs", lines, limits=(-0.02, 1.0))

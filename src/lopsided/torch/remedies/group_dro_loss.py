@@ -16,7 +16,7 @@ from torch.nn.functional import cross_entropy
 import torch
 from lopsided.core.errors import InputError
 from lopsided.remedies.group_dro import dro_start
-from lopsided.torch.remedies.code_checks import IGNORED, check_codes
+from lopsided.torch.code_checks import IGNORED, check_codes
 from torch import Tensor, nn
 
 

@@ -3,7 +3,7 @@
 import torch
 from lopsided.core.errors import InputError
 from lopsided.remedies.group_standardiser import GroupStandardiser
-from lopsided.torch.remedies.code_checks import check_codes
+from lopsided.torch.code_checks import check_codes
 from torch import Tensor, nn
 
 

@@ -15,7 +15,7 @@ import torch
 from lopsided.core.errors import InputError
 from lopsided.remedies.logit_adjustment import logit_offsets
 from lopsided.remedies.rates import Rates
-from lopsided.torch.remedies.code_checks import IGNORED, check_codes, check_logits, check_weights
+from lopsided.torch.code_checks import IGNORED, check_codes, check_logits, check_weights
 from torch import Tensor, nn
 
 _REMEDY = "give a count for every output of the network"

@@ -7,7 +7,8 @@ left out; without that the shards are disjoint and together the whole epoch.
 
 It is a `DistributedSampler`, because trainers leave those alone: Lightning (`use_distributed_sampler=True`) would
 wrap any other sampler, and shard it a second time. Rank and world size are read when an epoch begins, so the sampler
-may be made before the process group is. Wrappers that shard what is sharded already are found and refused.
+may be made before the process group is. Wrappers that shard what is sharded already are found and refused, and
+`check_loader` stops a run whose sampler a trainer silently replaced.
 """
 
 import sys
@@ -30,6 +31,8 @@ from lopsided.torch.remedies.label_lookup import dataset_labels, plain_array
 
 # Classes that give every process a share of what an inner sampler yields: Lightning and Catalyst, Ignite, Accelerate.
 _SHARDING_WRAPPERS = frozenset({"DistributedSamplerWrapper", "DistributedProxySampler", "BatchSamplerShard"})
+# where loaders, batch samplers and wrappers keep what they draw indices from
+_INNER = ("sampler", "batch_sampler", "_sampler", "base_dataloader", "base_loader")
 _AT_ONCE = 65_536  # indices turned into Python numbers at a time
 
 
@@ -158,6 +161,31 @@ class OversamplingSampler(DistributedSampler):  # type: ignore[misc]
             frame = frame.f_back
 
 
+def check_loader(loader: Any) -> OversamplingSampler:
+    """The OversamplingSampler that the loader draws from, with as many labels as the data set has examples.
+
+    Anything else raises the sentence that says what the loader draws from instead.
+    """
+    inside = list(_samplers_inside(loader))
+    ours = [sampler for sampler in inside if isinstance(sampler, OversamplingSampler)]
+    if not ours:
+        names = [type(sampler).__name__ for sampler in inside if type(sampler).__name__ != "BatchSampler"]
+        raise InputError(
+            "a loader that draws from an OversamplingSampler",
+            f"one that draws from {' and '.join(dict.fromkeys(names)) or 'no sampler'}",
+            "the trainer replaced it: in Lightning leave overfit_batches off; with Hugging Face override "
+            "_get_train_sampler",
+        )
+    examples = len(loader.dataset) if hasattr(loader, "dataset") and hasattr(loader.dataset, "__len__") else None
+    if examples is not None and examples != ours[0].examples:
+        raise InputError(
+            f"a sampler for the loader's {examples} examples",
+            f"one for {ours[0].examples}",
+            "make it from the labels of that data set (of the Subset, not of its parent)",
+        )
+    return ours[0]
+
+
 def _running() -> bool:
     return bool(distributed.is_available() and distributed.is_initialized())
 
@@ -175,3 +203,18 @@ def _numbers(indices: IntArray) -> Iterator[int]:
     """Python numbers, a block at a time: a list of all would take 36 bytes an index."""
     for begin in range(0, indices.size, _AT_ONCE):
         yield from indices[begin : begin + _AT_ONCE].tolist()
+
+
+def _samplers_inside(loader: Any) -> Iterator[Any]:
+    """The loader's samplers, batch samplers and those inside their wrappers, outermost first."""
+    seen, waiting = set(), [loader]
+    while waiting:
+        holder = waiting.pop(0)
+        if holder is None or id(holder) in seen:
+            continue
+        seen.add(id(holder))
+        if holder is not loader:
+            yield holder
+        waiting += [getattr(holder, name, None) for name in _INNER]
+        wrapped = getattr(holder, "dataset", None)  # Lightning keeps the sampler it wraps in the wrapper's data set
+        waiting.append(getattr(wrapped, "_sampler", None))

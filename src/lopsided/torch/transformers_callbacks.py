@@ -1,9 +1,9 @@
-"""The monitor as a Hugging Face callback: `Trainer(..., callbacks=[TransformersMonitor()])`.
+"""For the Hugging Face Trainer: `Trainer(..., callbacks=[TransformersMonitor(), TransformersSamplerGuard()])`.
 
 The models take their labels as a keyword of forward, which is where the monitor reads them. With label smoothing the
 trainer takes them out before, which is refused with a sentence; `labels=None` leaves them to `monitor.update`. An
-evaluation that the trainer runs after an epoch belongs to that epoch's record. AdamW, the trainer's default, decays
-weights apart from the loss; the forecasts then decline and say so.
+evaluation that the trainer runs after an epoch belongs to that epoch's record. AdamW, the trainer's default, uses
+decoupled weight decay; the forecasts then decline and say so.
 """
 
 import os
@@ -13,11 +13,12 @@ from typing import Any
 from lopsided.core.errors import InputError, MissingPackage
 from lopsided.torch.monitor.epoch_record import EpochRecord
 from lopsided.torch.monitor.monitor import Monitor, NothingSeen
+from lopsided.torch.remedies.oversampling_sampler import check_loader
 
 try:
     from transformers import TrainerCallback
 except ImportError:
-    raise MissingPackage("transformers", "TransformersMonitor", "torch") from None
+    raise MissingPackage("transformers", "Transformers callbacks", "torch") from None
 
 
 class TransformersMonitor(TrainerCallback):  # type: ignore[misc]  # Transformers is optional and untyped here
@@ -82,3 +83,16 @@ class TransformersMonitor(TrainerCallback):  # type: ignore[misc]  # Transformer
                 "name the keyword with labels=, or make TransformersMonitor(labels=None) and call its "
                 "monitor.update(labels) in compute_loss",
             ) from None
+
+
+class TransformersSamplerGuard(TrainerCallback):  # type: ignore[misc]
+    """Stops a run that does not draw from an OversamplingSampler. The Trainer makes its own sampler unless overridden:
+
+    class Oversampled(transformers.Trainer):
+        def _get_train_sampler(self, train_dataset=None):
+            return sampler  # made with shard=False: Accelerate divides the batches
+    """
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The Trainer has built its loader by now."""
+        check_loader(kwargs["train_dataloader"])

@@ -1,7 +1,8 @@
-"""The monitor as a Lightning callback: `Trainer(callbacks=[LightningMonitor()])`.
+"""For Lightning: `Trainer(callbacks=[LightningMonitor(), LightningSamplerGuard()])`.
 
-Labels are taken from each batch by `labels` (the second entry when not told); training batches feed the training sums,
-validation batches the held-out ones, the sanity check before training none. The numbers go to the trainer's logger.
+The monitor takes its labels from each batch by `labels` (the second entry when not told); training batches feed the
+training sums, validation batches the held-out ones, the sanity check before training none. The numbers go to the
+trainer's logger.
 """
 
 import os
@@ -13,6 +14,7 @@ from lopsided.core.errors import InputError, MissingPackage
 from lopsided.torch.monitor.epoch_record import EpochRecord
 from lopsided.torch.monitor.head import named_module
 from lopsided.torch.monitor.monitor import Monitor
+from lopsided.torch.remedies.oversampling_sampler import check_loader
 
 try:
     from lightning.pytorch import Callback
@@ -20,7 +22,7 @@ except ImportError:
     try:
         from pytorch_lightning import Callback
     except ImportError:
-        raise MissingPackage("lightning", "LightningMonitor", "torch") from None
+        raise MissingPackage("lightning", "Lightning callbacks", "torch") from None
 
 
 def second_entry(batch: Any) -> Any:
@@ -105,3 +107,12 @@ class LightningMonitor(Callback):  # type: ignore[misc]  # Lightning is optional
                 "say where with labels=lambda batch: ...",
             ) from None
         self.monitor.update(labels, groups)
+
+
+class LightningSamplerGuard(Callback):  # type: ignore[misc]
+    """Checks that every training loader draws from an OversamplingSampler, before the first step."""
+
+    def on_train_start(self, trainer: Any, pl_module: Any) -> None:
+        """Lightning has built its loaders by now."""
+        for loader in trainer.fit_loop._combined_loader.flattened:
+            check_loader(loader)
