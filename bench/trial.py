@@ -14,13 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.inputs.evidence import Evidence, Partition
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.training_set import training_set
 from lopsided.checkup.plan.plan import NOISE
 from lopsided.checkup.plan.result import Plan, PlannedRemedy
 from lopsided.checkup.trial.task import by_code
 from lopsided.checkup.trial.trial import run_trial
 from lopsided.core.folds import deal
+from lopsided.core.partition import Partition
 from lopsided.core.seeds import generator
 from lopsided.data.tables import array_table
 from lopsided.engine.threads import one_thread

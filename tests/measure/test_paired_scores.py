@@ -5,17 +5,9 @@ import pytest
 from scipy import stats
 
 from lopsided.core.folds import deal
-from lopsided.measure.paired_scores import (
-    BALANCED,
-    OVERALL,
-    WORST_CLASS,
-    WORST_GROUP,
-    Answers,
-    Judged,
-    class_recall,
-    estimate,
-    gain,
-)
+from lopsided.measure.metrics.contract import Answers, Judged
+from lopsided.measure.metrics.shares import BALANCED, OVERALL, WORST_CLASS, WORST_GROUP, class_recall
+from lopsided.measure.paired_scores import estimate, gain
 
 JUDGED = Judged((0, 1, 2), (0, 1))
 SIZES = np.array([[40, 10], [30, 20], [9, 6]])

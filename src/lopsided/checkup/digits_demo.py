@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from lopsided.checkup.audit import AuditFacts, run_checks
-from lopsided.checkup.inputs.evidence import Evidence, Partition
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.plan.plan import make_plan, measured_recipe
 from lopsided.checkup.plan.result import Plan
 from lopsided.checkup.trial.figures import gains_panel
@@ -22,6 +22,7 @@ from lopsided.checkup.trial.result import Trial
 from lopsided.checkup.trial.trial import run_trial
 from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.core.folds import deal
+from lopsided.core.partition import Partition
 from lopsided.core.progress import ProgressStart
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
@@ -100,8 +101,8 @@ def digits_demo(store: Any, seed: int = 0, *, progress: ProgressStart | None = N
     trial = run_trial(raw, plan, learner=learner, folds=FOLDS, seed=seed, store=store, progress=progress)
     recall = {"plain": _recall(MendedClassifier(learner, seed=seed), pixels, digits, held_out)}
     for remedy in plan.remedies:
-        if remedy.kind != "collect":
-            recall[remedy.name] = _recall(remedy.sklearn(learner, seed=seed), pixels, digits, held_out)
+        if remedy.remedy.collects is None:
+            recall[remedy.name] = _recall(remedy.wrap(learner, seed=seed), pixels, digits, held_out)
     counts = np.bincount(digits[train], minlength=CLASSES)
     return DigitsDemo(counts, decay, audit, plan, trial, recall)
 

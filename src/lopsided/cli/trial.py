@@ -25,7 +25,7 @@ from lopsided.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from lopsided.checkup.plan.result import GainForecast
+    from lopsided.remedies.contract import GainForecast
     from lopsided.checkup.trial.result import Trial
     from lopsided.measure.paired_scores import Estimate
 
@@ -122,7 +122,7 @@ def print_trial(outcome: "Trial") -> None:
     rows = [
         [arm.name, *[f"{arm.metrics[name].estimate.value:.3f}" for name in main]]
         for arm in run
-        if arm.kind != "collect"
+        if not arm.simulated
     ]
     print_table(title, ("arm", *main), rows)
     rows = []
@@ -144,7 +144,7 @@ def print_trial(outcome: "Trial") -> None:
 
 
 def _interval(found: "Estimate | GainForecast | None") -> str:
-    from lopsided.checkup.plan.result import GainForecast
+    from lopsided.remedies.contract import GainForecast
 
     if found is None:
         return "–"

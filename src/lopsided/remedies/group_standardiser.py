@@ -5,13 +5,21 @@ covariances of medium size, so both move every group towards that. Sigma_g is th
 fewer examples than columns still has an inverse. The group of a new example has to be known, and to have been seen.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lopsided.core.errors import InputError
+from lopsided.core.partition import Partition
 from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
+from lopsided.data.labelled_set import LabelledSet
+from lopsided.remedies.contract import Forecast, Occasion, Proposal, Proposals, Remedy, several_groups
+from lopsided.remedies.pilot import Pilot
+
+FEWEST_IN_A_GROUP = 20  # for means and covariances of its own, and for a say in group DRO
+MOST_WHITENED = 200  # columns: a covariance per group and fold of more is slower than the trial
 
 
 class GroupStandardiser:
@@ -86,3 +94,77 @@ def _whitener(rows: FloatArray, name: str) -> tuple[FloatArray, float]:
             "drop constant or repeated columns, or centre only (whiten=False)",
         )
     return np.asarray((vectors / np.sqrt(values)) @ vectors.T), float(shrinkage)
+
+
+def groups_with_enough(training: LabelledSet) -> tuple[Partition | None, list[str]]:
+    """The groups, where each has `FEWEST_IN_A_GROUP` examples; else a note."""
+    groups, notes = several_groups(training)
+    if groups is None:
+        return None, notes
+    small = [groups.names[code] for code in np.flatnonzero((groups.counts > 0) & (groups.counts < FEWEST_IN_A_GROUP))]
+    if small:
+        few = f"fewer than {FEWEST_IN_A_GROUP} examples in {', '.join(small[:6])}"
+        return None, [f"Group DRO, centring and whitening are left out: {few}."]
+    return groups, []
+
+
+class _Standardised:
+    """Columns to unit deviation, then every group by its own mean (and covariance)."""
+
+    def __init__(self, training: LabelledSet, whiten: bool) -> None:
+        features, deviation = training.features, training.features.std(axis=0)
+        self.centre, self.scale = features.mean(axis=0), np.where(deviation > 0, deviation, 1.0)
+        assert training.groups is not None
+        names = np.array(training.groups.names)[training.groups.codes]
+        self.standardiser = GroupStandardiser(whiten=whiten).fit((features - self.centre) / self.scale, names)
+
+    def transform(self, features: FloatArray, groups: Any) -> FloatArray:
+        """Rows whose groups are known by name."""
+        return self.standardiser.transform((features - self.centre) / self.scale, groups)
+
+
+@dataclass(frozen=True)
+class GroupStandardising(Remedy):
+    """`standardise` is "centre" or "whiten", by the groups of `partition`; predicting needs the groups too."""
+
+    kind: ClassVar[str] = "group standardising"
+    needs_groups: ClassVar[bool] = True
+    partition: str = "group"
+    standardise: str = "centre"
+
+    def __post_init__(self) -> None:
+        if self.standardise not in ("centre", "whiten"):
+            raise InputError("standardise='centre' or 'whiten'", repr(self.standardise), "choose one of the two")
+
+    @property
+    def name(self) -> str:
+        """As in a plan."""
+        return {"centre": "group centring", "whiten": "group whitening"}[self.standardise]
+
+    @classmethod
+    def propose(cls, occasion: Occasion) -> Proposals:
+        """Centring, and whitening where the columns are not too many."""
+        groups, notes = groups_with_enough(occasion.training)
+        if groups is None:
+            return [], notes
+        found = [_proposal(cls(groups.name, "centre"), "its own mean")]
+        if occasion.training.features.shape[1] > MOST_WHITENED:
+            return found, [f"Whitening by group is left out: more than {MOST_WHITENED} columns."]
+        return [*found, _proposal(cls(groups.name, "whiten"), "its own mean and covariance (Ledoit-Wolf)")], []
+
+    def forecast(self, pilot: Pilot, metric: str, *, seed: int = 0) -> Forecast:
+        """Beyond the pilot."""
+        why = "the mixture theory speaks of how fast a network learns, not of its accuracy"
+        return None, f"No forecast: {why}."
+
+    def prepare(self, training: LabelledSet) -> _Standardised:
+        """Fitted on the training rows."""
+        return _Standardised(training, self.standardise == "whiten")
+
+
+def _proposal(remedy: GroupStandardising, what: str) -> Proposal:
+    return Proposal(
+        remedy,
+        f"Every group of {remedy.partition} is standardised by {what} before training; the group of an example must be "
+        "known when predicting.",
+    )

@@ -8,11 +8,21 @@ prior rho instead, p'(y|x) ~ p(y|x) rho_y / pi_y. Equal rho gives the classifier
 oversampling at rates w the prior that the network saw is proportional to w_k n_k, and that one has to be taken off.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from lopsided.core.errors import InputError
+from lopsided.core.partition import LabelledRows
 from lopsided.core.validation import FloatArray, check_finite, check_matrix
+from lopsided.data.labelled_set import LabelledSet
+from lopsided.measure.metrics import METRICS
+from lopsided.remedies.contract import Forecast, Occasion, Proposal, Proposals, Remedy, by_name, named, uneven_classes
+from lopsided.remedies.learner import Learner
+from lopsided.remedies.pilot import Pilot
 from lopsided.remedies.rates import Rates
 
 SUM_TOLERANCE = 0.01  # a softmax in half precision rounds each of many probabilities to three digits
@@ -97,3 +107,42 @@ def _checked_tau(tau: float) -> float:
     if isinstance(tau, bool) or not isinstance(tau, (int, float, np.integer, np.floating)) or not np.isfinite(tau):
         raise InputError("a finite number for tau", repr(tau), "1 is Bayes' rule, 0 changes nothing")
     return float(tau)
+
+
+@dataclass(frozen=True)
+class LogitAdjustment(Remedy):
+    """`offsets` by class name, added to log probabilities after plain training; `tau` is their strength."""
+
+    kind: ClassVar[str] = "logit adjustment"
+    needs_probabilities: ClassVar[bool] = True
+    offsets: Mapping[str, float]
+    tau: float = 1.0
+
+    @property
+    def name(self) -> str:
+        """As in a plan."""
+        return "logit adjustment"
+
+    @classmethod
+    def propose(cls, occasion: Occasion) -> Proposals:
+        """The log of each class's share, taken off."""
+        classes, notes = uneven_classes(occasion.training)
+        if classes is None:
+            return [], notes
+        why = "Decide as if all classes were equally frequent: the log of each class's share is taken off its score."
+        return [Proposal(cls(named(classes, -logit_offsets(classes.counts))), why)], []
+
+    def forecast(self, pilot: Pilot, metric: str, *, seed: int = 0) -> Forecast:
+        """The pilot's probabilities, adjusted."""
+        values = self.class_offsets(pilot.training)
+        moved = pilot.plain() * np.exp(values - values.max())
+        ground = "a pilot's held-out probabilities, adjusted (Menon et al. 2021)"
+        return pilot.forecast(METRICS[metric], moved, ground), ""
+
+    def shift(self, training: LabelledSet, learner: Learner, seed: int) -> FloatArray:
+        """The offsets as they are."""
+        return self.class_offsets(training)
+
+    def class_offsets(self, rows: LabelledRows) -> FloatArray:
+        """0 for a class that is left out."""
+        return by_name(self.offsets, rows.classes.names, 0.0)

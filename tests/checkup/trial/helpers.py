@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from lopsided.checkup.inputs.evidence import Evidence, Partition
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.plan.plan import NOISE
 from lopsided.checkup.plan.result import Plan, PlannedRemedy
+from lopsided.core.partition import Partition
 from lopsided.data.tables import array_table
 
 

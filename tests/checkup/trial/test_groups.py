@@ -8,7 +8,8 @@ from lopsided.checkup.checks.group_law import group_law
 from lopsided.checkup.plan.plan import make_plan
 from lopsided.checkup.trial.trial import run_trial
 from lopsided.core.errors import InputError
-from lopsided.measure.paired_scores import Answers, Judged, group_accuracy
+from lopsided.measure.metrics.contract import Answers, Judged
+from lopsided.measure.metrics.shares import group_accuracy
 from lopsided.remedies.group_standardiser import GroupStandardiser
 from lopsided.remedies.mended import MendedClassifier
 from tests.checkup.trial.helpers import evidence

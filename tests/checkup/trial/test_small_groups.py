@@ -12,7 +12,7 @@ from lopsided.checkup.plan.result import Plan
 from lopsided.checkup.trial.trial import run_trial
 from lopsided.cli.main import main
 from lopsided.core.errors import InputError
-from lopsided.measure.paired_scores import METRICS
+from lopsided.measure.metrics import METRICS
 from lopsided.remedies.offset_search import best_offsets
 from tests.checkup.trial.helpers import evidence
 

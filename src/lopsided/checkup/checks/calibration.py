@@ -14,8 +14,9 @@ from lopsided.checkup.checks.accuracy_findings import judged_words
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.checks.intervals import Intervals, mean_intervals, rate_intervals
 from lopsided.checkup.checks.subjects import class_subject, group_subject, without_implied
-from lopsided.checkup.inputs.evidence import Evidence, Partition
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.partition import Partition
 from lopsided.core.validation import BoolArray, FloatArray
 
 RISKY, FAILING = 0.05, 0.15

@@ -11,8 +11,9 @@ import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.checks.subjects import all_of, class_subject, counted, group_subject, opening, without_implied
-from lopsided.checkup.inputs.evidence import Evidence, Partition
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.figure import Bars, Figure, Panel
+from lopsided.core.partition import Partition
 from lopsided.core.validation import IntArray
 
 RISKY_RATIO, FAILING_RATIO = 10.0, 100.0

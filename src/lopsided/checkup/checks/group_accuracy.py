@@ -12,9 +12,10 @@ from lopsided.checkup.checks.accuracy_findings import RULE, accuracy_figure, gap
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.checks.intervals import rate_intervals
 from lopsided.checkup.checks.subjects import all_of, group_subject, without_implied
-from lopsided.checkup.inputs.evidence import Evidence, Partition
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.partitions import CROSS, SMALL_CELL, intersection
 from lopsided.core.figure import Figure
+from lopsided.core.partition import Partition
 
 MOST_NAMED = 5
 _GROUND = "Li et al. 2024 (group imbalance), Section 2: the group-level risk, beside its average over the mixture"

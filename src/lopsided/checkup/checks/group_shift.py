@@ -20,9 +20,10 @@ import numpy as np
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.checks.intervals import ALPHA, mean_intervals
 from lopsided.checkup.checks.subjects import all_of, group_subject, opening, without_implied
-from lopsided.checkup.inputs.evidence import Evidence, Partition
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Mark, Panel, Points
+from lopsided.core.partition import Partition
 from lopsided.core.validation import FloatArray, IntArray
 
 RISKY_SHIFT, FAILING_SHIFT = 0.5, 1.0

@@ -9,8 +9,9 @@ import numpy as np
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, named, shortened
 from lopsided.checkup.checks.intervals import gaps_to_rest, rate_intervals
 from lopsided.checkup.checks.subjects import class_subject, group_subject, opening, without_implied
-from lopsided.checkup.inputs.evidence import Evidence, Partition
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.errors import InputError
+from lopsided.core.partition import Partition
 from lopsided.core.validation import BoolArray
 
 RISKY_GAP, FAILING_GAP = 0.05, 0.15

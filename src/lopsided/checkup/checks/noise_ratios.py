@@ -15,10 +15,11 @@ import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.checks.subjects import all_of
-from lopsided.checkup.inputs.evidence import Evidence, Partition
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import mapped_blocks
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Mark, Panel, Points
+from lopsided.core.partition import Partition
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.measure.class_moments import ClassMoments
 from lopsided.measure.noise_matrix import NoiseMatrix, noise_matrix_of_blocks

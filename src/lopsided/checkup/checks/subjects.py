@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from lopsided.checkup.checks.finding import Finding
-from lopsided.checkup.inputs.evidence import Partition
 from lopsided.checkup.inputs.partitions import CROSS
+from lopsided.core.partition import Partition
 
 
 def class_subject(classes: Partition, code: int) -> str:

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lopsided.checkup.inputs.evidence import Partition
 from lopsided.checkup.inputs.parts import find_part, is_name, usual_names
 from lopsided.checkup.inputs.score_columns import class_of_column, order_of_columns, some_of
 from lopsided.checkup.inputs.sources import Source
 from lopsided.core.errors import InputError
+from lopsided.core.partition import Partition
 from lopsided.core.validation import FloatArray, check_matrix
 from lopsided.data.frames import arrow_of_frame, is_frame
 

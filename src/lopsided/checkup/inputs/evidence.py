@@ -8,29 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lopsided.checkup.inputs.missing import MissingValues
+from lopsided.core.partition import Partition
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.tables import Table
 
 if TYPE_CHECKING:
     from lopsided.checkup.inputs.feature_space import FeatureSpace
-
-
-@dataclass(frozen=True)
-class Partition:
-    """Examples sorted into named parts: classes, or the groups of a column, or the cells of an intersection."""
-
-    name: str
-    codes: IntArray
-    names: tuple[str, ...]
-
-    @property
-    def counts(self) -> IntArray:
-        """Examples in every part."""
-        return np.bincount(self.codes, minlength=len(self.names)).astype(np.int64)
-
-    def counts_where(self, rows: BoolArray) -> IntArray:
-        """Examples in every part among the chosen rows."""
-        return np.bincount(self.codes[rows], minlength=len(self.names)).astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.class_scores import class_scores
-from lopsided.checkup.inputs.evidence import Evidence, Partition
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.finite_features import check_finite_blocks
 from lopsided.checkup.inputs.given_classifier import BIAS_NAMES, CLASSIFIER_NAMES, weight_and_bias, with_classifier
 from lopsided.checkup.inputs.given_groups import group_columns
@@ -27,6 +27,7 @@ from lopsided.checkup.inputs.parts import Finder, column_names, find_part, is_na
 from lopsided.checkup.inputs.sources import Source, open_source
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
+from lopsided.core.partition import Partition
 from lopsided.core.seeds import check_seed
 from lopsided.core.validation import FloatArray, check_in_range
 from lopsided.data.frames import frame_columns, is_frame

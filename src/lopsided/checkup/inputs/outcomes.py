@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lopsided.checkup.inputs.evidence import Partition
 from lopsided.core.errors import InputError
+from lopsided.core.partition import Partition
 from lopsided.core.validation import BoolArray, IntArray, check_in_range, check_labels
 
 DECAY_NAMES = ("weight_decay", "wd")

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.inputs.evidence import Partition
 from lopsided.core.errors import InputError
+from lopsided.core.partition import Partition
 from lopsided.core.validation import check_labels, is_missing
 from lopsided.data.time_words import time_words
 

@@ -12,51 +12,55 @@ from typing import Any
 import numpy as np
 
 from lopsided.checkup.checks.group_law import GroupLaw, group_law
-from lopsided.checkup.inputs.training_set import TrainingSet
-from lopsided.checkup.plan.forecasts import forecast_collection
-from lopsided.checkup.plan.learning_curve import FURTHEST, LEAST_EXAMPLES
-from lopsided.checkup.plan.pilot import Pilot
 from lopsided.checkup.plan.result import PlannedRemedy
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
+from lopsided.remedies.collection import Collection
+from lopsided.remedies.contract import Occasion
+from lopsided.remedies.learning_curve import FURTHEST, LEAST_EXAMPLES
+from lopsided.remedies.pilot import Pilot
+from lopsided.remedies.rates import oversampling_rates
+from lopsided.theory.collapse import collapse
+from lopsided.data.labelled_set import LabelledSet
 
 MOST_COLLECTED = 3  # classes for which collecting is planned
 MOST_GROUPS_COLLECTED = 2
 WORTH_SAYING = 0.005  # of recall
 
 
-def collections(training: TrainingSet, pilot: Pilot, recipe: Mapping[str, Any], seed: int) -> list[PlannedRemedy]:
+def collections(occasion: Occasion) -> list[PlannedRemedy]:
     """The worst class with enough examples to test it, those that collapse, the worst of all; the worst groups."""
+    training, pilot = occasion.training, occasion.pilot
     counts, recall = training.classes.counts, pilot.recalls("class")
-    lacks = _examples_lacking(counts, recipe)
+    lacks = _examples_lacking(counts, occasion.recipe)
     worst = sorted(pilot.judged.classes, key=lambda code: (recall[code], counts[code]))
     testable = [code for code in worst if counts[code] >= 2 * LEAST_EXAMPLES][:1]
     collapsing = sorted((int(code) for code in np.flatnonzero(lacks > 0)), key=lambda code: -lacks[code])
     chosen = list(dict.fromkeys([*testable, *collapsing, *worst[:1]]))[:MOST_COLLECTED]
-    found = [_planned(training, pilot, "class", code, int(lacks[code] or counts[code]), "", seed) for code in chosen]
-    return found + _group_collections(training, pilot, seed)
+    found = [_planned(occasion, "class", code, int(lacks[code] or counts[code]), "") for code in chosen]
+    return found + _group_collections(occasion)
 
 
-def _group_collections(training: TrainingSet, pilot: Pilot, seed: int) -> list[PlannedRemedy]:
-    groups = training.groups
+def _group_collections(occasion: Occasion) -> list[PlannedRemedy]:
+    groups = occasion.training.groups
     if groups is None or np.count_nonzero(groups.counts) < 2:
         return []
-    sizes, accuracy = groups.counts, pilot.recalls("group")
+    sizes, accuracy = groups.counts, occasion.pilot.recalls("group")
     worst = sorted(np.flatnonzero(sizes > 0).tolist(), key=lambda group: float(accuracy[group]))
-    law, declined = _law(pilot, training.size, seed)
+    law, declined = _law(occasion.pilot, occasion.training.size, occasion.seed)
     found = []
     for code in worst[: min(MOST_GROUPS_COLLECTED, len(worst) - 1)]:
         place = None if law is None else law.place(code)
         if law is None or place is None:
             why = declined or f"The large-n law says nothing: {groups.names[code]} has too few examples for it."
-            found.append(_planned(training, pilot, "group", code, int(sizes[code]), why, seed))
+            found.append(_planned(occasion, "group", code, int(sizes[code]), why))
             continue
         examples = min(law.halves_with(place), int((FURTHEST - 1) * sizes[code]))
-        remedy = _planned(training, pilot, "group", code, examples, _advice(law, place, examples, groups.names), seed)
         share, low, high = law.lowered(place, place, examples)
         facts = {"excess_risk": law.excess(place), "lowered": share, "low": low, "high": high}
-        found.append(_with(remedy, {"law": {**facts, "halved_by": law.halves_with(place)}}))
+        facts["halved_by"] = law.halves_with(place)
+        found.append(_planned(occasion, "group", code, examples, _advice(law, place, examples, groups.names), facts))
     return found
 
 
@@ -94,41 +98,23 @@ def _advice(law: GroupLaw, place: int, examples: int, names: tuple[str, ...]) ->
 
 
 def _planned(
-    training: TrainingSet, pilot: Pilot, axis: str, code: int, examples: int, advice: str, seed: int
+    occasion: Occasion, axis: str, code: int, examples: int, advice: str, law: Mapping[str, float] | None = None
 ) -> PlannedRemedy:
-    partition = training.classes if axis == "class" else training.groups
-    assert partition is not None
-    name, have = partition.names[code], int(partition.counts[code])
-    ratio = (have + examples) / have
-    forecast, reason = forecast_collection(pilot.training, axis, code, have=have, ratio=ratio, seed=seed)
+    partition = occasion.training.partition(axis)
+    remedy = Collection(axis, code, partition.names[code], examples, int(partition.counts[code]), law or {})
+    forecast, reason = remedy.forecast(occasion.pilot, occasion.metric, seed=occasion.seed)
     plural = "" if examples == 1 else "s"
     learned = None if forecast is None or axis == "group" else forecast.learned
     if forecast is not None and learned is not None and forecast.gain - learned > WORTH_SAYING:
         advice += f" {max(learned, 0.0):.3f} of the forecast gain is learning; the rest comes from the class being "
         advice += "likelier, which costs other classes."
-    why = f"{examples:,} more example{plural} of {axis} {name}, which has {have:,}. {advice} {reason}"
-    return PlannedRemedy(
-        f"collect {axis} {name}",
-        "collect",
-        {"axis": axis, "code": code, "subject": name, "examples": examples, "have": have},
-        " ".join(why.split()),
-        forecast,
-    )
-
-
-def _with(remedy: PlannedRemedy, facts: Mapping[str, Any]) -> PlannedRemedy:
-    from dataclasses import replace
-
-    return replace(remedy, parameters={**remedy.parameters, **facts})
+    why = f"{examples:,} more example{plural} of {axis} {remedy.subject}, which has {remedy.have:,}. {advice} {reason}"
+    return PlannedRemedy(remedy, " ".join(why.split()), forecast)
 
 
 def _examples_lacking(counts: IntArray, recipe: Mapping[str, Any]) -> FloatArray:
     """Examples that each class lacks to stay clear of collapse; 0 where the weight decay is not known."""
-    from lopsided.theory.collapse import collapse
-
     if recipe.get("step") is not None:  # the merging law; an example collected counts as one repeated
-        from lopsided.remedies.rates import oversampling_rates
-
         try:
             rates = oversampling_rates(counts[counts > 0].astype(float).tolist(), "forecast", recipe=recipe)
         except InputError:

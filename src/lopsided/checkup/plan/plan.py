@@ -1,36 +1,94 @@
-"""From evidence to a plan: remedies with parameters, each with the gain a forecast gives it, in `plan_order`.
+"""From evidence to a plan: every remedy proposes itself for the data, a pilot forecasts its gain, the most comes first.
 
-Oversampling rates come from the collapse forecast (or the merging law) where the settings of the network are known,
-else they are half-way to equal classes; examples to collect as `collection` says. What rests on no forecast comes last,
-with the reason.
+The order is by what each forecast counts towards the plan's metric. A remedy for the data as they are is forecast in
+that metric, and counts as forecast. Collection is forecast in the accuracy of its own subject, of which a share counts
+(`Collection.share_of`), without what a class gains by being likelier, because other classes pay for it. What rests on
+no forecast comes last, with the reason.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lopsided.checkup.checks.finding import named
+from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.evidence import Evidence
-from lopsided.checkup.inputs.training_set import TrainingSet, training_set
+from lopsided.checkup.inputs.gather import gather
+from lopsided.checkup.inputs.training_set import training_set
 from lopsided.checkup.plan.collection import collections
-from lopsided.checkup.plan.forecasts import forecast_gain
-from lopsided.checkup.plan.group_remedies import EVEN, group_remedies
-from lopsided.checkup.plan.judged_parts import check_worst_group, judged_groups, small_groups
-from lopsided.checkup.plan.order import in_order, order_sentence
-from lopsided.checkup.plan.pilot import FOLDS, MOST_ROWS, Pilot, pilot_groups, reduced, run_pilot
-from lopsided.checkup.plan.result import Plan, PlannedRemedy, TrainingRows
+from lopsided.checkup.plan.result import Plan, PlannedRemedy
 from lopsided.core.errors import InputError
 from lopsided.core.published_skill import skill_sentence
-from lopsided.core.validation import FloatArray
-from lopsided.measure.paired_scores import METRICS
-from lopsided.remedies.logit_adjustment import logit_offsets
-from lopsided.remedies.offset_search import best_offsets
-from lopsided.remedies.rates import Rates, oversampling_rates
+from lopsided.data.labelled_set import LabelledSet
+from lopsided.measure.metrics import METRICS
+from lopsided.measure.metrics.contract import LEAST_IN_GROUP, judged_groups
+from lopsided.remedies.contract import Occasion
+from lopsided.remedies.every import EVERY
+from lopsided.remedies.pilot import FOLDS, MOST_ROWS, pilot_groups, reduced, run_pilot
 
-NOISE = 0.5  # deviations of the class: a copy stays nearer to its original than to a stranger of the class
+if TYPE_CHECKING:
+    from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike
+
 MEASURED_METRICS = ("balanced", "worst-class")  # those that `lopsided.skill` asks about
+_OF_COLLECTION = {
+    "balanced": "a class's counts one over the number of classes, a group's its share of the data",
+    "worst-class": "a class's counts in full, a group's by its share of the data",
+    "worst-group": "a group's counts in full, a class's by its share of the data",
+    "overall": "a class's or a group's counts by its share of the data",
+}
+
+
+@shared_parameters
+def plan(
+    data: "DataLike | None" = None,
+    *,
+    labels: "ColumnLike | None" = None,
+    groups: "ColumnsLike | None" = None,
+    features: "ColumnLike | None" = None,
+    split: "ColumnLike | None" = None,
+    weight_decay: float | str | None = None,
+    metric: str | None = None,
+    group: str | None = None,
+    recipe: Mapping[str, Any] | None = None,
+    seed: int = 0,
+) -> Plan:
+    """What to do about imbalance in your data, with which parameters, and what it is forecast to gain.
+
+    Nothing is trained but a small pilot; `lopsided.trial` trains the remedies.
+
+    Parameters
+    ----------
+    {inputs}
+    metric : {"balanced", "worst-class", "worst-group", "overall"}, optional
+        What is to rise. Without it, the worst group where groups are given, else balanced accuracy.
+    group : str, optional
+        The partition into groups whose worst group counts, where there are several.
+    recipe : dict, optional
+        Settings of the network as `lopsided.remedies.Recipe` takes them, for example {"weight_decay": 5e-4, "step":
+        0.1, "batch_size": 128}: oversampling rates then follow the collapse forecast. Without it, what the data say
+        about the network.
+
+    Returns
+    -------
+    Plan
+        `remedies`, the most promising first, each with `name`, `parameters`, `forecast` and `why`; `plan[name]` has
+        `indices`, `weights`, `offsets`, `sklearn(estimator)` and `torch()` to take along.
+
+    Examples
+    --------
+    >>> import lopsided, numpy
+    >>> random = numpy.random.default_rng(0)
+    >>> y = numpy.repeat([0, 1], [200, 20])
+    >>> found = lopsided.plan(random.normal(size=(220, 2)) + y[:, None], labels=y)
+    >>> found["logit adjustment"].offsets().round(2).tolist()
+    [-1.15, 1.15]
+    """
+    evidence = gather(
+        data, labels=labels, groups=groups, features=features, split=split, weight_decay=weight_decay, seed=seed
+    )
+    return make_plan(evidence, metric=metric, group=group, recipe=recipe, seed=seed)
 
 
 def make_plan(
@@ -41,67 +99,67 @@ def make_plan(
     recipe: Mapping[str, Any] | None = None,
     seed: int = 0,
 ) -> Plan:
-    """Plan for the training rows of `evidence`.
-
-    metric: balanced, worst-class, worst-group or overall; worst-group where groups are given, else balanced. group: the
-    partition whose worst group counts. recipe: settings of the network as `remedies.Recipe` takes them, where the
-    evidence's weight decay and classifier do not say it all.
-    """
-    training = training_set(evidence, group=group)
+    """Plan for the training rows of `evidence`; the other arguments as `plan` has them."""
     if recipe is not None and not isinstance(recipe, Mapping):
         raise InputError("a recipe by name", f"a {type(recipe).__name__}", "give for example {'weight_decay': 5e-4}")
-    known = dict(recipe) if recipe is not None else measured_recipe(evidence)
-    return plan_for(training, metric=metric, recipe=known, seed=seed)
-
-
-def plan(
-    data: Any = None,
-    *,
-    labels: Any = None,
-    groups: Any = None,
-    features: Any = None,
-    split: Any = None,
-    weight_decay: float | str | None = None,
-    **options: Any,
-) -> Plan:
-    """Plan remedies for your data: what to do, with which parameters, and what it is forecast to gain.
-
-    data, labels, groups, features, split and weight_decay as `lopsided.audit` takes them; `options` are those of
-    `make_plan` (metric, group, recipe, seed).
-    """
-    from lopsided.checkup.inputs.gather import gather
-
-    evidence = gather(data, labels=labels, groups=groups, features=features, split=split, weight_decay=weight_decay)
-    return make_plan(evidence, **options)
+    training = training_set(evidence, group=group)
+    return plan_for(
+        training, metric=metric, recipe=measured_recipe(evidence) if recipe is None else recipe, seed=seed
+    )
 
 
 def plan_for(
-    training: TrainingSet, *, metric: str | None = None, recipe: Mapping[str, Any] | None = None, seed: int = 0
+    training: LabelledSet, *, metric: str | None = None, recipe: Mapping[str, Any] | None = None, seed: int = 0
 ) -> Plan:
     """The same for a training set; its rows are all that the forecasts see."""
-    wanted, known = chosen_metric(metric, training), dict(recipe or {})
+    wanted = chosen_metric(metric, training)
     pilot = run_pilot(reduced(training, seed), seed, pilot_groups(training))
-    remedies, notes = _now(training, pilot, wanted, known)
-    notes = [*_about_metric(training, metric, wanted), *notes]
-    planned = [_with_forecast(remedy, pilot, wanted, seed) for remedy in remedies]
-    planned += collections(training, pilot, known, seed)
-    about = TrainingRows(training.rows, training.classes, training.groups)
-    ordered = [replace(remedy, training=about) for remedy in in_order(planned, training, wanted)]
-    told = skill_sentence("remedy by pilot") if wanted in MEASURED_METRICS else ""
-    groups = None if training.groups is None else training.groups.name
-    return Plan(ordered, wanted, notes, told, order_sentence(wanted), groups)
+    occasion = Occasion(training, pilot, wanted, dict(recipe or {}), seed)
+    planned, notes = [], _about_metric(training, metric, wanted)
+    for remedy in EVERY:
+        proposals, left_out = remedy.propose(occasion)
+        notes += [note for note in left_out if note not in notes]
+        for found in proposals:
+            forecast, reason = found.remedy.forecast(pilot, wanted, seed=seed)
+            planned.append(PlannedRemedy(found.remedy, f"{found.why} {reason}".strip(), forecast))
+    planned += collections(occasion)
+    about = training.labelled
+    counted = [replace(remedy, training=about, counts_as=_counts_as(remedy, training, wanted)) for remedy in planned]
+    return Plan(
+        sorted(counted, key=lambda remedy: (remedy.counts_as is None, -(remedy.counts_as or 0.0))),
+        wanted,
+        notes + _unjudged(training),
+        skill_sentence("remedy by pilot") if wanted in MEASURED_METRICS else "",
+        f"Ordered by what each counts towards {METRICS[wanted].name}: its forecast gain. Collection is forecast in its "
+        f"subject's own accuracy: {_OF_COLLECTION[wanted]}, without what a class gains by being likelier.",
+        None if training.groups is None else training.groups.name,
+    )
 
 
-def chosen_metric(metric: str | None, training: TrainingSet) -> str:
-    """The metric's key, checked against what the data have."""
+def _counts_as(planned: PlannedRemedy, training: LabelledSet, metric: str) -> float | None:
+    forecast = planned.forecast
+    if forecast is None:
+        return None
+    gain = forecast.gain if forecast.learned is None else min(forecast.gain, forecast.learned)
+    return float(planned.remedy.share_of(metric, training) * gain)
+
+
+def chosen_metric(metric: str | None, training: LabelledSet) -> str:
+    """The metric's word, checked against what the data have."""
+    groups = training.groups
     if metric is None:
-        metric = "balanced" if training.groups is None else "worst-group"
+        metric = "balanced" if groups is None else "worst-group"
     if metric not in METRICS:
         raise InputError(f"a metric among {', '.join(METRICS)}", repr(metric), "choose one of those")
-    if metric == "worst-group" and training.groups is None:
+    if metric == "worst-group" and groups is None:
         raise InputError("groups for the worst group", "none", "name a column of groups, or another metric")
-    if metric == "worst-group":
-        check_worst_group(training)
+    if metric == "worst-group" and groups is not None and not judged_groups(groups):
+        largest = int(np.argmax(groups.counts))
+        raise InputError(
+            f"a group of {groups.name} with at least {LEAST_IN_GROUP} training examples for the worst group",
+            f"{groups.counts[largest]} in the largest, {groups.names[largest]}",
+            "name coarser groups, or another metric such as balanced",
+        )
     return metric
 
 
@@ -123,37 +181,33 @@ def measured_recipe(evidence: Evidence) -> dict[str, Any]:
     return {"multiplier": multiplier, "features": "relu" if features.min() >= 0 else "free"}
 
 
-def _now(
-    training: TrainingSet, pilot: Pilot, metric: str, recipe: Mapping[str, Any]
-) -> tuple[list[PlannedRemedy], list[str]]:
-    """Remedies for the data as they are, without forecasts, and what was left out."""
-    remedies, notes = [], []
-    codes = [int(code) for code in np.flatnonzero(training.classes.counts > 0)]
-    counts = training.classes.counts[codes].astype(float)
-    if counts.max() / counts.min() >= EVEN:
-        remedies += _class_remedies([training.classes.names[code] for code in codes], counts, recipe)
-    else:
-        notes.append("The classes are equal in size to within a tenth: weights, rates and adjustment are left out.")
-    remedies.append(_threshold(pilot, metric))
-    of_groups, group_notes = group_remedies(training)
-    return remedies + of_groups, [*notes, *group_notes, *_unjudged(training)]
+def small_groups(training: LabelledSet) -> list[str]:
+    """A sentence about the groups that are too small to be the worst, or none."""
+    groups = training.groups
+    if groups is None:
+        return []
+    small = [code for code in np.flatnonzero(groups.counts > 0).tolist() if code not in judged_groups(groups)]
+    if not small:
+        return []
+    told = named([f"{groups.names[code]}: {groups.counts[code]}" for code in small])
+    return [f"Groups of {groups.name} with fewer than {LEAST_IN_GROUP} examples are never the worst group ({told})."]
 
 
-def _about_metric(training: TrainingSet, asked: str | None, metric: str) -> list[str]:
+def _about_metric(training: LabelledSet, asked: str | None, metric: str) -> list[str]:
     """Why it is the worst group, where nobody asked for it, and which groups are too small to be that."""
     if metric != "worst-group" or training.groups is None:
         return []
     notes = (
         [] if asked is not None else ["Groups were given, so it is the worst group that counts; a metric can be named."]
     )
-    left_out = set(judged_groups(training)) - set(pilot_groups(training))
+    left_out = set(judged_groups(training.groups)) - set(pilot_groups(training))
     unseen = [training.groups.names[code] for code in sorted(left_out)]
     if unseen:
         unseen = [f"Forecasts leave out groups with few examples among the {MOST_ROWS:,} they use: {named(unseen)}."]
     return notes + small_groups(training) + unseen
 
 
-def _unjudged(training: TrainingSet) -> list[str]:
+def _unjudged(training: LabelledSet) -> list[str]:
     """Which classes the forecasts say nothing about, and why."""
     counts, names = training.classes.counts, training.classes.names
     single = [names[code] for code in np.flatnonzero(counts == 1)]
@@ -168,71 +222,3 @@ def _unjudged(training: TrainingSet) -> list[str]:
             f"{len(few):,} {verb} fewer than {FOLDS} examples ({named(few)}): forecasts rest on next to nothing there."
         )
     return notes
-
-
-def _class_remedies(names: Sequence[str], counts: FloatArray, recipe: Mapping[str, Any]) -> list[PlannedRemedy]:
-    def named(values: FloatArray) -> dict[str, float]:
-        return dict(zip(names, (float(value) for value in values), strict=True))
-
-    balanced = counts.sum() / (counts.size * counts)
-    rates, why = _rates(named(counts), recipe)
-    by_class = named(rates.rates)
-    return [
-        PlannedRemedy(
-            "logit adjustment",
-            "logit adjustment",
-            {"offsets": named(-logit_offsets(counts)), "tau": 1.0},
-            "Decide as if all classes were equally frequent: the log of each class's share is taken off its score.",
-            None,
-        ),
-        PlannedRemedy(
-            "class weights",
-            "reweight",
-            {"class_weights": named(balanced)},
-            "Every class has the same say in the loss.",
-            None,
-        ),
-        PlannedRemedy(
-            "oversampling",
-            "oversample",
-            {"rates": by_class, "rule": rates.rule, "count_needed": rates.count_needed},
-            why,
-            None,
-        ),
-        PlannedRemedy(
-            "oversampling with noise",
-            "noise",
-            {"rates": by_class, "noise": NOISE},
-            f"The same rates; copies get Gaussian noise of {NOISE:g} deviations of their class.",
-            None,
-        ),
-    ]
-
-
-def _rates(counts: Mapping[str, float], recipe: Mapping[str, Any]) -> tuple[Rates, str]:
-    half_way = oversampling_rates(counts, "sqrt")
-    if not recipe:
-        return half_way, f"{half_way.why} Given a network's weight decay, rates follow the collapse forecast."
-    try:
-        rates = oversampling_rates(counts, "forecast", recipe=recipe)
-    except InputError as error:
-        return half_way, f"{half_way.why} The collapse forecast gives no rates: {error}"
-    if rates.added == 0:
-        return half_way, f"{half_way.why} {rates.why}"
-    return rates, rates.why
-
-
-def _threshold(pilot: Pilot, metric: str) -> PlannedRemedy:
-    offsets = best_offsets(pilot.plain()[0], pilot.training.classes.codes, pilot.training.group_codes, metric)
-    return PlannedRemedy(
-        "threshold moving",
-        "threshold",
-        {"offsets": dict(zip(pilot.training.classes.names, offsets.tolist(), strict=True)), "tuned_for": metric},
-        "Offsets per class, tuned on held-out predictions; those given are a pilot's, and a learner tunes its own.",
-        None,
-    )
-
-
-def _with_forecast(remedy: PlannedRemedy, pilot: Pilot, metric: str, seed: int) -> PlannedRemedy:
-    forecast, reason = forecast_gain(remedy.kind, remedy.parameters, pilot, metric, seed)
-    return replace(remedy, forecast=forecast, why=f"{remedy.why} {reason}".strip())

@@ -1,4 +1,4 @@
-"""A plan: remedies with their parameters, each with what it is forecast to gain, in the order of `plan_order`.
+"""A plan: remedies with their parameters, each with what it is forecast to gain, the most promising first.
 
 Every remedy can be taken along: `indices` (rows to train on), `weights` (one per training row), `offsets` (one per
 class, added to log probabilities), `sklearn` (a classifier with the remedy around it) and `torch` (a sampler, a loss
@@ -11,142 +11,66 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.inputs.evidence import Partition
-from lopsided.core.errors import InputError, MissingPackage
+from lopsided.core.errors import InputError
+from lopsided.core.jsonable import jsonable
+from lopsided.core.partition import LabelledRows
 from lopsided.core.validation import FloatArray, IntArray
-from lopsided.measure.paired_scores import METRICS
-
-_IN_TORCH = {
-    "group DRO": "use lopsided.torch.GroupDROLoss with the groups' counts",
-    "group standardising": "use lopsided.torch.GroupWhitening over a fitted lopsided.remedies.GroupStandardiser",
-    "collect": "collect the examples first",
-}
-
-
-@dataclass(frozen=True)
-class GainForecast:
-    """Change of a metric (its name as in a trial: worst class recall, balanced accuracy...) and what it rests on.
-
-    learned: for collection, the part that does not come from the class being likelier, which others pay for."""
-
-    metric: str
-    gain: float
-    low: float
-    high: float
-    ground: str
-    learned: float | None = None
-
-
-@dataclass(frozen=True)
-class TrainingRows:
-    """The rows that a plan was made for: positions in the user's data, classes and groups."""
-
-    rows: IntArray
-    classes: Partition
-    groups: Partition | None
+from lopsided.measure.metrics import METRICS
+from lopsided.remedies.contract import GainForecast, Remedy, load_forms, torch_form
 
 
 @dataclass(frozen=True)
 class PlannedRemedy:
-    """One arm: `kind` names the remedy (oversample, reweight, logit adjustment, threshold, group weights, group DRO,
-    group standardising, noise, collect), `parameters` are plain values; `forecast` is None where no theory speaks, with
-    the reason in `why`. `counts_as` is what the forecast counts towards the plan's metric, by which the plan is
-    ordered."""
+    """A remedy with the reason for it; `forecast` is None where no theory speaks, with the reason in `why`.
+    `counts_as` is what the forecast counts towards the plan's metric, by which the plan is ordered."""
 
-    name: str
-    kind: str
-    parameters: Mapping[str, Any]
+    remedy: Remedy
     why: str
     forecast: GainForecast | None
-    training: TrainingRows | None = field(default=None, repr=False, compare=False)
+    training: LabelledRows | None = field(default=None, repr=False, compare=False)
     counts_as: float | None = None
 
-    def options(self) -> dict[str, Any]:
-        """The remedy as arguments of `MendedClassifier`, keyed by class and group names."""
-        wanted = {
-            "oversample": ("rates",),
-            "noise": ("rates", "noise"),
-            "reweight": ("class_weights",),
-            "group weights": ("group_weights",),
-            "group DRO": ("dro",),
-            "group standardising": ("standardise",),
-            "logit adjustment": ("offsets",),
-            "threshold": ("tuned_for",),
-            "collect": (),
-        }
-        return {name: self.parameters[name] for name in wanted[self.kind]}
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.remedy.name
+
+    @property
+    def kind(self) -> str:
+        """The word under which it is written to files."""
+        return self.remedy.kind
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """Plain values."""
+        return self.remedy.parameters
 
     def indices(self, seed: int = 0) -> IntArray:
         """Rows of the data to train on, each as often as it is to be seen; one epoch."""
-        from lopsided.remedies.resampling import resampling_plan
-
-        training = self._training()
-        if self.kind in ("oversample", "noise"):
-            rates = by_name(self.parameters["rates"], training.classes.names)[training.classes.codes]
-            cells = training.classes.codes
-        elif self.kind in ("reweight", "group weights"):
-            weights = self.weights()
-            rates, cells = weights / weights.min(), _cells(training)
-        else:
-            raise InputError("a remedy that changes the sample", f"{self.name!r}", "ask for offsets() or sklearn()")
-        _, first, compact = np.unique(cells, return_index=True, return_inverse=True)
-        return training.rows[resampling_plan(compact, rates[first]).indices(seed)]
+        return self.remedy.epoch_indices(self._training(), seed)
 
     def weights(self) -> FloatArray:
         """A weight for every training row (in the order of the data, test rows left out), with mean 1."""
-        training = self._training()
-        if self.kind in ("oversample", "noise"):
-            weights = by_name(self.parameters["rates"], training.classes.names)[training.classes.codes]
-        elif self.kind == "reweight":
-            weights = by_name(self.parameters["class_weights"], training.classes.names)[training.classes.codes]
-        elif self.kind == "group weights" and training.groups is not None:
-            weights = by_name(self.parameters["group_weights"], training.groups.names)[training.groups.codes]
-        else:
-            raise InputError("a remedy that weights examples", f"{self.name!r}", "ask for offsets() or sklearn()")
-        return np.asarray(weights / weights.mean())
+        return self.remedy.example_weights(self._training())
 
     def offsets(self) -> FloatArray:
         """What to add to the log probability (or logit) of every class, in the order of the class names."""
-        if "offsets" not in self.parameters:
-            raise InputError("a remedy that moves decisions", f"{self.name!r}", "ask for weights() or indices()")
-        training = self._training()
-        return np.array([float(self.parameters["offsets"].get(name, 0.0)) for name in training.classes.names])
+        return self.remedy.class_offsets(self._training())
 
-    def sklearn(self, estimator: Any = "logistic", *, seed: int = 0) -> Any:
+    def wrap(self, estimator: Any = "logistic", *, seed: int = 0) -> Any:
         """A classifier with the remedy around `estimator` (a scikit-learn classifier or a learner's name)."""
-        from lopsided.remedies.mended import MendedClassifier
+        return self.remedy.wrap(estimator, seed=seed)
 
-        if self.kind == "collect":
-            raise InputError("a remedy that can be trained", f"{self.name!r}", "collect the examples first")
-        return MendedClassifier(estimator, **self.options(), seed=seed)
+    sklearn = wrap
 
     def torch(self, *, seed: int = 0) -> Any:
-        """A sampler of rows (oversampling, group weights), a loss (class weights, group DRO), or a layer that adds the
-        offsets to logits."""
-        try:
-            import torch
-        except ImportError:
-            raise MissingPackage("torch", "exporting a remedy to PyTorch", "torch") from None
-        if self.kind == "reweight":
-            training = self._training()
-            weights = by_name(self.parameters["class_weights"], training.classes.names)
-            return torch.nn.CrossEntropyLoss(weight=torch.tensor(weights, dtype=torch.float32))
-        if self.kind in ("oversample", "noise", "group weights"):
-            stream = torch.Generator().manual_seed(seed)
-            return torch.utils.data.SubsetRandomSampler(self.indices(seed).tolist(), generator=stream)
-        if self.kind in _IN_TORCH:
-            raise InputError("a remedy that needs nothing but the plan", f"{self.name!r}", _IN_TORCH[self.kind])
-        offsets = torch.tensor(self.offsets(), dtype=torch.float32)
-        layer = torch.nn.Linear(offsets.numel(), offsets.numel())
-        with torch.no_grad():
-            layer.weight.copy_(torch.eye(offsets.numel()))
-            layer.bias.copy_(offsets)
-        return layer.requires_grad_(False)
+        """A sampler of rows, a loss, or a layer that adds the offsets to logits, as `lopsided.torch.remedies.forms`
+        says for each remedy."""
+        load_forms()
+        return torch_form(self.remedy, self._training(), seed=seed)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        from lopsided.core.jsonable import jsonable
-
         fields = ("name", "kind", "parameters", "why", "forecast", "counts_as")
         return {name: jsonable(getattr(self, name)) for name in fields}
 
@@ -169,7 +93,7 @@ class PlannedRemedy:
             found["classes"] = np.array(self._training().classes.names, dtype=np.str_)
         return found
 
-    def _training(self) -> TrainingRows:
+    def _training(self) -> LabelledRows:
         if self.training is None:
             raise InputError("a remedy that knows its training rows", "one without", "make the plan from the data")
         return self.training
@@ -211,10 +135,9 @@ class Plan:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        remedies = [remedy.to_dict() for remedy in self.remedies]
         about = next((remedy.training for remedy in self.remedies if remedy.training is not None), None)
         return {
-            "remedies": remedies,
+            "remedies": [remedy.to_dict() for remedy in self.remedies],
             "metric": self.metric,
             "metric_name": METRICS[self.metric].name,
             "groups": self.groups,
@@ -227,19 +150,7 @@ class Plan:
 
 
 def forecast_words(forecast: GainForecast | None) -> str:
-    """A forecast in a few letters."""
+    """A forecast in a few words."""
     if forecast is None:
         return "no forecast"
     return f"{forecast.metric} {forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
-
-
-def by_name(values: Mapping[str, float], names: Sequence[str]) -> FloatArray:
-    """One number per name; 1 for names that are left out."""
-    return np.array([float(values.get(name, 1.0)) for name in names])
-
-
-def _cells(training: TrainingRows) -> IntArray:
-    """Class and group of every row as one code."""
-    if training.groups is None:
-        return training.classes.codes
-    return training.classes.codes * len(training.groups.names) + training.groups.codes

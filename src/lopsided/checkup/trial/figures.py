@@ -25,7 +25,7 @@ def gains_figure(trial: "Trial") -> Figure:
 
 def gains_panel(trial: "Trial") -> Panel:
     """One place per arm: the measured gain in the arm's metric, and the forecast beside it."""
-    shown = [arm for arm in trial.arms if arm.kind != "plain" and arm.skipped is None]
+    shown = [arm for arm in trial.arms[1:] if arm.skipped is None]
     gains = [arm.metrics[arm.read_in].gain for arm in shown]
     names = [arm.name if arm.read_in == trial.metric else f"{arm.name} *" for arm in shown]
     measured = Points(
@@ -59,7 +59,7 @@ def gains_panel(trial: "Trial") -> Panel:
 
 def metrics_figure(trial: "Trial") -> Figure:
     """The main metrics of every arm with their intervals."""
-    shown = [arm for arm in trial.arms if arm.kind != "collect" and arm.skipped is None]
+    shown = [arm for arm in trial.arms if not arm.simulated and arm.skipped is None]
     names = [arm.name for arm in shown]
     series = []
     for place, metric in enumerate(trial.main_metrics()):

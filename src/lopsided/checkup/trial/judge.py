@@ -4,27 +4,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopsided.checkup.plan.judged_parts import judged_parts
-from lopsided.checkup.plan.result import GainForecast
-from lopsided.checkup.trial.entries import Entry
-from lopsided.checkup.trial.result import Arm, Measured, verdict
-from lopsided.checkup.trial.run import TrialRun
+from lopsided.checkup.trial.result import Arm, Measured, forecast_outcome
+from lopsided.checkup.trial.run import Entry, TrialRun
 from lopsided.checkup.trial.task import HELD_BACK
 from lopsided.core.errors import InputError
-from lopsided.measure.paired_scores import (
-    BALANCED,
-    METRICS,
-    OVERALL,
-    WORST_CLASS,
-    WORST_GROUP,
-    Answers,
-    Estimate,
-    Metric,
-    class_recall,
-    estimate,
-    gain,
-    group_accuracy,
-)
+from lopsided.remedies.contract import GainForecast, Subject
+from lopsided.measure.metrics import METRICS
+from lopsided.measure.metrics.contract import Answers, Metric
+from lopsided.measure.metrics.shares import BALANCED, OVERALL, WORST_CLASS, WORST_GROUP, class_recall, group_accuracy
+from lopsided.measure.paired_scores import Estimate, estimate, gain
 
 
 class TrialJudge:
@@ -32,7 +20,7 @@ class TrialJudge:
 
     def __init__(self, run: TrialRun) -> None:
         self.run, self.metric = run, METRICS[run.metric]
-        self.judged = judged_parts(run.training)
+        self.judged = judged_parts(run.training.classes, run.training.groups)
         plain = run.answers(run.entries[0])
         if isinstance(plain, str):
             other = InputError(f"plain training with {run.learner} to work", plain.rstrip("."), "mend the learner")
@@ -43,41 +31,41 @@ class TrialJudge:
 
     def arms(self) -> list[Arm]:
         """Every arm with its metrics, gains and forecast."""
-        plain, own = self.plain, self.metric.name
+        own = self.metric.name
         forecasts = self.run.forecasts()
-        arms = [Arm("plain", "plain", self._measured(plain, None), own, None, "", None, None, None, "")]
-        for entry, remedy in zip(self.run.entries[1:], self.run.plan.remedies, strict=True):
-            forecast, reason = forecasts[remedy.name]
+        arms = [Arm(self.run.entries[0].remedy, self._measured(self.plain, None), own, None, "")]
+        for entry, planned in zip(self.run.entries[1:], self.run.plan.remedies, strict=True):
+            forecast, reason = forecasts[planned.name]
             answers: Answers | str = entry.skipped if entry.skipped is not None else self.run.answers(entry)
-            why = f"{remedy.why} {reason}".strip() if reason and reason not in remedy.why else remedy.why
+            why = f"{planned.why} {reason}".strip() if reason and reason not in planned.why else planned.why
             if isinstance(answers, str):
-                arms.append(Arm(entry.name, entry.kind, {}, own, forecast, why, None, None, answers, ""))
+                arms.append(Arm(entry.remedy, {}, own, forecast, why, skipped=answers))
                 continue
-            arm, against, words, read = answers, plain, "plain training", own
-            if entry.kind == "collect":
-                read = self._subject(entry)
-                arm, against, words = plain, answers, f"training without {HELD_BACK:.0%} of the subject's examples"
+            arm, against, words, read = answers, self.plain, "plain training", own
+            if entry.remedy.collects is not None:
+                read = self._subject(entry.remedy.collects)
+                arm, against, words = self.plain, answers, f"training without {HELD_BACK:.0%} of the subject's examples"
             else:
-                self.able[entry.name] = answers
-            metrics = self._measured(arm, against)
-            outcome = (
-                None if forecast is None else verdict(forecast, gain(self._metric(forecast), arm, against, self.judged))
-            )
+                self.able[planned.name] = answers
+            outcome = None
+            if forecast is not None:
+                outcome = forecast_outcome(forecast, gain(self._metric(forecast), arm, against, self.judged))
             widened = gain(self.metric, arm, against, self.judged).widened(self._compared())
-            arms.append(Arm(entry.name, entry.kind, metrics, read, forecast, why, outcome, widened, None, words))
+            metrics = self._measured(arm, against)
+            arms.append(Arm(entry.remedy, metrics, read, forecast, why, outcome, widened, None, words))
         return arms
 
-    def _subject(self, entry: Entry) -> str:
-        assert entry.held_back is not None
-        axis, code = entry.held_back["axis"], entry.held_back["code"]
-        return next(metric.name for metric in self.metrics if (metric.axis, metric.part) == (axis, code))
+    def _subject(self, subject: Subject) -> str:
+        name = self.run.training.partition(subject.axis).names[subject.code]
+        make = class_recall if subject.axis == "class" else group_accuracy
+        return make(name, subject.code).name
 
     def _metric(self, forecast: GainForecast) -> Metric:
         return next(metric for metric in self.metrics if metric.name == forecast.metric)
 
     def _compared(self) -> int:
         """Arms that could win."""
-        return sum(entry.skipped is None and entry.kind not in ("plain", "collect") for entry in self.run.entries)
+        return sum(entry.skipped is None and entry.remedy.collects is None for entry in self.run.entries[1:])
 
     def _judged_metrics(self) -> list[Metric]:
         metrics: list[Metric] = [WORST_CLASS, BALANCED, OVERALL]

@@ -4,9 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from lopsided.checkup.plan.result import GainForecast, Plan
+from lopsided.checkup.plan.result import Plan
 from lopsided.core.figure import Figure
-from lopsided.measure.paired_scores import LEVEL, METRICS, Estimate
+from lopsided.core.jsonable import jsonable
+from lopsided.measure.metrics import METRICS
+from lopsided.measure.paired_scores import LEVEL, Estimate
+from lopsided.remedies.contract import GainForecast, Remedy
 
 Outcome = Literal["right", "wrong", "undecided"]
 VAGUE = 0.1  # a forecast whose interval is wider says too little to be right by holding the outcome
@@ -39,16 +42,25 @@ class Arm:
     `widened` is the gain's interval in the trial's metric for all arms at once; `against` says
     what gains compare with; `skipped` why it was not run."""
 
-    name: str
-    kind: str
+    remedy: Remedy
     metrics: Mapping[str, Measured]
     read_in: str
     forecast: GainForecast | None
     why: str
-    outcome: Outcome | None
-    widened: tuple[float, float] | None
-    skipped: str | None
-    against: str
+    outcome: Outcome | None = None
+    widened: tuple[float, float] | None = None
+    skipped: str | None = None
+    against: str = ""
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.remedy.name
+
+    @property
+    def simulated(self) -> bool:
+        """Whether it stands for examples that are not there yet: its model is plain training, only its gain its own."""
+        return self.remedy.collects is not None
 
     def title(self, metric: str) -> str:
         """Its name, and the metric its gain is read in where that is another."""
@@ -59,7 +71,7 @@ class Arm:
         if self.skipped is not None:
             return self.skipped
         gain = self.metrics[self.read_in].gain
-        if self.kind != "collect" or gain is None:
+        if not self.simulated or gain is None:
             return f"{metric} {self.metrics[metric].estimate.value:.3f}"
         after = self.metrics[self.read_in].estimate.value
         return (
@@ -69,11 +81,9 @@ class Arm:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values under the names that scripts rely on."""
-        from lopsided.core.jsonable import jsonable
-
         return {
             "name": self.name,
-            "kind": self.kind,
+            "kind": self.remedy.kind,
             "metrics": {name: measured.to_dict() for name, measured in self.metrics.items()},
             "read_in": self.read_in,
             "forecast": jsonable(self.forecast),
@@ -183,7 +193,7 @@ class Trial:
         gain = arm.metrics[arm.read_in].gain
         told = "–" if gain is None else f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
         values = [f"{arm.metrics[metric].estimate.value:.3f}" for metric in main]
-        if arm.kind == "collect":  # its model is plain training; only its gain is its own
+        if arm.simulated:
             values = ["–"] * len(main)
         return [arm.title(self.metric), *values, told, _words(arm.forecast), arm.outcome or "–"]
 
@@ -198,7 +208,7 @@ def _words(forecast: GainForecast | None) -> str:
     return "none" if forecast is None else f"{forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
 
 
-def verdict(forecast: GainForecast, outcome: Estimate) -> Outcome:
+def forecast_outcome(forecast: GainForecast, outcome: Estimate) -> Outcome:
     """Wrong where the two intervals do not meet. Right where they meet and both lie on the same side of zero, or where
     the outcome's interval lies inside a forecast's that is no wider than `VAGUE`. Undecided otherwise."""
     if outcome.low > forecast.high or outcome.high < forecast.low:

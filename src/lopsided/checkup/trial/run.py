@@ -1,24 +1,58 @@
 """The tasks of one trial: which there are, running what the store does not hold, and what came of each."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.inputs.training_set import TrainingSet
-from lopsided.checkup.plan.result import GainForecast, Plan
-from lopsided.checkup.trial.entries import Entry
+from lopsided.checkup.plan.result import Plan
 from lopsided.checkup.trial.task import HOME, MEASUREMENT, arrays_of, data_key, held, trial_measurement, unpacked
 from lopsided.core.errors import InputError
 from lopsided.core.folds import deal
 from lopsided.core.jsonable import jsonable
 from lopsided.core.progress import ProgressStart, counter
 from lopsided.core.validation import check_count
+from lopsided.data.labelled_set import LabelledSet
 from lopsided.engine.runner import cores, run_here
 from lopsided.engine.store import Store
 from lopsided.engine.task import Task, tasks_of
 from lopsided.engine.work import Failure
-from lopsided.measure.paired_scores import Answers
+from lopsided.learners.named_learner import gives_probabilities, learner_name, takes_weights
+from lopsided.remedies.contract import Forecast, GainForecast, Remedy
+from lopsided.remedies.plain import Plain
+from lopsided.measure.metrics.contract import Answers
+
+
+LEAST_TO_HOLD_BACK = 8  # training examples of a subject: with fewer, the gain of the other half is a coin or two
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An arm to run, and why it is not run."""
+
+    remedy: Remedy
+    skipped: str | None = None
+
+
+def trial_entries(plan: Plan, training: LabelledSet, learner: Any, folds: int, metric: str) -> list[Entry]:
+    """Plain training first, then the plan's remedies in its order."""
+    remedies = [planned.remedy.for_metric(metric) for planned in plan.remedies]
+    return [Entry(Plain()), *[Entry(remedy, _why_not(remedy, training, learner, folds)) for remedy in remedies]]
+
+
+def _why_not(remedy: Remedy, training: LabelledSet, learner: Any, folds: int) -> str | None:
+    if remedy.needs_weights and not takes_weights(learner):
+        return f"{learner_name(learner)} takes no sample_weight."
+    if remedy.needs_probabilities and not gives_probabilities(learner):
+        return f"{learner_name(learner)} has no predict_proba."
+    if remedy.collects is None:
+        return None
+    partition = training.partition(remedy.collects.axis)
+    least, name = int(partition.counts[remedy.collects.code] * (folds - 1) / folds), partition.names[remedy.collects.code]
+    if least >= LEAST_TO_HOLD_BACK:
+        return None
+    return f"{least} training examples of {remedy.collects.axis} {name} are too few to hold half of them back."
 
 
 class TrialRun:
@@ -26,7 +60,7 @@ class TrialRun:
 
     def __init__(
         self,
-        training: TrainingSet,
+        training: LabelledSet,
         entries: Sequence[Entry],
         plan: Plan,
         learner: Any,
@@ -85,11 +119,17 @@ class TrialRun:
 
     def _task(self, entry: Entry, repeat: int, fold: int, place: str = "") -> Task:
         learner = self.learner if isinstance(self.learner, str) else repr(self.learner)
-        settings = {"learner": learner, "identity": self.identity, "options": entry.options}
-        return self._made({**settings, "held_back": entry.held_back, "repeat": repeat, "fold": fold}, place)
+        subject = entry.remedy.collects
+        settings = {
+            "learner": learner,
+            "identity": self.identity,
+            "remedy": (entry.remedy if subject is None else Plain()).to_dict(),
+            "held_back": None if subject is None else asdict(subject),
+        }
+        return self._made({**settings, "repeat": repeat, "fold": fold}, place)
 
     def _forecast_task(self, fold: int, place: str = "") -> Task:
-        asked = [{"kind": remedy.kind, "parameters": remedy.parameters} for remedy in self.plan.remedies]
+        asked = [planned.remedy.to_dict() for planned in self.plan.remedies]
         return self._made({"forecast": asked, "metric": self.metric, "repeat": 0, "fold": fold}, place)
 
     def _made(self, settings: Mapping[str, Any], place: str) -> Task:
@@ -122,12 +162,12 @@ class TrialRun:
     def _why(self, key: str, otherwise: str) -> str:
         return self.failures[key].sentence if key in self.failures else otherwise
 
-    def forecasts(self) -> dict[str, tuple[GainForecast | None, str]]:
+    def forecasts(self) -> dict[str, Forecast]:
         """Forecasts of the folds, averaged: gain, low and high each. None as soon as a fold has none."""
         if not self.forecasting:
             return {remedy.name: (None, "Forecasts were not asked for.") for remedy in self.plan.remedies}
         by_fold = [self.numbers.get(self._forecast_task(fold).key) for fold in range(self.folds)]
-        found: dict[str, tuple[GainForecast | None, str]] = {}
+        found: dict[str, Forecast] = {}
         for place, remedy in enumerate(self.plan.remedies):
             if any(fold is None for fold in by_fold):
                 sentences = [self._why(self._forecast_task(fold).key, "") for fold in range(self.folds)]

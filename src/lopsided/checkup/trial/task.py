@@ -1,6 +1,6 @@
 """One arm in one fold: train on the other folds, say which examples of this one are answered rightly.
 
-Tasks run through the runner of the claims laboratory, so they are parallel, resume after an interruption and are kept
+Tasks run through the engine, so they are parallel, resume after an interruption and are kept
 one by one. A task names its data by their hash; in the process of the trial they are held here, in others read from
 the run's shared folder.
 """
@@ -9,33 +9,36 @@ import base64
 import hashlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.inputs.evidence import Partition
-from lopsided.checkup.inputs.training_set import TrainingSet
-from lopsided.checkup.plan.forecasts import forecast_collection, forecast_gain
-from lopsided.checkup.plan.learning_curve import thinned
-from lopsided.checkup.plan.pilot import pilot_groups, reduced, run_pilot
 from lopsided.checkup.trial.learner_identity import learner_identity
 from lopsided.core.errors import InputError
 from lopsided.core.folds import deal
+from lopsided.core.partition import Partition
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, IntArray
+from lopsided.data.labelled_set import LabelledSet
+from lopsided.remedies.collection import Collection
+from lopsided.remedies.contract import Remedy, Subject
+from lopsided.remedies.learning_curve import thinned
+from lopsided.remedies.pilot import pilot_groups, reduced, run_pilot
+from lopsided.remedies.plain import Plain
 from lopsided.engine.task import Measurement, Settings
 from lopsided.learners.named_learner import gives_probabilities, make_learner
 
 HELD_BACK = 0.5  # share of a subject's training examples that simulated collection adds
 
-_held: dict[str, TrainingSet] = {}
+_held: dict[str, LabelledSet] = {}
 _learners: dict[str, Any] = {}
 
 
 @contextmanager
-def held(key: str, training: TrainingSet, learner: Any) -> Iterator[None]:
+def held(key: str, training: LabelledSet, learner: Any) -> Iterator[None]:
     """Keep the data, and a learner that is no name, for tasks of this process."""
     _held[key] = training
     _learners[repr(learner)] = learner
@@ -45,7 +48,7 @@ def held(key: str, training: TrainingSet, learner: Any) -> Iterator[None]:
         del _held[key], _learners[repr(learner)]
 
 
-def data_key(training: TrainingSet) -> str:
+def data_key(training: LabelledSet) -> str:
     """A hash of features, classes and groups."""
     digest = hashlib.sha256()
     for array in arrays_of(training).values():
@@ -54,7 +57,7 @@ def data_key(training: TrainingSet) -> str:
     return digest.hexdigest()[:32]
 
 
-def arrays_of(training: TrainingSet) -> dict[str, Any]:
+def arrays_of(training: LabelledSet) -> dict[str, Any]:
     """What other processes need of the training set."""
     names = np.array(list(training.classes.names))
     arrays = {"features": training.features, "classes": training.classes.codes, "class_names": names}
@@ -72,7 +75,7 @@ def measure(settings: Settings, seed: int) -> dict[str, Any]:
     if "forecast" in settings:
         return {"forecasts": _forecasts(training, inside, settings, seed)}
     if settings["held_back"]:
-        inside &= _kept(training, inside, settings, seed)
+        inside = _without(training, inside, Subject(**settings["held_back"]), settings, seed)
     learner = _learners.get(settings["learner"], settings["learner"])
     if isinstance(learner, str) and "identity" in settings:
         _check_same_code(learner, settings["identity"])
@@ -88,17 +91,16 @@ def _check_same_code(learner: str, identity: Mapping[str, Any]) -> None:
 
 
 def _answers(
-    training: TrainingSet, inside: BoolArray, tested: BoolArray, learner: Any, settings: Settings, seed: int
+    training: LabelledSet, inside: BoolArray, tested: BoolArray, learner: Any, settings: Settings, seed: int
 ) -> dict[str, Any]:
-    from lopsided.remedies.mended import MendedClassifier
-
     state = int(generator(seed, "learner", settings["repeat"], settings["fold"]).integers(2**31))
-    model = MendedClassifier(learner, **settings["options"], seed=state)
-    codes, groups = training.classes.codes, training.group_codes
-    model.fit(training.features[inside], codes[inside], groups[inside])
-    if not settings["options"]:
-        _check_probabilities(model, training.features[tested])
-    right = model.predict(training.features[tested], groups[tested]) == codes[tested]
+    remedy = Remedy.from_dict(settings["remedy"])
+    model = remedy.wrap(learner, seed=state).fit_set(training.subset(np.flatnonzero(inside)))
+    shown = training.subset(np.flatnonzero(tested))
+    if isinstance(remedy, Plain):
+        _check_probabilities(model, shown.features)
+    groups = None if shown.groups is None else np.array(shown.groups.names)[shown.groups.codes]
+    right = model.predict(shown.features, groups) == shown.classes.codes
     return {"right": base64.b64encode(np.packbits(right).tobytes()).decode()}
 
 
@@ -119,56 +121,34 @@ def unpacked(text: str, examples: int) -> BoolArray:
     return np.unpackbits(packed, count=examples).astype(bool)
 
 
-def _kept(training: TrainingSet, inside: BoolArray, settings: Settings, seed: int) -> BoolArray:
-    """All training rows but the share of the subject's that is held back."""
-    axis, code = settings["held_back"]["axis"], settings["held_back"]["code"]
-    return _thin(training, inside, axis, code, settings["repeat"], settings["fold"], seed)
+def _without(training: LabelledSet, inside: BoolArray, subject: Subject, settings: Settings, seed: int) -> BoolArray:
+    """The training rows but for the share of the subject's that is held back."""
+    axis, code = subject.axis, subject.code
+    own = inside & (training.partition(axis).codes == code)
+    order = generator(seed, "held back", axis, code, settings["repeat"], settings["fold"]).permutation(training.size)
+    return inside & thinned(own, order, 1.0 - HELD_BACK)
 
 
-def _thin(
-    training: TrainingSet, inside: BoolArray, axis: str, code: int, repeat: int, fold: int, seed: int
-) -> BoolArray:
-    subject = inside & ((training.classes.codes if axis == "class" else training.group_codes) == code)
-    order = generator(seed, "held back", axis, code, repeat, fold).permutation(training.size)
-    return thinned(subject, order, 1.0 - HELD_BACK)
-
-
-def _forecasts(training: TrainingSet, inside: BoolArray, settings: Settings, seed: int) -> list[Any]:
+def _forecasts(training: LabelledSet, inside: BoolArray, settings: Settings, seed: int) -> list[Any]:
     """[forecast or None, reason] of every arm, from the training rows alone; collection from those not held back."""
     state = int(generator(seed, "pilot", settings["fold"]).integers(2**31))
-    rows = np.flatnonzero(inside)
     pilot, found = None, []
-    for arm in settings["forecast"]:
-        if arm["kind"] == "collect":
-            axis, code = arm["parameters"]["axis"], arm["parameters"]["code"]
-            kept = inside & _thin(training, inside, axis, code, settings["repeat"], settings["fold"], seed)
+    for remedy in map(Remedy.from_dict, settings["forecast"]):
+        if isinstance(remedy, Collection):
+            kept = _without(training, inside, remedy.collects, settings, seed)
             fewer = training.subset(np.flatnonzero(kept))
-            own = fewer.classes if axis == "class" else fewer.groups
-            assert own is not None
-            have = int(own.counts[code])
-            small = reduced(fewer, state)
-            ratio = 1.0 / (1.0 - HELD_BACK)
-            found.append(forecast_collection(small, axis, code, have=have, ratio=ratio, seed=state))
+            have = int(fewer.partition(remedy.axis).counts[remedy.code])
+            grown = replace(remedy, have=have, examples=round(have * HELD_BACK / (1.0 - HELD_BACK)))
+            found.append(grown.forecast_on(reduced(fewer, state), state))
         else:
-            pilot = pilot or run_pilot(reduced(training.subset(rows), state), state, pilot_groups(training))
-            found.append(forecast_gain(arm["kind"], arm["parameters"], pilot, settings["metric"], state))
+            rows = training.subset(np.flatnonzero(inside))
+            pilot = pilot or run_pilot(reduced(rows, state), state, pilot_groups(training))
+            found.append(remedy.forecast(pilot, settings["metric"], seed=state))
     return [list(entry) for entry in found]
 
 
-def by_code(options: Mapping[str, Any], training: TrainingSet) -> dict[str, Any]:
-    """Options of `MendedClassifier` with names of classes and groups replaced by their codes."""
-    group_names = () if training.groups is None else training.groups.names
-    places = {name: str(code) for code, name in enumerate(training.classes.names)}
-    group_places = {name: str(code) for code, name in enumerate(group_names)}
-    found: dict[str, Any] = {}
-    for key, value in options.items():
-        known = group_places if key == "group_weights" else places
-        found[key] = {known[name]: entry for name, entry in value.items()} if isinstance(value, Mapping) else value
-    return found
-
-
 @lru_cache(maxsize=1)
-def _read(place: str) -> TrainingSet:
+def _read(place: str) -> LabelledSet:
     folder = Path(place)
 
     def load(name: str) -> Any:
@@ -180,10 +160,10 @@ def _read(place: str) -> TrainingSet:
         groups = Partition("group", np.asarray(load("groups")), tuple(load("group_names").tolist()))
     features = load("features")
     rows: IntArray = np.arange(features.shape[0])
-    return TrainingSet("", features, classes, groups, rows)
+    return LabelledSet(rows, classes, groups, features)
 
 
-MEASUREMENT = Measurement("trial", 4, measure)
+MEASUREMENT = Measurement("trial", 5, measure)
 HOME = __name__
 
 

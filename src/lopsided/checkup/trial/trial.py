@@ -13,24 +13,32 @@ going from half to all of them brought, and it cannot win, because the data that
 import os
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.evidence import Evidence
+from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.inputs.training_set import training_set
-from lopsided.checkup.plan.plan import chosen_metric, measured_recipe, plan_for
+from lopsided.checkup.plan.plan import chosen_metric, measured_recipe, plan_for, small_groups
 from lopsided.checkup.plan.result import Plan
-from lopsided.checkup.trial.entries import trial_entries, trial_notes
 from lopsided.checkup.trial.judge import TrialJudge
 from lopsided.checkup.trial.learner_identity import learner_identity
 from lopsided.checkup.trial.result import Trial
-from lopsided.checkup.trial.run import TrialRun
+from lopsided.checkup.trial.run import TrialRun, trial_entries
+from lopsided.checkup.trial.task import HELD_BACK
 from lopsided.core.errors import InputError
 from lopsided.core.progress import ProgressStart
 from lopsided.core.seeds import check_seed
 from lopsided.core.validation import check_count
+from lopsided.data.labelled_set import LabelledSet
 from lopsided.engine.store import Store
 from lopsided.learners.named_learner import make_learner
-from lopsided.measure.paired_scores import METRICS
+from lopsided.measure.metrics import METRICS
+
+if TYPE_CHECKING:
+    from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike
 
 
 def run_trial(
@@ -50,13 +58,7 @@ def run_trial(
     forecasts: bool = True,
     progress: ProgressStart | None = None,
 ) -> Trial:
-    """Train the plan's arms, plain training and simulated collection side by side.
-
-    learner: logistic, boosting, network or deep (both with the evidence's weight decay), package.module:Class, or a
-    scikit-learn classifier. metric: balanced, worst-class, worst-group or overall; the plan's where there is one.
-    recipe: settings of the network for the oversampling rates, as `remedies.Recipe` takes them.
-    store: the folder that keeps finished folds. forecasts: make them again inside the folds; each costs a pilot.
-    """
+    """Try the remedies of a plan on the training rows of `evidence`; the other arguments as `trial` has them."""
     began = time.perf_counter()
     folds, repeats = check_count(folds, "the folds", at_least=2), check_count(repeats, "the repeats")
     training = training_set(evidence, group=group)
@@ -93,7 +95,7 @@ def run_trial(
         arms=tuple(arms),
         winner=winner,
         tied_with=tuple(tied),
-        notes=tuple(trial_notes(training, folds, plan)),
+        notes=tuple(_notes(training, folds, plan)),
         plan=plan,
         reused=run.reused,
         fit_seconds=run.fit_seconds,
@@ -101,28 +103,110 @@ def run_trial(
     )
 
 
+@shared_parameters
 def trial(
-    data: Any = None,
+    data: "DataLike | None" = None,
     *,
-    labels: Any = None,
-    groups: Any = None,
-    features: Any = None,
-    split: Any = None,
+    labels: "ColumnLike | None" = None,
+    groups: "ColumnsLike | None" = None,
+    features: "ColumnLike | None" = None,
+    split: "ColumnLike | None" = None,
     weight_decay: float | str | None = None,
-    **options: Any,
+    plan: Plan | None = None,
+    learner: Any = "logistic",
+    metric: str | None = None,
+    group: str | None = None,
+    recipe: Mapping[str, Any] | None = None,
+    folds: int = 5,
+    repeats: int = 2,
+    seed: int = 0,
+    jobs: int | None = 1,
+    store: str | os.PathLike[str] | None = None,
+    fresh: bool = False,
+    forecasts: bool = True,
+    progress: ProgressStart | None = None,
 ) -> Trial:
-    """Try remedies on your data, cross-validated, against their forecasts.
+    """Train remedies side by side on your data, cross-validated, each outcome beside its forecast.
 
-    data: a path, a frame, a mapping of arrays or an array of features; labels, groups, features, split and weight_decay
-    as `lopsided.audit` takes them; `options` are those of `run_trial` (learner, metric, group, recipe, folds, repeats,
-    jobs, seed, store, fresh, forecasts, progress).
+    Plain training, every remedy of the plan and simulated collection are trained and tested on the same folds. Test
+    rows of `split` are left alone. Finished folds are kept, so an interrupted trial goes on where it was.
 
+    Parameters
+    ----------
+    {inputs}
+    plan : Plan, optional
+        What to try, as `lopsided.plan` gives it. Without it, a plan is made first.
+    learner : str or scikit-learn classifier, default "logistic"
+        logistic, boosting, network or deep (PyTorch; both networks with `weight_decay`), a class as
+        package.module:Class, or a classifier of your own.
+    metric : {"balanced", "worst-class", "worst-group", "overall"}, optional
+        What is to rise. Without it, that of the plan.
+    group : str, optional
+        The partition into groups whose worst group counts, where there are several.
+    recipe : dict, optional
+        Settings of the network for the oversampling rates, as `lopsided.remedies.Recipe` takes them.
+    folds : int, default 5
+        Folds of the cross-validation.
+    repeats : int, default 2
+        How often it is repeated with other folds.
+    jobs : int, optional
+        Processes; None for all cores. A classifier of your own runs in this one.
+    store : path, optional
+        The folder that keeps finished folds; else LOPSIDED_STORE, else ./lopsided-results.
+    fresh : bool, default False
+        Train again what the store holds.
+    forecasts : bool, default True
+        Make the forecasts again inside the folds, from their training rows alone; each fold costs a pilot.
+    progress : callable, optional
+        Called with the number of tasks; returns a function that is called with the number that have just ended.
+
+    Returns
+    -------
+    Trial
+        `arms` with their metrics, gains and forecasts; `winner`, None unless an interval says so; `tied_with`.
+
+    Examples
+    --------
     >>> outcome = trial("my.csv", labels="outcome", groups=["sex", "race"], learner="boosting")  # doctest: +SKIP
     """
-    from lopsided.checkup.inputs.gather import gather
+    evidence = gather(
+        data, labels=labels, groups=groups, features=features, split=split, weight_decay=weight_decay, seed=seed
+    )
+    return run_trial(
+        evidence,
+        plan,
+        learner=learner,
+        metric=metric,
+        group=group,
+        recipe=recipe,
+        folds=folds,
+        repeats=repeats,
+        seed=seed,
+        jobs=jobs,
+        store=store,
+        fresh=fresh,
+        forecasts=forecasts,
+        progress=progress,
+    )
 
-    evidence = gather(data, labels=labels, groups=groups, features=features, split=split, weight_decay=weight_decay)
-    return run_trial(evidence, **options)
+
+def _notes(training: LabelledSet, folds: int, plan: Plan) -> list[str]:
+    """What a reader should know beside the numbers."""
+    notes = list(plan.notes)
+    notes += [note for note in small_groups(training) if note not in notes]
+    counts = training.classes.counts
+    single = [training.classes.names[code] for code in np.flatnonzero(counts == 1)]
+    small = int(np.count_nonzero((counts > 1) & (counts < folds)))
+    if single:
+        notes.append(f"Classes with one example are trained on but not judged: {', '.join(single[:8])}.")
+    if small:
+        notes.append(f"{small} classes have fewer examples than folds; each example is still tested once a repeat.")
+    if any(planned.remedy.collects is not None for planned in plan.remedies):
+        notes.append(
+            f"Collection is simulated: {HELD_BACK:.0%} of the subject's training examples are held back, then added; "
+            "its gain is against training without them."
+        )
+    return notes
 
 
 def _checked_learner(learner: Any) -> Any:

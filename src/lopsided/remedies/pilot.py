@@ -15,14 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.inputs.training_set import TrainingSet
-from lopsided.checkup.plan.judged_parts import judged_groups, judged_parts
-from lopsided.checkup.plan.result import GainForecast
 from lopsided.core.errors import InputError
 from lopsided.core.folds import deal
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
-from lopsided.measure.paired_scores import Answers, Judged, Metric, gain
+from lopsided.data.labelled_set import LabelledSet
+from lopsided.measure.metrics.contract import Answers, Judged, Metric, judged_groups, judged_parts
+from lopsided.learners.named_learner import make_learner
+from lopsided.measure.paired_scores import gain
+from lopsided.remedies.contract import GainForecast
 
 FOLDS = 5
 MOST_ROWS = 6000
@@ -37,7 +38,7 @@ _SMALL = 2_000_000  # rows x columns x classes up to which the pilot is cross-va
 class Pilot:
     """Held-out probabilities p(class, group | x), repeats x n x K x G (G = 1 where groups are not modelled)."""
 
-    training: TrainingSet
+    training: LabelledSet
     probabilities: FloatArray
     fold: IntArray  # repeats x n
     sees_groups: bool
@@ -61,18 +62,17 @@ class Pilot:
         """Share of right answers of every class or group."""
         answers = self.answers(self.plain())
         codes = answers.parts(axis)
-        partition = self.training.classes if axis == "class" else self.training.groups
-        parts = 1 if partition is None else len(partition.names)
+        parts = 1 if self.training.groups is None and axis == "group" else len(self.training.partition(axis).names)
         sizes = np.bincount(codes, minlength=parts)
         return np.bincount(codes, weights=answers.shares, minlength=parts) / np.maximum(sizes, 1)
 
 
-def pilot_groups(training: TrainingSet) -> tuple[int, ...]:
+def pilot_groups(training: LabelledSet) -> tuple[int, ...]:
     """Groups that count in forecasts for `training`: those large enough among the rows that the pilot draws of it."""
-    return judged_groups(training, min(1.0, MOST_ROWS / training.size)) or judged_groups(training)
+    return judged_groups(training.groups, min(1.0, MOST_ROWS / training.size)) or judged_groups(training.groups)
 
 
-def reduced(training: TrainingSet, seed: int) -> TrainingSet:
+def reduced(training: LabelledSet, seed: int) -> LabelledSet:
     """At most `MOST_ROWS` rows, drawn evenly over classes and groups, and principal components: 50, with more than 40
     classes fewer."""
     if training.size > MOST_ROWS:
@@ -86,16 +86,16 @@ def reduced(training: TrainingSet, seed: int) -> TrainingSet:
         few = min(most, training.size)
         state = int(generator(seed, "pilot components").integers(2**31))
         components = PCA(few, svd_solver="randomized", random_state=state).fit_transform(training.features)
-        training = TrainingSet(training.source, components, training.classes, training.groups, training.rows)
+        training = training.with_features(components)
     return training
 
 
-def repeats_for(training: TrainingSet, parts: int) -> int:
+def repeats_for(training: LabelledSet, parts: int) -> int:
     """How often the pilot is cross-validated to tell `parts` apart: twice where that is cheap."""
     return 2 if training.size * training.features.shape[1] * parts <= _SMALL else 1
 
 
-def run_pilot(training: TrainingSet, seed: int, counting: tuple[int, ...] | None = None) -> Pilot:
+def run_pilot(training: LabelledSet, seed: int, counting: tuple[int, ...] | None = None) -> Pilot:
     """Cross-validate the pilot; `training` should be `reduced` first, and `counting` the `pilot_groups` before."""
     if training.size < FOLDS:
         raise InputError(f"at least {FOLDS} examples to forecast from", training.size, "collect some first")
@@ -116,7 +116,7 @@ def run_pilot(training: TrainingSet, seed: int, counting: tuple[int, ...] | None
             inside = fold[repeat] != number
             found[repeat, ~inside] = _fitted(training.features, cell, inside, classes * modelled)
     shape = (repeats, training.size, classes, modelled)
-    return Pilot(training, found.reshape(shape), fold, sees_groups, judged_parts(training, counting))
+    return Pilot(training, found.reshape(shape), fold, sees_groups, judged_parts(training.classes, training.groups, counting))
 
 
 def _fitted(features: FloatArray, cell: IntArray, inside: BoolArray, cells: int) -> FloatArray:
@@ -136,8 +136,6 @@ def logistic(features: FloatArray, codes: IntArray) -> Any:
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
-
-    from lopsided.learners.named_learner import make_learner
 
     learner = make_learner("logistic")
     learner.steps[-1][1].set_params(max_iter=100, tol=1e-3)

@@ -18,12 +18,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopsided.checkup.inputs.training_set import TrainingSet
-from lopsided.checkup.plan.pilot import FOLDS, logistic, repeats_for
 from lopsided.core.folds import deal
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
+from lopsided.data.labelled_set import LabelledSet
 from lopsided.measure.paired_scores import LEVEL
+from lopsided.remedies.pilot import FOLDS, logistic, repeats_for
 
 SHARES = (0.25, 0.5, 1.0)
 LEAST_EXAMPLES = 10  # then a quarter of four fifths of them is two
@@ -82,7 +82,7 @@ class LearningCurve:
         return float(error[-1]), float(-slope)
 
 
-def learning_curve(training: TrainingSet, axis: str, code: int, seed: int, *, ratio: float = 2.0) -> LearningCurve:
+def learning_curve(training: LabelledSet, axis: str, code: int, seed: int, *, ratio: float = 2.0) -> LearningCurve:
     """The curve of a class (`axis` "class") or a group ("group"); `training` should be `pilot.reduced` first."""
     subject = (training.classes.codes if axis == "class" else training.group_codes) == code
     wrong, total, likelier = [], [], []
@@ -110,7 +110,7 @@ def thinned(subject: BoolArray, order: IntArray, share: float) -> BoolArray:
 
 
 def _chances(
-    training: TrainingSet, inside: BoolArray, held_out: BoolArray, subject: BoolArray, order: IntArray, share: float
+    training: LabelledSet, inside: BoolArray, held_out: BoolArray, subject: BoolArray, order: IntArray, share: float
 ) -> FloatArray:
     """Class probabilities of the subject's held-out examples after training on a share of its other examples."""
     codes = training.classes.codes

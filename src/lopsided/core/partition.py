@@ -1,0 +1,50 @@
+"""Examples sorted into named parts, and the rows of a table with their classes and groups."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopsided.core.validation import BoolArray, IntArray
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Examples sorted into named parts: classes, or the groups of a column, or the cells of an intersection."""
+
+    name: str
+    codes: IntArray
+    names: tuple[str, ...]
+
+    @property
+    def counts(self) -> IntArray:
+        """Examples in every part."""
+        return np.bincount(self.codes, minlength=len(self.names)).astype(np.int64)
+
+    def counts_where(self, rows: BoolArray) -> IntArray:
+        """Examples in every part among the chosen rows."""
+        return np.bincount(self.codes[rows], minlength=len(self.names)).astype(np.int64)
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows to train on: their positions in the data, classes, and groups where there are any."""
+
+    rows: IntArray
+    classes: Partition
+    groups: Partition | None
+
+    @property
+    def size(self) -> int:
+        """n."""
+        return int(self.rows.size)
+
+    @property
+    def group_codes(self) -> IntArray:
+        """Group of every example; all 0 where no groups were given."""
+        return np.zeros(self.size, dtype=np.int64) if self.groups is None else self.groups.codes
+
+    def partition(self, axis: str) -> Partition:
+        """The classes, or the groups (which have to be there)."""
+        found = self.classes if axis == "class" else self.groups
+        assert found is not None
+        return found

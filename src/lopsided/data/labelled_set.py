@@ -1,0 +1,29 @@
+"""What a learner is trained on: features, classes, one partition into groups."""
+
+from dataclasses import dataclass, replace
+
+from lopsided.core.partition import LabelledRows
+from lopsided.core.validation import FloatArray, IntArray
+
+
+@dataclass(frozen=True)
+class LabelledSet(LabelledRows):
+    """n examples: features (n x d), class and group codes with their names; `rows` are their positions in the data."""
+
+    features: FloatArray
+    source: str = ""
+
+    def subset(self, chosen: IntArray) -> "LabelledSet":
+        """Some of the examples (again and again where an index comes again), under the same codes."""
+        groups = None if self.groups is None else replace(self.groups, codes=self.groups.codes[chosen])
+        classes = replace(self.classes, codes=self.classes.codes[chosen])
+        return LabelledSet(self.rows[chosen], classes, groups, self.features[chosen], self.source)
+
+    def with_features(self, features: FloatArray) -> "LabelledSet":
+        """The same examples described otherwise."""
+        return replace(self, features=features)
+
+    @property
+    def labelled(self) -> LabelledRows:
+        """The rows without their features."""
+        return LabelledRows(self.rows, self.classes, self.groups)

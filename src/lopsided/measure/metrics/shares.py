@@ -1,0 +1,60 @@
+"""Metrics that average shares of right answers over parts: accuracies by class, by group and over all.
+
+With part p of n_p examples and r_p the mean of m_i over p,
+
+    theta = sum_p a_p r_p,    u_i = a_p (m_i - r_p) / n_p   (i in p)
+
+all parts alike for balanced accuracy, the lowest part alone for the worst class or group (that of the pooled answers,
+of each arm by itself), one part for its own share. The floor is sum_p a_p^2 / (n_p sum n): half a changed answer each
+way (Agresti and Min 2005), without which arms whose few answers agree by luck would be certain to be equal.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopsided.measure.metrics.contract import Answers, Influence, Judged, Metric
+
+
+@dataclass(frozen=True)
+class ShareMetric(Metric):
+    """What is averaged: the answers of the parts along `axis` (class, group, everything), all, the lowest or `part`."""
+
+    name: str
+    axis: str
+    pick: str = "all"
+    part: int = -1
+
+    def influence(self, answers: Answers, judged: Judged) -> Influence:
+        """The value, and what every answer does to it."""
+        codes = answers.parts(self.axis)
+        sizes = np.bincount(codes).astype(float)
+        shares = np.bincount(codes, weights=answers.shares) / np.maximum(sizes, 1.0)
+        parts = judged.parts(self.axis)
+        if self.pick == "one":
+            parts = [self.part]
+        elif self.pick == "lowest":
+            parts = [parts[int(np.argmin(shares[parts]))]]
+        weight = np.zeros(sizes.size)
+        weight[parts] = 1.0 / len(parts)
+        step = (weight / np.maximum(sizes, 1.0))[codes]
+        concerned = sizes[parts]
+        floor = float((weight[parts] ** 2 / np.maximum(concerned * concerned.sum(), 1.0)).sum())
+        unbiased = (sizes / np.maximum(sizes - 1.0, 1.0))[codes]
+        return Influence(float(np.dot(weight, shares)), step * (answers.right - shares[codes]), step, unbiased, floor)
+
+
+OVERALL = ShareMetric("overall accuracy", "everything")
+BALANCED = ShareMetric("balanced accuracy", "class")
+WORST_CLASS = ShareMetric("worst class recall", "class", "lowest")
+WORST_GROUP = ShareMetric("worst group accuracy", "group", "lowest")
+
+
+def class_recall(name: str, code: int) -> ShareMetric:
+    """The recall of one class."""
+    return ShareMetric(f"recall of {name}", "class", "one", code)
+
+
+def group_accuracy(name: str, code: int) -> ShareMetric:
+    """The accuracy on one group."""
+    return ShareMetric(f"accuracy on {name}", "group", "one", code)

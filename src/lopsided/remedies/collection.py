@@ -1,0 +1,79 @@
+"""Collecting more examples of one class or group: what they would bring, by the subject's learning curve.
+
+Nothing is trained differently, so there is nothing to wrap: a trial simulates it by holding examples back. Which class
+or group to collect, and how many, is the plan's business (`checkup.plan.collection`).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lopsided.core.errors import InputError
+from lopsided.core.partition import LabelledRows
+from lopsided.data.labelled_set import LabelledSet
+from lopsided.remedies.contract import Forecast, GainForecast, Remedy, Subject
+from lopsided.remedies.learning_curve import FURTHEST, LEAST_EXAMPLES, learning_curve
+from lopsided.remedies.pilot import Pilot
+
+CURVE = "a pilot's learning curve continued as a power law"
+
+
+@dataclass(frozen=True)
+class Collection(Remedy):
+    """`examples` more of the class or group `subject` (`code` along `axis`), which has `have`; `law`: what the large-n
+    law of groups says about them, where it speaks."""
+
+    kind: ClassVar[str] = "collect"
+    axis: str
+    code: int
+    subject: str
+    examples: int
+    have: int
+    law: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """With its subject."""
+        return f"collect {self.axis} {self.subject}"
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Plain values; the law only where it speaks."""
+        found = super().parameters
+        return found if self.law else {name: value for name, value in found.items() if name != "law"}
+
+    @property
+    def collects(self) -> Subject:
+        """Whose examples."""
+        return Subject(self.axis, self.code)
+
+    def forecast(self, pilot: Pilot, metric: str, *, seed: int = 0) -> Forecast:
+        """In the subject's own accuracy, whatever the metric."""
+        return self.forecast_on(pilot.training, seed)
+
+    def forecast_on(self, training: LabelledSet, seed: int) -> Forecast:
+        """The gain in the subject's own accuracy when its `have` examples grow; `training` should be reduced first."""
+        partition = training.partition(self.axis)
+        size, ratio = int(partition.counts[self.code]), (self.have + self.examples) / self.have
+        if size < LEAST_EXAMPLES:
+            return None, f"No forecast: a learning curve needs {LEAST_EXAMPLES} examples."
+        if ratio > FURTHEST:
+            return None, f"No forecast: {ratio:.1f} times as many is further than the learning curve reaches."
+        curve = learning_curve(training, self.axis, self.code, seed, ratio=ratio)
+        value, low, high = curve.gain(since=self.have / size)
+        metric = f"recall of {self.subject}" if self.axis == "class" else f"accuracy on {self.subject}"
+        ground, learned = f"{CURVE} with exponent {curve.exponent:.2f}", curve.learned(since=self.have / size)
+        return GainForecast(metric, value, low, high, ground, learned), ""
+
+    def share_of(self, metric: str, training: LabelledRows) -> float:
+        """A class counts 1/K towards balanced accuracy and in full towards the worst class, a group in full towards the
+        worst group, both otherwise by their share of the data."""
+        if metric == "balanced" and self.axis == "class":
+            return float(1.0 / np.count_nonzero(training.classes.counts))
+        return 1.0 if metric == f"worst-{self.axis}" else self.have / training.size
+
+    def wrap(self, estimator: Any = "logistic", *, seed: int = 0) -> Any:
+        """There is nothing to train yet."""
+        raise InputError("a remedy that can be trained", f"{self.name!r}", "collect the examples first")

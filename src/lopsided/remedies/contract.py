@@ -1,0 +1,228 @@
+"""What a remedy is: plain parameters, what it does to sample, weights and decision, and what it is forecast to gain.
+
+One file per remedy, each a frozen dataclass whose fields are its parameters (`remedies.every` lists them all). A plan
+lists these objects, a trial trains `remedy.wrap(learner)`, an export writes them: there is one implementation of each.
+What a remedy does, in the order in which `wrap` asks:
+
+    prepare    other features, fitted on the training rows (centring by group)
+    shift      offsets added to the log probabilities of the classes, which move decisions
+    weigh      weights of the examples in the loss, with mean 1
+    draw       the examples that the learner is fitted on, some again and again
+
+Most remedies override one of them and one of `epoch_indices`, `example_weights` and `class_offsets`, which say the same without a learner.
+PyTorch forms are registered with `torch_form` by the room that knows PyTorch.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from functools import cache, singledispatch
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+
+from lopsided.core.errors import InputError
+from lopsided.core.partition import LabelledRows, Partition
+from lopsided.core.validation import FloatArray, IntArray
+from lopsided.data.labelled_set import LabelledSet
+
+if TYPE_CHECKING:
+    from lopsided.remedies.learner import Learner
+    from lopsided.remedies.mended import MendedClassifier
+    from lopsided.remedies.pilot import Pilot
+
+EVEN = 1.1  # sizes within a tenth of each other count as equal: nothing to reweight
+PRIOR_SHIFT = "a pilot's held-out probabilities under the changed prior (Elkan 2001; Fang et al. 2021, Proposition 1)"
+
+
+@dataclass(frozen=True)
+class GainForecast:
+    """Change of a metric (its name as in a trial: worst class recall, balanced accuracy...) and what it rests on.
+
+    learned: for collection, the part that does not come from the class being likelier, which others pay for."""
+
+    metric: str
+    gain: float
+    low: float
+    high: float
+    ground: str
+    learned: float | None = None
+
+
+Forecast = tuple[GainForecast | None, str]  # and the reason where there is none
+
+
+@dataclass(frozen=True)
+class Subject:
+    """The class or group of which examples are to be collected."""
+
+    axis: str  # class or group
+    code: int
+
+
+@dataclass(frozen=True)
+class Occasion:
+    """What remedies are proposed for: the data, a pilot on them, the metric's word, the network's settings."""
+
+    training: LabelledSet
+    pilot: "Pilot"
+    metric: str
+    recipe: Mapping[str, Any]
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A remedy for some data, and the reason for its parameters."""
+
+    remedy: "Remedy"
+    why: str
+
+
+Proposals = tuple[list[Proposal], list[str]]  # and notes on what was left out
+
+
+class Preparation(Protocol):
+    """Fitted on training rows; describes any rows otherwise."""
+
+    def transform(self, features: FloatArray, groups: Any) -> FloatArray:
+        """The features of rows whose groups are known by name."""
+
+
+@dataclass(frozen=True)
+class Remedy(ABC):
+    """One way to train or to decide. `kind` is the word under which it is written to files."""
+
+    kind: ClassVar[str]
+    needs_weights: ClassVar[bool] = False  # a learner whose fit takes sample_weight
+    needs_probabilities: ClassVar[bool] = False  # a learner with predict_proba
+    needs_groups: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What people call it; no two remedies of a plan have one name."""
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+    @property
+    def collects(self) -> Subject | None:
+        """Whose examples are to be collected, for remedies that need new data."""
+        return None
+
+    @classmethod
+    def propose(cls, occasion: Occasion) -> Proposals:
+        """This remedy with parameters for the data, several where it has variants, or notes on why there is none."""
+        return [], []
+
+    def forecast(self, pilot: "Pilot", metric: str, *, seed: int = 0) -> Forecast:
+        """The gain in the metric by a pilot's held-out probabilities; None with the reason where no theory speaks."""
+        return None, "No forecast: no theory here gives its gain."
+
+    def for_metric(self, metric: str) -> "Remedy":
+        """The same, for another metric where that changes it."""
+        return self
+
+    def share_of(self, metric: str, training: LabelledRows) -> float:
+        """How much of its forecast gain counts towards the metric."""
+        return 1.0
+
+    def prepare(self, training: LabelledSet) -> Preparation | None:
+        """Other features, fitted on the training rows; None where they stay."""
+        return None
+
+    def shift(self, training: LabelledSet, learner: "Learner", seed: int) -> FloatArray:
+        """What is added to the log probability of every class."""
+        return np.zeros(len(training.classes.names))
+
+    def weigh(self, training: LabelledSet, learner: "Learner", seed: int) -> FloatArray | None:
+        """A weight for every example, with mean 1; None for equal ones."""
+        return None
+
+    def draw(self, training: LabelledSet, seed: int) -> LabelledSet:
+        """The examples that the learner is fitted on."""
+        return training
+
+    def wrap(self, estimator: Any = "logistic", *, seed: int = 0) -> "MendedClassifier":
+        """A scikit-learn classifier with the remedy around `estimator` (a classifier or a learner's name)."""
+        from lopsided.remedies.mended import MendedClassifier
+
+        return MendedClassifier(estimator, self, seed=seed)
+
+    def epoch_indices(self, rows: LabelledRows, seed: int = 0) -> IntArray:
+        """Rows of the data to train on, each as often as it is to be seen; one epoch."""
+        raise InputError("a remedy that changes the sample", f"{self.name!r}", "ask for offsets() or sklearn()")
+
+    def example_weights(self, rows: LabelledRows) -> FloatArray:
+        """A weight for every row, with mean 1."""
+        raise InputError("a remedy that weights examples", f"{self.name!r}", "ask for offsets() or sklearn()")
+
+    def class_offsets(self, rows: LabelledRows) -> FloatArray:
+        """What to add to the log probability (or logit) of every class, in the order of the class names."""
+        raise InputError("a remedy that moves decisions", f"{self.name!r}", "ask for weights() or indices()")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, from which `from_dict` makes it again."""
+        return {"kind": self.kind, "parameters": self.parameters}
+
+    @staticmethod
+    def from_dict(values: Mapping[str, Any]) -> "Remedy":
+        """A remedy from its plain values."""
+        from lopsided.remedies.every import EVERY
+
+        known = {remedy.kind: remedy for remedy in EVERY}
+        if values.get("kind") not in known:
+            raise InputError(f"a kind among {', '.join(known)}", repr(values.get("kind")), "check the file")
+        return known[values["kind"]](**values["parameters"])
+
+
+@singledispatch
+def torch_form(remedy: Remedy, rows: LabelledRows, *, seed: int = 0) -> Any:
+    """The remedy as a PyTorch object: a sampler, a loss or a layer."""
+    raise InputError("a remedy with a PyTorch form", f"{remedy.name!r}", "ask for sklearn()")
+
+
+@cache
+def load_forms() -> None:
+    """Import what registers further forms: the entry points `lopsided.remedy_forms` of the installed packages."""
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group="lopsided.remedy_forms"):
+        entry.load()
+
+
+def by_name(values: Mapping[str, float], names: tuple[str, ...], otherwise: float = 1.0) -> FloatArray:
+    """One number per name; `otherwise` for names that are left out."""
+    return np.array([float(values.get(name, otherwise)) for name in names])
+
+
+def named(partition: Partition, values: FloatArray) -> dict[str, float]:
+    """One plain number by the name of every part."""
+    return dict(zip(partition.names, (float(value) for value in values), strict=True))
+
+
+def present(partition: Partition) -> Partition:
+    """The parts that have examples, under codes of their own."""
+    codes, compact = np.unique(partition.codes, return_inverse=True)
+    return Partition(partition.name, compact.astype(np.int64), tuple(partition.names[code] for code in codes))
+
+
+def uneven_classes(training: LabelledSet) -> tuple[Partition | None, list[str]]:
+    """The classes that have examples, where their sizes differ; else a note."""
+    classes = present(training.classes)
+    if classes.counts.max() / classes.counts.min() >= EVEN:
+        return classes, []
+    return None, ["The classes are equal in size to within a tenth: weights, rates and adjustment are left out."]
+
+
+def several_groups(training: LabelledSet) -> tuple[Partition | None, list[str]]:
+    """The groups, where at least two have examples; else a note."""
+    groups = training.groups
+    if groups is None:
+        return None, []
+    if np.count_nonzero(groups.counts) < 2:
+        return None, [f"There is only one group in {groups.name}: remedies for groups are left out."]
+    return groups, []

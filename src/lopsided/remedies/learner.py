@@ -1,0 +1,68 @@
+"""The estimator inside a remedy: fitted again and again on labelled sets, with probabilities for every class."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from lopsided.core.errors import InputError
+from lopsided.core.folds import deal
+from lopsided.core.validation import FloatArray
+from lopsided.data.labelled_set import LabelledSet
+from lopsided.learners.learner_probabilities import learner_probabilities
+from lopsided.learners.named_learner import (
+    gives_probabilities,
+    learner_name,
+    make_learner,
+    takes_weights,
+    weight_argument,
+)
+
+
+class Learner:
+    """`estimator` is a scikit-learn classifier or a learner's name; every fit is a fresh copy of it."""
+
+    def __init__(self, estimator: Any, seed: int) -> None:
+        self.estimator, self.seed = estimator, seed
+
+    def fit(self, training: LabelledSet, weights: FloatArray | None = None) -> Any:
+        """A fitted copy, which knows classes by their codes."""
+        learner = make_learner(self.estimator, self.seed) if isinstance(self.estimator, str) else clone(self.estimator)
+        options = {} if weights is None else {weight_argument(learner): weights}
+        if weights is not None and not takes_weights(learner):
+            raise InputError(
+                "a learner whose fit takes sample_weight", type(learner).__name__, "use oversampling instead of weights"
+            )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the number of steps is the training budget
+            warnings.filterwarnings("ignore", "The number of unique classes")  # labels were said to be classes
+            learner.fit(training.features, training.classes.codes, **options)
+        return learner
+
+    def probabilities(self, fitted: Any, features: FloatArray, classes: int) -> FloatArray:
+        """n x classes; a class that a part of the data lacked has probability 0."""
+        if not gives_probabilities(fitted):
+            raise InputError(
+                "a learner with predict_proba for offsets", type(fitted).__name__, "choose another learner or remedy"
+            )
+        found = np.zeros((features.shape[0], classes))
+        chances = learner_probabilities(fitted, features, learner_name(self.estimator))
+        found[:, np.asarray(fitted.classes_, dtype=np.int64)] = chances
+        return found
+
+    def held_out(self, training: LabelledSet, folds: int, weights: FloatArray | None = None) -> FloatArray:
+        """Probabilities of every example, by a copy that was fitted on the other folds (n x classes).
+
+        0 throughout where the other folds have one class alone.
+        """
+        codes, classes = training.classes.codes, len(training.classes.names)
+        fold = deal(codes, None if training.groups is None else training.groups.codes, folds, self.seed, 0)
+        found = np.zeros((training.size, classes))
+        for number in range(folds):
+            inside, outside = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+            if outside.size and np.unique(codes[inside]).size > 1:
+                fitted = self.fit(training.subset(inside), None if weights is None else weights[inside])
+                found[outside] = self.probabilities(fitted, training.features[outside], classes)
+        return found

@@ -1,0 +1,58 @@
+"""Oversampling whose copies get Gaussian noise, `noise` times the deviation of their class in every column.
+
+Originals stay as they are. Li et al. (2024, Fig 1) vary the noise on minority images: accuracy rises, then falls.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from lopsided.core.seeds import generator
+from lopsided.data.labelled_set import LabelledSet
+from lopsided.remedies.contract import Forecast, Occasion, Proposal, Proposals
+from lopsided.remedies.oversampling import Oversampling
+from lopsided.remedies.pilot import Pilot
+
+NOISE = 0.5  # deviations of the class: a copy stays nearer to its original than to a stranger of the class
+
+
+@dataclass(frozen=True)
+class NoisyOversampling(Oversampling):
+    """`rates` by class name, `noise` in deviations of the class."""
+
+    kind: ClassVar[str] = "noise"
+    noise: float = NOISE
+
+    @property
+    def name(self) -> str:
+        """As in a plan."""
+        return "oversampling with noise"
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        """The rates are those of plain oversampling, which says where they come from."""
+        return {"rates": dict(self.rates), "noise": self.noise}
+
+    @classmethod
+    def propose(cls, occasion: Occasion) -> Proposals:
+        """At the rates of plain oversampling."""
+        plain, notes = Oversampling.propose(occasion)
+        why = f"The same rates; copies get Gaussian noise of {NOISE:g} deviations of their class."
+        return [Proposal(cls(found.remedy.parameters["rates"]), why) for found in plain], notes
+
+    def forecast(self, pilot: Pilot, metric: str, *, seed: int = 0) -> Forecast:
+        """Noise is beyond the pilot."""
+        return None, "No forecast: no theory here gives the gain of noise in accuracy."
+
+    def draw(self, training: LabelledSet, seed: int) -> LabelledSet:
+        """Originals stay as they are; every further copy of an example moves."""
+        chosen = self._copies(training, seed)
+        drawn = training.subset(chosen)
+        copies = np.concatenate([[False], chosen[1:] == chosen[:-1]])
+        random, moved, codes = generator(seed, "noise on copies"), drawn.features.copy(), drawn.classes.codes
+        for code in np.unique(codes[copies]):
+            own = copies & (codes == code)
+            spread = training.features[np.unique(chosen[codes == code])].std(axis=0)
+            moved[own] += self.noise * spread * random.standard_normal((int(own.sum()), moved.shape[1]))
+        return drawn.with_features(moved)

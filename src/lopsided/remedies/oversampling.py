@@ -1,0 +1,102 @@
+"""Oversampling: each class is seen `rate` times its size an epoch, exact copies plus a random fraction.
+
+By default small classes are raised half-way to the largest in the logarithm; where the network's settings are known, to
+the level that a forecast of collapse calls safe (`remedies.rates`). In the limit of a rich model it acts as the weight
+`rate` on the class (Fang et al. 2021, Proposition 1), so a pilot's probabilities forecast its gain.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lopsided.core.errors import InputError
+from lopsided.core.partition import LabelledRows
+from lopsided.core.validation import FloatArray, IntArray
+from lopsided.data.labelled_set import LabelledSet
+from lopsided.measure.metrics import METRICS
+from lopsided.remedies.contract import (
+    PRIOR_SHIFT,
+    Forecast,
+    Occasion,
+    Proposal,
+    Proposals,
+    Remedy,
+    by_name,
+    named,
+    uneven_classes,
+)
+from lopsided.remedies.pilot import Pilot
+from lopsided.remedies.rates import Rates, oversampling_rates
+from lopsided.remedies.resampling import resampling_plan
+
+
+@dataclass(frozen=True)
+class Oversampling(Remedy):
+    """`rates` by class name (1 where left out); `rule` and `count_needed` say where they come from."""
+
+    kind: ClassVar[str] = "oversample"
+    rates: Mapping[str, float]
+    rule: str = "given"
+    count_needed: float | None = None
+
+    @property
+    def name(self) -> str:
+        """As in a plan."""
+        return "oversampling"
+
+    @classmethod
+    def propose(cls, occasion: Occasion) -> Proposals:
+        """At the rates of the collapse forecast where it raises a class, else half-way."""
+        classes, notes = uneven_classes(occasion.training)
+        if classes is None:
+            return [], notes
+        rates, why = chosen_rates(named(classes, classes.counts), occasion.recipe)
+        found = dict(zip(classes.names, rates.rates.tolist(), strict=True))
+        return [Proposal(cls(found, rates.rule, rates.count_needed), why)], []
+
+    def forecast(self, pilot: Pilot, metric: str, *, seed: int = 0) -> Forecast:
+        """A rate acts as a factor on the class's probability."""
+        moved = pilot.plain() * by_name(self.rates, pilot.training.classes.names)
+        return pilot.forecast(METRICS[metric], moved, PRIOR_SHIFT), ""
+
+    def draw(self, training: LabelledSet, seed: int) -> LabelledSet:
+        """Copies in the order of the data."""
+        return training.subset(self._copies(training, seed))
+
+    def epoch_indices(self, rows: LabelledRows, seed: int = 0) -> IntArray:
+        """Shuffled rows of one epoch."""
+        return rows.rows[resampling(rows.classes.codes, self._of_rows(rows)).indices(seed)]
+
+    def example_weights(self, rows: LabelledRows) -> FloatArray:
+        """The weights that act alike."""
+        rates = self._of_rows(rows)
+        return np.asarray(rates / rates.mean())
+
+    def _of_rows(self, rows: LabelledRows) -> FloatArray:
+        return by_name(self.rates, rows.classes.names)[rows.classes.codes]
+
+    def _copies(self, training: LabelledSet, seed: int) -> IntArray:
+        plan = resampling(training.classes.codes, self._of_rows(training))
+        return np.sort(plan.indices(seed, shuffle=False))
+
+
+def resampling(cells: IntArray, rates: FloatArray) -> Any:
+    """The resampling of examples in any cells at one rate for every example of a cell."""
+    _, first, compact = np.unique(cells, return_index=True, return_inverse=True)
+    return resampling_plan(compact, rates[first])
+
+
+def chosen_rates(counts: Mapping[str, float], recipe: Mapping[str, Any]) -> tuple[Rates, str]:
+    """Rates for class counts by name, and the reason for them."""
+    half_way = oversampling_rates(counts, "sqrt")
+    if not recipe:
+        return half_way, f"{half_way.why} Given a network's weight decay, rates follow the collapse forecast."
+    try:
+        rates = oversampling_rates(counts, "forecast", recipe=recipe)
+    except InputError as error:
+        return half_way, f"{half_way.why} The collapse forecast gives no rates: {error}"
+    if rates.added == 0:
+        return half_way, f"{half_way.why} {rates.why}"
+    return rates, rates.why
