@@ -16,16 +16,20 @@ import numpy as np
 
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.training_set import training_set
-from lopsided.checkup.plan.plan import NOISE
 from lopsided.checkup.plan.result import Plan, PlannedRemedy
-from lopsided.checkup.trial.task import by_code
 from lopsided.checkup.trial.trial import run_trial
 from lopsided.core.folds import deal
 from lopsided.core.partition import Partition
 from lopsided.core.seeds import generator
 from lopsided.data.tables import array_table
 from lopsided.engine.threads import one_thread
-from lopsided.remedies.mended import MendedClassifier
+from lopsided.remedies.class_weighting import ClassWeighting
+from lopsided.remedies.group_weighting import GroupWeighting
+from lopsided.remedies.logit_adjustment import LogitAdjustment
+from lopsided.remedies.noisy_oversampling import NoisyOversampling
+from lopsided.remedies.oversampling import Oversampling
+from lopsided.remedies.plain import Plain
+from lopsided.remedies.threshold_moving import ThresholdMoving
 
 
 def run(quick: bool) -> Iterator[dict[str, Any]]:
@@ -68,9 +72,8 @@ def _bare(given: Evidence, plan: Plan, learner: str, seed: int) -> tuple[float, 
         for number in range(5):
             inside = fold != number
             state = int(generator(seed, "learner", repeat, number).integers(2**31))  # the trial's own seeds
-            for options in ({}, *[by_code(remedy.options(), training) for remedy in plan.remedies]):
-                model = MendedClassifier(learner, **options, seed=state)
-                model.fit(training.features[inside], training.classes.codes[inside], training.group_codes[inside])
+            for remedy in (Plain(), *[planned.remedy for planned in plan.remedies]):
+                model = remedy.wrap(learner, seed=state).fit_set(training.subset(np.flatnonzero(inside)))
                 model.predict(training.features[~inside])
                 count += 1
     return time.process_time() - began, count
@@ -129,12 +132,12 @@ def every_arm(given: Evidence) -> Plan:
     names, groups = given.classes.names, given.groups["group"]
     weights = {name: float(given.rows / (3 * count)) for name, count in zip(names, given.classes.counts, strict=True)}
     sizes = {name: float(given.rows / (2 * count)) for name, count in zip(groups.names, groups.counts, strict=True)}
-    arms: dict[str, dict[str, Any]] = {
-        "logit adjustment": {"offsets": {name: float(np.log(weight)) for name, weight in weights.items()}},
-        "reweight": {"class_weights": weights},
-        "oversample": {"rates": weights},
-        "noise": {"rates": dict.fromkeys(names, 2.0), "noise": NOISE},
-        "threshold": {"tuned_for": "balanced"},
-        "group weights": {"group_weights": sizes},
-    }
-    return Plan([PlannedRemedy(kind, kind, options, "", None) for kind, options in arms.items()], "balanced")
+    arms = [
+        LogitAdjustment({name: float(np.log(weight)) for name, weight in weights.items()}),
+        ClassWeighting(weights),
+        Oversampling(weights),
+        NoisyOversampling(dict.fromkeys(names, 2.0)),
+        ThresholdMoving(),
+        GroupWeighting("group", sizes),
+    ]
+    return Plan([PlannedRemedy(arm, "", None) for arm in arms], "balanced")

@@ -8,7 +8,7 @@ from sklearn.preprocessing import StandardScaler
 
 from lopsided.checkup.trial.trial import run_trial
 from lopsided.core.errors import InputError
-from lopsided.remedies.mended import MendedClassifier
+from lopsided.remedies.logit_adjustment import LogitAdjustment
 from tests.checkup.trial.helpers import two_gaussians
 
 
@@ -59,7 +59,7 @@ def given():
 def test_odd_probabilities_are_refused(given, odd, words) -> None:
     features, codes = given.table.features(), given.classes.codes
     for estimator in (Odd(odd), make_pipeline(StandardScaler(), Odd(odd))):
-        fitted = MendedClassifier(estimator, offsets={"1": 1.0}).fit(features, codes)
+        fitted = LogitAdjustment({"1": 1.0}).wrap(estimator).fit(features, codes)
         with pytest.raises(InputError, match=f"predict_proba of Odd .* but got {words}"):
             fitted.predict(features)
 

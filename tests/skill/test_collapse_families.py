@@ -135,9 +135,7 @@ def test_another_run_is_read_off_as_the_truth_is(measured) -> None:
     truth = {"runs": {ratio: [run, run] for ratio, run in numbers["seen"]["runs"].items()}}
     for question in module.FAMILY.numbers:
         said = [answer.value for answer in question.recipes[collapse_recipes.ANOTHER_RUN](settings, numbers["seen"])]
-        assert said == [
-            answer.value for answer in question.truth(settings, truth)
-        ]  # two equal runs: an exact mean
+        assert said == [answer.value for answer in question.truth(settings, truth)]  # two equal runs: an exact mean
     question = module.FAMILY.question
     said = question.recipes[collapse_recipes.ANOTHER_RUN](settings, numbers["seen"])
     happened = question.truth(settings, truth)

@@ -25,9 +25,9 @@ from lopsided.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from lopsided.remedies.contract import GainForecast
     from lopsided.checkup.trial.result import Trial
     from lopsided.measure.paired_scores import Estimate
+    from lopsided.remedies.contract import GainForecast
 
 
 def command(
@@ -120,9 +120,7 @@ def print_trial(outcome: "Trial") -> None:
         f"{outcome.source}: {outcome.learner}, {outcome.folds} folds, {times(outcome.repeats)}; {outcome.judged_by()}"
     )
     rows = [
-        [arm.name, *[f"{arm.metrics[name].estimate.value:.3f}" for name in main]]
-        for arm in run
-        if not arm.simulated
+        [arm.name, *[f"{arm.metrics[name].estimate.value:.3f}" for name in main]] for arm in run if not arm.simulated
     ]
     print_table(title, ("arm", *main), rows)
     rows = []

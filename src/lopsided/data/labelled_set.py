@@ -22,8 +22,3 @@ class LabelledSet(LabelledRows):
     def with_features(self, features: FloatArray) -> "LabelledSet":
         """The same examples described otherwise."""
         return replace(self, features=features)
-
-    @property
-    def labelled(self) -> LabelledRows:
-        """The rows without their features."""
-        return LabelledRows(self.rows, self.classes, self.groups)

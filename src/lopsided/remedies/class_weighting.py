@@ -62,7 +62,7 @@ class ClassWeighting(Remedy):
         weights = by_name(self.class_weights, rows.classes.names)[rows.classes.codes]
         return np.asarray(weights / weights.mean())
 
-    def epoch_indices(self, rows: LabelledRows, seed: int = 0) -> IntArray:
+    def epoch_indices(self, rows: LabelledRows, seed: int = 0, epoch: int = 0) -> IntArray:
         """The oversampling with the same mean gradient."""
         weights = self.example_weights(rows)
-        return rows.rows[resampling(rows.classes.codes, weights / weights.min()).indices(seed)]
+        return rows.rows[resampling(rows.classes.codes, weights / weights.min()).indices(seed, epoch)]

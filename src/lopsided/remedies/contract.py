@@ -9,8 +9,8 @@ What a remedy does, in the order in which `wrap` asks:
     weigh      weights of the examples in the loss, with mean 1
     draw       the examples that the learner is fitted on, some again and again
 
-Most remedies override one of them and one of `epoch_indices`, `example_weights` and `class_offsets`, which say the same without a learner.
-PyTorch forms are registered with `torch_form` by the room that knows PyTorch.
+Most remedies override one of them and one of `epoch_indices`, `example_weights` and `class_offsets`, which say the same
+without a learner. PyTorch forms are registered with `torch_form` by the room that knows PyTorch.
 """
 
 from abc import ABC, abstractmethod
@@ -152,8 +152,8 @@ class Remedy(ABC):
 
         return MendedClassifier(estimator, self, seed=seed)
 
-    def epoch_indices(self, rows: LabelledRows, seed: int = 0) -> IntArray:
-        """Rows of the data to train on, each as often as it is to be seen; one epoch."""
+    def epoch_indices(self, rows: LabelledRows, seed: int = 0, epoch: int = 0) -> IntArray:
+        """Rows of the data to train on, each as often as it is to be seen in that epoch."""
         raise InputError("a remedy that changes the sample", f"{self.name!r}", "ask for offsets() or sklearn()")
 
     def example_weights(self, rows: LabelledRows) -> FloatArray:
@@ -180,7 +180,7 @@ class Remedy(ABC):
 
 
 @singledispatch
-def torch_form(remedy: Remedy, rows: LabelledRows, *, seed: int = 0) -> Any:
+def torch_form(remedy: Remedy, training: LabelledSet, *, seed: int = 0) -> Any:
     """The remedy as a PyTorch object: a sampler, a loss or a layer."""
     raise InputError("a remedy with a PyTorch form", f"{remedy.name!r}", "ask for sklearn()")
 

@@ -80,8 +80,8 @@ class GroupWeighting(Remedy):
         weights = by_name(self.group_weights, rows.groups.names)[rows.groups.codes]
         return np.asarray(weights / weights.mean())
 
-    def epoch_indices(self, rows: LabelledRows, seed: int = 0) -> IntArray:
+    def epoch_indices(self, rows: LabelledRows, seed: int = 0, epoch: int = 0) -> IntArray:
         """The oversampling of cells of class and group with the same mean gradient."""
         weights = self.example_weights(rows)
         cells = rows.classes.codes * (rows.group_codes.max() + 1) + rows.group_codes
-        return rows.rows[resampling(cells, weights / weights.min()).indices(seed)]
+        return rows.rows[resampling(cells, weights / weights.min()).indices(seed, epoch)]

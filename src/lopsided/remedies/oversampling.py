@@ -29,7 +29,7 @@ from lopsided.remedies.contract import (
 )
 from lopsided.remedies.pilot import Pilot
 from lopsided.remedies.rates import Rates, oversampling_rates
-from lopsided.remedies.resampling import resampling_plan
+from lopsided.remedies.resampling import ResamplingPlan, resampling_plan
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Oversampling(Remedy):
         classes, notes = uneven_classes(occasion.training)
         if classes is None:
             return [], notes
-        rates, why = chosen_rates(named(classes, classes.counts), occasion.recipe)
+        rates, why = chosen_rates(named(classes, classes.counts.astype(float)), occasion.recipe)
         found = dict(zip(classes.names, rates.rates.tolist(), strict=True))
         return [Proposal(cls(found, rates.rule, rates.count_needed), why)], []
 
@@ -65,9 +65,9 @@ class Oversampling(Remedy):
         """Copies in the order of the data."""
         return training.subset(self._copies(training, seed))
 
-    def epoch_indices(self, rows: LabelledRows, seed: int = 0) -> IntArray:
+    def epoch_indices(self, rows: LabelledRows, seed: int = 0, epoch: int = 0) -> IntArray:
         """Shuffled rows of one epoch."""
-        return rows.rows[resampling(rows.classes.codes, self._of_rows(rows)).indices(seed)]
+        return rows.rows[resampling(rows.classes.codes, self._of_rows(rows)).indices(seed, epoch)]
 
     def example_weights(self, rows: LabelledRows) -> FloatArray:
         """The weights that act alike."""
@@ -82,7 +82,7 @@ class Oversampling(Remedy):
         return np.sort(plan.indices(seed, shuffle=False))
 
 
-def resampling(cells: IntArray, rates: FloatArray) -> Any:
+def resampling(cells: IntArray, rates: FloatArray) -> ResamplingPlan:
     """The resampling of examples in any cells at one rate for every example of a cell."""
     _, first, compact = np.unique(cells, return_index=True, return_inverse=True)
     return resampling_plan(compact, rates[first])

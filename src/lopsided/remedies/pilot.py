@@ -20,8 +20,8 @@ from lopsided.core.folds import deal
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.measure.metrics.contract import Answers, Judged, Metric, judged_groups, judged_parts
 from lopsided.learners.named_learner import make_learner
+from lopsided.measure.metrics.contract import Answers, Judged, Metric, judged_groups, judged_parts
 from lopsided.measure.paired_scores import gain
 from lopsided.remedies.contract import GainForecast
 
@@ -116,7 +116,9 @@ def run_pilot(training: LabelledSet, seed: int, counting: tuple[int, ...] | None
             inside = fold[repeat] != number
             found[repeat, ~inside] = _fitted(training.features, cell, inside, classes * modelled)
     shape = (repeats, training.size, classes, modelled)
-    return Pilot(training, found.reshape(shape), fold, sees_groups, judged_parts(training.classes, training.groups, counting))
+    return Pilot(
+        training, found.reshape(shape), fold, sees_groups, judged_parts(training.classes, training.groups, counting)
+    )
 
 
 def _fitted(features: FloatArray, cell: IntArray, inside: BoolArray, cells: int) -> FloatArray:

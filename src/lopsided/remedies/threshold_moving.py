@@ -48,7 +48,7 @@ class ThresholdMoving(Remedy):
         """Always possible."""
         pilot, metric = occasion.pilot, occasion.metric
         offsets = tuned_offsets(pilot.plain()[0], pilot.training, metric, occasion.seed)
-        why = "Offsets per class, tuned on held-out predictions; those given are a pilot's, and a learner tunes its own."
+        why = "Offsets per class, tuned on held-out predictions; those shown are a pilot's, a learner tunes its own."
         return [Proposal(cls(named(pilot.training.classes, offsets), metric), why)], []
 
     def for_metric(self, metric: str) -> "ThresholdMoving":

@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from lopsided.checkup.plan.learning_curve import LearningCurve
 from lopsided.checkup.plan.plan import make_plan
 from lopsided.core.errors import InputError
+from lopsided.remedies.learning_curve import LearningCurve
 from tests.checkup.trial.helpers import evidence, group_with_its_own_rule, nothing_helps, two_gaussians
 
 
@@ -138,7 +138,7 @@ def test_more_of_a_class_is_mostly_its_prior_where_little_is_left_to_learn() -> 
     from scipy.stats import norm
 
     from lopsided.checkup.inputs.training_set import training_set
-    from lopsided.checkup.plan.learning_curve import learning_curve
+    from lopsided.remedies.learning_curve import learning_curve
 
     expected = norm.cdf(0.5 - np.log(3.5)) - norm.cdf(0.5 - np.log(7.0))
     given = training_set(two_gaussians([2100, 300], 1.0, np.random.default_rng(0), width=1))

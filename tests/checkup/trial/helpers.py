@@ -3,10 +3,15 @@
 import numpy as np
 
 from lopsided.checkup.inputs.evidence import Evidence
-from lopsided.checkup.plan.plan import NOISE
 from lopsided.checkup.plan.result import Plan, PlannedRemedy
 from lopsided.core.partition import Partition
 from lopsided.data.tables import array_table
+from lopsided.remedies.class_weighting import ClassWeighting
+from lopsided.remedies.group_weighting import GroupWeighting
+from lopsided.remedies.logit_adjustment import LogitAdjustment
+from lopsided.remedies.noisy_oversampling import NoisyOversampling
+from lopsided.remedies.oversampling import Oversampling
+from lopsided.remedies.threshold_moving import ThresholdMoving
 
 
 def evidence(features, classes, groups=None, **parts) -> Evidence:
@@ -55,12 +60,13 @@ def null_plan(given: Evidence) -> Plan:
     groups = given.groups["group"]
     weights = dict(zip(names, (counts.sum() / (3 * counts)).tolist(), strict=True))
     sizes = dict(zip(groups.names, (groups.codes.size / (2 * groups.counts)).tolist(), strict=True))
-    arms = {
-        "logit adjustment": {"offsets": {name: float(np.log(weight)) for name, weight in weights.items()}},
-        "reweight": {"class_weights": weights},
-        "oversample": {"rates": weights},
-        "noise": {"rates": dict.fromkeys(names, 2.0), "noise": NOISE},
-        "threshold": {"tuned_for": "balanced"},
-        "group weights": {"group_weights": sizes},
-    }
-    return Plan([PlannedRemedy(kind, kind, options, "", None) for kind, options in arms.items()], "balanced")
+    offsets = {name: float(np.log(weight)) for name, weight in weights.items()}
+    arms = [
+        LogitAdjustment(offsets),
+        ClassWeighting(weights),
+        Oversampling(weights),
+        NoisyOversampling(dict.fromkeys(names, 2.0)),
+        ThresholdMoving(),
+        GroupWeighting("group", sizes),
+    ]
+    return Plan([PlannedRemedy(arm, "", None) for arm in arms], "balanced")

@@ -10,7 +10,9 @@ from lopsided.checkup.trial.trial import run_trial
 from lopsided.core.errors import InputError
 from lopsided.measure.metrics.contract import Answers, Judged
 from lopsided.measure.metrics.shares import group_accuracy
-from lopsided.remedies.group_standardiser import GroupStandardiser
+from lopsided.remedies.group_dro import GroupDro
+from lopsided.remedies.group_standardiser import GroupStandardiser, GroupStandardising
+from lopsided.remedies.group_weighting import GroupWeighting
 from lopsided.remedies.mended import MendedClassifier
 from tests.checkup.trial.helpers import evidence
 
@@ -42,12 +44,12 @@ def worst(model, features, labels, groups) -> float:
 def test_group_dro_raises_the_worst_group_and_its_weight() -> None:
     features, labels, groups = opposed(np.random.default_rng(0))
     plain = MendedClassifier(LogisticRegression()).fit(features, labels, groups)
-    dro = MendedClassifier(LogisticRegression(), dro=2.0).fit(features, labels, groups)
+    dro = GroupDro(dro=2.0).wrap(LogisticRegression()).fit(features, labels, groups)
     assert dro.group_shares_[1] > 0.55  # of the loss; it began with a half, and group b has the larger loss
     assert worst(dro, features, labels, groups) > worst(plain, features, labels, groups) + 0.05
-    same = MendedClassifier(LogisticRegression(), dro=1e-9).fit(features, labels, groups)
+    same = GroupDro(dro=1e-9).wrap(LogisticRegression()).fit(features, labels, groups)
     even = {"a": 1 / 500, "b": 1 / 120}
-    weighted = MendedClassifier(LogisticRegression(), group_weights=even).fit(features, labels, groups)
+    weighted = GroupWeighting("group", even).wrap(LogisticRegression()).fit(features, labels, groups)
     # a vanishing step leaves the weights equal over groups; 1e-5: the optimiser's tolerance
     np.testing.assert_allclose(same.estimator_.coef_, weighted.estimator_.coef_, atol=1e-5)
 
@@ -55,7 +57,7 @@ def test_group_dro_raises_the_worst_group_and_its_weight() -> None:
 def test_standardising_by_group_is_that_of_the_remedy() -> None:
     features, labels, groups = shifted_apart(np.random.default_rng(1))
     for how in ("centre", "whiten"):
-        model = MendedClassifier(LogisticRegression(), standardise=how).fit(features, labels, groups)
+        model = GroupStandardising(standardise=how).wrap(LogisticRegression()).fit(features, labels, groups)
         scaled = (features - features.mean(axis=0)) / features.std(axis=0)
         own = GroupStandardiser(whiten=how == "whiten").fit(scaled, groups).transform(scaled, groups)
         by_hand = LogisticRegression().fit(own, labels)
@@ -63,9 +65,9 @@ def test_standardising_by_group_is_that_of_the_remedy() -> None:
         with pytest.raises(InputError, match="groups"):
             model.predict(features)
     with pytest.raises(InputError, match="centre"):
-        MendedClassifier(standardise="both").fit(features, labels, groups)
+        GroupStandardising(standardise="both")
     with pytest.raises(InputError, match="groups"):
-        MendedClassifier(dro=1.0).fit(features, labels)
+        GroupDro(dro=1.0).wrap().fit(features, labels)
 
 
 def test_both_are_arms_of_a_trial_and_win_where_they_should(tmp_path) -> None:

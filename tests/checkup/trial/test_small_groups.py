@@ -5,15 +5,16 @@ import json
 import numpy as np
 import pytest
 
-from lopsided.checkup.plan.judged_parts import LEAST_IN_GROUP
-from lopsided.checkup.plan.pilot import MOST_ROWS
 from lopsided.checkup.plan.plan import make_plan
 from lopsided.checkup.plan.result import Plan
 from lopsided.checkup.trial.trial import run_trial
 from lopsided.cli.main import main
 from lopsided.core.errors import InputError
+from lopsided.core.partition import LabelledRows, Partition
 from lopsided.measure.metrics import METRICS
-from lopsided.remedies.offset_search import best_offsets
+from lopsided.measure.metrics.contract import LEAST_IN_GROUP
+from lopsided.remedies.pilot import MOST_ROWS
+from lopsided.remedies.threshold_moving import tuned_offsets
 from tests.checkup.trial.helpers import evidence
 
 
@@ -69,11 +70,16 @@ def test_offsets_are_not_tuned_for_a_tiny_group() -> None:
     codes = np.repeat([0, 1], [100, 109])
     groups = np.repeat([0, 1, 2], [100, 100, 9])
     sure = np.array([[0.9, 0.1], [0.1, 0.9], [0.6, 0.4]])
-    alone = best_offsets(sure[groups][:200], codes[:200], groups[:200], "worst-group")
-    np.testing.assert_array_equal(alone, best_offsets(sure[groups], codes, groups, "worst-group"))
-    assert not np.array_equal(
-        alone, best_offsets(np.r_[sure[groups], sure[[2]]], np.r_[codes, 1], np.r_[groups, 2], "worst-group")
-    )
+
+    def tuned(classes, parts):
+        rows = LabelledRows(
+            np.arange(classes.size), Partition("class", classes, ("0", "1")), Partition("group", parts, ("a", "b", "t"))
+        )
+        return tuned_offsets(sure[parts], rows, "worst-group", 0)
+
+    alone = tuned(codes[:200], groups[:200])
+    np.testing.assert_array_equal(alone, tuned(codes, groups))
+    assert not np.array_equal(alone, tuned(np.r_[codes, 1], np.r_[groups, 2]))
 
 
 def test_forecasts_name_the_groups_that_the_pilot_hardly_sees() -> None:

@@ -8,12 +8,16 @@ from sklearn.linear_model import LogisticRegression
 
 import lopsided
 from lopsided.checkup.plan.plan import make_plan
-from lopsided.checkup.plan.result import GainForecast, Plan, PlannedRemedy
+from lopsided.checkup.plan.result import Plan, PlannedRemedy
 from lopsided.checkup.trial import task as trial_task
-from lopsided.checkup.trial.result import verdict
+from lopsided.checkup.trial.result import forecast_outcome
 from lopsided.checkup.trial.trial import run_trial
 from lopsided.core.errors import InputError
 from lopsided.measure.paired_scores import Estimate
+from lopsided.remedies.collection import Collection
+from lopsided.remedies.contract import GainForecast
+from lopsided.remedies.oversampling import Oversampling
+from lopsided.remedies.plain import Plain
 from tests.checkup.trial.helpers import group_with_its_own_rule, nothing_helps, null_plan, two_gaussians
 
 
@@ -87,8 +91,7 @@ def test_figures_and_facts(helped) -> None:
 
 def test_more_of_a_group_helps_where_only_it_can_teach(tmp_path) -> None:
     given = group_with_its_own_rule(np.random.default_rng(1), large=100, small=400, columns=100)
-    subject = {"axis": "group", "code": 1, "subject": "b", "examples": 400, "have": 400}
-    plan = Plan([PlannedRemedy("collect group b", "collect", subject, "", None)], "worst-group")
+    plan = Plan([PlannedRemedy(Collection("group", 1, "b", 400, 400), "", None)], "worst-group")
     outcome = run_trial(given, plan, store=tmp_path)
     arm = outcome["collect group b"]
     assert arm.read_in == "accuracy on b"
@@ -210,8 +213,8 @@ def test_learner_seeds_are_shared_between_arms() -> None:
     training = training_set(given)
     with trial_task.held("key", training, "network"):
         base = {"data": "key", "folds": 5, "repeat": 0, "fold": 0, "learner": "network", "held_back": None}
-        first = trial_task.measure({**base, "options": {}}, 0)
-        second = trial_task.measure({**base, "options": {"rates": {"0": 1.0, "1": 1.0}}}, 0)
+        first = trial_task.measure({**base, "remedy": Plain().to_dict()}, 0)
+        second = trial_task.measure({**base, "remedy": Oversampling({"0": 1.0, "1": 1.0}).to_dict()}, 0)
     np.testing.assert_array_equal(first["right"], second["right"])
 
 
@@ -229,7 +232,7 @@ def test_learner_seeds_are_shared_between_arms() -> None:
 )
 def test_verdicts(forecast, outcome, expected) -> None:
     told = GainForecast("m", *forecast, "")
-    assert verdict(told, Estimate(*outcome, 0.1, 0.5)) == expected
+    assert forecast_outcome(told, Estimate(*outcome, 0.1, 0.5)) == expected
 
 
 def test_public_function(tmp_path) -> None:

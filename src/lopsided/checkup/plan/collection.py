@@ -22,7 +22,6 @@ from lopsided.remedies.learning_curve import FURTHEST, LEAST_EXAMPLES
 from lopsided.remedies.pilot import Pilot
 from lopsided.remedies.rates import oversampling_rates
 from lopsided.theory.collapse import collapse
-from lopsided.data.labelled_set import LabelledSet
 
 MOST_COLLECTED = 3  # classes for which collecting is planned
 MOST_GROUPS_COLLECTED = 2

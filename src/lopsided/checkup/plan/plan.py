@@ -103,9 +103,7 @@ def make_plan(
     if recipe is not None and not isinstance(recipe, Mapping):
         raise InputError("a recipe by name", f"a {type(recipe).__name__}", "give for example {'weight_decay': 5e-4}")
     training = training_set(evidence, group=group)
-    return plan_for(
-        training, metric=metric, recipe=measured_recipe(evidence) if recipe is None else recipe, seed=seed
-    )
+    return plan_for(training, metric=metric, recipe=measured_recipe(evidence) if recipe is None else recipe, seed=seed)
 
 
 def plan_for(
@@ -123,8 +121,7 @@ def plan_for(
             forecast, reason = found.remedy.forecast(pilot, wanted, seed=seed)
             planned.append(PlannedRemedy(found.remedy, f"{found.why} {reason}".strip(), forecast))
     planned += collections(occasion)
-    about = training.labelled
-    counted = [replace(remedy, training=about, counts_as=_counts_as(remedy, training, wanted)) for remedy in planned]
+    counted = [replace(remedy, training=training, counts_as=_counts_as(remedy, training, wanted)) for remedy in planned]
     return Plan(
         sorted(counted, key=lambda remedy: (remedy.counts_as is None, -(remedy.counts_as or 0.0))),
         wanted,

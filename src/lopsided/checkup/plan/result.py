@@ -13,8 +13,8 @@ import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.jsonable import jsonable
-from lopsided.core.partition import LabelledRows
 from lopsided.core.validation import FloatArray, IntArray
+from lopsided.data.labelled_set import LabelledSet
 from lopsided.measure.metrics import METRICS
 from lopsided.remedies.contract import GainForecast, Remedy, load_forms, torch_form
 
@@ -27,7 +27,7 @@ class PlannedRemedy:
     remedy: Remedy
     why: str
     forecast: GainForecast | None
-    training: LabelledRows | None = field(default=None, repr=False, compare=False)
+    training: LabelledSet | None = field(default=None, repr=False, compare=False)
     counts_as: float | None = None
 
     @property
@@ -93,7 +93,7 @@ class PlannedRemedy:
             found["classes"] = np.array(self._training().classes.names, dtype=np.str_)
         return found
 
-    def _training(self) -> LabelledRows:
+    def _training(self) -> LabelledSet:
         if self.training is None:
             raise InputError("a remedy that knows its training rows", "one without", "make the plan from the data")
         return self.training

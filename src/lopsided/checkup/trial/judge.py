@@ -5,14 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from lopsided.checkup.trial.result import Arm, Measured, forecast_outcome
-from lopsided.checkup.trial.run import Entry, TrialRun
+from lopsided.checkup.trial.run import TrialRun
 from lopsided.checkup.trial.task import HELD_BACK
 from lopsided.core.errors import InputError
-from lopsided.remedies.contract import GainForecast, Subject
 from lopsided.measure.metrics import METRICS
-from lopsided.measure.metrics.contract import Answers, Metric
+from lopsided.measure.metrics.contract import Answers, Metric, judged_parts
 from lopsided.measure.metrics.shares import BALANCED, OVERALL, WORST_CLASS, WORST_GROUP, class_recall, group_accuracy
 from lopsided.measure.paired_scores import Estimate, estimate, gain
+from lopsided.remedies.contract import GainForecast, Subject
 
 
 class TrialJudge:

@@ -19,10 +19,9 @@ from lopsided.engine.store import Store
 from lopsided.engine.task import Task, tasks_of
 from lopsided.engine.work import Failure
 from lopsided.learners.named_learner import gives_probabilities, learner_name, takes_weights
+from lopsided.measure.metrics.contract import Answers
 from lopsided.remedies.contract import Forecast, GainForecast, Remedy
 from lopsided.remedies.plain import Plain
-from lopsided.measure.metrics.contract import Answers
-
 
 LEAST_TO_HOLD_BACK = 8  # training examples of a subject: with fewer, the gain of the other half is a coin or two
 
@@ -49,7 +48,10 @@ def _why_not(remedy: Remedy, training: LabelledSet, learner: Any, folds: int) ->
     if remedy.collects is None:
         return None
     partition = training.partition(remedy.collects.axis)
-    least, name = int(partition.counts[remedy.collects.code] * (folds - 1) / folds), partition.names[remedy.collects.code]
+    least, name = (
+        int(partition.counts[remedy.collects.code] * (folds - 1) / folds),
+        partition.names[remedy.collects.code],
+    )
     if least >= LEAST_TO_HOLD_BACK:
         return None
     return f"{least} training examples of {remedy.collects.axis} {name} are too few to hold half of them back."

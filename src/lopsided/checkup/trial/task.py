@@ -23,13 +23,13 @@ from lopsided.core.partition import Partition
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.engine.task import Measurement, Settings
+from lopsided.learners.named_learner import gives_probabilities, make_learner
 from lopsided.remedies.collection import Collection
 from lopsided.remedies.contract import Remedy, Subject
 from lopsided.remedies.learning_curve import thinned
 from lopsided.remedies.pilot import pilot_groups, reduced, run_pilot
 from lopsided.remedies.plain import Plain
-from lopsided.engine.task import Measurement, Settings
-from lopsided.learners.named_learner import gives_probabilities, make_learner
 
 HELD_BACK = 0.5  # share of a subject's training examples that simulated collection adds
 

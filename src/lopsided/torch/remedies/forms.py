@@ -1,0 +1,134 @@
+"""Remedies of a plan as PyTorch objects, each registered for its class with `remedies.contract.torch_form`.
+
+    oversampling              a sampler of the rows of the data, right under DistributedDataParallel
+    oversampling with noise   the same with `.noise`: inputs = sampler.noise(inputs, classes) in the training loop
+    group weights             a sampler over cells of class and group
+    class weights             CrossEntropyLoss with the weights
+    logit adjustment          a layer that adds the offsets to the logits of a finished model
+    threshold moving          the same with the offsets of the plan's pilot
+
+Group DRO and standardising by group need the groups of every batch: `GroupDROLoss` and `GroupWhitening` take them.
+"""
+
+from typing import Any
+
+import numpy as np
+
+import torch
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray, IntArray
+from lopsided.data.labelled_set import LabelledSet
+from lopsided.remedies.class_weighting import ClassWeighting
+from lopsided.remedies.collection import Collection
+from lopsided.remedies.contract import Remedy, by_name, torch_form
+from lopsided.remedies.group_dro import GroupDro
+from lopsided.remedies.group_standardiser import GroupStandardising
+from lopsided.remedies.group_weighting import GroupWeighting
+from lopsided.remedies.logit_adjustment import LogitAdjustment
+from lopsided.remedies.noisy_oversampling import NoisyOversampling
+from lopsided.remedies.oversampling import Oversampling
+from lopsided.remedies.threshold_moving import ThresholdMoving
+from lopsided.torch.remedies.oversampling_sampler import OversamplingSampler
+from torch import Tensor, nn
+
+
+class PlannedSampler(OversamplingSampler):
+    """An `OversamplingSampler` of the rows that a plan was made for, test rows left out: in every epoch it shows what
+    the remedy's `epoch_indices` say."""
+
+    def __init__(self, remedy: Oversampling | GroupWeighting, training: LabelledSet, *, seed: int = 0) -> None:
+        classes = np.array(training.classes.names)[training.classes.codes]
+        weights = remedy.example_weights(training)
+        if isinstance(remedy, Oversampling):
+            super().__init__(classes, rate=dict(remedy.rates), seed=seed)
+        else:
+            assert training.groups is not None
+            groups = np.array(training.groups.names)[training.groups.codes]
+            cells = zip(classes.tolist(), groups.tolist(), (weights / weights.min()).tolist(), strict=True)
+            super().__init__(classes, groups, {(label, group): rate for label, group, rate in cells}, seed=seed)
+        self.remedy, self.training = remedy, training
+
+    def epoch_indices(self, epoch: int) -> IntArray:
+        """Rows of the data that all processes together show in an epoch."""
+        return self.remedy.epoch_indices(self.training, self.seed, epoch)
+
+
+class CopyNoise(nn.Module):  # type: ignore[misc]
+    """noise(inputs, classes): in train mode, Gaussian noise on the share of every class's examples that are copies.
+
+    Which of the equal examples of an epoch is the original cannot be told in a batch, so each is moved with the chance
+    (rate - 1) / rate, by `noise` deviations of its class in every column.
+    """
+
+    def __init__(self, deviations: FloatArray, shares: FloatArray, *, seed: int = 0) -> None:
+        super().__init__()
+        self.deviations: Tensor
+        self.shares: Tensor
+        self.register_buffer("deviations", torch.as_tensor(deviations, dtype=torch.float32))
+        self.register_buffer("shares", torch.as_tensor(shares, dtype=torch.float32))
+        self.generator = torch.Generator().manual_seed(seed)
+
+    def forward(self, inputs: Tensor, classes: Tensor) -> Tensor:
+        """The batch with its copies moved; `classes` are places in the plan's class names."""
+        if not self.training:
+            return inputs
+        if inputs[:1].numel() not in (0, self.deviations.shape[1]):
+            raise InputError(
+                f"inputs of {self.deviations.shape[1]} numbers, as the plan's features",
+                f"shape {tuple(inputs.shape)}",
+                "give the features that the plan was made from",
+            )
+        moved = torch.rand(inputs.shape[0], generator=self.generator).to(inputs.device) < self.shares[classes]
+        noise = torch.randn(inputs.shape, generator=self.generator).to(inputs)
+        return inputs + moved.reshape(-1, *[1] * (inputs.ndim - 1)) * noise * self.deviations[classes].reshape(
+            inputs.shape
+        )
+
+
+@torch_form.register(Oversampling)
+@torch_form.register(GroupWeighting)
+def _sampler(remedy: Any, training: LabelledSet, *, seed: int = 0) -> PlannedSampler:
+    return PlannedSampler(remedy, training, seed=seed)
+
+
+@torch_form.register
+def _noisy_sampler(remedy: NoisyOversampling, training: LabelledSet, *, seed: int = 0) -> PlannedSampler:
+    sampler = PlannedSampler(remedy, training, seed=seed)
+    codes, rates = training.classes.codes, by_name(remedy.rates, training.classes.names)
+    spreads = [
+        training.features[codes == code].std(axis=0) if (codes == code).any() else np.zeros(training.features.shape[1])
+        for code in range(rates.size)
+    ]
+    sampler.noise = CopyNoise(remedy.noise * np.stack(spreads), np.maximum(1.0 - 1.0 / rates, 0.0), seed=seed)
+    return sampler
+
+
+@torch_form.register
+def _loss(remedy: ClassWeighting, training: LabelledSet, *, seed: int = 0) -> nn.CrossEntropyLoss:
+    weights = by_name(remedy.class_weights, training.classes.names)
+    return nn.CrossEntropyLoss(weight=torch.tensor(weights, dtype=torch.float32))
+
+
+@torch_form.register(LogitAdjustment)
+@torch_form.register(ThresholdMoving)
+def _layer(remedy: Remedy, training: LabelledSet, *, seed: int = 0) -> nn.Linear:
+    offsets = torch.tensor(remedy.class_offsets(training), dtype=torch.float32)
+    layer = nn.Linear(offsets.numel(), offsets.numel())
+    with torch.no_grad():
+        layer.weight.copy_(torch.eye(offsets.numel()))
+        layer.bias.copy_(offsets)
+    return layer.requires_grad_(False)
+
+
+_ELSEWHERE: dict[type[Remedy], str] = {
+    GroupDro: "use lopsided.torch.GroupDROLoss with the groups' counts",
+    GroupStandardising: "use lopsided.torch.GroupWhitening over a fitted lopsided.remedies.GroupStandardiser",
+    Collection: "collect the examples first",
+}
+
+
+@torch_form.register(GroupDro)
+@torch_form.register(GroupStandardising)
+@torch_form.register(Collection)
+def _refused(remedy: Remedy, training: LabelledSet, *, seed: int = 0) -> Any:
+    raise InputError("a remedy that needs nothing but the plan", f"{remedy.name!r}", _ELSEWHERE[type(remedy)])
