@@ -1,0 +1,211 @@
+"""The rooms as the code shows them: nothing gets round the import contract, one implementation decides for a remedy,
+names are not used twice, modules stay one idea long."""
+
+import ast
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src/lopsided"
+MOST_LINES = 400
+# Where a module is loaded by a string: each says which names it may load.
+LOADERS = {
+    "__init__.py": "the package's public names",
+    "torch/__init__.py": "lopsided.torch",
+    "remedies/__init__.py": "lopsided.remedies",
+    "checkup/checks/__init__.py": "lopsided.checkup.checks",
+    "skill/benchmark.py": "lopsided.skill",
+    "papers/register.py": "lopsided.papers",
+    "learners/named_learner.py": "a user's own class",
+    "web/jobs/worker.py": "lopsided.web",
+}
+# Rooms that must ask a remedy what it does instead of comparing its kind.
+ASK_THE_REMEDY = ("checkup", "report", "torch", "skill", "cli", "web")
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    return {
+        str(path.relative_to(SOURCE)): ast.parse(path.read_text(encoding="utf-8"))
+        for path in sorted(SOURCE.rglob("*.py"))
+    }
+
+
+@cache
+def heights() -> dict[str, int]:
+    """Room -> its layer in the import contract, the lowest 0."""
+    contract = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"][0]
+    layers = [re.findall(r"lopsided\.(\w+)", layer) for layer in contract["layers"]]
+    return {room: height for height, layer in enumerate(reversed(layers)) for room in layer}
+
+
+def room_of(place: str) -> str:
+    return place.partition("/")[0]
+
+
+# --- no import by a string gets round the contract
+
+
+def loads(tree: ast.Module) -> Iterator[ast.Call]:
+    """Calls that import: import_module(...), importlib.import_module(...), __import__(...), and import statements in
+    text that is executed."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            name = getattr(node.func, "attr", getattr(node.func, "id", None))
+            if name in ("import_module", "__import__", "run_module", "resolve_name", "exec", "eval"):
+                yield node
+
+
+def strings(tree: ast.AST) -> Iterator[str]:
+    documented = {
+        id(node.body[0].value)
+        for node in ast.walk(tree)
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
+        and node.body
+        and isinstance(node.body[0], ast.Expr)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documented:
+            yield node.value
+
+
+def loaded_upwards(place: str, tree: ast.Module) -> list[str]:
+    """What a module loads, or may load, by a string against the contract."""
+    if not any(loads(tree)):
+        return []
+    if place not in LOADERS:
+        return ["imports by a string"]
+    if place == "__init__.py":  # the lazy public names: every room is theirs
+        return []
+    own = heights()[room_of(place)]
+    rooms = {found for text in strings(tree) for found in re.findall(r"\blopsided\.(\w+)", text)}
+    return sorted(f"names {room} in a string" for room in rooms & heights().keys() if heights()[room] > own)
+
+
+@pytest.mark.parametrize("place", list(trees()))
+def test_no_module_is_imported_by_a_string_to_get_round_the_contract(place: str) -> None:
+    assert loaded_upwards(place, trees()[place]) == []
+
+
+def test_that_check_can_fail() -> None:
+    plain = "from importlib import import_module\n\ndef f():\n    return import_module('lopsided.checkup.audit')\n"
+    assert loaded_upwards("engine/work.py", ast.parse(plain))
+    assert loaded_upwards("engine/work.py", ast.parse("__import__('lopsided.' + 'web')"))
+    assert loaded_upwards("remedies/__init__.py", ast.parse(plain)) == ["names checkup in a string"]
+    own = "import importlib\n_PACKAGE = 'lopsided.papers'\nimportlib.import_module(_PACKAGE)\n"
+    assert loaded_upwards("papers/register.py", ast.parse(own)) == []
+
+
+def test_the_loaders_are_there_and_load() -> None:
+    """An entry of the list above that no longer loads anything goes."""
+    assert [place for place in LOADERS if place not in trees() or not any(loads(trees()[place]))] == []
+
+
+def test_imports_are_absolute() -> None:
+    """A result's key follows the imports of its code by their names (`engine.code`)."""
+    relative = [
+        f"{place}:{node.lineno}"
+        for place, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
+    assert relative == []
+
+
+# --- a remedy decides for itself
+
+
+def compared_kinds(tree: ast.Module) -> list[str]:
+    """Comparisons of an attribute `.kind` with text: `x.kind == "y"`, `x.kind in ("y", "z")`, `match x.kind`, and
+    a table looked up by it, `{"y": ...}[x.kind]`."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+            if any(_is_kind(side) for side in sides) and any(_has_text(side) for side in sides):
+                found.append(ast.unparse(node))
+        elif isinstance(node, ast.Match) and _is_kind(node.subject):
+            found.append(f"match {ast.unparse(node.subject)}")
+        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict) and _is_kind(node.slice):
+            found.append(ast.unparse(node))
+    return found
+
+
+def _is_kind(node: ast.expr) -> bool:
+    """`.kind`, but not that of a NumPy type."""
+    return isinstance(node, ast.Attribute) and node.attr == "kind" and getattr(node.value, "attr", None) != "dtype"
+
+
+def _has_text(node: ast.expr) -> bool:
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        return any(_has_text(entry) for entry in node.elts)
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+@pytest.mark.parametrize("place", [place for place in trees() if room_of(place) in ASK_THE_REMEDY])
+def test_no_kind_of_a_remedy_is_compared_outside_remedies(place: str) -> None:
+    assert compared_kinds(trees()[place]) == []
+
+
+def test_that_a_compared_kind_is_found() -> None:
+    for text in (
+        'remedy.kind == "weights"',
+        '"weights" != arm.remedy.kind',
+        'one.kind in ("weights", "oversampling")',
+        'match remedy.kind:\n    case "weights":\n        pass',
+        '{"weights": 1}[remedy.kind]',
+    ):
+        assert len(compared_kinds(ast.parse(text))) == 1
+    for text in (
+        'settings["kind"] == "x"',
+        'kind == "x"',
+        'a.dtype.kind in "iu"',
+        "one.kind == other.kind",
+        "by_kind[one.kind]",
+    ):
+        assert compared_kinds(ast.parse(text)) == []
+
+
+# --- one name, one idea
+
+
+def public_classes() -> dict[str, list[str]]:
+    """Class name -> the modules that define it, names with a leading underscore apart."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for place, tree in trees().items():
+        for node in tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(place)
+    return found
+
+
+def test_no_two_classes_have_one_name() -> None:
+    assert {name: places for name, places in public_classes().items() if len(places) > 1} == {}
+
+
+@pytest.mark.parametrize("place", list(trees()))
+def test_a_module_is_one_idea_long(place: str) -> None:
+    lines = len((SOURCE / place).read_text(encoding="utf-8").splitlines())
+    assert lines <= MOST_LINES, f"{lines} lines: ask whether it is two ideas"
+
+
+def test_papers_have_names_and_not_private_codes() -> None:
+    """`seed 002` or `000 Section V`, as nobody outside can look up; a random seed has no leading zeros."""
+    code = re.compile(r"(?<![\w.,#+-])(?<!\d )00[0-4](?![\w.,]*\d)\b")
+    texts = [
+        path for folder in (SOURCE, ROOT / "docs") for path in folder.rglob("*") if path.suffix in (".py", ".md", ".js")
+    ]
+    texts += [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
+    found = [
+        f"{path.relative_to(ROOT)}: {match[0]}"
+        for path in texts
+        if "_cache" not in path.parts
+        for match in code.finditer(path.read_text(encoding="utf-8"))
+    ]
+    assert found == []
