@@ -135,8 +135,10 @@ def intervals(n: int) -> Row:
 def planted(times: int, per_class: int) -> Iterator[Row]:
     """How often each planted defect is found, and how many sets raise an alarm that they should not."""
     import lopsided
-    from lopsided.checkup.planted_truths import KINDS, judge, plant
     from lopsided.engine.threads import one_thread
+
+    sys.path.insert(0, str(SOURCE.parent))  # the same sets as the tests
+    from tests.checkup.planted_truths import KINDS, judge, plant
 
     for kind in KINDS:
         began, hits, false, about = time.perf_counter(), 0, 0, Counter[str]()

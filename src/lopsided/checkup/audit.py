@@ -12,16 +12,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
+import numpy as np
+
 from lopsided.checkup.checks import all_checks
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, Skipped, worst_first
-from lopsided.checkup.example_pictures import example_pictures
 from lopsided.checkup.inputs.evidence import Evidence
+from lopsided.checkup.inputs.feature_space import read_rows
 from lopsided.core.errors import InputError
+from lopsided.core.figure import Figure, Panel, Pictures
 from lopsided.core.files import check_target, write_atomically
 from lopsided.core.jsonable import dump_json, jsonable
 from lopsided.core.provenance import provenance
-from lopsided.core.published_skill import skill_sentence
 from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray
 
 if TYPE_CHECKING:
     from lopsided.checkup.plan.result import Plan
@@ -169,15 +172,13 @@ def run_checks(
             skipped.append(Skipped(check.id, f"no {' and no '.join(missing)} given; provide {provide}"))
             continue
         try:
-            result = check.run(evidence, generator(seed, "audit", check.id))
+            result = check.ask(evidence, generator(seed, "audit", check.id))
         except InputError as reason:
             skipped.append(Skipped(check.id, f"declined: {reason}"))
             continue
-        told = skill_sentence(check.forecast) if check.forecast else ""
-        own = [replace(finding, skill=told) for finding in result.findings]
-        pictures = example_pictures(evidence, own)
-        done[check.id] = Checked(own, result.measures, [*result.figures, *pictures])
-        findings += own
+        pictures = example_pictures(evidence, result.findings)
+        done[check.id] = replace(result, figures=[*result.figures, *pictures])
+        findings += result.findings
     if progress is not None:
         progress(len(wanted), len(wanted), "done")
     return AuditFacts(
@@ -202,3 +203,27 @@ def _wanted(names: Sequence[str] | None) -> tuple[Check, ...]:
         if name not in known:
             raise InputError(f"a check among {', '.join(known)}", repr(name), "name one of those")
     return tuple(known[name] for name in names)
+
+
+MOST_FINDINGS, MOST_EXAMPLES = 6, 8
+
+
+def example_pictures(evidence: Evidence, findings: Sequence[Finding]) -> list[Figure]:
+    """One row of pictures per bad finding about examples; none where examples are not pictures."""
+    shape = None if evidence.table is None else evidence.table.image_shape
+    bad = [finding for finding in findings if finding.level is not Level.HEALTHY]
+    shown = [finding for finding in bad if finding.about == "example" and finding.examples][:MOST_FINDINGS]
+    if shape is None or not shown:
+        return []
+    wanted = np.unique(np.concatenate([np.array(finding.examples[:MOST_EXAMPLES]) for finding in shown]))
+    values = read_rows(evidence, wanted).astype(np.float64).reshape(len(wanted), *shape)
+    low, high = min(float(values.min()), 0.0), float(values.max())
+    scaled: FloatArray = (values - low) * (255.0 / max(high - low, 1e-300))
+    if len(shape) == 3 and shape[2] == 1:
+        scaled = scaled[..., 0]
+    place = {int(row): at for at, row in enumerate(wanted)}
+    rows = [[scaled[place[int(row)]].tolist() for row in finding.examples[:MOST_EXAMPLES]] for finding in shown]
+    columns = [str(at + 1) for at in range(max(len(row) for row in rows))]
+    title = "The examples, the most extreme first"
+    panel = Panel(title, "place", "", [Pictures(rows, [finding.subject for finding in shown], columns, title)])
+    return [Figure(title, [panel])]

@@ -45,8 +45,8 @@ def test_contract(full, name) -> None:
     assert check.needs <= full.has
     assert check.question.endswith("?")
     assert check.rule.endswith(".")
-    result = check.run(full, np.random.default_rng(1))
-    again = check.run(full, np.random.default_rng(1))
+    result = check.ask(full, np.random.default_rng(1))
+    again = check.ask(full, np.random.default_rng(1))
     assert result.findings
     assert dump_json(result.measures) == dump_json(again.measures)
     assert dump_json(list(result.findings)) == dump_json(list(again.findings))

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import ncx2
 
+from lopsided.checkup.checks.collapse_measured import last_layer
 from lopsided.checkup.checks.group_shift import _noncentralities, _shifts
 from lopsided.checkup.checks.intervals import gaps_to_rest, mean_intervals, mean_rate_interval, rate_intervals
-from lopsided.checkup.checks.last_layer import last_layer
 from lopsided.checkup.inputs.gather import gather
 from lopsided.core.partition import Partition
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import lopsided
-from lopsided.checkup.planted_truths import plant
+from tests.checkup.planted_truths import plant
 
 CHECK = ["label_leaks"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import lopsided
-from lopsided.checkup.checks.near_copies import FRACTION, NEAR, near_pairs
+from lopsided.checkup.checks.near_duplicates import FRACTION, NEAR, near_pairs
 from lopsided.checkup.inputs.gather import gather
 
 CHECK = ["near_duplicates"]

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 import lopsided
-from lopsided.checkup.planted_truths import judge, plant
 from lopsided.core.errors import InputError
+from tests.checkup.planted_truths import judge, plant
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import lopsided
-from lopsided.checkup.planted_truths import KINDS, judge, plant
+from tests.checkup.planted_truths import KINDS, judge, plant
 
 
 @pytest.mark.parametrize("kind", KINDS)

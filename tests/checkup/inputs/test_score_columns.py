@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import lopsided
+from lopsided.checkup.inputs.class_scores import class_of_column, order_of_columns
 from lopsided.checkup.inputs.gather import gather
-from lopsided.checkup.inputs.score_columns import class_of_column, order_of_columns
 from lopsided.cli.main import main
 from lopsided.core.errors import InputError
 

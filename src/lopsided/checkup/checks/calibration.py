@@ -10,10 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.checks.accuracy_findings import judged_words
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.finding import (
+    Check,
+    Checked,
+    Finding,
+    Level,
+    class_subject,
+    group_subject,
+    judged_words,
+    shortened,
+    without_implied,
+)
 from lopsided.checkup.checks.intervals import Intervals, mean_intervals, rate_intervals
-from lopsided.checkup.checks.subjects import class_subject, group_subject, without_implied
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.partition import Partition
@@ -24,9 +32,6 @@ BINS = 15
 LEAST_CHANCE = 1e-12  # log loss of a zero probability is cut here, and says so
 FEWEST = 20  # rows below which a part is not called
 MOST_NAMED = 5
-_GROUND = (
-    "log loss and calibration as group-level risk: Li et al. 2024 (group imbalance), Section 2; Guo et al. 2017 for ECE"
-)
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -102,17 +107,14 @@ def _findings(prefix: str, part: Partition, over: Intervals, evidence: Evidence)
         way = "surer than it is right" if value > 0 else "less sure than it is right"
         found.append(
             Finding(
-                "calibration",
                 Level.FAILING if size[code] > FAILING else Level.AT_RISK,
                 f"{prefix}{subject}",
                 value,
                 over.of(int(code)),
-                f"Among the {int(counts[code]):,} {prefix or 'examples of '}{subject} {judged_words(evidence)} "
-                "the model is "
-                f"{way}, by {abs(value):.1%} on average.",
+                f"Among the {int(counts[code]):,} {prefix or 'examples of '}{subject} {judged_words(evidence)} the "
+                f"model is {way}, by {abs(value):.1%} on average.",
                 "Calibrate on held-out rows (temperature or Platt scaling), for this part by itself if the "
                 "others are fine.",
-                _GROUND,
             )
         )
     if found:
@@ -124,7 +126,7 @@ def _findings(prefix: str, part: Partition, over: Intervals, evidence: Evidence)
     )
     words += f"{over.value[furthest]:+.1%} ({part.names[furthest]})."
     value = float(over.value[furthest])
-    return [Finding("calibration", Level.HEALTHY, what, value, over.of(furthest), words, "Nothing to do.", _GROUND)]
+    return [Finding(Level.HEALTHY, what, value, over.of(furthest), words)]
 
 
 def _whole(confidence: FloatArray, right: BoolArray, evidence: Evidence) -> list[Finding]:
@@ -132,7 +134,6 @@ def _whole(confidence: FloatArray, right: BoolArray, evidence: Evidence) -> list
     everything = Partition("all", np.zeros(len(right), dtype=np.int64), ("all rows",))
     return [
         Finding(
-            "calibration",
             finding.level,
             "the model",
             finding.value,
@@ -140,7 +141,6 @@ def _whole(confidence: FloatArray, right: BoolArray, evidence: Evidence) -> list
             f"Over {len(right):,} predictions {judged_words(evidence)} the mean confidence is "
             f"{confidence.mean():.1%}, the accuracy {right.mean():.1%}.",
             "Calibrate on held-out rows (temperature or Platt scaling).",
-            _GROUND,
         )
         for finding in _findings("", everything, _overconfidence(confidence, right, everything), evidence)
         if finding.level is not Level.HEALTHY
@@ -181,6 +181,8 @@ CHECK = Check(
     f"At risk when the whole interval of the overconfidence lies beyond {RISKY:g} on either side of 0, failing beyond "
     f"{FAILING:g}; parts below {FEWEST} rows are not called. Intervals hold for all parts of a column at once. Where "
     "no class is called, all rows together are judged by the same rule.",
+    "log loss and calibration as group-level risk: Li et al. 2024 (group imbalance), Section 2; Guo et al. 2017 for "
+    "ECE",
     frozenset({"labels", "probabilities"}),
     run,
 )

@@ -6,15 +6,24 @@ alike), over classes (balanced accuracy), and the worst class.
 
 import numpy as np
 
-from lopsided.checkup.checks.accuracy_findings import RULE, accuracy_figure, gap_findings, judged_words
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.finding import (
+    RULE,
+    Check,
+    Checked,
+    Finding,
+    Level,
+    accuracy_figure,
+    all_of,
+    class_subject,
+    gap_findings,
+    judged_words,
+    shortened,
+)
 from lopsided.checkup.checks.intervals import Intervals, mean_rate_interval, rate_intervals
-from lopsided.checkup.checks.subjects import all_of, class_subject
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.validation import IntArray
 
 MOST_NAMED = 8
-_GROUND = "Fang et al. 2021, Fig 4: minority collapse shows as test error of the small classes"
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -28,13 +37,11 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     totals = np.bincount(codes, minlength=K)
     right = np.bincount(codes[predictions[rows] == codes], minlength=K)
     findings, accuracy = gap_findings(
-        "class_accuracy",
         [class_subject(classes, code) for code in range(K)],
         right,
         totals,
         rows=judged_words(evidence),
         remedy="Oversample or reweight it, move its threshold (logit adjustment), or collect more of it; see the plan.",
-        ground=_GROUND,
     )
     seen = totals > 0
     overall = float(right.sum() / totals.sum())
@@ -46,7 +53,6 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         findings = [
             *findings,
             Finding(
-                "class_accuracy",
                 Level.FAILING,
                 "the model",
                 balanced,
@@ -54,22 +60,18 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 f"Balanced accuracy {balanced:.1%} {judged_words(evidence)} is not shown to be better than guessing "
                 f"({chance:.1%}).",
                 "Check that predictions and labels belong to the same rows and name the same classes; then the model.",
-                _GROUND,
             ),
         ]
     findings = [*findings, *_unseen(evidence, totals)]
     if not findings:
         findings = [
             Finding(
-                "class_accuracy",
                 Level.HEALTHY,
                 all_of(int(seen.sum()), "classes"),
                 float(accuracy.value[worst]),
                 accuracy.of(worst),
                 f"No class does clearly worse than the rest {judged_words(evidence)}; the lowest recall is "
                 f"{accuracy.value[worst]:.1%} ({classes.names[worst]}).",
-                "Nothing to do.",
-                _GROUND,
             )
         ]
     measures = {
@@ -99,7 +101,7 @@ def _unseen(evidence: Evidence, totals: IntArray) -> list[Finding]:
         message = f"Class {name} has no test example: nothing measured here says how it does."
         remedy = "Put some of its examples into the test rows."
         subject = class_subject(classes, int(code))
-        found.append(Finding("class_accuracy", Level.AT_RISK, subject, 0.0, None, message, remedy, _GROUND))
+        found.append(Finding(Level.AT_RISK, subject, 0.0, None, message, remedy))
     return found
 
 
@@ -115,6 +117,7 @@ CHECK = Check(
     "class_accuracy",
     "Which classes does the model get wrong?",
     RULE,
+    "Fang et al. 2021, Fig 4: minority collapse shows as test error of the small classes",
     frozenset({"labels", "predictions"}),
     run,
 )

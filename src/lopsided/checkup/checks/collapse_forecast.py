@@ -15,10 +15,9 @@ import math
 
 import numpy as np
 
+from lopsided.checkup.checks.collapse_measured import last_layer
 from lopsided.checkup.checks.counts import FEWEST
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.checks.last_layer import last_layer
-from lopsided.checkup.checks.subjects import all_of, class_subject
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, all_of, class_subject, shortened
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.validation import FloatArray, IntArray
@@ -29,7 +28,6 @@ USUAL_DECAY = 5e-4
 MARGIN = 5.0
 MOST_FREE_CLASSES = 150  # beyond it features are taken as nonnegative: closed form, nearly the same angles
 MOST_NAMED = 8
-_GROUND = "Fang et al. 2021 (Layer-Peeled Model), eq (7) and (91): a class collapses when n_k <= lambda* N"
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -54,7 +52,6 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         )
         findings.append(
             Finding(
-                "collapse_forecast",
                 level,
                 class_subject(classes, code),
                 count / need,
@@ -63,14 +60,12 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 f"({basis}).",
                 f"Oversample it {math.ceil(MARGIN * need / count)} times, collect {math.ceil(MARGIN * need) - count:,} "
                 "more examples, or lower the weight decay.",
-                _GROUND,
             )
         )
     if not findings:
         least = int(counts[present].min())
         findings = [
             Finding(
-                "collapse_forecast",
                 Level.HEALTHY,
                 all_of(int(present.size), "classes"),
                 least / need,
@@ -81,7 +76,6 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 if least < FEWEST
                 else f"The smallest class has {least:,} examples, {_times(least / need)} what it needs ({basis}).",
                 "Nothing to do for the angles.",
-                _GROUND,
             )
         ]
     measures = {
@@ -160,6 +154,7 @@ CHECK = Check(
     "Has every class enough examples for a network to tell it apart?",
     f"Failing when the count is at most what the model says a class needs (only with a known weight decay), at risk "
     f"within {MARGIN:g} times that. The interval is the count over {MARGIN:g} times and over one time the need.",
+    "Fang et al. 2021 (Layer-Peeled Model), eq (7) and (91): a class collapses when n_k <= lambda* N",
     frozenset({"labels"}),
     run,
     forecast="collapse",

@@ -2,23 +2,43 @@
 
 Minority collapse (Fang et al. 2021, Theorem 5) is cos(w_i, w_j) -> 1; balanced classes have -1/(K-1) (neural collapse,
 Papyan et al. 2020). Angles alone do not say that a pair is lost: in few dimensions healthy classes may lie close. So a
-pair is called by both, the cosine of its classifier vectors (less their common mean) and its pair accuracy.
+pair is called by both, the cosine of its classifier vectors (less their common mean) and its pair accuracy: the share
+of the examples of both (each class counting half) for which the own logit is the larger of the two; a collapsed pair
+has about one half whatever the other classes do. The layer is measured in two passes.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.checks.intervals import rate_intervals
-from lopsided.checkup.checks.last_layer import LastLayer, last_layer
 from lopsided.checkup.inputs.evidence import Evidence
+from lopsided.checkup.inputs.feature_space import training_blocks
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Heatmap, Panel
-from lopsided.core.validation import FloatArray
+from lopsided.core.validation import FloatArray, IntArray
+from lopsided.measure.angles import cosines
+from lopsided.measure.neural_collapse import NeuralCollapse, neural_collapse_streaming
 
 RISKY_COSINE, COLLAPSED_COSINE = 0.5, 0.9
 RISKY_ACCURACY, LOST_ACCURACY = 0.9, 0.75
 MOST_NAMED, MOST_DRAWN = 8, 40
-_GROUND = "Fang et al. 2021, Theorem 5 (minority collapse); Papyan et al. 2020, NC1-NC4"
+
+
+@dataclass(frozen=True)
+class LastLayer:
+    """What the last layer shows on the training rows."""
+
+    collapse: NeuralCollapse
+    classifier_cosines: FloatArray  # of the rows less their mean, which the softmax does not see; K x K
+    wins: IntArray  # examples of class i whose own logit beats logit j
+    counts: IntArray
+    smallest_feature: float
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -46,17 +66,14 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         first, second = classes.names[i], classes.names[j]
         findings.append(
             Finding(
-                "collapse_measured",
                 level,
                 f"classes {first} and {second}",
                 float(accuracy[i, j]),
                 (float(low[i, j]), float(high[i, j])),
                 f"The classifiers of {first} and {second} point the same way (cosine {close:.2f}, "
-                f"{-1 / (len(classes.names) - 1):.2f} if all classes were apart), and only {accuracy[i, j]:.0%} "
-                "of their "
-                "examples are told apart, each class counting half.",
+                f"{-1 / (len(classes.names) - 1):.2f} if all classes were apart), and only {accuracy[i, j]:.0%} of "
+                "their examples are told apart, each class counting half.",
                 "Oversample both to the forecast rate, or train with class weights from the start.",
-                _GROUND,
             )
         )
     if not findings:
@@ -64,15 +81,12 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         i, j = int(rows[worst]), int(columns[worst])
         findings = [
             Finding(
-                "collapse_measured",
                 Level.HEALTHY,
                 f"all {rows.size:,} pairs of classes",
                 float(accuracy[i, j]),
                 (float(low[i, j]), float(high[i, j])),
                 f"No pair has collapsed; the least told apart are {classes.names[i]} and {classes.names[j]} "
                 f"({accuracy[i, j]:.0%}).",
-                "Nothing to do.",
-                _GROUND,
             )
         ]
     found = layer.collapse
@@ -115,13 +129,59 @@ def _figure(names: tuple[str, ...], cosine: FloatArray) -> Figure:
     )
 
 
+@lru_cache(maxsize=2)
+def _measured(evidence: "_ByIdentity") -> LastLayer:
+    return _measure(evidence.evidence)
+
+
+class _ByIdentity:
+    """Evidence as a key: the very same object is measured once."""
+
+    def __init__(self, evidence: Evidence) -> None:
+        self.evidence = evidence
+
+    def __hash__(self) -> int:
+        return id(self.evidence)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _ByIdentity) and other.evidence is self.evidence
+
+
+def last_layer(evidence: Evidence) -> LastLayer:
+    """Measure once; evidence must hold labels, features and a classifier."""
+    return _measured(_ByIdentity(evidence))
+
+
+def _measure(evidence: Evidence) -> LastLayer:
+    classes, weight = evidence.classes, evidence.classifier
+    assert classes is not None
+    assert weight is not None
+    bias = evidence.bias if evidence.bias is not None else np.zeros(len(classes.names))
+
+    def batches() -> Iterator[tuple[NDArray[Any], IntArray]]:
+        for block, rows in training_blocks(evidence):
+            yield block, classes.codes[rows]
+
+    collapse = neural_collapse_streaming(batches, len(classes.names), weight.shape[1], weight, bias)
+    wins = np.zeros((len(classes.names),) * 2, dtype=np.int64)
+    smallest = np.inf
+    for block, codes in batches():
+        smallest = min(smallest, float(block.min()))
+        logits = block.astype(np.float64) @ weight.T + bias
+        ahead = logits[np.arange(len(codes)), codes][:, None] > logits
+        for code in np.unique(codes):
+            wins[code] += ahead[codes == code].sum(axis=0)
+    centred = weight - weight.mean(axis=0)
+    return LastLayer(collapse, cosines(centred), wins, collapse.class_counts, smallest)
+
+
 CHECK = Check(
     "collapse_measured",
     "Have classes of the trained network collapsed onto each other?",
     f"Failing when the cosine of two classifiers is at least {COLLAPSED_COSINE:g} and the upper end of their pair "
-    "accuracy "
-    f"is below {LOST_ACCURACY:g}; at risk from cosine {RISKY_COSINE:g} with an upper end below {RISKY_ACCURACY:g}. "
-    "Intervals hold for all pairs at once (Bonferroni); measured on the training rows.",
+    f"accuracy is below {LOST_ACCURACY:g}; at risk from cosine {RISKY_COSINE:g} with an upper end below "
+    f"{RISKY_ACCURACY:g}. Intervals hold for all pairs at once (Bonferroni); measured on the training rows.",
+    "Fang et al. 2021, Theorem 5 (minority collapse); Papyan et al. 2020, NC1-NC4",
     frozenset({"labels", "features", "classifier"}),
     run,
 )

@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, counted, shortened
 from lopsided.checkup.checks.intervals import Intervals, rate_intervals
-from lopsided.checkup.checks.subjects import counted
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import read_rows
 from lopsided.core.errors import InputError
@@ -34,7 +33,6 @@ MOST_FITTED, MOST_CLASSES = 500, 120
 MOST_NAMED, MOST_EXAMPLES = 5, 20
 NEIGHBOURS = 10
 MOST_COLUMNS, MOSTLY_ONE_VALUE = 200, 0.4
-_GROUND = "minimum covariance determinant (Rousseeuw 1984) against the sample covariance"
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,6 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         share = float(misplaced[codes == worst].mean())
         findings = [
             Finding(
-                "contamination",
                 Level.HEALTHY,
                 counted(len(fitted), "classes")
                 + ("" if len(fitted) == len(classes.names) else f" of {len(classes.names)} with enough examples"),
@@ -108,8 +105,6 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 None,
                 f"No class holds a clear share of foreign examples; the most are about {share / CORE:.1%} in "
                 f"{classes.names[worst]}.",
-                "Nothing to do.",
-                _GROUND,
             )
         ]
     measures: dict[str, Any] = {
@@ -215,14 +210,12 @@ def _findings(
             remedy = "Look at the examples listed: errors of recording, or a subgroup that deserves a name."
         found.append(
             Finding(
-                "contamination",
                 Level.FAILING if kind == "misplaced" and rates.low[place] > FAILING_SHARE else Level.AT_RISK,
                 f"class {name}",
                 float(rates.value[place]),
                 rates.of(int(place)),
                 words,
                 remedy,
-                _GROUND,
                 "example",
                 tuple(int(row) for row in evidence.space.sample.rows[rows[:MOST_EXAMPLES]]),
             )
@@ -236,6 +229,7 @@ CHECK = Check(
     f"At risk when the lower end of the share of mislabelled examples of a class is above {RISKY_SHARE:g}, "
     "failing above "
     f"{FAILING_SHARE:g}; at risk when that of far ones is above {FAR_SHARE:g}. Intervals hold for all classes at once.",
+    "minimum covariance determinant (Rousseeuw 1984) against the sample covariance",
     frozenset({"labels", "features"}),
     run,
 )

@@ -9,8 +9,19 @@ network needs depends on its weight decay; `collapse_forecast` asks that.
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.checks.subjects import all_of, class_subject, counted, group_subject, opening, without_implied
+from lopsided.checkup.checks.finding import (
+    Check,
+    Checked,
+    Finding,
+    Level,
+    all_of,
+    class_subject,
+    counted,
+    group_subject,
+    opening,
+    shortened,
+    without_implied,
+)
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.figure import Bars, Figure, Panel
 from lopsided.core.partition import Partition
@@ -19,7 +30,6 @@ from lopsided.core.validation import IntArray
 RISKY_RATIO, FAILING_RATIO = 10.0, 100.0
 FEWEST = 5
 MOST_NAMED = 8
-_GROUND = "Fang et al. 2021 (Layer-Peeled Model), Fig 3: thresholds R0 = 12.2 and 81.1"
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -60,9 +70,7 @@ def _findings(id: str, part: Partition, counts: IntArray, unit: str) -> list[Fin
         words = f"All {total:,} training examples are of class {only}: there is nothing to tell apart."
         remedy = "Check the labels, or give examples of another class."
         found.append(
-            Finding(
-                id, Level.FAILING, class_subject(part, int(counts.argmax())), float(total), None, words, remedy, _GROUND
-            )
+            Finding(Level.FAILING, class_subject(part, int(counts.argmax())), float(total), None, words, remedy)
         )
     for code in np.argsort(counts, kind="stable"):
         count = int(counts[code])
@@ -84,14 +92,12 @@ def _findings(id: str, part: Partition, counts: IntArray, unit: str) -> list[Fin
             remedy = "Put some of its examples into the training rows, or collect some."
         found.append(
             Finding(
-                id,
                 level,
                 subject(part, int(code)),
                 float(count),
                 (float(count), float(count)),
                 f"{opening(subject(part, int(code)))} has {what}.",
                 remedy,
-                _GROUND,
             )
         )
     if found:
@@ -104,7 +110,7 @@ def _findings(id: str, part: Partition, counts: IntArray, unit: str) -> list[Fin
     else:
         words = f"The largest of the {counted(len(part.names), unit)}{column} has {largest:,} training examples, "
         words += f"the smallest {int(counts.min()):,}."
-    return [Finding(id, Level.HEALTHY, what, _ratio(counts), None, words, "Nothing to do.", _GROUND)]
+    return [Finding(Level.HEALTHY, what, _ratio(counts), None, words)]
 
 
 def _figure(part: Partition, counts: IntArray, title: str) -> Figure:
@@ -124,6 +130,7 @@ CHECK = Check(
     "Are some classes or groups much smaller than others?",
     f"At risk when {RISKY_RATIO:g} times smaller than the largest, failing when {FAILING_RATIO:g} times or fewer than "
     f"{FEWEST} examples. Counts are exact, so the interval is a point.",
+    "Fang et al. 2021 (Layer-Peeled Model), Fig 3: thresholds R0 = 12.2 and 81.1",
     frozenset({"labels"}),
     run,
 )

@@ -1,6 +1,8 @@
 """Do the same examples stand in training and test, or under two labels?
 
-Rows are compared exactly (see `row_identity`); those that are nearly equal are found by `near_duplicates`. Sets whose
+Rows are compared exactly, in one pass: features by the bytes (a 16-byte BLAKE2 digest), words as text. Columns that
+describe an example beside its features, such as groups, count; labels, predictions and the split do not. Rows that are
+nearly equal are found by `near_duplicates`. Sets whose
 rows repeat by themselves (few columns of few values) are recognised: when more than `REPEATING` of all rows are repeats
 within the training rows alone, repeats say nothing about leakage and are reported as a measure. Rows that were copied
 before the split (oversampling, then splitting) repeat as often; there, rows that differ at all differ already in half
@@ -8,11 +10,14 @@ of the columns, which rows of few values do not. So where fewer than `FINE` time
 half of the columns, repeats are copies.
 """
 
+import hashlib
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level
 from lopsided.checkup.checks.intervals import rate_intervals
-from lopsided.checkup.checks.row_identity import feature_identities, row_identities
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.validation import IntArray
 
@@ -20,7 +25,6 @@ FAILING_SHARE = 0.01
 REPEATING = 0.05
 FINE = 0.1
 MOST_EXAMPLES = 20
-_GROUND = "test rows seen in training measure memory, not generalisation"
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -50,14 +54,12 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             why += "sign of a leak, unless rows were copied before the split."
         findings.append(
             Finding(
-                "duplicates",
                 level,
                 "test rows",
                 share,
                 rate_intervals(np.array([leaked.size]), np.array([total])).of(0),
                 f"{leaked.size:,} of {total:,} test rows ({share:.2%}) are also among the training rows.{why}",
                 remedy if level is not Level.HEALTHY else "Nothing to do.",
-                _GROUND,
                 "example",
                 tuple(int(row) for row in leaked[:MOST_EXAMPLES]),
             )
@@ -71,7 +73,6 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             level = Level.FAILING if share > FAILING_SHARE else Level.AT_RISK
         findings.append(
             Finding(
-                "duplicates",
                 level,
                 "labels of equal rows",
                 share,
@@ -79,14 +80,13 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 f"{torn.size:,} rows ({share:.2%}) have an equal with another label"
                 + (", as is usual where columns have few values." if torn.size and repeating else "."),
                 "Decide which label is right for the rows listed." if level is not Level.HEALTHY else "Nothing to do.",
-                _GROUND,
                 "example",
                 tuple(int(row) for row in torn[:MOST_EXAMPLES]),
             )
         )
     if not findings:
         words = f"{within:.2%} of the rows repeat an earlier one."
-        findings = [Finding("duplicates", Level.HEALTHY, "all rows", within, None, words, "Nothing to do.", _GROUND)]
+        findings = [Finding(Level.HEALTHY, "all rows", within, None, words)]
     return Checked(findings, measures)
 
 
@@ -109,12 +109,59 @@ def _two_labels(identity: IntArray, codes: IntArray) -> IntArray:
     return np.flatnonzero(np.isin(identity, torn)) if torn.size else np.zeros(0, dtype=np.int64)
 
 
+def row_identities(evidence: Evidence) -> IntArray:
+    """Features and descriptions."""
+    return _numbered(np.stack([feature_identities(evidence), description_codes(evidence)], axis=1))
+
+
+def feature_identities(evidence: Evidence, columns: slice = slice(None)) -> IntArray:
+    """Features alone, or some of their columns."""
+    assert evidence.table is not None
+    digests = []
+    for block in evidence.table.blocks():
+        rows = np.ascontiguousarray(block[:, columns])
+        if rows.dtype.kind == "f":
+            rows = rows + 0.0  # minus zero is zero
+        size = rows.shape[1] * rows.dtype.itemsize
+        view = memoryview(rows.tobytes())
+        digests.append(
+            b"".join(
+                hashlib.blake2b(view[start : start + size], digest_size=16).digest()
+                for start in range(0, len(view), size)
+            )
+        )
+    return _numbered(np.frombuffer(b"".join(digests), dtype="u8").reshape(-1, 2))
+
+
+def description_codes(evidence: Evidence) -> IntArray:
+    """One number per row, equal where all columns that describe it are."""
+    assert evidence.table is not None
+    found: IntArray = np.zeros(evidence.rows, dtype=np.int64)
+    for name in evidence.described_by:
+        column = evidence.table.columns[name]
+        words = np.array([str(entry) for entry in column]) if column.dtype.kind == "O" else column
+        _, codes = np.unique(words, return_inverse=True)
+        found = _numbered(np.stack([found, codes.ravel()], axis=1))
+    return found
+
+
+def _numbered(pairs: NDArray[Any]) -> IntArray:
+    """One number per row of two columns, equal for equal rows."""
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    ordered = pairs[order]
+    fresh = np.concatenate([[False], (ordered[1:] != ordered[:-1]).any(axis=1)])
+    identity = np.empty(len(pairs), dtype=np.int64)
+    identity[order] = np.cumsum(fresh)
+    return identity
+
+
 CHECK = Check(
     "duplicates",
     "Do the same examples stand in training and test, or under two labels?",
     f"At risk from the first such row, failing above {FAILING_SHARE:.0%}; neither where more than {REPEATING:.0%} "
     "of the training rows repeat each other because their columns have few values. Counts are exact; the interval is "
     "that of a rate.",
+    "test rows seen in training measure memory, not generalisation",
     frozenset({"features"}),
     run,
 )

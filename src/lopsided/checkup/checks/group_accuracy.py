@@ -8,17 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.checks.accuracy_findings import RULE, accuracy_figure, gap_findings, judged_words
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.finding import (
+    RULE,
+    Check,
+    Checked,
+    Finding,
+    Level,
+    accuracy_figure,
+    all_of,
+    gap_findings,
+    group_subject,
+    judged_words,
+    shortened,
+    without_implied,
+)
 from lopsided.checkup.checks.intervals import rate_intervals
-from lopsided.checkup.checks.subjects import all_of, group_subject, without_implied
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.partitions import CROSS, SMALL_CELL, intersection
 from lopsided.core.figure import Figure
 from lopsided.core.partition import Partition
 
 MOST_NAMED = 5
-_GROUND = "Li et al. 2024 (group imbalance), Section 2: the group-level risk, beside its average over the mixture"
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -37,7 +47,6 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         totals = np.bincount(codes, minlength=len(part.names))
         correct = np.bincount(codes[right], minlength=len(part.names))
         own, accuracy = gap_findings(
-            "group_accuracy",
             [group_subject(part, code) for code in range(len(part.names))],
             correct,
             totals,
@@ -46,23 +55,18 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 "Train with group weights or group DRO, or collect more of this group where the Fisher law "
                 "says it helps."
             ),
-            ground=_GROUND,
         )
         seen = totals > 0
         worst = int(np.argmin(np.where(seen, accuracy.value, 2.0)))
         if not own:
             own = [
                 Finding(
-                    "group_accuracy",
                     Level.HEALTHY,
                     f"{name}: {all_of(int(seen.sum()), 'groups')}",
                     float(accuracy.value[worst]),
                     accuracy.of(worst),
                     f"No group of {name} does clearly worse than the rest {judged_words(evidence)}; the lowest "
-                    "accuracy is "
-                    f"{accuracy.value[worst]:.1%} ({part.names[worst]}).",
-                    "Nothing to do.",
-                    _GROUND,
+                    f"accuracy is {accuracy.value[worst]:.1%} ({part.names[worst]}).",
                 )
             ]
         findings += shortened(own, MOST_NAMED, "groups")
@@ -114,6 +118,7 @@ CHECK = Check(
     "group_accuracy",
     "Which groups does the model get wrong?",
     RULE,
+    "Li et al. 2024 (group imbalance), Section 2: the group-level risk, beside its average over the mixture",
     frozenset({"labels", "groups", "predictions"}),
     run,
 )

@@ -7,13 +7,11 @@ the whole interval says so. More than two classes: the rarest against the rest.
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, group_subject, opening
 from lopsided.checkup.checks.group_law import group_law
-from lopsided.checkup.checks.subjects import group_subject, opening
 from lopsided.checkup.inputs.evidence import Evidence
 
 MATTERS = 0.1  # percent of excess risk per percent of fraction; less, either way, is not worth saying
-_GROUND = "the large-n law tr(H^-1 H_l)/(2n) beside Li et al. 2024, eq (11)-(12), which say the opposite in places"
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -44,7 +42,6 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             subject = group_subject(part, int(code))
             findings.append(
                 Finding(
-                    "group_mixture",
                     Level.AT_RISK,
                     subject,
                     elasticity,
@@ -52,7 +49,6 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                     f"{opening(subject)} would not gain from a larger share: one percent more of it at the "
                     f"same size of the data is forecast to raise its own excess risk by {elasticity:.2f} percent.",
                     "Collect examples of the other groups, or more of all, rather than more of this one.",
-                    _GROUND,
                 )
             )
     better = law.bits_apart - law.bits_together
@@ -64,14 +60,11 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         )
         findings = [
             Finding(
-                "group_mixture",
                 Level.HEALTHY,
                 f"{part.name}: {law.codes.size} groups",
                 better,
                 None,
                 f"{words}; as Gaussians the groups describe features {better:.3f} bits per dimension better than one.",
-                "Nothing to do.",
-                _GROUND,
             )
         ]
     target = classes.names[rarest]
@@ -96,6 +89,7 @@ CHECK = Check(
     "At risk when the whole interval of the elasticity (percent of the group's excess risk per percent of its "
     f"fraction) is above {MATTERS:g}: more of it alone hurts it. Intervals by resampling rows, at the level "
     "1 - 0.05/m for m groups; every example counts alike.",
+    "the large-n law tr(H^-1 H_l)/(2n) beside Li et al. 2024, eq (11)-(12), which say the opposite in places",
     frozenset({"labels", "groups", "features"}),
     run,
     forecast="more of a group",

@@ -17,9 +17,18 @@ small and large covariances both cost samples, and that a mean far from 0 does.
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.finding import (
+    Check,
+    Checked,
+    Finding,
+    Level,
+    all_of,
+    group_subject,
+    opening,
+    shortened,
+    without_implied,
+)
 from lopsided.checkup.checks.intervals import ALPHA, mean_intervals
-from lopsided.checkup.checks.subjects import all_of, group_subject, opening, without_implied
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Mark, Panel, Points
@@ -31,7 +40,6 @@ SMALL_SPREAD, LARGE_SPREAD = 0.5, 2.0
 LEAST_EFFECTIVE = 10.0  # rows that tell group and class apart; below it the shift cannot be estimated
 MOST_NAMED = 5
 MOST_TICKS = 12  # names under a plot
-_GROUND = "Li et al. 2024 (group imbalance), Theorem 1 and Section 3: group-level mean and covariance"
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -150,29 +158,24 @@ def _findings(part: Partition, shifts: _Shifts, spread: FloatArray, words: str) 
         if shifts.low[code] > RISKY_SHIFT:
             found.append(
                 Finding(
-                    "group_shift",
                     Level.FAILING if shifts.low[code] > FAILING_SHIFT else Level.AT_RISK,
                     subject,
                     float(shifts.value[code]),
                     (float(shifts.low[code]), float(shifts.high[code])),
-                    f"{opening(subject)} lies {shifts.value[code]:.2f} standard deviations from the other "
-                    "examples of "
+                    f"{opening(subject)} lies {shifts.value[code]:.2f} standard deviations from the other examples of "
                     f"the same classes ({words}).",
                     "Train with group weights, check how this group was recorded, or centre features group by group.",
-                    _GROUND,
                 )
             )
         elif _regime(spread[:, code]) in ("small", "large") and shifts.effective[code] >= LEAST_EFFECTIVE:
             found.append(
                 Finding(
-                    "group_shift",
                     Level.AT_RISK,
                     subject,
                     float(spread[0, code]),
                     (float(spread[1, code]), float(spread[2, code])),
                     f"{opening(subject)} spreads {spread[0, code]:.2f} times as far as the average group ({words}).",
                     "Augment this group with noise (small spread) or scale its features (large spread).",
-                    _GROUND,
                 )
             )
     return found
@@ -183,12 +186,12 @@ def _healthy(part: Partition, shifts: _Shifts) -> Finding:
     what = f"{part.name}: {all_of(len(part.names), 'groups')}"
     if not known.any():
         words = f"Groups of {part.name} and classes coincide, so a shift between groups cannot be told from classes."
-        return Finding("group_shift", Level.HEALTHY, what, None, None, words, "Nothing to do.", _GROUND)
+        return Finding(Level.HEALTHY, what, None, None, words)
     far = int(np.argmax(np.where(known, shifts.value, -1)))
     words = f"No group of {part.name} lies clearly apart; the furthest is {part.names[far]} "
     words += f"({shifts.value[far]:.2f} standard deviations)."
     ends = (float(shifts.low[far]), float(shifts.high[far]))
-    return Finding("group_shift", Level.HEALTHY, what, float(shifts.value[far]), ends, words, "Nothing to do.", _GROUND)
+    return Finding(Level.HEALTHY, what, float(shifts.value[far]), ends, words)
 
 
 def _regime(spread: FloatArray) -> str:
@@ -225,6 +228,7 @@ CHECK = Check(
     f"At risk when the lower end of the shift is above {RISKY_SHIFT:g} standard deviations, failing above "
     f"{FAILING_SHIFT:g}; at risk when the whole interval of the spread lies below {SMALL_SPREAD:g} or above "
     f"{LARGE_SPREAD:g}. Intervals hold for all groups of a column at once.",
+    "Li et al. 2024 (group imbalance), Theorem 1 and Section 3: group-level mean and covariance",
     frozenset({"groups", "features"}),
     run,
 )

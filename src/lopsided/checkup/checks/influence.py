@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.checks.subjects import counted
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, counted, shortened
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import mapped_blocks
 from lopsided.core.errors import InputError
@@ -26,7 +25,6 @@ from lopsided.measure.influence import InfluenceScores, influence_scores_of_bloc
 LARGE = 0.1
 FEWEST = 10  # examples of a class, below which every one of them matters and none is called
 EXAMPLES, MOST_NAMED, MOST_DRAWN = 8, 5, 8
-_GROUND = "Xu and Chen 2025 (benign overfitting), eq (10): influence without training"
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -64,18 +62,14 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         if over.size:
             findings.append(
                 Finding(
-                    "influence",
                     Level.AT_RISK,
                     f"class {classes.names[code]}",
                     float(share[over[0]]),
                     None,
-                    f"{'One example carries' if over.size == 1 else f'At least {over.size} examples carry'} more "
-                    "of the "
-                    f"covariance of class {classes.names[code]} than chance allows: {share[over[0]]:.0%} of its "
-                    "energy hangs on "
-                    f"example {int(rows[over[0]])}.",
+                    f"{'One example carries' if over.size == 1 else f'At least {over.size} examples carry'} more of "
+                    f"the covariance of class {classes.names[code]} than chance allows: {share[over[0]]:.0%} of its "
+                    f"energy hangs on example {int(rows[over[0]])}.",
                     "Look at the examples listed; clip or transform heavy-tailed columns.",
-                    _GROUND,
                     "example",
                     tuple(int(rows[place]) for place in over),
                 )
@@ -87,16 +81,13 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         name, top = max(tops.items(), key=lambda item: item[1]["shares"][0])
         findings = [
             Finding(
-                "influence",
                 Level.HEALTHY,
                 counted(len(tops), "classes"),
                 float(top["shares"][0]),
                 None,
-                f"No single example carries a class; the most is {top['shares'][0]:.1%} of the covariance of "
-                f"{name}, by "
-                f"example {top['examples'][0]}.",
+                f"No single example carries a class; the most is {top['shares'][0]:.1%} of the covariance of {name}, "
+                f"by example {top['examples'][0]}.",
                 "Nothing to do; the ranking of every class is in the measures and in lopsided score.",
-                _GROUND,
                 "example",
                 tuple(top["examples"]),
             )
@@ -126,9 +117,9 @@ def _figure(scores: InfluenceScores, share: FloatArray) -> Figure:
 CHECK = Check(
     "influence",
     "Does a single example carry its class?",
-    f"At risk when removing one example would change the covariance energy of its class by more than {LARGE:.0%} "
-    "and by more "
-    "than the largest of N Gaussian examples would.",
+    f"At risk when removing one example would change the covariance energy of its class by more than {LARGE:.0%} and "
+    "by more than the largest of N Gaussian examples would.",
+    "Xu and Chen 2025 (benign overfitting), eq (10): influence without training",
     frozenset({"labels", "features"}),
     run,
 )

@@ -28,7 +28,6 @@ LEAVES = 2
 TREES = 50
 MOST_NAMED = 5
 _BINS = 64
-_GROUND = "target leakage (Kaufman et al. 2012): a legitimate column is known before the label"
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -57,7 +56,6 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     intervals = rate_intervals(tested - errors, np.full(errors.size, tested))
     findings = [
         Finding(
-            "label_leaks",
             Level.AT_RISK,
             f"column {names[at]}",
             float(right[at]),
@@ -65,7 +63,6 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             f"Column {names[at]} alone tells the class of {right[at]:.1%} of {tested:,} held-out examples "
             f"(always saying the largest class: {1 - usual / tested:.1%}).",
             "If it is written down with the label or after it, leave it out and train again.",
-            _GROUND,
         )
         for at in caught[np.argsort(errors[caught], kind="stable")]
     ]
@@ -74,15 +71,12 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         easier = f", but the others together for {1 - together / tested:.1%}" if suspected.any() else ""
         findings = [
             Finding(
-                "label_leaks",
                 Level.HEALTHY,
                 "all columns",
                 float(right[best]),
                 intervals.of(best),
                 f"No column tells the label by itself; the best, {names[best]}, is right for {right[best]:.1%} of "
                 f"{tested:,} held-out examples{easier} (always saying the largest class: {1 - usual / tested:.1%}).",
-                "Nothing to do.",
-                _GROUND,
             )
         ]
     measures = {"weighting": "every example counts alike", "held_out": tested, "columns": errors.size}
@@ -147,6 +141,7 @@ CHECK = Check(
     f"At risk when the error of one column alone on held-out examples is surely below {LEFT:.0%} of that of always "
     "saying the largest class, and no larger than that of a forest on all columns of which this is not so. Intervals "
     "hold for all columns at once; every example counts alike.",
+    "target leakage (Kaufman et al. 2012): a legitimate column is known before the label",
     frozenset({"labels", "features"}),
     run,
 )

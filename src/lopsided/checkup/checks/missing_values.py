@@ -6,9 +6,19 @@ one class or group than from the rest, which shifts the fractions of the mixture
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, named, shortened
+from lopsided.checkup.checks.finding import (
+    Check,
+    Checked,
+    Finding,
+    Level,
+    class_subject,
+    group_subject,
+    named,
+    opening,
+    shortened,
+    without_implied,
+)
 from lopsided.checkup.checks.intervals import gaps_to_rest, rate_intervals
-from lopsided.checkup.checks.subjects import class_subject, group_subject, opening, without_implied
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
@@ -16,7 +26,6 @@ from lopsided.core.validation import BoolArray
 
 RISKY_GAP, FAILING_GAP = 0.05, 0.15
 MOST_NAMED = 5
-_GROUND = "dropping rows changes the fractions of the mixture: Li et al. 2024 (group imbalance), Section 2"
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -29,14 +38,13 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         size = f"{evidence.rows:,} x {evidence.table.width:,}"
         words = f"All {size} feature values are finite numbers."
         return Checked(
-            [Finding("missing_values", Level.HEALTHY, "all rows", 0.0, None, words, "Nothing to do.", _GROUND)],
+            [Finding(Level.HEALTHY, "all rows", 0.0, None, words)],
             {"rows_with_missing": 0},
         )
     lacking = int(missing.rows.sum())
     share = lacking / evidence.rows
     listed = [f"{name}: {count:,}" for name, count in missing.columns.items()]
     first = Finding(
-        "missing_values",
         Level.AT_RISK,
         "features",
         share,
@@ -44,7 +52,6 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         f"{lacking:,} of {evidence.rows:,} rows ({share:.1%}) lack a feature value ({named(listed)}), so the checks of "
         "features did not run.",
         "Fill the values, or leave out those columns or rows, and audit again.",
-        _GROUND,
     )
     parts = _parts(classes, missing.rows, is_class=True)
     for part in evidence.groups.values():
@@ -65,7 +72,6 @@ def _parts(part: Partition, lacking: BoolArray, *, is_class: bool) -> list[Findi
         own, rest = rates.value[code], rates.value[code] - gaps.value[code]
         found.append(
             Finding(
-                "missing_values",
                 Level.FAILING if gaps.low[code] > FAILING_GAP else Level.AT_RISK,
                 subject,
                 float(own),
@@ -73,7 +79,6 @@ def _parts(part: Partition, lacking: BoolArray, *, is_class: bool) -> list[Findi
                 f"{opening(subject)} lacks a feature value in {own:.1%} of its {int(part.counts[code]):,} rows, "
                 f"all others in {rest:.1%}: dropping such rows would make it smaller still.",
                 "Fill the values rather than drop the rows, or collect them again for this part.",
-                _GROUND,
             )
         )
     return found
@@ -85,6 +90,7 @@ CHECK = Check(
     "At risk when a value is missing, because checks of features cannot run; a class or group is at risk when even the "
     f"lower end of the gap between its rate of such rows and that of all others is above {RISKY_GAP:g}, failing above "
     f"{FAILING_GAP:g}. Intervals hold for all parts of a column at once.",
+    "dropping rows changes the fractions of the mixture: Li et al. 2024 (group imbalance), Section 2",
     frozenset({"labels"}),
     run,
 )

@@ -13,8 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.checks.subjects import all_of
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, all_of, shortened
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import mapped_blocks
 from lopsided.core.errors import InputError
@@ -29,7 +28,6 @@ CONSTANTS = TheoremConstants(C1=2.9, C2=200.0, C3=2.0, C3_signal=0.036, c1=np.na
 LEAST = 3  # examples of a class for a covariance that means anything
 MOST_NAMED = 5
 MOST_CLASSES = 200
-_GROUND = "Xu and Chen 2025 (benign overfitting), Theorem 1.2-1.3 and Fig 2"
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -106,24 +104,12 @@ def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Reg
         )
         words += f"of {part.names[k]}, and no noise is a class's own, so what is learned by heart will not carry over."
         remedy = "Check that labels belong to these rows; else other features (a model's last layer) before more data."
-        return [
-            Finding(
-                "noise_ratios",
-                Level.AT_RISK,
-                all_of(len(part.names), "classes"),
-                float(signal[k]),
-                None,
-                words,
-                remedy,
-                _GROUND,
-            )
-        ]
+        return [Finding(Level.AT_RISK, all_of(len(part.names), "classes"), float(signal[k]), None, words, remedy)]
     findings = []
     for k in sorted(bad, key=lambda k: signal[k]):
         against = int(np.argmin(np.where(np.arange(len(part.names)) == k, np.inf, noise.ratios[k])))
         findings.append(
             Finding(
-                "noise_ratios",
                 Level.AT_RISK,
                 f"class {part.names[k]}",
                 float(weakest[k]),
@@ -132,7 +118,6 @@ def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Reg
                 f"{signal[k]:.2g}) and its "
                 f"noise (ratio {weakest[k]:.2g} against {part.names[against]}) are both weak beside the other classes.",
                 "Collect or oversample this class, or augment its examples with noise of its own covariance.",
-                _GROUND,
             )
         )
     if findings:
@@ -141,16 +126,12 @@ def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Reg
     against = int(np.argmin(np.where(np.arange(len(part.names)) == k, np.inf, noise.ratios[k])))
     return [
         Finding(
-            "noise_ratios",
             Level.HEALTHY,
             all_of(len(part.names), "classes"),
             float(weakest[k]),
             _ends(noise, k, against),
             f"No class is read as overfitting harmfully; the smallest noise ratio is {weakest[k]:.2g}, of "
-            f"{part.names[k]} "
-            f"against {part.names[against]}.",
-            "Nothing to do.",
-            _GROUND,
+            f"{part.names[k]} against {part.names[against]}.",
         )
     ]
 
@@ -177,6 +158,7 @@ CHECK = Check(
     "Does any class overfit harmfully?",
     f"At risk when the weakest signal is at most {CONSTANTS.C3_signal:g} and the weakest noise ratio at most "
     f"{CONSTANTS.C3:g} (fitted constants, so never failing). Intervals by the linearised bootstrap.",
+    "Xu and Chen 2025 (benign overfitting), Theorem 1.2-1.3 and Fig 2",
     frozenset({"labels", "features"}),
     run,
 )

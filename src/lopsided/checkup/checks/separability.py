@@ -15,7 +15,6 @@ from lopsided.core.errors import InputError
 from lopsided.measure.separability import separability
 
 MOST_ROWS = 2000
-_GROUND = "Li and Liang 2018 (SGD on structured data), assumption (A1)"
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -40,14 +39,12 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         words += f"{found.ratio[0]:.3g} times as wide ({part}); (A1) asks for at most {found.needed_ratio:g}."
         remedy = "Nothing to do: real data rarely satisfy (A1)."
     finding = Finding(
-        "separability",
         Level.AT_RISK if touching else Level.HEALTHY,
         "all classes",
         None if touching else float(found.ratio[0]),
         None if touching else (float(found.ratio[0]), float(found.ratio[1])),
         words,
         remedy,
-        _GROUND,
     )
     measures = {
         "delta": found.delta,
@@ -65,6 +62,7 @@ CHECK = Check(
     "How far apart are the classes?",
     "At risk only when two examples of different classes coincide. The interval of lambda is the bracket of the "
     "diameter.",
+    "Li and Liang 2018 (SGD on structured data), assumption (A1)",
     frozenset({"labels", "features"}),
     run,
 )

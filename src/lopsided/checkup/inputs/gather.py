@@ -16,13 +16,19 @@ from numpy.typing import NDArray
 from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.class_scores import class_scores
 from lopsided.checkup.inputs.evidence import Evidence
-from lopsided.checkup.inputs.finite_features import check_finite_blocks
-from lopsided.checkup.inputs.given_classifier import BIAS_NAMES, CLASSIFIER_NAMES, weight_and_bias, with_classifier
-from lopsided.checkup.inputs.given_groups import group_columns
 from lopsided.checkup.inputs.left_out import describing, notes_on_columns, reserved_names
-from lopsided.checkup.inputs.missing import MissingValues, missing_values
-from lopsided.checkup.inputs.outcomes import DECAY_NAMES, checked_decay, is_test_row, predicted_codes
-from lopsided.checkup.inputs.partitions import group_partitions, partition
+from lopsided.checkup.inputs.missing import MissingValues, check_finite_blocks, missing_values
+from lopsided.checkup.inputs.outcomes import (
+    BIAS_NAMES,
+    CLASSIFIER_NAMES,
+    DECAY_NAMES,
+    checked_decay,
+    is_test_row,
+    predicted_codes,
+    weight_and_bias,
+    with_classifier,
+)
+from lopsided.checkup.inputs.partitions import group_columns, group_partitions, partition
 from lopsided.checkup.inputs.parts import Finder, column_names, find_part, is_name, settled, usual_names
 from lopsided.checkup.inputs.sources import Source, open_source
 from lopsided.core.arrays import plain_array

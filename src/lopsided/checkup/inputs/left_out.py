@@ -8,9 +8,8 @@ rows stay out all the same: they are no measurements, and a model that reads the
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from lopsided.checkup.inputs.class_scores import LOGIT_NAMES, PROBABILITY_NAMES
+from lopsided.checkup.inputs.class_scores import LOGIT_NAMES, PROBABILITY_NAMES, some_of
 from lopsided.checkup.inputs.parts import column_names, is_name
-from lopsided.checkup.inputs.score_columns import some_of
 from lopsided.checkup.inputs.sources import Source
 from lopsided.data.label_file import looks_like_a_file
 from lopsided.data.tables import GROUP_NAMES, LABEL_NAMES, PREDICTION_NAMES, ROW_NAMES, SPLIT_NAMES

@@ -1,12 +1,15 @@
-"""Which features of which rows are missing, where features cannot be used for it."""
+"""Are features finite numbers whose squares are too? Asked once, so that no check has to; and which are missing."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
+from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray
 from lopsided.data.tables import Table
+from lopsided.measure.class_moments import LARGEST_FEATURE
 
 
 @dataclass(frozen=True)
@@ -34,3 +37,30 @@ def missing_values(table: Table) -> MissingValues | None:
     names = table.feature_names or [f"column {place}" for place in range(table.width)]
     order = np.argsort(-counts, kind="stable")
     return MissingValues(np.concatenate(rows), {names[at]: int(counts[at]) for at in order if counts[at]})
+
+
+def check_finite_blocks(table: Table) -> None:
+    """Refuse the first entry that is not, by row and column."""
+    start = 0
+    for block in table.blocks():
+        if block.dtype.kind != "f" or not block.size:
+            start += len(block)
+            continue
+        largest = float(np.abs(block).max())  # NaN where any entry is
+        if math.isfinite(largest) and largest > LARGEST_FEATURE:
+            raise InputError(
+                f"features of at most {LARGEST_FEATURE:.0e} in size in {table.source}",
+                f"{largest:.2g}",
+                "rescale them: their squares leave the doubles",
+            )
+        if not math.isfinite(largest):
+            bad = ~np.isfinite(block)
+            if bad.any():
+                row, column = (int(at) for at in np.argwhere(bad)[0])
+                name = f" ({table.feature_names[column]})" if table.feature_names else ""
+                raise InputError(
+                    f"finite numbers as features in {table.source}",
+                    f"{block[row, column]} in row {start + row}, column {column}{name}",
+                    "remove or fill such entries first",
+                )
+        start += len(block)
