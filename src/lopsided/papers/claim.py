@@ -111,6 +111,11 @@ class Part:
         return cls(name, value.within(target, margin), value.outside(target, margin))
 
 
+def tally(good: int, of: int, found: str, numbers: Numbers) -> Verdict:
+    """So many cases as claimed: all, holds; some, partly; none, fails."""
+    return Verdict(Outcome.HOLDS if good == of else Outcome.PARTLY if good else Outcome.FAILS, found, numbers)
+
+
 def weigh(parts: Sequence[Part], found: str, numbers: Numbers) -> Verdict:
     """All parts pass: holds. Some: partly. None: contradicted if every part's opposite was measured, else fails."""
     passed = [part.name for part in parts if part.passes]

@@ -16,7 +16,8 @@ from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.lp.peeled import descend, problem
+from lopsided.papers.lp.peeled import descend, largest_distance, problem
+from lopsided.papers.shared.network_settings import varied
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_free
 
@@ -32,21 +33,17 @@ def measure(settings: Settings, seed: int) -> Numbers:
     ratio = settings["largest_ratio"]
     sizes = np.exp(stream.uniform(0.0, np.log(ratio), size=groups))
     counts = np.repeat(sizes, settings["members"])
-    energies = {"weight_energy": 1.0, "feature_energy": settings["feature_energy"]}
-    solution = solve_free(counts, restraint(len(counts), **energies))
-    fit = descend(problem(list(counts), **energies), generator(seed, "start"))[0]
+    held = {"weight_energy": 1.0, "feature_energy": settings["feature_energy"]}
+    solution = solve_free(counts, restraint(len(counts), **held))
+    fit = descend(problem(list(counts), **held), generator(seed, "start"))[0]
     logits = fit.logits
     others = logits.copy()
     np.fill_diagonal(others, -np.inf)
     margins = np.diag(logits) - others.max(axis=0)
-    distances = []
-    for group in range(groups):
-        own = fit.classifiers[group * settings["members"] : (group + 1) * settings["members"]]
-        distances.append(float(np.linalg.norm(own[:, None] - own[None], axis=2).max()))
     return {
         "count_needed": solution.count_needed,
         "sizes": sizes,
-        "distances": distances,
+        "distances": [largest_distance(own) for own in np.split(fit.classifiers, groups)],
         "margins": margins,
         "counts": counts,
         "loss_difference": fit.loss / solution.objective - 1.0,
@@ -70,9 +67,8 @@ def _largest_below(rows: Sequence[Row]) -> int:
     """Exceptions among classes of different sizes that are the largest class at or below the forecast count."""
     found = 0
     for row in rows:
-        needed = row.numbers["count_needed"]
-        below = [(count, margin) for count, margin in zip(row.numbers["counts"], row.numbers["margins"], strict=True)]
-        below = [pair for pair in below if pair[0] <= needed * (1 - CLOSE)]
+        needed, pairs = row.numbers["count_needed"], zip(row.numbers["counts"], row.numbers["margins"], strict=True)
+        below = [pair for pair in pairs if pair[0] <= needed * (1 - CLOSE)]
         found += bool(below) and max(below)[1] > MARGIN
     return found
 
@@ -104,43 +100,22 @@ def judge(rows: Sequence[Row]) -> Verdict:
 def plot(rows: Sequence[Row]) -> Figure:
     """Distance and margin against size over the forecast count."""
 
-    def scatter(chosen: list[Row], size: str, shown: str, label: str) -> Points:
-        x = [count / row.numbers["count_needed"] for row in chosen for count in row.numbers[size]]
-        return Points(x, [value for row in chosen for value in row.numbers[shown]], label)
+    def panel(title: str, y_label: str, own: list[Row], size: str, shown: str, label: str) -> Panel:
+        x = [count / row.numbers["count_needed"] for row in own for count in row.numbers[size]]
+        points = Points(x, [value for row in own for value in row.numbers[shown]], label)
+        return Panel(title, "size / (lambda* N)", y_label, [points], [Mark(1.0, "forecast")], x_log=True)
 
     pairs = [row for row in rows if row.settings["members"] > 1]
     singles = [row for row in rows if row.settings["members"] == 1]
-    mark = [Mark(1.0, "forecast")]
-    words = "size / (lambda* N)"
     panels = [
-        Panel(
-            "Classes of one size",
-            words,
-            "distance of their classifiers",
-            [scatter(pairs, "sizes", "distances", "group")],
-            mark,
-            x_log=True,
-        ),
-        Panel(
-            "Classes of different sizes",
-            words,
-            "margin",
-            [scatter(singles, "counts", "margins", "class")],
-            mark,
-            x_log=True,
-        ),
+        panel("Classes of one size", "distance of their classifiers", pairs, "sizes", "distances", "group"),
+        panel("Classes of different sizes", "margin", singles, "counts", "margins", "class"),
     ]
     return Figure("How many examples a class needs", panels, "Left of the line a class is forecast to collapse.")
 
 
 def _settings(groups: Sequence[int], energies: Sequence[float], ratios: Sequence[float]) -> list[dict[str, Any]]:
-    return [
-        {"groups": m, "members": members, "feature_energy": energy, "largest_ratio": ratio}
-        for m in groups
-        for members in (1, 2)
-        for energy in energies
-        for ratio in ratios
-    ]
+    return varied({}, groups=groups, members=(1, 2), feature_energy=energies, largest_ratio=ratios)
 
 
 CLAIM = Claim(

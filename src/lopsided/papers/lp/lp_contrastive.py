@@ -7,17 +7,21 @@ from several random starts and keeps the lowest; one below the frame's loss woul
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
-from lopsided.core.figure import Figure, Mark, Panel, Points
+from lopsided.core.figure import Figure, Points
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
 from lopsided.papers.lp.descents import Sphere, descents, lowest
-from lopsided.papers.lp.peeled import frame_error
+from lopsided.papers.lp.peeled import deviation_panel, frame_error
+from lopsided.papers.shared.network_settings import varied
+from lopsided.papers.shared.network_summary import chosen
+from lopsided.papers.shared.structured_summary import column
 
 TOLERANCE = 1e-4  # flat to second order: a loss exact to 1e-15 leaves angles uncertain by 3e-8 times the condition
 LOSS_TOLERANCE = 1e-9  # relative to the loss; rounding of a sum of logarithms, with margin
@@ -83,34 +87,19 @@ def judge(rows: Sequence[Row]) -> Verdict:
 def plot(rows: Sequence[Row]) -> Figure:
     """Deviation from the frame of every run."""
     series = [
-        Points(
-            [row.settings["classes"] for row in rows if row.settings["temperature"] == temperature],
-            [max(row.numbers["frame_error"], 1e-17) for row in rows if row.settings["temperature"] == temperature],
-            f"temperature {temperature:g}",
-        )
+        Points(column(own, "classes"), column(own, "frame_error", least=1e-17), f"temperature {temperature:g}")
         for temperature in sorted({row.settings["temperature"] for row in rows})
+        for own in [chosen(rows, temperature=temperature)]
     ]
-    marks = [Mark(TOLERANCE, "the rule's tolerance", "y")]
-    panel = Panel("Distance from the simplex frame", "classes K", "largest deviation", series, marks, y_log=True)
+    panel = deviation_panel("classes K", series, TOLERANCE)
     return Figure(
         "The contrastive loss ends at the simplex frame", [panel], "Each point: the lowest of several starts."
     )
 
 
-def _settings(classes: Sequence[int], examples: Sequence[int], starts: int) -> list[Settings]:
-    return [
-        {
-            "classes": k,
-            "examples": n,
-            "dimension": k + 1,
-            "feature_energy": 1.0,
-            "temperature": temperature,
-            "starts": starts,
-        }
-        for k in classes
-        for n in examples
-        for temperature in (0.5, 1.0)
-    ]
+def _settings(classes: Sequence[int], examples: Sequence[int], starts: int) -> list[dict[str, Any]]:
+    sizes = [{"classes": k, "dimension": k + 1, "feature_energy": 1.0, "starts": starts} for k in classes]
+    return [setting for size in sizes for setting in varied(size, examples=examples, temperature=(0.5, 1.0))]
 
 
 CLAIM = Claim(

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopsided.core.figure import Figure, Mark, Panel, Points
+from lopsided.core.figure import Figure, Points
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.lp.peeled import class_means, descend, frame_error, problem
+from lopsided.papers.lp.peeled import class_means, descend, deviation_panel, energies, frame_error, problem
+from lopsided.papers.shared.structured_summary import column
 
 # The loss is flat to second order at its minimum, so a loss exact to 1e-15 leaves angles uncertain by about
 # sqrt(1e-15) ~ 3e-8 times the condition number (up to 1e3 here).
@@ -23,13 +24,8 @@ LOSS_TOLERANCE = 1e-9  # relative; rounding of the logarithm, with margin
 def measure(settings: Settings, seed: int) -> Numbers:
     """Descend once and compare with the frame."""
     classes, examples = settings["classes"], settings["examples"]
-    instance = problem(
-        [1.0] * classes,
-        weight_energy=settings["weight_energy"],
-        feature_energy=settings["feature_energy"],
-        dimension=settings["dimension"],
-        examples=[examples] * classes,
-    )
+    size = settings["dimension"]
+    instance = problem([1.0] * classes, **energies(settings), dimension=size, examples=[examples] * classes)
     (fit,) = descend(instance, generator(seed, "start"))
     means = class_means(fit, instance.labels)
     constant = np.sqrt(settings["feature_energy"] / settings["weight_energy"])
@@ -68,35 +64,19 @@ def plot(rows: Sequence[Row]) -> Figure:
         "within_class": "spread within a class",
         "duality": "h = C w",
     }
-    series = [
-        Points([row.settings["classes"] for row in rows], [max(row.numbers[name], 1e-17) for row in rows], label)
-        for name, label in words.items()
-    ]
-    panel = Panel(
-        "Distance from the simplex frame",
-        "classes K",
-        "largest deviation",
-        series,
-        marks=[Mark(TOLERANCE, "the rule's tolerance", "y")],
-        y_log=True,
-    )
-    return Figure(
-        "Balanced classes end at the simplex frame", [panel], "Every point is one random start of program (7)."
-    )
+    series = [Points(column(rows, "classes"), column(rows, name, least=1e-17), label) for name, label in words.items()]
+    panel = deviation_panel("classes K", series, TOLERANCE)
+    caption = "Every point is one random start of program (7)."
+    return Figure("Balanced classes end at the simplex frame", [panel], caption)
 
 
 def _settings(classes: Sequence[int], examples: int) -> list[Settings]:
-    return [
-        {
-            "classes": k,
-            "examples": examples,
-            "dimension": k - 1 + extra,
-            "feature_energy": feature,
-            "weight_energy": weight,
-        }
+    fixed = [
+        ({"classes": k, "examples": examples, "dimension": k - 1 + extra}, feature, weight)
         for k in classes
         for extra, feature, weight in ((0, 1.0, 1.0), (3, 5.0, 0.5))
     ]
+    return [{**shape, "feature_energy": feature, "weight_energy": weight} for shape, feature, weight in fixed]
 
 
 CLAIM = Claim(

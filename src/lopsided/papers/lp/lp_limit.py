@@ -12,8 +12,16 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Mark, Panel
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.lp.peeled import descend, problem, ratio_settings
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, tally
+from lopsided.papers.lp.peeled import (
+    SPLIT_AND_ENERGY,
+    descend,
+    energies,
+    largest_distance,
+    ratio_settings,
+    two_sizes,
+)
+from lopsided.papers.shared.structured_summary import column, named
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_two_sizes
 
@@ -24,29 +32,18 @@ NOISE = 1e-3  # by which a later distance may exceed an earlier one, for the sam
 def measure(settings: Settings, seed: int) -> Numbers:
     """Largest distance between two minority classifiers, by descent and by theory, over sqrt(E_W)."""
     k_a, k_b, ratio = settings["majority_classes"], settings["minority_classes"], settings["ratio"]
-    energies = {"weight_energy": settings["weight_energy"], "feature_energy": settings["feature_energy"]}
-    fit = descend(problem([ratio] * k_a + [1.0] * k_b, **energies), generator(seed, "start"))[0]
-    minority = fit.classifiers[k_a:] / np.sqrt(energies["weight_energy"])
-    w, _ = solve_two_sizes(k_a, k_b, ratio, restraint(k_a + k_b, **energies)).factors()
-    exact = w[k_a:] / np.sqrt(energies["weight_energy"])
+    fit = descend(two_sizes(settings, ratio), generator(seed, "start"))[0]
+    w, _ = solve_two_sizes(k_a, k_b, ratio, restraint(k_a + k_b, **energies(settings))).factors()
+    length = np.sqrt(settings["weight_energy"])
     return {
-        "distance": float(np.linalg.norm(minority[:, None] - minority[None], axis=2).max()),
-        "theory_distance": float(np.linalg.norm(exact[:, None] - exact[None], axis=2).max()),
+        "distance": largest_distance(fit.classifiers[k_a:] / length),
+        "theory_distance": largest_distance(w[k_a:] / length),
     }
-
-
-def _curves(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    curves: dict[str, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: (row.settings["ratio"], row.seed)):
-        chosen = row.settings
-        name = f"({chosen['majority_classes']},{chosen['minority_classes']}), E_H={chosen['feature_energy']:g}"
-        curves.setdefault(name, []).append(row)
-    return curves
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """Distances fall to zero along every curve."""
-    curves = _curves(rows)
+    curves = named(rows, SPLIT_AND_ENERGY, "ratio")
     good, last, first_zero = 0, {}, {}
     for name, curve in curves.items():
         distances = [row.numbers["distance"] for row in curve]
@@ -66,31 +63,18 @@ def judge(rows: Sequence[Row]) -> Verdict:
         f"In {good} of {len(curves)} settings the distance falls to zero (at most {max(last.values()):.1g} of the root "
         f"mean square length at the largest R). In {finite} it is zero already at a finite R, not only in the limit."
     )
-    if good == len(curves):
-        return Verdict(Outcome.HOLDS, found, numbers)
-    return Verdict(Outcome.PARTLY if good else Outcome.FAILS, found, numbers)
+    return tally(good, len(curves), found, numbers)
 
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Distance against R."""
     series = [
-        Line(
-            [row.settings["ratio"] for row in curve],
-            [max(row.numbers["distance"], 1e-9) for row in curve],
-            name,
-            markers=True,
-        )
-        for name, curve in _curves(rows).items()
+        Line(column(curve, "ratio"), column(curve, "distance", least=1e-9), name, markers=True)
+        for name, curve in named(rows, SPLIT_AND_ENERGY, "ratio").items()
     ]
-    panel = Panel(
-        "Largest distance between minority classifiers",
-        "imbalance ratio R",
-        "distance / sqrt(E_W)",
-        series,
-        [Mark(ZERO, "counted as zero", "y")],
-        x_log=True,
-        y_log=True,
-    )
+    title, y_label = "Largest distance between minority classifiers", "distance / sqrt(E_W)"
+    marks = [Mark(ZERO, "counted as zero", "y")]
+    panel = Panel(title, "imbalance ratio R", y_label, series, marks, x_log=True, y_log=True)
     return Figure("Minority classifiers become one", [panel])
 
 

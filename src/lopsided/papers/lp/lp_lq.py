@@ -25,9 +25,11 @@ from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
 from lopsided.papers.lp.descents import Descent, LqSphere, Sphere, descents, lowest
 from lopsided.papers.lp.peeled import cross_entropy, frame_error
+from lopsided.papers.shared.structured_summary import column, named
 
 # Losses are exact to 1e-12 here, but for q < 2 the constraint has a kink at zero entries, where descent stops early.
 SAME_LOSS = 1e-5
+CASE = "K={classes}, p={dimension}, q={q:g}"
 _OPTIONS = {"maxiter": 5000, "maxfun": 20_000, "maxcor": 30, "ftol": 1e-16, "gtol": 1e-11}
 
 
@@ -90,15 +92,12 @@ def _best_frame(settings: Settings, stream: np.random.Generator) -> float:
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """Where the frame is beaten the claim holds; where the best point is a frame it is contradicted."""
-    cases: dict[tuple[int, int, float], list[Row]] = {}
-    for row in rows:
-        case = (row.settings["classes"], row.settings["dimension"], float(row.settings["q"]))
-        cases.setdefault(case, []).append(row)
+    cases, gains = named(rows, CASE), _gains(rows)
     beaten, optimal, wrong = [], [], []
     for case, group in cases.items():
-        gain = max(row.numbers["gain_over_frame"] for row in group)
+        gain = gains[case]
         is_frame = min(row.numbers["frame_error"] for row in group) < 1e-3  # of cosines and lengths
-        if case[2] == 2:  # the control: Theorem 1
+        if group[0].settings["q"] == 2:  # the control: Theorem 1
             if not (abs(gain) <= SAME_LOSS and is_frame):
                 wrong.append(case)
         elif gain > SAME_LOSS:
@@ -107,35 +106,28 @@ def judge(rows: Sequence[Row]) -> Verdict:
             optimal.append(case)
         else:
             wrong.append(case)
-    numbers = {
-        "frame_beaten": [_name(case) for case in beaten],
-        "frame_optimal": [_name(case) for case in optimal],
-        "undecided": [_name(case) for case in wrong],
-        "gains": {_name(case): max(row.numbers["gain_over_frame"] for row in group) for case, group in cases.items()},
-    }
+    numbers = {"frame_beaten": beaten, "frame_optimal": optimal, "undecided": wrong, "gains": gains}
     if wrong:
-        return Verdict(Outcome.FAILS, f"Descent decided nothing for {', '.join(map(_name, wrong))}.", numbers)
+        return Verdict(Outcome.FAILS, f"Descent decided nothing for {', '.join(wrong)}.", numbers)
     if not optimal:
         return Verdict(Outcome.HOLDS, f"The frame is beaten in all {len(beaten)} cases with q != 2.", numbers)
     found = (
         f"The frame is beaten in {len(beaten)} cases, among them all with q < 2, but for q > 2 it is a minimiser when "
-        f"it can be turned so that all entries have one absolute value: {'; '.join(map(_name, optimal))}. That is a "
+        f"it can be turned so that all entries have one absolute value: {'; '.join(optimal)}. That is a "
         "proof, not only a measurement: Proposition 2 is wrong for even K and such p."
     )
-    below_two = all(case[2] > 2 for case in optimal)
+    below_two = all(cases[case][0].settings["q"] > 2 for case in optimal)
     return Verdict(Outcome.PARTLY if beaten and below_two else Outcome.CONTRADICTED, found, numbers)
 
 
-def _name(case: tuple[int, int, float]) -> str:
-    return f"K={case[0]}, p={case[1]}, q={case[2]:g}"
+def _gains(rows: Sequence[Row]) -> dict[str, float]:
+    """The largest gain over the best frame in every case."""
+    return {case: max(column(group, "gain_over_frame")) for case, group in named(rows, CASE).items()}
 
 
 def plot(rows: Sequence[Row]) -> Figure:
     """How much lower than the best frame the loss can go."""
-    gains: dict[str, float] = {}
-    for row in rows:
-        name = _name((row.settings["classes"], row.settings["dimension"], float(row.settings["q"])))
-        gains[name] = max(gains.get(name, -1.0), row.numbers["gain_over_frame"])
+    gains = _gains(rows)
     names = [name.replace(", ", " ") for name in gains]
     bars = Bars(names, [100 * gain for gain in gains.values()], "gain")
     panel = Panel("Gain over the best frame", "", "loss below the frame's, %", [bars], [Mark(0.0, "the frame", "y")])

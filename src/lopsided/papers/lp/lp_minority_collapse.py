@@ -14,8 +14,17 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Mark, Panel, Points
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.lp.peeled import descend, mean_cosine, pair_cosines, problem, ratio_settings
+from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict, tally
+from lopsided.papers.lp.peeled import (
+    SPLIT_AND_ENERGY,
+    descend,
+    energies,
+    mean_cosine,
+    pair_cosines,
+    ratio_settings,
+    two_sizes,
+)
+from lopsided.papers.shared.structured_summary import column, grouped, named
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_two_sizes
 from lopsided.theory.layer_peeled.thresholds import collapse_ratio, vanishing_ratio
@@ -27,12 +36,10 @@ COLLAPSED = 1e-6  # 1 - cosine; below R0 the grid stays at least 1 % away, where
 def measure(settings: Settings, seed: int) -> Numbers:
     """Cosine by descent and by theory at one ratio."""
     k_a, k_b, ratio = settings["majority_classes"], settings["minority_classes"], settings["ratio"]
-    energies = {"weight_energy": settings["weight_energy"], "feature_energy": settings["feature_energy"]}
-    fit = descend(problem([ratio] * k_a + [1.0] * k_b, **energies), generator(seed, "start"), starts=2)[0]
+    fit = descend(two_sizes(settings, ratio), generator(seed, "start"), starts=2)[0]
     cosine = mean_cosine(fit, slice(k_a, None))
-    held = restraint(k_a + k_b, **energies)
-    solution = solve_two_sizes(k_a, k_b, ratio, held)
-    tau = (k_a + k_b) * float(np.sqrt(energies["weight_energy"] * energies["feature_energy"]))
+    solution = solve_two_sizes(k_a, k_b, ratio, restraint(k_a + k_b, **energies(settings)))
+    tau = (k_a + k_b) * float(np.sqrt(settings["weight_energy"] * settings["feature_energy"]))
     return {
         "cosine": cosine,
         "theory_cosine": solution.mean_cosine(np.arange(k_a + k_b) >= k_a),
@@ -44,27 +51,14 @@ def measure(settings: Settings, seed: int) -> Numbers:
     }
 
 
-def _curves(rows: Sequence[Row]) -> dict[tuple[int, int, float], list[Row]]:
-    curves: dict[tuple[int, int, float], list[Row]] = {}
-    for row in sorted(rows, key=lambda row: (row.settings["ratio"], row.seed)):
-        chosen = row.settings
-        key = (chosen["majority_classes"], chosen["minority_classes"], float(chosen["feature_energy"]))
-        curves.setdefault(key, []).append(row)
-    return curves
-
-
-def _name(key: tuple[int, int, float]) -> str:
-    return f"({key[0]},{key[1]}), E_H={key[2]:g}"
-
-
 def judge(rows: Sequence[Row]) -> Verdict:
     """Each curve rises, reaches 1 where theory says, and not before."""
     good, thresholds, reversed_curves = 0, {}, 0
-    curves = _curves(rows)
+    curves = named(rows, SPLIT_AND_ENERGY, "ratio")
     largest = max(abs(row.numbers["loss_difference"]) for row in rows)
-    for key, curve in curves.items():
+    for name, curve in curves.items():
         threshold = curve[0].numbers["collapse_ratio"]
-        thresholds[_name(key)] = threshold
+        thresholds[name] = threshold
         shown = [row for row in curve if row.numbers["cosine"] is not None]
         cosines = [row.numbers["cosine"] for row in shown]
         rises = all(later >= earlier - AGREE for earlier, later in pairwise(cosines))
@@ -90,32 +84,24 @@ def judge(rows: Sequence[Row]) -> Verdict:
     if reversed_curves:
         return Verdict(Outcome.CONTRADICTED, f"{reversed_curves} curves fall with R.", numbers)
     words = "; ".join(f"{name}: R0 = {value:.6g}" for name, value in thresholds.items())
-    vanishing = [_name(key) for key, curve in curves.items() if any(row.numbers["vanished"] for row in curve)]
+    vanishing = [name for name, curve in curves.items() if any(row.numbers["vanished"] for row in curve)]
     found = f"{good} of {len(curves)} curves rise and reach 1 at a finite R0, where the closed form says ({words})."
     if vanishing:
         found += f" At larger R the minority classifiers vanish and have no angle for {', '.join(vanishing)}."
-    if good == len(curves):
-        return Verdict(Outcome.HOLDS, found, numbers)
-    return Verdict(Outcome.PARTLY if good else Outcome.FAILS, found, numbers)
+    return tally(good, len(curves), found, numbers)
 
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Cosine against R, one panel per feature energy."""
-    curves = _curves(rows)
     panels = []
-    for energy in sorted({key[2] for key in curves}):
-        chosen = {key: curve for key, curve in curves.items() if key[2] == energy}
+    for energy, own in grouped(rows, "feature_energy").items():
+        splits = named(own, "({majority_classes},{minority_classes})", "ratio")
         series: list[Line | Points] = [
-            Line(
-                [row.settings["ratio"] for row in curve], [row.numbers["theory_cosine"] for row in curve], f"({a},{b})"
-            )
-            for (a, b, _), curve in chosen.items()
+            Line(column(curve, "ratio"), column(curve, "theory_cosine"), split) for split, curve in splits.items()
         ]
-        dots = [row for curve in chosen.values() for row in curve]
-        series.append(
-            Points([row.settings["ratio"] for row in dots], [row.numbers["cosine"] for row in dots], "descent on (7)")
-        )
-        marks = [Mark(curve[0].numbers["collapse_ratio"], f"R0 ({a},{b})") for (a, b, _), curve in chosen.items()]
+        dots = [row for curve in splits.values() for row in curve]
+        series.append(Points(column(dots, "ratio"), column(dots, "cosine"), "descent on (7)"))
+        marks = [Mark(curve[0].numbers["collapse_ratio"], f"R0 {split}") for split, curve in splits.items()]
         title = f"Feature energy {energy:g}, weight energy 1"
         panels.append(Panel(title, "imbalance ratio R", "average minority cosine", series, marks, x_log=True))
     caption = "Dots: descent on program (7). Lines: theory; they end where the minority classifiers vanish."

@@ -37,10 +37,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
         ratios = sorted({row.settings["ratio"] for row in own})
         balanced, imbalanced = chosen(own, ratio=ratios[0]), chosen(own, ratio=ratios[-1])
         for key, word in MEASURES.items():
-            fall = _fall(balanced, key)
-            parts.append(
-                Part(f"{name}: {word} falls", False) if fall is None else Part.below(f"{name}: {word} falls", fall)
-            )
+            fall, stated = _fall(balanced, key), f"{name}: {word} falls"
+            parts.append(Part(stated, False) if fall is None else Part.below(stated, fall))
             numbers[f"{name}: {key}"] = {"change_after_zero_error": fall, "end": level(balanced, key)}
         nearest = level(balanced, "nc4")
         parts.append(Part.below(f"{name}: NC4, nearest mean decides", nearest, NEAREST))
@@ -58,12 +56,10 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 def _fall(rows: Sequence[Row], key: str) -> SeedMean | None:
     """Value at the end minus value at the first record past zero error; None if a run never fitted its data."""
-    starts = [_first_fitted(row.numbers) for row in rows]
-    if any(start is None for start in starts):
+    starts = [start for row in rows if (start := _first_fitted(row.numbers)) is not None]
+    if len(starts) < len(rows):
         return None
-    return seed_mean(
-        row.numbers[key] - start[key] for row, start in zip(rows, starts, strict=True) if start is not None
-    )
+    return seed_mean(row.numbers[key] - start[key] for row, start in zip(rows, starts, strict=True))
 
 
 def _networks(rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -135,11 +135,11 @@ def _fading(rows: Sequence[Row], kind: str, power: int, y_label: str) -> Panel:
     places = sorted({row.numbers["forgetting"] for row in rows})
     level_at = [np.mean([value(row.numbers) for row in rows if row.numbers["forgetting"] == place]) for place in places]
     law = [float(level_at[-1]) * (place / places[-1]) ** power for place in places]
-    runs = [
+    series: list[Line | Points] = [
         Points([row.numbers["forgetting"] for row in own], [value(row.numbers) for row in own], name)
         for name, own in _splits(rows).items()
     ]
-    series = [*runs, Line(places, law, "decay alone", dashed=True)]
+    series.append(Line(places, law, "decay alone", dashed=True))
     x_label = "share of the first weights that decay leaves"
     return Panel("No minority examples", x_label, y_label, series, x_log=True, y_log=True)
 

@@ -17,7 +17,9 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.lp.peeled import Peeled, descend, mean_cosine, problem
+from lopsided.papers.lp.peeled import Peeled, descend, energies, mean_cosine, problem
+from lopsided.papers.shared.network_settings import split_over, varied
+from lopsided.papers.shared.structured_summary import column, named
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_free
 
@@ -28,8 +30,7 @@ SAME_COSINE = 1e-4  # flat to second order: 1e-15 of loss is 3e-8 of an angle, t
 def _program(settings: Settings, minority_size: int) -> Peeled:
     sizes = [settings["majority_size"]] * settings["majority_classes"]
     sizes += [minority_size] * settings["minority_classes"]
-    energies = {"weight_energy": settings["weight_energy"], "feature_energy": settings["feature_energy"]}
-    return problem([float(size) for size in sizes], examples=sizes, **energies)
+    return problem([float(size) for size in sizes], examples=sizes, **energies(settings))
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
@@ -42,8 +43,8 @@ def measure(settings: Settings, seed: int) -> Numbers:
     oversampled = descend(replace(plain, loss_weights=copies), generator(seed, "oversampled"))[0]
     enlarged = descend(_program(settings, w * n_b), generator(seed, "enlarged"))[0]
     control = descend(plain, generator(seed, "control"))[0]
-    held = restraint(k_a + k_b, weight_energy=settings["weight_energy"], feature_energy=settings["feature_energy"])
-    convex = solve_free(np.array([float(n_a)] * k_a + [float(w * n_b)] * k_b), held)
+    counts = np.array([float(n_a)] * k_a + [float(w * n_b)] * k_b)
+    convex = solve_free(counts, restraint(k_a + k_b, **energies(settings)))
     return {
         "oversampled_cosine": mean_cosine(oversampled, slice(k_a, None)),
         "enlarged_cosine": mean_cosine(enlarged, slice(k_a, None)),
@@ -90,35 +91,21 @@ def judge(rows: Sequence[Row]) -> Verdict:
 def plot(rows: Sequence[Row]) -> Figure:
     """Minority cosine against the rate."""
     panels = []
-    for pair in sorted({(row.settings["majority_classes"], row.settings["minority_classes"]) for row in rows}):
-        chosen = sorted(
-            (row for row in rows if (row.settings["majority_classes"], row.settings["minority_classes"]) == pair),
-            key=lambda row: row.settings["rate"],
-        )
-        rates = [row.settings["rate"] for row in chosen]
+    title = "{majority_classes} large, {minority_classes} small classes"
+    for name, own in named(rows, title, "majority_classes", "minority_classes", "rate").items():
+        rates = column(own, "rate")
         series: list[Line | Points] = [
-            Line(rates, [row.numbers["theory_cosine"] for row in chosen], "theory with w n_B"),
-            Points(rates, [row.numbers["oversampled_cosine"] for row in chosen], "oversampled w times"),
-            Line(rates, [row.numbers["control_cosine"] for row in chosen], "not oversampled", dashed=True),
+            Line(rates, column(own, "theory_cosine"), "theory with w n_B"),
+            Points(rates, column(own, "oversampled_cosine"), "oversampled w times"),
+            Line(rates, column(own, "control_cosine"), "not oversampled", dashed=True),
         ]
-        panels.append(Panel(f"{pair[0]} large, {pair[1]} small classes", "rate w", "minority cosine", series))
+        panels.append(Panel(name, "rate w", "minority cosine", series))
     return Figure("Oversampling acts as more minority data", panels)
 
 
 def _settings(pairs: Sequence[tuple[int, int]], majority_size: int, rates: Sequence[int]) -> list[dict[str, Any]]:
-    return [
-        {
-            "majority_classes": k_a,
-            "minority_classes": k_b,
-            "majority_size": majority_size,
-            "minority_size": 1,
-            "rate": rate,
-            "feature_energy": 3.0,
-            "weight_energy": 1.0,
-        }
-        for k_a, k_b in pairs
-        for rate in rates
-    ]
+    base = {"majority_size": majority_size, "minority_size": 1, "feature_energy": 3.0, "weight_energy": 1.0}
+    return [setting for split in split_over(base, pairs) for setting in varied(split, rate=rates)]
 
 
 CLAIM = Claim(

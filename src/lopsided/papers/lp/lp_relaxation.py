@@ -20,7 +20,8 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.lp.peeled import cross_entropy, descend, problem
+from lopsided.papers.lp.peeled import cross_entropy, descend, energies, problem
+from lopsided.papers.shared.structured_summary import column
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_free
 
@@ -33,10 +34,11 @@ def measure(settings: Settings, seed: int) -> Numbers:
     counts = np.array(settings["counts"], dtype=float)
     classes = len(counts)
     of_weights, of_features = settings["weight_energy"], settings["feature_energy"]
-    energies = {"weight_energy": of_weights, "feature_energy": of_features}
     tau = classes * float(np.sqrt(of_weights * of_features))
     share = counts / counts.sum()
-    fit = descend(problem(list(counts), dimension=2 * classes, **energies), generator(seed, "start"), starts=2)[0]
+    fit = descend(
+        problem(list(counts), dimension=2 * classes, **energies(settings)), generator(seed, "start"), starts=2
+    )[0]
 
     def loss(logits: FloatArray) -> float:
         return float(share @ cross_entropy(logits, np.arange(classes))[0])
@@ -45,7 +47,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
     _, slope = cross_entropy(z, np.arange(classes))
     gradient = slope * share
     gap = float(np.sum(gradient * z) + tau * np.linalg.norm(gradient, 2))
-    solution = solve_free(counts, restraint(classes, **energies))
+    solution = solve_free(counts, restraint(classes, **energies(settings)))
     exact = solution.logits()
     left, values, right = np.linalg.svd(exact)
     joint = np.hstack([fit.features, fit.classifiers.T])
@@ -86,9 +88,8 @@ _ZEROS = (
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """The programs agree; then the misprints."""
-    worst = {name: max(abs(row.numbers[name]) for row in rows) for name in _ZEROS}
-    gap = max(row.numbers["certified_gap"] for row in rows)
-    negative = min(row.numbers["smallest_eigenvalue"] for row in rows)
+    worst = {name: max(map(abs, column(rows, name))) for name in _ZEROS}
+    gap, negative = max(column(rows, "certified_gap")), min(column(rows, "smallest_eigenvalue"))
     unequal = [row for row in rows if row.settings["weight_energy"] != row.settings["feature_energy"]]
     misprint_root = all(abs(row.numbers["printed_weight_energy"] - 1) > 0.01 for row in unequal)
     misprint_k = all(abs(row.numbers["printed_nuclear_norm"] - 1) > 0.01 for row in rows)
@@ -96,8 +97,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
         **worst,
         "largest_certified_gap": gap,
         "smallest_eigenvalue": negative,
-        "printed_weight_energy": [row.numbers["printed_weight_energy"] for row in unequal],
-        "printed_nuclear_norm": [row.numbers["printed_nuclear_norm"] for row in rows],
+        "printed_weight_energy": column(unequal, "printed_weight_energy"),
+        "printed_nuclear_norm": column(rows, "printed_nuclear_norm"),
     }
     agree = max(worst.values()) <= SAME and abs(gap) <= GAP and negative >= -SAME
     if not agree:
@@ -127,11 +128,9 @@ def plot(rows: Sequence[Row]) -> Figure:
         "energy_from_singular_values": "Lemma 7, fourth root: energy",
     }
     runs = list(range(1, len(rows) + 1))
-    series = [
-        Points(runs, [max(abs(row.numbers[name]), 1e-17) for row in rows], label) for name, label in labels.items()
-    ]
-    printed = [max(abs(row.numbers["printed_weight_energy"] - 1), 1e-17) for row in rows]
-    series.append(Points(runs, printed, "Lemma 7 as printed: energy"))
+    shown = {label: column(rows, name) for name, label in labels.items()}
+    shown["Lemma 7 as printed: energy"] = [energy - 1 for energy in column(rows, "printed_weight_energy")]
+    series = [Points(runs, [max(abs(value), 1e-17) for value in values], label) for label, values in shown.items()]
     marks = [Mark(SAME, "the rule's tolerance", "y")]
     panel = Panel("Relative differences", "run", "difference", series, marks, y_log=True)
     return Figure("One optimum for three programs", [panel], "As printed, Lemma 7 misses its energy unless E_W = E_H.")

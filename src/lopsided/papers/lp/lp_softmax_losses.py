@@ -18,6 +18,9 @@ from lopsided.core.validation import FloatArray, IntArray
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
 from lopsided.papers.lp.peeled import ColumnLoss, descend, frame_error, problem
+from lopsided.papers.shared.network_settings import varied
+from lopsided.papers.shared.network_summary import chosen
+from lopsided.papers.shared.structured_summary import column
 
 TOLERANCE = 1e-4  # flat to second order: a logarithm exact to 1e-15 leaves angles uncertain by 3e-8 times the condition
 LOSS_TOLERANCE = 1e-9  # of the logarithm of the loss; rounding with margin
@@ -87,28 +90,18 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Deviation from the frame against the slack of the theorem's condition."""
-
-    def points(power: float) -> Points:
-        chosen = [row.numbers for row in rows if row.settings["power"] == power]
-        return Points(
-            [numbers["condition_slack"] for numbers in chosen],
-            [max(numbers["frame_error"], 1e-17) for numbers in chosen],
-            f"q = {power:g}",
-        )
-
+    series = [
+        Points(column(own, "condition_slack"), column(own, "frame_error", least=1e-17), f"q = {power:g}")
+        for power in sorted({row.settings["power"] for row in rows})
+        for own in [chosen(rows, power=power)]
+    ]
     marks = [Mark(0.0, "the theorem's bound"), Mark(TOLERANCE, "the rule's tolerance", "y")]
-    series = [points(power) for power in sorted({row.settings["power"] for row in rows})]
     panel = Panel("Distance from the frame", "slack of the condition", "largest deviation", series, marks, y_log=True)
     return Figure("Softmax-based losses end at the frame when energies are large", [panel])
 
 
 def _settings(classes: Sequence[int], roots: Sequence[float], starts: int) -> list[dict[str, Any]]:
-    return [
-        {"classes": k, "power": power, "root_energy": root, "starts": starts}
-        for k in classes
-        for power in (1.5, 2.0, 3.0)
-        for root in roots
-    ]
+    return varied({"starts": starts}, classes=classes, power=(1.5, 2.0, 3.0), root_energy=roots)
 
 
 CLAIM = Claim(

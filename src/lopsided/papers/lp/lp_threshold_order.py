@@ -15,7 +15,7 @@ from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.lp.peeled import descend, problem
+from lopsided.papers.lp.peeled import descend, largest_distance, two_sizes
 from lopsided.theory.layer_peeled.thresholds import collapse_ratio
 
 ASIDE = 0.03  # how far beside R0 the descents look
@@ -24,11 +24,8 @@ APART = 1e-3  # distance of minority classifiers over their length; sqrt(1 - cos
 
 def _distance(settings: Settings, ratio: float, seed: int) -> float:
     """Largest distance between minority classifiers by descent, over the mean length of a classifier."""
-    k_a, k_b = settings["majority_classes"], settings["minority_classes"]
-    energies = {"weight_energy": settings["weight_energy"], "feature_energy": settings["feature_energy"]}
-    fit = descend(problem([ratio] * k_a + [1.0] * k_b, **energies), generator(seed, "start"))[0]
-    minority = fit.classifiers[k_a:]
-    apart = np.linalg.norm(minority[:, None] - minority[None], axis=2).max()
+    fit = descend(two_sizes(settings, ratio), generator(seed, "start"))[0]
+    apart = largest_distance(fit.classifiers[settings["majority_classes"] :])
     return float(apart / np.sqrt(settings["weight_energy"]))
 
 
@@ -67,16 +64,13 @@ def _lines(rows: Sequence[Row], along: str) -> dict[tuple[Any, ...], list[tuple[
 def judge(rows: Sequence[Row]) -> Verdict:
     """Every step along each parameter raises R0, and the descents confirm R0."""
     confirmed = [row.numbers["apart_below"] > APART > row.numbers["apart_above"] >= 0 for row in rows]
-    numbers: dict[str, Any] = {"settings": len(rows), "confirmed_by_descent": sum(confirmed)}
-    steps_up = steps_down = 0
+    steps = {}
     for along in ("feature_energy", "weight_energy", "minority_classes"):
-        up = down = 0
-        for points in _lines(rows, along).values():
-            for (_, before), (_, after) in pairwise(points):
-                up += after > before
-                down += after < before
-        numbers[along] = {"steps_up": up, "steps_down": down}
-        steps_up, steps_down = steps_up + up, steps_down + down
+        pairs = [pair for points in _lines(rows, along).values() for pair in pairwise(points)]
+        up, down = sum(b > a for (_, a), (_, b) in pairs), sum(b < a for (_, a), (_, b) in pairs)
+        steps[along] = {"steps_up": up, "steps_down": down}
+    numbers = {"settings": len(rows), "confirmed_by_descent": sum(confirmed), **steps}
+    steps_up, steps_down = (sum(found[key] for found in steps.values()) for key in ("steps_up", "steps_down"))
     found = (
         f"R0 rose in {steps_up} of {steps_up + steps_down} steps of E_H, E_W and K_B, in both readings; descent "
         f"confirms {sum(confirmed)} of {len(rows)} thresholds within {100 * ASIDE:g} %."
@@ -85,7 +79,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
         return Verdict(Outcome.FAILS, found, numbers)
     if steps_down:
         return Verdict(Outcome.PARTLY if steps_up else Outcome.CONTRADICTED, found, numbers)
-    enough = all(numbers[along]["steps_up"] for along in ("feature_energy", "weight_energy", "minority_classes"))
+    enough = all(found["steps_up"] for found in steps.values())
     return Verdict(Outcome.HOLDS if enough else Outcome.FAILS, found, numbers)
 
 

@@ -20,7 +20,10 @@ from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
 from lopsided.papers.lp.descents import Descent, Sphere, descents, lowest
-from lopsided.papers.lp.peeled import cross_entropy, descend, frame_error, mean_cosine, pair_cosines, problem
+from lopsided.papers.lp.peeled import cross_entropy, descend, energies, frame_error, mean_cosine, pair_cosines, problem
+from lopsided.papers.shared.network_settings import varied
+from lopsided.papers.shared.network_summary import chosen
+from lopsided.papers.shared.structured_summary import column
 
 FRAME = 1e-3  # of cosines and lengths: what counts as a simplex frame
 LOWER = 1e-6  # relative, of losses that descent knows to 1e-12
@@ -66,9 +69,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
     counts, k = _counts(settings), settings["classes"]
     end, w2, seen = two_layers(settings, counts, generator(seed, "two layers"))
     of_weights, of_features = settings["weight_energy"], settings["feature_energy"]
-    one = descend(
-        problem(list(counts), weight_energy=of_weights, feature_energy=of_features), generator(seed, "one layer")
-    )[0]
+    one = descend(problem(list(counts), **energies(settings)), generator(seed, "one layer"))[0]
     # the simplex of rank K-1 in the linear model: contrasts of length sigma, margin sigma
     sigma = k * of_weights / (2 * (k - 1)) * np.sqrt(k * of_features / (k - 1))
     values = np.linalg.svd(w2 @ seen, compute_uv=False)
@@ -93,10 +94,9 @@ def _defined(cosines: FloatArray, summary: Callable[[FloatArray], Any]) -> float
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """With balanced classes: does two-layer peeling leave the simplex frame, where one layer does not?"""
-    balanced = [row for row in rows if row.settings["ratio"] == 1]
-    one_layer = max(row.numbers["one_layer_frame_error"] for row in balanced)
-    linear = [row for row in balanced if row.settings["reading"] == "linear"]
-    relu = [row for row in balanced if row.settings["reading"] == "relu"]
+    balanced = chosen(rows, ratio=1)
+    one_layer = max(column(balanced, "one_layer_frame_error"))
+    linear, relu = chosen(balanced, reading="linear"), chosen(balanced, reading="relu")
     beaten = [row for row in linear if row.numbers["loss"] < row.numbers["linear_simplex_loss"] * (1 - LOWER)]
     turned = [row for row in relu if row.numbers["feature_frame_error"] > FRAME]
     still = [row for row in relu if row.numbers["classifier_frame_error"] <= FRAME]
@@ -123,39 +123,32 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Gain over the simplex, and minority cosines against one layer."""
-    linear = [row for row in rows if row.settings["ratio"] == 1 and row.settings["reading"] == "linear"]
+    linear = chosen(rows, ratio=1, reading="linear")
     names = [f"K={row.settings['classes']}, E={row.settings['weight_energy']:g} (seed {row.seed})" for row in linear]
     gains = [100 * (1 - row.numbers["loss"] / row.numbers["linear_simplex_loss"]) for row in linear]
     panels = [Panel("Linear: loss below the simplex frame's", "", "gain, %", [Bars(names, gains, "gain")])]
     series = []
     for reading in ("linear", "relu"):
-        chosen = sorted(
-            (row for row in rows if row.settings["reading"] == reading and row.settings["curve"] and row.seed == 0),
-            key=lambda row: row.settings["ratio"],
-        )
-        ratios = [row.settings["ratio"] for row in chosen]
-        series.append(Line(ratios, [row.numbers["minority_cosine"] for row in chosen], f"two layers, {reading}"))
+        own = [row for row in chosen(rows, reading=reading, curve=True) if row.seed == 0]
+        own.sort(key=lambda row: row.settings["ratio"])
+        ratios = column(own, "ratio")
+        series.append(Line(ratios, column(own, "minority_cosine"), f"two layers, {reading}"))
         if reading == "relu":
-            single = [row.numbers["one_layer_minority_cosine"] for row in chosen]
-            series.append(Line(ratios, single, "one layer", dashed=True))
+            series.append(Line(ratios, column(own, "one_layer_minority_cosine"), "one layer", dashed=True))
     panels.append(Panel("Minority cosine", "imbalance ratio R", "average cosine", series, x_log=True))
     return Figure("Peeling two layers", panels, "A gain above zero means that the simplex frame is not the minimiser.")
 
 
-def _settings(energies: Sequence[float], classes: Sequence[int], ratios: Sequence[float]) -> list[dict[str, Any]]:
-    fixed = {"starts": 6}
-    balanced: list[dict[str, Any]] = [
-        {"reading": reading, "classes": k, "ratio": 1.0, "weight_energy": e, "feature_energy": e, "curve": False}
-        for reading in ("linear", "relu")
-        for k in classes
-        for e in energies
+def _settings(energy: Sequence[float], classes: Sequence[int], ratios: Sequence[float]) -> list[dict[str, Any]]:
+    readings = ("linear", "relu")
+    settings = [
+        *varied({"curve": False, "ratio": 1.0}, reading=readings, classes=classes, feature_energy=energy),
+        *varied({"curve": True, "classes": 4, "feature_energy": 3.0}, reading=readings, ratio=ratios),
     ]
-    curve: list[dict[str, Any]] = [
-        {"reading": reading, "classes": 4, "ratio": r, "weight_energy": 3.0, "feature_energy": 3.0, "curve": True}
-        for reading in ("linear", "relu")
-        for r in ratios
+    return [
+        {**own, "weight_energy": own["feature_energy"], "dimension": own["classes"] + 2, "starts": 6}
+        for own in settings
     ]
-    return [{**settings, **fixed, "dimension": settings["classes"] + 2} for settings in balanced + curve]
 
 
 CLAIM = Claim(

@@ -14,6 +14,7 @@ larger.)
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from lopsided.core.validation import FloatArray, IntArray
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
 from lopsided.papers.lp.peeled import cross_entropy
+from lopsided.papers.shared.network_settings import varied
+from lopsided.papers.shared.structured_summary import column
 
 
 def _per_example_gradients(stream: np.random.Generator, settings: Settings) -> tuple[FloatArray, IntArray]:
@@ -86,8 +89,7 @@ def _relative_error(
 
 def _slope(rows: Sequence[Row]) -> tuple[float, float]:
     """Exponent of the variance ratio in w over the larger half of w, and its constant."""
-    w = np.array([row.settings["ratio"] for row in rows], dtype=float)
-    ratio = np.array([row.numbers["variance_ratio"] for row in rows], dtype=float)
+    w, ratio = (np.array(column(rows, name), dtype=float) for name in ("ratio", "variance_ratio"))
     large = w >= np.median(np.unique(w))
     exponent, constant = np.polyfit(np.log(w[large]), np.log(ratio[large]), 1)
     return float(exponent), float(np.exp(constant))
@@ -128,14 +130,13 @@ def judge(rows: Sequence[Row]) -> Verdict:
 def plot(rows: Sequence[Row]) -> Figure:
     """Variance ratio against w, exact and drawn."""
     ordered = sorted(rows, key=lambda row: (row.settings["ratio"], row.seed))
-    w = [row.settings["ratio"] for row in ordered]
-    drawn = [row.numbers["ratio_seen"] for row in ordered]
-    errors = [2 * row.numbers["ratio_seen_error"] for row in ordered]
+    w, drawn = column(ordered, "ratio"), column(ordered, "ratio_seen")
+    errors = [2 * error for error in column(ordered, "ratio_seen_error")]
     axis = sorted(set(w))
     k_a, k_b = rows[0].settings["majority_classes"], rows[0].settings["minority_classes"]
     share = k_a * k_b / (k_a + k_b) ** 2
     series: list[Points | Line] = [
-        Points(w, [row.numbers["variance_ratio"] for row in ordered], "exact"),
+        Points(w, column(ordered, "variance_ratio"), "exact"),
         Points(
             w,
             drawn,
@@ -146,24 +147,14 @@ def plot(rows: Sequence[Row]) -> Figure:
         Line(axis, axis, "w", dashed=True),
         Line(axis, [share * rate for rate in axis], "w K_A K_B / K²", dashed=True),
     ]
-    panel = Panel(
-        "Reweighted over oversampled", "rate w = R", "ratio of update variances", series, x_log=True, y_log=True
-    )
+    title, y_label = "Reweighted over oversampled", "ratio of update variances"
+    panel = Panel(title, "rate w = R", y_label, series, x_log=True, y_log=True)
     return Figure("Oversampling has the steadier updates", [panel])
 
 
-def _settings(ratios: Sequence[int], minority_size: int, draws: int) -> list[Settings]:
-    return [
-        {
-            "ratio": ratio,
-            "minority_size": minority_size,
-            "majority_classes": 5,
-            "minority_classes": 5,
-            "dimension": 20,
-            "draws": draws,
-        }
-        for ratio in ratios
-    ]
+def _settings(ratios: Sequence[int], minority_size: int, draws: int) -> list[dict[str, Any]]:
+    base = {"majority_classes": 5, "minority_classes": 5, "dimension": 20}
+    return varied({**base, "minority_size": minority_size, "draws": draws}, ratio=ratios)
 
 
 CLAIM = Claim(

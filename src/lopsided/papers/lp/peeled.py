@@ -5,16 +5,20 @@ minimise (1/N) sum_k sum_i L(W h_ki, k)   subject to   mean_k |w_k|^2 <= E_W,   
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
+from lopsided.core.figure import Mark, Panel, Points
 from lopsided.core.validation import FloatArray, IntArray
+from lopsided.engine.task import Settings
 from lopsided.papers.lp.descents import Sphere, descents
+from lopsided.papers.shared.network_settings import SPLITS, split_over, varied
 
 # A loss of the logits: (logits K x M, labels M) -> (loss of every column, gradient with respect to the logits).
 ColumnLoss = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
 
+SPLIT_AND_ENERGY = "({majority_classes},{minority_classes}), E_H={feature_energy:g}"  # names a curve over R
 VANISHED = 1e-4  # of the longest classifier: descent leaves about 1e-8 where the minimiser has exactly zero
 
 
@@ -68,6 +72,24 @@ def problem(
         loss_weights=(sizes / sizes.sum() / copies)[labels],
         energy_weights=(1.0 / (len(sizes) * copies))[labels],
     )
+
+
+class Energies(TypedDict):
+    """E_W and E_H, as `problem` and `theory` name them."""
+
+    weight_energy: float
+    feature_energy: float
+
+
+def energies(settings: Settings) -> Energies:
+    """Those of the settings."""
+    return {"weight_energy": settings["weight_energy"], "feature_energy": settings["feature_energy"]}
+
+
+def two_sizes(settings: Settings, ratio: float) -> Peeled:
+    """Majority classes R times as large as minority ones, one feature for each class."""
+    sizes = [ratio] * settings["majority_classes"] + [1.0] * settings["minority_classes"]
+    return problem(sizes, **energies(settings))
 
 
 def cross_entropy(logits: FloatArray, labels: IntArray) -> tuple[FloatArray, FloatArray]:
@@ -130,6 +152,11 @@ def mean_cosine(fit: PeeledFit, chosen: slice) -> float | None:
     return float(pair_cosines(fit.classifiers[chosen]).mean())
 
 
+def largest_distance(vectors: FloatArray) -> float:
+    """Between any two rows."""
+    return float(np.linalg.norm(vectors[:, None] - vectors[None], axis=2).max())
+
+
 def class_means(fit: PeeledFit, labels: IntArray) -> FloatArray:
     """Mean feature of every class, as rows."""
     return np.array([fit.features[:, labels == label].mean(axis=1) for label in np.unique(labels)])
@@ -144,17 +171,13 @@ def frame_error(vectors: FloatArray) -> float:
     return max(uneven, float(np.abs(pair_cosines(vectors) + 1.0 / (len(vectors) - 1)).max()))
 
 
+def deviation_panel(x_label: str, series: Sequence[Points], tolerance: float, *marks: Mark) -> Panel:
+    """Distance of every end from the frame, beside what the rule allows."""
+    allowed = [*marks, Mark(tolerance, "the rule's tolerance", "y")]
+    return Panel("Distance from the simplex frame", x_label, "largest deviation", series, allowed, y_log=True)
+
+
 def ratio_settings(energies: Sequence[float], ratios: Sequence[float]) -> list[dict[str, Any]]:
     """The paper's three splits of ten classes, each at every feature energy and imbalance ratio."""
-    return [
-        {
-            "majority_classes": k_a,
-            "minority_classes": k_b,
-            "feature_energy": energy,
-            "weight_energy": 1.0,
-            "ratio": ratio,
-        }
-        for k_a, k_b in ((3, 7), (5, 5), (7, 3))
-        for energy in energies
-        for ratio in ratios
-    ]
+    splits = split_over({"weight_energy": 1.0}, SPLITS)
+    return [setting for split in splits for setting in varied(split, feature_energy=energies, ratio=ratios)]

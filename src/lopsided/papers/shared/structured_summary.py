@@ -17,6 +17,7 @@ __all__ = [
     "Spread",
     "at_step",
     "band",
+    "column",
     "difference",
     "exponent",
     "final",
@@ -48,6 +49,12 @@ def named(rows: Sequence[Row], name: str, *order: str) -> dict[str, list[Row]]:
     for row in sorted(rows, key=lambda row: (*(row.settings[key] for key in order), row.seed)):
         groups.setdefault(name.format(**row.settings), []).append(row)
     return groups
+
+
+def column(rows: Sequence[Row], name: str, *, least: float = -math.inf) -> list[Any]:
+    """A setting or a number of every row; `least` lifts numbers to what a logarithmic axis can show."""
+    values = [row.settings[name] if name in row.settings else row.numbers[name] for row in rows]
+    return values if math.isinf(least) else [max(value, least) for value in values]
 
 
 def difference(groups: Mapping[Any, list[Row]], value: Callable[[Numbers], float]) -> SeedMean:
