@@ -68,7 +68,9 @@ def test_notebook_view(found) -> None:
 
 
 def test_plan_and_trial_sections(found) -> None:
-    from lopsided.checkup.plan.result import GainForecast, Plan, PlannedRemedy
+    from lopsided.checkup.plan.result import Plan, PlannedRemedy
+    from lopsided.remedies.contract import GainForecast
+    from lopsided.remedies.oversampling import Oversampling
 
     class Tried:
         def table(self):
@@ -81,7 +83,7 @@ def test_plan_and_trial_sections(found) -> None:
             return []
 
     forecast = GainForecast("balanced accuracy", 0.1, 0.0, 0.2, "a law")
-    plan = Plan([PlannedRemedy("oversample", "oversample", {}, "because", forecast)])
+    plan = Plan([PlannedRemedy(Oversampling({}), "because", forecast)])
     page = found.to_html(plan=plan, trial=Tried())
     assert 'id="plan"' in page
     assert "+0.100 [+0.000, +0.200]" in page

@@ -9,10 +9,7 @@ import numpy as np
 from lopsided.core.partition import LabelledRows
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.measure.metrics import METRICS
 from lopsided.remedies.contract import (
-    PRIOR_SHIFT,
-    Forecast,
     Occasion,
     Proposal,
     Proposals,
@@ -23,7 +20,6 @@ from lopsided.remedies.contract import (
 )
 from lopsided.remedies.learner import Learner
 from lopsided.remedies.oversampling import resampling
-from lopsided.remedies.pilot import Pilot
 
 
 @dataclass(frozen=True)
@@ -31,13 +27,9 @@ class ClassWeighting(Remedy):
     """`class_weights` by class name, 1 where left out."""
 
     kind: ClassVar[str] = "reweight"
+    name: ClassVar[str] = "class weights"
     needs_weights: ClassVar[bool] = True
     class_weights: Mapping[str, float]
-
-    @property
-    def name(self) -> str:
-        """As in a plan."""
-        return "class weights"
 
     @classmethod
     def propose(cls, occasion: Occasion) -> Proposals:
@@ -48,10 +40,9 @@ class ClassWeighting(Remedy):
         balanced = named(classes, classes.counts.sum() / (len(classes.names) * classes.counts))
         return [Proposal(cls(balanced), "Every class has the same say in the loss.")], []
 
-    def forecast(self, pilot: Pilot, metric: str, *, seed: int = 0) -> Forecast:
-        """A weight acts as a factor on the class's probability."""
-        moved = pilot.plain() * by_name(self.class_weights, pilot.training.classes.names)
-        return pilot.forecast(METRICS[metric], moved, PRIOR_SHIFT), ""
+    def factors(self, names: tuple[str, ...]) -> FloatArray:
+        """The weights."""
+        return by_name(self.class_weights, names)
 
     def weigh(self, training: LabelledSet, learner: Learner, seed: int) -> FloatArray:
         """As given, with mean 1 over the examples."""

@@ -34,7 +34,7 @@ class Collection(Remedy):
     law: Mapping[str, float] = field(default_factory=dict)
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         """With its subject."""
         return f"collect {self.axis} {self.subject}"
 

@@ -13,7 +13,6 @@ Most remedies override one of them and one of `epoch_indices`, `example_weights`
 without a learner. PyTorch forms are registered with `torch_form` by the room that knows PyTorch.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache, singledispatch
@@ -25,6 +24,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.partition import LabelledRows, Partition
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.measure.metrics import METRICS
 
 if TYPE_CHECKING:
     from lopsided.remedies.learner import Learner
@@ -90,18 +90,15 @@ class Preparation(Protocol):
 
 
 @dataclass(frozen=True)
-class Remedy(ABC):
+class Remedy:
     """One way to train or to decide. `kind` is the word under which it is written to files."""
 
     kind: ClassVar[str]
+    name: ClassVar[str]  # what people call it; no two remedies of a plan have one name
+    silent: ClassVar[str] = "no theory here gives its gain"  # why there is no forecast
     needs_weights: ClassVar[bool] = False  # a learner whose fit takes sample_weight
     needs_probabilities: ClassVar[bool] = False  # a learner with predict_proba
     needs_groups: ClassVar[bool] = False
-
-    @property
-    @abstractmethod
-    def name(self) -> str:
-        """What people call it; no two remedies of a plan have one name."""
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -118,9 +115,16 @@ class Remedy(ABC):
         """This remedy with parameters for the data, several where it has variants, or notes on why there is none."""
         return [], []
 
+    def factors(self, names: tuple[str, ...]) -> FloatArray | None:
+        """What the probabilities of the classes are multiplied by, for a rich model; None where it acts otherwise."""
+        return None
+
     def forecast(self, pilot: "Pilot", metric: str, *, seed: int = 0) -> Forecast:
         """The gain in the metric by a pilot's held-out probabilities; None with the reason where no theory speaks."""
-        return None, "No forecast: no theory here gives its gain."
+        factors = self.factors(pilot.training.classes.names)
+        if factors is None:
+            return None, f"No forecast: {self.silent}."
+        return pilot.forecast(METRICS[metric], pilot.plain() * factors, PRIOR_SHIFT), ""
 
     def for_metric(self, metric: str) -> "Remedy":
         """The same, for another metric where that changes it."""

@@ -26,10 +26,9 @@ from lopsided.core.counts import CountsLike, class_counts
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_finite, check_positive
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.remedies.contract import Forecast, Occasion, Proposal, Proposals, Remedy
+from lopsided.remedies.contract import Occasion, Proposal, Proposals, Remedy
 from lopsided.remedies.group_standardiser import groups_with_enough
 from lopsided.remedies.learner import Learner
-from lopsided.remedies.pilot import Pilot
 
 INNER = 2
 ROUNDS = 4
@@ -97,17 +96,14 @@ class GroupDro(Remedy):
     """`rounds` of refits with steps of `dro` over the groups of `partition`."""
 
     kind: ClassVar[str] = "group DRO"
+    name: ClassVar[str] = "group DRO"
+    silent: ClassVar[str] = "its weights are known only after training"
     needs_weights: ClassVar[bool] = True
     needs_probabilities: ClassVar[bool] = True
     needs_groups: ClassVar[bool] = True
     partition: str = "group"
     dro: float = STEP
     rounds: int = ROUNDS
-
-    @property
-    def name(self) -> str:
-        """As in a plan."""
-        return "group DRO"
 
     @classmethod
     def propose(cls, occasion: Occasion) -> Proposals:
@@ -121,10 +117,6 @@ class GroupDro(Remedy):
             "has their mean."
         )
         return [Proposal(cls(groups.name), why)], []
-
-    def forecast(self, pilot: Pilot, metric: str, *, seed: int = 0) -> Forecast:
-        """Unknown before training."""
-        return None, "No forecast: its weights are known only after training."
 
     def weigh(self, training: LabelledSet, learner: Learner, seed: int) -> FloatArray:
         """The mean of the weights over the rounds."""

@@ -15,8 +15,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
 from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.remedies.contract import Forecast, Occasion, Proposal, Proposals, Remedy, several_groups
-from lopsided.remedies.pilot import Pilot
+from lopsided.remedies.contract import Occasion, Proposal, Proposals, Remedy, several_groups
 
 FEWEST_IN_A_GROUP = 20  # for means and covariances of its own, and for a say in group DRO
 MOST_WHITENED = 200  # columns: a covariance per group and fold of more is slower than the trial
@@ -128,6 +127,7 @@ class GroupStandardising(Remedy):
     """`standardise` is "centre" or "whiten", by the groups of `partition`; predicting needs the groups too."""
 
     kind: ClassVar[str] = "group standardising"
+    silent: ClassVar[str] = "the mixture theory speaks of how fast a network learns, not of its accuracy"
     needs_groups: ClassVar[bool] = True
     partition: str = "group"
     standardise: str = "centre"
@@ -137,8 +137,8 @@ class GroupStandardising(Remedy):
             raise InputError("standardise='centre' or 'whiten'", repr(self.standardise), "choose one of the two")
 
     @property
-    def name(self) -> str:
-        """As in a plan."""
+    def name(self) -> str:  # type: ignore[override]
+        """By what it does."""
         return {"centre": "group centring", "whiten": "group whitening"}[self.standardise]
 
     @classmethod
@@ -151,11 +151,6 @@ class GroupStandardising(Remedy):
         if occasion.training.features.shape[1] > MOST_WHITENED:
             return found, [f"Whitening by group is left out: more than {MOST_WHITENED} columns."]
         return [*found, _proposal(cls(groups.name, "whiten"), "its own mean and covariance (Ledoit-Wolf)")], []
-
-    def forecast(self, pilot: Pilot, metric: str, *, seed: int = 0) -> Forecast:
-        """Beyond the pilot."""
-        why = "the mixture theory speaks of how fast a network learns, not of its accuracy"
-        return None, f"No forecast: {why}."
 
     def prepare(self, training: LabelledSet) -> _Standardised:
         """Fitted on the training rows."""

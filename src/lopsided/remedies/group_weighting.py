@@ -37,15 +37,11 @@ class GroupWeighting(Remedy):
     """`group_weights` by group name (1 where left out), of the groups of `partition`."""
 
     kind: ClassVar[str] = "group weights"
+    name: ClassVar[str] = "group weights"
     needs_weights: ClassVar[bool] = True
     needs_groups: ClassVar[bool] = True
     partition: str
     group_weights: Mapping[str, float]
-
-    @property
-    def name(self) -> str:
-        """As in a plan."""
-        return "group weights"
 
     @classmethod
     def propose(cls, occasion: Occasion) -> Proposals:

@@ -114,14 +114,10 @@ class LogitAdjustment(Remedy):
     """`offsets` by class name, added to log probabilities after plain training; `tau` is their strength."""
 
     kind: ClassVar[str] = "logit adjustment"
+    name: ClassVar[str] = "logit adjustment"
     needs_probabilities: ClassVar[bool] = True
     offsets: Mapping[str, float]
     tau: float = 1.0
-
-    @property
-    def name(self) -> str:
-        """As in a plan."""
-        return "logit adjustment"
 
     @classmethod
     def propose(cls, occasion: Occasion) -> Proposals:

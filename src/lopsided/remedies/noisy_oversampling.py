@@ -10,9 +10,8 @@ import numpy as np
 
 from lopsided.core.seeds import generator
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.remedies.contract import Forecast, Occasion, Proposal, Proposals
+from lopsided.remedies.contract import Occasion, Proposal, Proposals
 from lopsided.remedies.oversampling import Oversampling
-from lopsided.remedies.pilot import Pilot
 
 NOISE = 0.5  # deviations of the class: a copy stays nearer to its original than to a stranger of the class
 
@@ -22,12 +21,9 @@ class NoisyOversampling(Oversampling):
     """`rates` by class name, `noise` in deviations of the class."""
 
     kind: ClassVar[str] = "noise"
+    name: ClassVar[str] = "oversampling with noise"
+    silent: ClassVar[str] = "no theory here gives the gain of noise in accuracy"
     noise: float = NOISE
-
-    @property
-    def name(self) -> str:
-        """As in a plan."""
-        return "oversampling with noise"
 
     @property
     def parameters(self) -> dict[str, object]:
@@ -41,9 +37,9 @@ class NoisyOversampling(Oversampling):
         why = f"The same rates; copies get Gaussian noise of {NOISE:g} deviations of their class."
         return [Proposal(cls(found.remedy.parameters["rates"]), why) for found in plain], notes
 
-    def forecast(self, pilot: Pilot, metric: str, *, seed: int = 0) -> Forecast:
+    def factors(self, names: tuple[str, ...]) -> None:
         """Noise is beyond the pilot."""
-        return None, "No forecast: no theory here gives the gain of noise in accuracy."
+        return
 
     def draw(self, training: LabelledSet, seed: int) -> LabelledSet:
         """Originals stay as they are; every further copy of an example moves."""

@@ -15,10 +15,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.partition import LabelledRows
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.measure.metrics import METRICS
 from lopsided.remedies.contract import (
-    PRIOR_SHIFT,
-    Forecast,
     Occasion,
     Proposal,
     Proposals,
@@ -27,7 +24,6 @@ from lopsided.remedies.contract import (
     named,
     uneven_classes,
 )
-from lopsided.remedies.pilot import Pilot
 from lopsided.remedies.rates import Rates, oversampling_rates
 from lopsided.remedies.resampling import ResamplingPlan, resampling_plan
 
@@ -37,14 +33,10 @@ class Oversampling(Remedy):
     """`rates` by class name (1 where left out); `rule` and `count_needed` say where they come from."""
 
     kind: ClassVar[str] = "oversample"
+    name: ClassVar[str] = "oversampling"
     rates: Mapping[str, float]
     rule: str = "given"
     count_needed: float | None = None
-
-    @property
-    def name(self) -> str:
-        """As in a plan."""
-        return "oversampling"
 
     @classmethod
     def propose(cls, occasion: Occasion) -> Proposals:
@@ -56,10 +48,9 @@ class Oversampling(Remedy):
         found = dict(zip(classes.names, rates.rates.tolist(), strict=True))
         return [Proposal(cls(found, rates.rule, rates.count_needed), why)], []
 
-    def forecast(self, pilot: Pilot, metric: str, *, seed: int = 0) -> Forecast:
-        """A rate acts as a factor on the class's probability."""
-        moved = pilot.plain() * by_name(self.rates, pilot.training.classes.names)
-        return pilot.forecast(METRICS[metric], moved, PRIOR_SHIFT), ""
+    def factors(self, names: tuple[str, ...]) -> FloatArray | None:
+        """The rates."""
+        return by_name(self.rates, names)
 
     def draw(self, training: LabelledSet, seed: int) -> LabelledSet:
         """Copies in the order of the data."""

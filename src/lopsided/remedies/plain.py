@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from lopsided.remedies.contract import Forecast, Remedy
-from lopsided.remedies.pilot import Pilot
+from lopsided.remedies.contract import Remedy
 
 
 @dataclass(frozen=True)
@@ -12,12 +11,5 @@ class Plain(Remedy):
     """The learner as it is."""
 
     kind: ClassVar[str] = "plain"
-
-    @property
-    def name(self) -> str:
-        """As in a trial's table."""
-        return "plain"
-
-    def forecast(self, pilot: Pilot, metric: str, *, seed: int = 0) -> Forecast:
-        """It is what gains are measured against."""
-        return None, "No forecast: gains are measured against it."
+    name: ClassVar[str] = "plain"
+    silent: ClassVar[str] = "gains are measured against it"

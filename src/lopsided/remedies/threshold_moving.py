@@ -34,14 +34,10 @@ class ThresholdMoving(Remedy):
     """Tuned for a metric; `offsets` by class name are a pilot's."""
 
     kind: ClassVar[str] = "threshold"
+    name: ClassVar[str] = "threshold moving"
     needs_probabilities: ClassVar[bool] = True
     offsets: Mapping[str, float] = field(default_factory=dict)
     tuned_for: str = "balanced"
-
-    @property
-    def name(self) -> str:
-        """As in a plan."""
-        return "threshold moving"
 
     @classmethod
     def propose(cls, occasion: Occasion) -> Proposals:

@@ -125,14 +125,8 @@ def test_a_worker_with_older_code_refuses(tmp_path, write_module) -> None:
     from lopsided.checkup.trial.task import held
 
     with held("key", training_set(given), "older_learner:Mine"):
-        settings = {
-            "data": "key",
-            "folds": 5,
-            "repeat": 0,
-            "fold": 0,
-            "remedy": {"kind": "plain", "parameters": {}},
-            "held_back": None,
-        }
+        plain = {"kind": "plain", "parameters": {}}
+        settings = {"data": "key", "folds": 5, "repeat": 0, "fold": 0, "remedy": plain, "held_back": None}
         settings |= {"learner": "older_learner:Mine", "identity": learner_identity(make_learner("older_learner:Mine"))}
         assert measure(settings, 0)["right"]
         settings["identity"] = {**settings["identity"], "files": {"older_learner": "0" * 32}}

@@ -1,0 +1,85 @@
+"""What a plan's remedies are in PyTorch, against what they are in NumPy and scikit-learn."""
+
+import numpy as np
+import pytest
+
+from lopsided.core.errors import InputError
+from lopsided.remedies.contract import torch_form
+from lopsided.remedies.every import EVERY
+from lopsided.remedies.noisy_oversampling import NoisyOversampling
+from tests.remedies.test_contract import REMEDIES, TRAINING, named
+
+torch = pytest.importorskip("torch")
+from lopsided.torch import OversamplingSampler  # noqa: E402 - needs torch
+from lopsided.torch.remedies import forms  # noqa: E402
+
+
+def test_every_remedy_has_a_form_or_says_where_to_go() -> None:
+    for kind in EVERY[1:]:  # plain training needs none
+        assert torch_form.dispatch(kind) is not torch_form.dispatch(object), kind
+
+
+@pytest.mark.parametrize("remedy", named([remedy for remedy in REMEDIES if remedy.kind in ("oversample", "noise")]))
+def test_samplers_show_the_rows_of_the_remedy(remedy) -> None:
+    sampler = torch_form(remedy, TRAINING, seed=4)
+    assert isinstance(sampler, OversamplingSampler)
+    for epoch in range(3):
+        sampler.set_epoch(epoch)
+        assert list(sampler) == remedy.epoch_indices(TRAINING, 4, epoch).tolist()
+    assert len(sampler) == remedy.epoch_indices(TRAINING, 4).size
+
+
+@pytest.mark.parametrize("name", ["oversampling", "group weights"])
+def test_shards_of_several_processes_are_one_epoch(name) -> None:
+    remedy = next(remedy for remedy in REMEDIES if remedy.name == name)
+    shards = []
+    for rank in range(2):
+        sampler = torch_form(remedy, TRAINING, seed=4)
+        sampler._replicas, sampler._rank = 2, rank
+        shards.append(list(sampler))
+    whole = remedy.epoch_indices(TRAINING, 4, 0).tolist()
+    together = [row for pair in zip(*shards, strict=True) for row in pair]
+    assert together[: len(whole)] == whole
+    assert len(together) - len(whole) < 2
+
+
+def test_noise_is_not_lost() -> None:
+    """The share of examples that move is that of copies, their deviation that of the class times the noise; in eval
+    mode nothing moves."""
+    remedy = NoisyOversampling({"rare": 4.0}, noise=0.5)
+    sampler = torch_form(remedy, TRAINING, seed=1)
+    inputs = torch.zeros(6000, 3)
+    for code, share in ((0, 0.0), (2, 0.75)):
+        moved = sampler.noise(inputs, torch.full((6000,), code))
+        changed = (moved != 0).any(dim=1)
+        # three standard errors of a share of 6000
+        assert abs(float(changed.double().mean()) - share) < 3 * np.sqrt(share * (1 - share) / 6000) + 1e-9
+        if share:
+            spread = TRAINING.features[TRAINING.classes.codes == code].std(axis=0)
+            # 4500 draws: a deviation is known to 1/sqrt(9000) = 1.1 percent; three of those and a little
+            np.testing.assert_allclose(moved[changed].std(dim=0).numpy(), 0.5 * spread, rtol=0.04)
+    sampler.noise.eval()
+    assert torch.equal(sampler.noise(inputs, torch.full((6000,), 2)), inputs)
+    pictures = torch.zeros(5, 1, 3, 1)
+    assert forms.CopyNoise(np.ones((3, 3)), np.ones(3))(pictures, torch.zeros(5, dtype=torch.long)).shape == (
+        5,
+        1,
+        3,
+        1,
+    )
+    with pytest.raises(InputError, match="3 numbers"):
+        noise(torch.zeros(5, 4), torch.zeros(5, dtype=torch.long))
+
+
+def test_losses_and_layers_carry_the_numbers() -> None:
+    by_name = {remedy.name: remedy for remedy in REMEDIES}
+    loss = torch_form(by_name["class weights"], TRAINING)
+    weights = [by_name["class weights"].class_weights[name] for name in TRAINING.classes.names]
+    np.testing.assert_allclose(loss.weight.numpy(), weights, rtol=1e-6)  # float32
+    for name in ("logit adjustment", "threshold moving"):
+        layer = torch_form(by_name[name], TRAINING)
+        np.testing.assert_allclose(layer(torch.zeros(1, 3))[0], by_name[name].class_offsets(TRAINING), atol=1e-6)
+        assert not any(parameter.requires_grad for parameter in layer.parameters())
+    for name, words in (("group DRO", "GroupDROLoss"), ("collect class rare", "collect the examples first")):
+        with pytest.raises(InputError, match=words):
+            torch_form(by_name[name], TRAINING)
