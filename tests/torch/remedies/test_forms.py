@@ -61,12 +61,8 @@ def test_noise_is_not_lost() -> None:
     sampler.noise.eval()
     assert torch.equal(sampler.noise(inputs, torch.full((6000,), 2)), inputs)
     pictures = torch.zeros(5, 1, 3, 1)
-    assert forms.CopyNoise(np.ones((3, 3)), np.ones(3))(pictures, torch.zeros(5, dtype=torch.long)).shape == (
-        5,
-        1,
-        3,
-        1,
-    )
+    noise = forms.CopyNoise(np.ones((3, 3)), np.ones(3))
+    assert noise(pictures, torch.zeros(5, dtype=torch.long)).shape == (5, 1, 3, 1)
     with pytest.raises(InputError, match="3 numbers"):
         noise(torch.zeros(5, 4), torch.zeros(5, dtype=torch.long))
 
