@@ -69,5 +69,6 @@ def test_blocks_are_found() -> None:
     claim = blocks(ROOT / "docs/extending/claim.md")
     assert claim[0].file == "my_claims/my_root.py"
     assert claim[0].body.startswith('"""The deviation')
-    assert claim[-1] == Block("sh", claim[-1].body, None)
-    assert command_lines(claim[-1])[0][:2] == ["reproduce", "my-root"]
+    assert [block.kind for block in claim] == ["python", "python", "sh", "console"]
+    assert claim[2] == Block("sh", claim[2].body, None)
+    assert command_lines(claim[2])[0][:2] == ["reproduce", "my-root"]
