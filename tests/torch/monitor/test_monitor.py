@@ -77,7 +77,7 @@ def test_forecasts_are_those_of_the_theory(run) -> None:
 @pytest.mark.parametrize(
     ("optimizer", "settings", "words"),
     [
-        (lambda p: torch.optim.AdamW(p, weight_decay=0.01), None, "AdamW decays weights apart"),
+        (lambda p: torch.optim.AdamW(p, weight_decay=0.01), None, "AdamW uses decoupled weight decay"),
         (lambda p: torch.optim.SGD(p, lr=0.1), None, "without weight decay"),
         (lambda p: torch.optim.Adam(p, weight_decay=0.01), None, "fitted on SGD, not Adam"),
         (None, None, "weight decay is not known"),

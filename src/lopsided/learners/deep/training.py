@@ -129,8 +129,7 @@ def train(
     for this run; digits are reproducible at an equal number.
     """
     data = _Data.make(network, inputs, labels, class_weights, example_weights, logit_adjustment)
-    draw = order if order is not None else _shuffling(seed, len(data.labels))
-    run = _Run(network, recipe, data, draw, seed, transform)
+    run = _Run(network, recipe, data, order, seed, transform)
     fingerprint = "" if checkpoint is None else run.fingerprint()
     if checkpoint is not None:
         stored = read_checkpoint(checkpoint, fingerprint)
@@ -189,12 +188,12 @@ class _Data:
         weights = np.ones(codes.size)
         for given, size, name in ((class_weights, classes, "class"), (example_weights, codes.size, "example")):
             if given is not None:
-                values = _positive(given, size, f"a weight per {name}")
+                values = _numbers(given, size, f"a weight per {name}", least=0.0)
                 weights = weights * (values[codes] if name == "class" else values)
         if not weights.sum() > 0:
             raise InputError("weights of which one at least is positive", "zeros", "change them")
         plain = class_weights is None and example_weights is None
-        shift = None if adjustment is None else _finite(adjustment, classes, "a logit adjustment per class")
+        shift = None if adjustment is None else _numbers(adjustment, classes, "a logit adjustment per class")
         return cls(
             tensor,
             torch.from_numpy(codes.astype(np.int64)),
@@ -203,22 +202,13 @@ class _Data:
         )
 
 
-def _finite(values: ArrayLike, size: int, name: str) -> FloatArray:
+def _numbers(values: ArrayLike, size: int, name: str, *, least: float = -np.inf) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (size,) or not np.isfinite(array).all():
         raise InputError(f"{name}, {size} finite numbers", f"shape {array.shape}", "check them")
+    if (array < least).any():
+        raise InputError(f"{name}, none below {least:g}", f"{array.min():g}", "change it")
     return array
-
-
-def _positive(values: ArrayLike, size: int, name: str) -> FloatArray:
-    array = _finite(values, size, name)
-    if (array < 0).any():
-        raise InputError(f"{name}, none below 0", f"{array.min():g}", "change it")
-    return array
-
-
-def _shuffling(seed: int, examples: int) -> Order:
-    return lambda epoch: generator(seed, "order", epoch).permutation(examples)
 
 
 class _Run:
@@ -229,7 +219,7 @@ class _Run:
         network: Classifier,
         recipe: TrainingRecipe,
         data: _Data,
-        order: Order,
+        order: Order | None,
         seed: int,
         transform: Transform | None,
     ) -> None:
@@ -299,8 +289,10 @@ class _Run:
         self.sums = [0.0, 0.0, 0.0]
 
     def _epoch_indices(self) -> Tensor:
-        drawn = np.asarray(self.order(self.epoch))
         examples = len(self.data.labels)
+        if self.order is None:
+            return torch.from_numpy(generator(self.seed, "order", self.epoch).permutation(examples))
+        drawn = np.asarray(self.order(self.epoch))
         if drawn.ndim != 1 or drawn.dtype.kind not in "iu" or drawn.size < 2:
             raise InputError("indices of at least two examples per epoch", f"shape {drawn.shape}", "check the order")
         if drawn.min() < 0 or drawn.max() >= examples:

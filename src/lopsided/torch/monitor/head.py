@@ -41,16 +41,8 @@ class Head:
 
     def weight(self) -> FloatArray:
         """W, one row per class, in double precision on the CPU."""
-        return self._rows(self.layer.weight.detach().reshape(self.outputs, -1))
-
-    def bias(self) -> FloatArray:
-        """One bias per class, zeros where the layer has none."""
-        if self.layer.bias is None:
-            return np.zeros(self.classes)
-        return self._rows(self.layer.bias.detach().reshape(self.outputs, 1))[:, 0]
-
-    def _rows(self, values: torch.Tensor) -> FloatArray:
-        array: FloatArray = values.to(device="cpu", dtype=torch.float64).numpy().copy()
+        rows = self.layer.weight.detach().reshape(self.outputs, -1)
+        array: FloatArray = rows.to(device="cpu", dtype=torch.float64).numpy().copy()
         return np.concatenate([-array / 2, array / 2]) if self.outputs == 1 else array
 
 
@@ -84,7 +76,7 @@ def find_head(model: nn.Module, told: str | nn.Module | None = None, classes: in
         name, layer = _named(inner, told)
         head = _checked(name, layer)
         if classes is not None and head.classes != classes:
-            raise InputError(f"a head for {classes} classes", f"{_words(head)}", "check head= and counts=")
+            raise InputError(f"a head for {classes} classes", _words(head), "check head= and counts=")
         return head
     candidates = [_checked(name, layer) for name, layer in linear_layers(inner) if _is_pointwise(layer)]
     fitting = [head for head in candidates if classes is None or head.classes == classes]
@@ -132,7 +124,8 @@ def _named(model: nn.Module, told: Any) -> tuple[str, nn.Module]:
         bare = told.removeprefix("_orig_mod.").removeprefix("module.")
         if bare in modules and bare:
             return bare, modules[bare]
-        raise InputError("the name of a layer of the model", repr(told), f"choose among {_some(modules)}")
+        some = ", ".join([name for name in modules if name][-6:]) or "nothing, the model has no layers"
+        raise InputError("the name of a layer of the model", repr(told), f"choose among {some}")
     for name, module in modules.items():
         if module is told:
             return name, module
@@ -178,8 +171,3 @@ def _beside(model: nn.Module, head: Head, chosen: Head, candidates: list[Head]) 
 
 def _words(head: Head) -> str:
     return f"{head.name!r} ({head.width} to {head.outputs})"
-
-
-def _some(modules: dict[str, nn.Module], most: int = 6) -> str:
-    names = [name for name in modules if name]
-    return ", ".join(names[-most:]) or "nothing, the model has no layers"

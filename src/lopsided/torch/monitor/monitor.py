@@ -44,7 +44,6 @@ from lopsided.torch.monitor.epoch_record import (
     classifier_record,
     phase_record,
 )
-from lopsided.torch.monitor.exact_measure import Batches, measure_exactly
 from lopsided.torch.monitor.forward_watch import ForwardWatch
 from lopsided.torch.monitor.head import Head, find_head, unwrap, weight_count
 from lopsided.torch.monitor.layer_change import LayerStarts
@@ -56,8 +55,8 @@ from lopsided.torch.monitor.monitor_arguments import (
     group_names,
     minority_mask,
 )
-from lopsided.torch.monitor.phase_sums import PhaseSums, quiet
-from lopsided.torch.monitor.run_forecast import Forecaster, RunForecast
+from lopsided.torch.monitor.phase_sums import Batches, PhaseSums, measure_exactly, quiet
+from lopsided.torch.monitor.run_forecast import RunForecast, run_forecast
 from lopsided.torch.monitor.run_settings import RunReader, RunSettings
 from torch import nn
 
@@ -137,7 +136,6 @@ class Monitor:
         self._loggers = checked_loggers(loggers)
         self._counted_by_optimizer = checked_optimizer(optimizer) is not None
         self._run = RunReader(unwrap(model), self.head.layer.weight, optimizer, settings)
-        self._forecaster = Forecaster()
         self._warnings = EarlyWarnings(
             self.head.classes,
             self.names,
@@ -180,9 +178,8 @@ class Monitor:
             self._counters.training_batch()
             return
         began = time.perf_counter()
-        codes = class_codes(
-            labels, self.head.outputs
-        ).clone()  # the caller may reuse its buffer before the rows are summed
+        # a copy: the caller may reuse its buffer before the rows are summed
+        codes = class_codes(labels, self.head.outputs).clone()
         seen = self._watch.take(len(codes))
         if not seen.unchanged:
             self._counters.overwritten += 1
@@ -312,7 +309,7 @@ class Monitor:
         self, train: SumsSnapshot | None, weight: FloatArray, shown: FloatArray | None, *, finite: bool, spectra: bool
     ) -> RunForecast:
         world = torch.distributed.get_world_size() if distributed() else 1
-        return self._forecaster.forecast(
+        return run_forecast(
             self._run.read(self._counters.batch_size * world),
             np.zeros(self.head.classes) if shown is None else shown,
             weight if finite else np.zeros_like(weight),

@@ -12,7 +12,10 @@ assumptions is None, and `declined` says why.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +25,12 @@ from lopsided.measure.product_norm import DECOMPOSED, nuclear_norm_of_product
 from lopsided.theory.collapse import collapse
 from lopsided.theory.layer_peeled.models import Features
 from lopsided.theory.network_forecast import network_forecast
-from lopsided.theory.survival_law import SurvivalForecast
 from lopsided.torch.monitor.run_settings import RunSettings
 
 LEAST_SEEN = 0.9  # share of the classes whose means must be known; rare ones may miss an epoch's observed batches
 MOST_SIZES = 32  # distinct class sizes for which the free-features model is solved each epoch (tens of milliseconds)
+
+_merging_law = lru_cache(maxsize=8)(network_forecast)  # settings and counts stay the same from epoch to epoch
 
 
 @dataclass(frozen=True)
@@ -54,83 +58,66 @@ class RunForecast:
         return self.merging_threshold if self.merging_threshold is not None else self.count_needed
 
 
-class Forecaster:
-    """Forecasts epoch by epoch; what depends on the settings alone is computed once."""
+def run_forecast(
+    settings: RunSettings,
+    counts: FloatArray,
+    weight: FloatArray,
+    means: FloatArray | None,
+    features: Features,
+    *,
+    spectra: bool = True,
+) -> RunForecast:
+    """`means` are the class means, one row per class as in `weight`; None or nan where they are not known.
 
-    def __init__(self) -> None:
-        self._survival: tuple[object, SurvivalForecast] | None = None
-
-    def forecast(
-        self,
-        settings: RunSettings,
-        counts: FloatArray,
-        weight: FloatArray,
-        means: FloatArray | None,
-        features: Features,
-        *,
-        spectra: bool = True,
-    ) -> RunForecast:
-        """`means` are the class means, one row per class as in `weight`; None or nan where they are not known.
-
-        Without `spectra`, singular values of large heads are not taken, and the multiplier from logits is None.
-        """
-        facts: dict[str, object] = {}
-        declined: list[str] = []
-        if (counts > 0).all():
-            for method, words in ((_by_multiplier, "multiplier"), (self._by_merging_law, "merging law")):
-                try:
-                    facts |= method(settings, counts, weight, means, features, spectra)
-                except InputError as error:
-                    declined.append(f"{words}: {error}")
-                except _Declined as reason:
-                    declined.append(f"{words}: {reason}")
-        else:
-            absent = int(np.count_nonzero(counts <= 0))
-            declined.append(f"{absent} of {len(counts)} classes had no examples; give counts= to forecast for all")
-        return RunForecast(
-            settings,
-            float(counts.sum()),
-            features,
-            declined=tuple(declined),
-            **facts,  # type: ignore[arg-type]
-        )
-
-    def _by_merging_law(
-        self, settings: RunSettings, counts: FloatArray, *_: FloatArray | Features | bool | None
-    ) -> dict[str, object]:
-        wd, lr, batch = settings.weight_decay, settings.learning_rate, settings.batch_size
-        if not settings.batch_normalisation:
-            raise _Declined("it is fitted on networks with batch normalisation, and this one has none")
-        if settings.optimizer not in (None, "SGD"):
-            raise _Declined(f"it is fitted on SGD, not {settings.optimizer}")
-        if wd is None or lr is None or batch is None:
-            raise _Declined("weight decay, step or batch size is not known; give optimizer= or settings=")
-        if wd == 0:
-            raise _Declined("without weight decay it makes no forecast")
-        depth = max(settings.hidden_layers or 1, 1)
-        key = (wd, lr, batch, settings.momentum, depth, counts.tobytes())
-        if self._survival is None or self._survival[0] != key:
-            law = network_forecast(
-                counts,
-                weight_decay=wd,
-                step=lr,
-                batch_size=batch,
-                momentum=settings.momentum or 0.0,
-                hidden_layers=depth,
-            )
-            self._survival = key, law
-        law = self._survival[1]
-        return {
-            "merging_threshold": law.count_needed,
-            "survival": tuple(law.survival.tolist()),
-            "merging_minority_cosine": law.minority_cosine,
-            "at_risk": tuple(law.at_risk),
-            "outside_fit": law.outside,
-        }
+    Without `spectra`, singular values of large heads are not taken, and the multiplier from logits is None.
+    """
+    facts: dict[str, Any] = {}
+    declined: list[str] = []
+    ways: dict[str, Callable[[], dict[str, Any]]] = {
+        "multiplier": lambda: _by_multiplier(settings, counts, weight, means, features, spectra=spectra),
+        "merging law": lambda: _by_merging_law(settings, counts),
+    }
+    if (counts > 0).all():
+        for words, forecast in ways.items():
+            try:
+                facts |= forecast()
+            except (InputError, _Declined) as reason:
+                declined.append(f"{words}: {reason}")
+    else:
+        absent = int(np.count_nonzero(counts <= 0))
+        declined.append(f"{absent} of {len(counts)} classes had no examples; give counts= to forecast for all")
+    return RunForecast(settings, float(counts.sum()), features, declined=tuple(declined), **facts)
 
 
 class _Declined(Exception):
     """A forecast outside its assumptions; the message is the reason."""
+
+
+def _by_merging_law(settings: RunSettings, counts: FloatArray) -> dict[str, Any]:
+    wd, lr, batch = settings.weight_decay, settings.learning_rate, settings.batch_size
+    if not settings.batch_normalisation:
+        raise _Declined("it is fitted on networks with batch normalisation, and this one has none")
+    if settings.optimizer not in (None, "SGD"):
+        raise _Declined(f"it is fitted on SGD, not {settings.optimizer}")
+    if wd is None or lr is None or batch is None:
+        raise _Declined("weight decay, step or batch size is not known; give optimizer= or settings=")
+    if wd == 0:
+        raise _Declined("without weight decay it makes no forecast")
+    law = _merging_law(
+        tuple(counts.tolist()),
+        weight_decay=wd,
+        step=lr,
+        batch_size=batch,
+        momentum=settings.momentum or 0.0,
+        hidden_layers=max(settings.hidden_layers or 1, 1),
+    )
+    return {
+        "merging_threshold": law.count_needed,
+        "survival": tuple(law.survival.tolist()),
+        "merging_minority_cosine": law.minority_cosine,
+        "at_risk": tuple(law.at_risk),
+        "outside_fit": law.outside,
+    }
 
 
 def _by_multiplier(
@@ -139,15 +126,16 @@ def _by_multiplier(
     weight: FloatArray,
     means: FloatArray | None,
     features: Features,
-    spectra: bool,  # called through the same list as `_by_merging_law`
-) -> dict[str, object]:
+    *,
+    spectra: bool,
+) -> dict[str, Any]:
     wd = settings.weight_decay
     if wd is None:
         raise _Declined("the weight decay is not known; give optimizer= or settings=")
     if wd == 0:
         raise _Declined("without weight decay there is no equilibrium to forecast")
     if settings.decoupled_decay:
-        raise _Declined(f"{settings.optimizer} decays weights apart from the loss, which is no penalty in it")
+        raise _Declined(f"{settings.optimizer} uses decoupled weight decay, so the penalty is not part of the loss")
     if means is None or means.shape != weight.shape:
         raise _Declined("class means of the head's own input are not known")
     known = np.isfinite(means).all(axis=1)
@@ -161,7 +149,7 @@ def _by_multiplier(
         raise _Declined("classifiers or centred class means are 0")
     multiplier = wd * math.sqrt(weight_energy / mean_energy)
     norm = nuclear_norm_of_product(weight, centred) if spectra or min(weight.shape) <= DECOMPOSED else 0.0
-    facts: dict[str, object] = {
+    facts: dict[str, Any] = {
         "multiplier": multiplier,
         "multiplier_from_logits": wd * len(weight) * weight_energy / norm if norm > 0 else None,
     }

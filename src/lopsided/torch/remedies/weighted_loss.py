@@ -52,17 +52,11 @@ class WeightedCrossEntropy(nn.Module):  # type: ignore[misc]
 
 def _table(weights: Weights) -> Tensor:
     """K, or K x G with NaN in cells without examples; rows and columns are the numbers that labels and groups are."""
-    rows = _numbers(weights.cells.classes, "labels")
-    if weights.cells.groups is None:
-        return _filled(torch.full((max(rows) + 1,), torch.nan), [(row,) for row in rows], weights)
-    columns = _numbers(weights.cells.groups, "groups")
-    empty = torch.full((max(rows) + 1, max(columns) + 1), torch.nan)
-    return _filled(empty, list(zip(rows, columns, strict=True)), weights)
-
-
-def _filled(table: Tensor, cells: Sequence[tuple[int, ...]], weights: Weights) -> Tensor:
-    for cell, value in zip(cells, weights.weights.tolist(), strict=True):
-        table[cell] = value
+    axes = [_numbers(weights.cells.classes, "labels")]
+    if weights.cells.groups is not None:
+        axes.append(_numbers(weights.cells.groups, "groups"))
+    table = torch.full([max(axis) + 1 for axis in axes], torch.nan)
+    table[tuple(torch.tensor(axis) for axis in axes)] = torch.as_tensor(weights.weights, dtype=table.dtype)
     return table
 
 
