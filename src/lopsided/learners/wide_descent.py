@@ -14,13 +14,22 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, DTypeLike
 
 from lopsided.core.errors import InputError
+from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray, check_count, check_labels, check_matrix, check_positive
 from lopsided.learners.probe_points import ProbePoints
 from lopsided.learners.weight_forms import CoefficientWeights, DenseWeights, WeightForm
-from lopsided.learners.wide_relu import PROCESSES, Array, Process, WideNetwork, gradient_coefficients, network_outputs
+from lopsided.learners.wide_relu import (
+    PROCESSES,
+    Array,
+    Process,
+    WideNetwork,
+    gradient_coefficients,
+    network_outputs,
+    random_network,
+)
 
 Form = Literal["auto", "dense", "coefficients"]
 BLOCK_ROWS = 128  # examples per block: arithmetic limits the products, and corrections inside the block stay few
@@ -110,6 +119,11 @@ class WideDescent:
         self._add_to_weights()
 
     @property
+    def network(self) -> WideNetwork:
+        """The network at its start."""
+        return self._network
+
+    @property
     def step(self) -> int:
         """t, the number of updates made."""
         return self._step
@@ -123,6 +137,11 @@ class WideDescent:
     def batch_initial_preactivations(self) -> Array:
         """<w_r^(0), x_s> of the last batch, (B, m)."""
         return self._form.initial_preactivations(self._block_examples[self._last_batch])
+
+    @property
+    def batch_displacement(self) -> Array:
+        """<w_r - w_r^(0), x_s> of the last batch, (B, m), before its update."""
+        return np.asarray(self.batch_preactivations - self.batch_initial_preactivations)
 
     @property
     def batch_update(self) -> Array:
@@ -181,6 +200,30 @@ class WideDescent:
         if self._done_rows > self._added_rows:
             self._form.add(self._block_examples[fresh], self._block_moves[fresh])
             self._added_rows = self._done_rows
+
+
+def wide_run(
+    points: FloatArray,
+    labels: IntArray,
+    *,
+    classes: int,
+    width: int,
+    steps: int,
+    batch: int,
+    rate_times_width: float,
+    seed: int,
+    initialisation: str = "A3",
+    dtype: DTypeLike = np.float32,
+    probe: ArrayLike | None = None,
+) -> WideDescent:
+    """SGD of Section 7 on a sample, from a random start, at a rate of `rate_times_width` / m.
+
+    Network and batches have streams of their own under the seed, so that runs that differ in one thing share the rest.
+    """
+    stream = generator(seed, "network", width)
+    network = random_network(width, points.shape[1], classes, stream, initialisation=initialisation, dtype=dtype)
+    batches = shuffled_batches(len(points), batch, steps, generator(seed, "batches"))
+    return WideDescent(network, points, labels, batches, rate_times_width / width, probe=probe)
 
 
 def side_by_side(

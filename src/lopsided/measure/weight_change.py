@@ -80,6 +80,28 @@ def squared_lengths_after(squared: FloatArray, displaced: ArrayLike, update: Arr
     return np.asarray(np.maximum(squared + 2 * cross + own, 0.0))  # rounding can take a zero length below 0
 
 
+class Travelled:
+    """|w_r - w_r^(0)| of every unit, followed step by step from what the batches show: no pass over the weights."""
+
+    def __init__(self, initial: ArrayLike) -> None:
+        self._start = np.linalg.norm(np.asarray(initial), axis=1).astype(np.float64)
+        self._squared = np.zeros(len(self._start))
+
+    def follow(self, displaced: ArrayLike, update: ArrayLike, gram: ArrayLike) -> None:
+        """Take in a step, as `squared_lengths_after` describes it."""
+        self._squared = squared_lengths_after(self._squared, displaced, update, gram)
+
+    @property
+    def distances(self) -> FloatArray:
+        """(m,)."""
+        return np.sqrt(self._squared)
+
+    @property
+    def relative(self) -> float:
+        """|W - W0|_F / |W0|_F."""
+        return relative_distance_of_lengths(self._start, self.distances).frobenius
+
+
 def spectrum(matrix: ArrayLike) -> Spectrum:
     """Singular values and effective ranks of a matrix."""
     array = _matrix(matrix)

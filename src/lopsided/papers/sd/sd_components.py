@@ -1,14 +1,16 @@
 """Fig 7: more components per class slow learning; coupling tightens and the distance shrinks at the same step."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from lopsided.core.figure import Figure
+from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.sd_variance import EARLY, LEVEL, steps_to_level
 from lopsided.papers.sd.structured_figures import four_panels
 from lopsided.papers.sd.structured_runs import READINGS, measure_run
-from lopsided.papers.shared.structured_summary import Part, Spread, at_step, difference, final, grouped, spread, weigh
+from lopsided.papers.shared.structured_summary import at_step, difference, final, grouped
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
@@ -17,27 +19,29 @@ def judge(rows: Sequence[Row]) -> Verdict:
     accuracy = difference(groups, lambda numbers: at_step(numbers, "accuracy", EARLY))
     last_accuracy = difference(groups, lambda numbers: final(numbers, "accuracy"))
     slower = difference(groups, steps_to_level)
+    steps = (EARLY, int(rows[0].numbers["steps"][-1]))
     patterns, distances = (
-        [_change(groups, key, step) for step in _steps(rows)] for key in ("pattern_change", "distance")
+        [difference(groups, partial(at_step, key=key, step=step)) for step in steps]
+        for key in ("pattern_change", "distance")
     )
     parts = [
-        Part(f"accuracy at step {EARLY} falls", accuracy.high < 0, accuracy.low > 0),
-        Part("final accuracy falls", last_accuracy.high < 0, last_accuracy.low > 0),
-        Part(f"more steps to {LEVEL:.0%}", slower.low > 0, slower.high < 0),
+        Part.below(f"accuracy at step {EARLY} falls", accuracy),
+        Part.below("final accuracy falls", last_accuracy),
+        Part.above(f"more steps to {LEVEL:.0%}", slower),
         Part(
             "fewer patterns change at every step compared",
             all(value.high < 0 for value in patterns),
             patterns[-1].low > 0,
         ),
-        Part("smaller distance at the early step", distances[0].high < 0, distances[0].low > 0),
-        Part("smaller distance at the end", distances[-1].high < 0, distances[-1].low > 0),
+        Part.below("smaller distance at the early step", distances[0]),
+        Part.below("smaller distance at the end", distances[-1]),
     ]
     found = (
         f"From l = {min(groups)} to {max(groups)}: accuracy at step {EARLY} changes by {accuracy.text()}, steps to "
         f"{LEVEL:.0%} by {slower.text()}, pattern change at the end by {patterns[-1].text()}, relative distance at "
         f"step {EARLY} by {distances[0].text()} and at the end by {distances[-1].text()}"
     )
-    ends = {str(value): spread(final(row.numbers, "distance") for row in group) for value, group in groups.items()}
+    ends = {str(value): seed_mean(final(row.numbers, "distance") for row in group) for value, group in groups.items()}
     numbers = {
         "early_accuracy": accuracy,
         "final_accuracy": last_accuracy,
@@ -47,14 +51,6 @@ def judge(rows: Sequence[Row]) -> Verdict:
         "distance_at_end": ends,
     }
     return weigh(parts, found, numbers)
-
-
-def _change(groups: dict[int, list[Row]], key: str, step: int) -> Spread:
-    return difference(groups, lambda numbers: at_step(numbers, key, step))
-
-
-def _steps(rows: Sequence[Row]) -> tuple[int, int]:
-    return EARLY, int(rows[0].numbers["steps"][-1])
 
 
 def plot(rows: Sequence[Row]) -> Figure:

@@ -6,24 +6,18 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.seeds import generator
+from lopsided.core.statistics import seed_mean
 from lopsided.data.clusters import ClusterSpec, component_points, random_mixture
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.learners.wide_descent import WideDescent, full_batches, shuffled_batches, side_by_side
 from lopsided.learners.wide_relu import initial_deviation, random_network
 from lopsided.measure.coupling import certified_coupled_fraction, coupled_fraction, trajectory_gap
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.measure.weight_change import Travelled
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import points_over
-from lopsided.papers.sd.structured_runs import RunSettings, Travelled, draw, run_settings, start
-from lopsided.papers.shared.structured_summary import (
-    Part,
-    difference,
-    exponent,
-    grouped,
-    outside,
-    spread,
-    weigh,
-    within,
-)
+from lopsided.papers.sd.structured_runs import WideRun, draw, run_settings
+from lopsided.papers.shared.network_summary import chosen
+from lopsided.papers.shared.structured_summary import column, difference, exponent, grouped
 from lopsided.theory.wide_bounds import coupling_bound, unit_gradient_bounds
 
 EXPONENT, ROUGHLY = -0.5, 0.15  # the bound's deficit e tau k l / sigma falls like 1/sqrt(m) at equal eta m t
@@ -52,10 +46,10 @@ def _bound(settings: Settings, seed: int) -> Numbers:
         example_weights=mixture.probabilities,
         probe=corners.points,
     )
-    travelled, lengths = Travelled(network), np.linalg.norm(corners.points, axis=1)
+    travelled, lengths = Travelled(network.hidden), np.linalg.norm(corners.points, axis=1)
     measured, certified, stated, union = [], [], [], []
     for state in run:
-        travelled.follow(state)
+        travelled.follow(state.batch_displacement, state.batch_update, state.batch_gram)
         initial = state.probe_initial_preactivations
         measured.append(coupled_fraction(initial, state.probe_preactivations()))
         certified.append(certified_coupled_fraction(initial, travelled.distances, lengths))
@@ -82,43 +76,37 @@ def _bound(settings: Settings, seed: int) -> Numbers:
 def _trajectories(settings: Settings, seed: int) -> Numbers:
     run = run_settings(settings)
     train, _ = draw(run, seed)
-    network = start(run, seed)
+    stream = generator(seed, "network", run.width)
+    network = random_network(run.width, run.dimension, run.classes, stream, dtype=run.precision)
     batches = shuffled_batches(run.train, run.batch, run.steps, generator(seed, "batches"))
     *_, (true, pseudo) = side_by_side(network, train.points, train.labels, batches, run.rate_times_width / run.width)
     return {"gap": trajectory_gap(true.weights(), pseudo.weights(), network.hidden)}
 
 
 def _first_step_of_section_7(width: int) -> float:
-    run = RunSettings(width=width)
-    rate = run.rate_times_width / width
-    return coupling_bound(
-        classes=run.classes,
-        components=run.components,
-        width=width,
-        deviation=initial_deviation(width),
-        rate=rate,
-        steps=1,
-    ).stated
+    run = WideRun(width=width)
+    rate, deviation = run.rate_times_width / width, initial_deviation(width)
+    kinds = {"classes": run.classes, "components": run.components}
+    return coupling_bound(**kinds, width=width, deviation=deviation, rate=rate, steps=1).stated
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """The inequality at every record, that it says something, the deficit against m, and the two trajectories."""
-    bounds = [row for row in rows if row.settings["part"] == "bound"]
-    trajectories = grouped([row for row in rows if row.settings["part"] == "trajectories"], "width")
+    bounds, fast = chosen(rows, part="bound"), chosen(rows, part="deficit")
+    trajectories = grouped(chosen(rows, part="trajectories"), "width")
     slack = min(min(np.subtract(row.numbers["measured"], row.numbers["stated"])) for row in bounds)
     widest = grouped(bounds, "width")[max(row.settings["width"] for row in bounds)]
     informative = float(np.mean([np.mean(np.array(row.numbers["stated"]) > 0) for row in widest]))
-    fast = [row for row in rows if row.settings["part"] == "deficit"]
     falls = exponent(fast, "width", lambda numbers: 1 - numbers["measured"][-1])
     closer = difference(trajectories, lambda numbers: numbers["gap"])
-    gaps = {width: spread(row.numbers["gap"] for row in group) for width, group in trajectories.items()}
+    gaps = {width: seed_mean(column(group, "gap")) for width, group in trajectories.items()}
     parts = [
         Part("measured fraction at or above the bound", slack >= 0, slack < 0),
         Part("the bound says something", informative >= HALF, informative == 0),
-        Part("the deficit falls like 1/sqrt(m)", within(falls, EXPONENT, ROUGHLY), outside(falls, EXPONENT, ROUGHLY)),
-        Part("trajectories closer as m grows", closer.high < 0, closer.low > 0),
+        Part.near("the deficit falls like 1/sqrt(m)", falls, EXPONENT, ROUGHLY),
+        Part.below("trajectories closer as m grows", closer),
     ]
-    ends = [spread(row.numbers[key][-1] for row in widest) for key in ("measured", "union", "stated")]
+    ends = [seed_mean(row.numbers[key][-1] for row in widest) for key in ("measured", "union", "stated")]
     found = (
         f"At the last step and largest width the coupled fraction is {ends[0].text()}, the bound with the "
         f"probability of its own event {ends[1].text()}, as stated {ends[2].text()}; smallest slack {slack:.3g}; "
@@ -142,7 +130,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Bound and measurement against the step at the largest width; the gap of trajectories against the width."""
-    bounds = grouped([row for row in rows if row.settings["part"] == "bound"], "width")
+    bounds = grouped(chosen(rows, part="bound"), "width")
     widest = bounds[max(bounds)]
     steps = widest[0].numbers["steps"]
 
@@ -160,19 +148,11 @@ def plot(rows: Sequence[Row]) -> Figure:
             Line(steps, mean("stated"), "bound as stated (Lemma 5.1)", dashed=True),
         ],
     )
-    groups = grouped([row for row in rows if row.settings["part"] == "trajectories"], "width")
-    points = points_over(groups, "gap", "gap")
-    parting = Panel(
-        "True against pseudo trajectory, data of Section 7",
-        "width m",
-        "|W − W̃| / |W − W₀|",
-        [points],
-        x_log=True,
-        y_log=True,
-    )
-    return Figure(
-        "Coupling with the initial patterns", [coupling, parting], "Left: case S. Bars: one standard deviation."
-    )
+    points = points_over(grouped(chosen(rows, part="trajectories"), "width"), "gap", "gap")
+    title = "True against pseudo trajectory, data of Section 7"
+    parting = Panel(title, "width m", "|W − W̃| / |W − W₀|", [points], x_log=True, y_log=True)
+    caption = "Left: case S. Bars: one standard deviation."
+    return Figure("Coupling with the initial patterns", [coupling, parting], caption)
 
 
 _CASE_S = {"part": "bound", "classes": 2, "components": 1, "dimension": 20, "rate_times_width": 0.1, "steps": 20}

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from lopsided.core.figure import Figure
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import steps_panel
-from lopsided.papers.sd.structured_runs import READINGS, measure_reach
-from lopsided.papers.shared.structured_summary import Part, Spread, exponent, grouped, outside, weigh, within
+from lopsided.papers.sd.structured_runs import READINGS, measure_reach, unreached
+from lopsided.papers.shared.structured_summary import exponent, grouped
 
 LEVEL = 0.98
 ROUGHLY = 0.1  # steps ~ d^s with |s| below this: a thousand times the dimension at most doubles the steps
@@ -16,16 +16,11 @@ SHIFT = -0.5  # |W0|_F = sqrt(d) whatever m, so the relative distance falls like
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """Exponents in d of the steps and of the way travelled |W - W0|_F."""
-    if not all(row.numbers["reached"] for row in rows):
-        lost = sum(not row.numbers["reached"] for row in rows)
-        return weigh([Part("every run reaches the accuracy", False)], f"{lost} runs did not reach {LEVEL:.0%}", {})
+    if (lost := unreached(rows, LEVEL)) is not None:
+        return lost
     steps = exponent(rows, "dimension", lambda numbers: numbers["step"])
-    relative = exponent(rows, "dimension", lambda numbers: numbers["distance"])
-    way = Spread(relative.mean - SHIFT, relative.low - SHIFT, relative.high - SHIFT, relative.deviation)
-    parts = [
-        Part(name, within(value, 0.0, ROUGHLY), outside(value, 0.0, ROUGHLY))
-        for name, value in (("steps", steps), ("way travelled", way))
-    ]
+    way = exponent(rows, "dimension", lambda numbers: numbers["distance"]).less(SHIFT)
+    parts = [Part.near("steps", steps, 0.0, ROUGHLY), Part.near("way travelled", way, 0.0, ROUGHLY)]
     found = (
         f"Steps to {LEVEL:.0%} ~ d^s with s = {steps.text()}, way travelled |W - W0| ~ d^s with s = {way.text()}, "
         f"for d from {min(row.settings['dimension'] for row in rows):,} to "

@@ -4,11 +4,14 @@ import math
 from collections.abc import Sequence
 
 from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.statistics import SeedMean
 from lopsided.engine.task import Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import points_over
-from lopsided.papers.sd.structured_runs import READINGS, measure_reach
-from lopsided.papers.shared.structured_summary import Part, Spread, exponent, grouped, outside, spread, weigh, within
+from lopsided.papers.sd.structured_runs import READINGS, measure_reach, unreached
+from lopsided.papers.shared.network_settings import varied
+from lopsided.papers.shared.network_summary import chosen, level
+from lopsided.papers.shared.structured_summary import exponent, grouped
 
 LEVEL = 0.98
 COARSE = 10  # the text does not say how often accuracy was looked at
@@ -16,30 +19,22 @@ EXPONENT, ROUGHLY = -0.5, 0.15
 FACTOR, CLOSELY = 2 / 3, 0.25  # "2/3 sqrt(m)" can only mean (2/3)/sqrt(m); "closely match": within a quarter
 
 
-def _factor(rows: Sequence[Row]) -> Spread:
+def _factor(rows: Sequence[Row]) -> SeedMean:
     """Distance times sqrt(m): mean over widths for each seed, then over seeds."""
-    by_seed: dict[int, list[float]] = {}
-    for row in rows:
-        by_seed.setdefault(row.seed, []).append(row.numbers["distance"] * math.sqrt(row.settings["width"]))
-    return spread(sum(values) / len(values) for values in by_seed.values())
+    return level(rows, lambda row: row.numbers["distance"] * math.sqrt(row.settings["width"]))
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """The exponent of distance ~ m^s, and the factor in front of 1/sqrt(m)."""
-    if not all(row.numbers["reached"] for row in rows):
-        lost = sum(not row.numbers["reached"] for row in rows)
-        return weigh([Part("every run reaches the accuracy", False)], f"{lost} runs did not reach {LEVEL:.0%}", {})
-    fine, coarse = ([row for row in rows if row.settings["record"] == every] for every in (1, COARSE))
+    if (lost := unreached(rows, LEVEL)) is not None:
+        return lost
+    fine, coarse = (chosen(rows, record=every) for every in (1, COARSE))
     slope = exponent(fine, "width", lambda numbers: float(numbers["distance"]))
     factor, later = _factor(fine), _factor(coarse)
     parts = [
-        Part("proportional to 1/sqrt(m)", within(slope, EXPONENT, ROUGHLY), outside(slope, EXPONENT, ROUGHLY)),
-        *(
-            Part(
-                f"factor 2/3, {how}", within(value, FACTOR, CLOSELY * FACTOR), outside(value, FACTOR, CLOSELY * FACTOR)
-            )
-            for value, how in ((factor, "looking every step"), (later, f"looking every {COARSE} steps"))
-        ),
+        Part.near("proportional to 1/sqrt(m)", slope, EXPONENT, ROUGHLY),
+        Part.near("factor 2/3, looking every step", factor, FACTOR, CLOSELY * FACTOR),
+        Part.near(f"factor 2/3, looking every {COARSE} steps", later, FACTOR, CLOSELY * FACTOR),
     ]
     found = (
         f"Distance at {LEVEL:.0%} ~ m^s with s = {slope.text()}; it is {factor.text()} / sqrt(m), {later.text()} / "
@@ -50,21 +45,16 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Distance against the width with the paper's curve, as in Fig 5."""
-    groups = grouped([row for row in rows if row.settings["record"] == 1], "width")
+    groups = grouped(chosen(rows, record=1), "width")
     measured = points_over(groups, "distance", "measured")
     line = Line(list(groups), [FACTOR / math.sqrt(width) for width in groups], "(2/3)/√m", dashed=True)
-    panel = Panel(
-        f"Relative distance at {LEVEL:.0%}", "width m", "|W − W₀| / |W₀|", [measured, line], x_log=True, y_log=True
-    )
+    title = f"Relative distance at {LEVEL:.0%}"
+    panel = Panel(title, "width m", "|W − W₀| / |W₀|", [measured, line], x_log=True, y_log=True)
     return Figure("Distance from the start against the width", [panel], "Bars: one standard deviation over seeds.")
 
 
 def _plan(widths: Sequence[int], rest: Settings) -> Runs:
-    every = (1, COARSE)
-    return Runs(
-        [{"width": width, "stop_at": LEVEL, "record": record, **rest} for width in widths for record in every],
-        seeds=range(8),
-    )
+    return Runs(varied({"stop_at": LEVEL, **rest}, width=widths, record=(1, COARSE)), seeds=range(8))
 
 
 CLAIM = Claim(

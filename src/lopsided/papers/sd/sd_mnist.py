@@ -8,18 +8,18 @@ import numpy as np
 
 from lopsided.core.figure import Figure
 from lopsided.core.seeds import generator
+from lopsided.core.statistics import seed_mean
 from lopsided.data.class_components import cluster_each_class
 from lopsided.data.clusters import normalise
 from lopsided.data.images import load_images
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.learners.wide_descent import WideDescent, shuffled_batches
-from lopsided.learners.wide_relu import accuracy, cross_entropy, network_outputs, random_network
-from lopsided.measure.coupling import pattern_change
+from lopsided.learners.wide_descent import wide_run
 from lopsided.measure.weight_change import relative_distance
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
-from lopsided.papers.sd.structured_runs import end_spectra, first_reaching, separability_numbers
-from lopsided.papers.shared.structured_summary import Part, difference, final, grouped, spread, weigh
+from lopsided.papers.sd.structured_runs import Curves, end_spectra, first_reaching, separability_numbers
+from lopsided.papers.shared.network_summary import chosen
+from lopsided.papers.shared.structured_summary import difference, final, grouped
 
 SCALES = {"4000/m": (4000.0, "A3"), "4000/m, variance 1/sqrt(m)": (4000.0, "section 7"), "40/m": (40.0, "A3")}
 READINGS = {
@@ -28,6 +28,7 @@ READINGS = {
     "40/m": "a hundredth of the printed rate, at which the run stays near its start at widths that two cores allow",
 }
 PRINTED = "4000/m"
+ENDS = ("accuracy", "pattern_change", "distance")
 LEVEL = 0.95  # the accuracy of Fig 4 and 5, asked after 20,000 steps
 QUICK_LEVEL = 0.85  # asked after the 400 steps of the quick scale
 COUPLED = 0.25  # half of the 0.5 that unrelated weights give
@@ -40,37 +41,24 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def _run(settings: Settings, seed: int) -> Numbers:
-    width, steps = settings["width"], settings["steps"]
     train, test = load_images("mnist").first(settings["per_class"]), load_images("mnist", split="test")
-    probe_labels = test.labels[: settings["test"]]
     rate, initialisation = SCALES[settings["reading"]]
-    rng = generator(seed, "network", width)
-    network = random_network(width, 784, 10, rng, initialisation=initialisation, dtype=np.float32)
-    run = WideDescent(
-        network,
+    run = wide_run(
         normalise(train.rows(), "unit"),
         train.labels,
-        shuffled_batches(train.size, settings["batch"], steps, generator(seed, "batches")),
-        rate / width,
+        classes=10,
+        **{name: settings[name] for name in ("width", "steps", "batch")},
+        rate_times_width=rate,
+        seed=seed,
+        initialisation=initialisation,
         probe=normalise(test.rows()[: settings["test"]], "unit"),
     )
-    keys = ("steps", "accuracy", "loss", "pattern_change", "distance")
-    curves: dict[str, list[float]] = {key: [] for key in keys}
+    curves = Curves()
     for state in run:
-        if state.step % settings["record"]:
-            continue
-        now = state.probe_preactivations()
-        outputs = network_outputs(now, network.top)
-        values = (
-            state.step,
-            accuracy(outputs, probe_labels),
-            cross_entropy(outputs, probe_labels),
-            pattern_change(state.probe_initial_preactivations, now).pairs,
-            relative_distance(network.hidden, state.weights()).frobenius,
-        )
-        for key, value in zip(keys, values, strict=True):
-            curves[key].append(value)
-    return {**curves, **end_spectra(network, run)}
+        if state.step % settings["record"] == 0:
+            distance = relative_distance(run.network.hidden, state.weights()).frobenius
+            curves.record(state, test.labels[: settings["test"]], distance)
+    return {**vars(curves), **end_spectra(run)}
 
 
 def _separability(settings: Settings, seed: int) -> Numbers:
@@ -81,30 +69,24 @@ def _separability(settings: Settings, seed: int) -> Numbers:
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """The rule at the printed learning rate; the other reading beside it."""
-    runs = [row for row in rows if row.settings["part"] == "run"]
-    groups = {name: grouped([row for row in runs if row.settings["reading"] == name], "width") for name in SCALES}
+    runs = chosen(rows, part="run")
+    groups = {name: grouped(chosen(runs, reading=name), "width") for name in SCALES}
     printed = groups[PRINTED]
     widest = printed[max(printed)]
-    ends = {
-        key: spread(final(row.numbers, key) for row in widest) for key in ("accuracy", "pattern_change", "distance")
-    }
-    ranks = spread(row.numbers["update_entropy_rank"] / row.numbers["weight_entropy_rank"] for row in widest)
+    ends = {key: seed_mean(final(row.numbers, key) for row in widest) for key in ENDS}
+    ranks = seed_mean(row.numbers["update_entropy_rank"] / row.numbers["weight_entropy_rank"] for row in widest)
     fewer = difference(printed, lambda numbers: final(numbers, "pattern_change"))
     nearer = difference(printed, lambda numbers: final(numbers, "distance"))
     level = widest[0].settings["level"]
     parts = [
-        Part(f"accuracy above {level:.0%}", ends["accuracy"].low > level, ends["accuracy"].high < level),
-        Part(
-            f"pattern change below {COUPLED}",
-            ends["pattern_change"].high < COUPLED,
-            ends["pattern_change"].low > COUPLED,
-        ),
-        Part(f"relative distance below {NEAR}", ends["distance"].high < NEAR, ends["distance"].low > NEAR),
-        Part("update of lower rank than the weights", ranks.high < 1, ranks.low > 1),
-        Part("fewer patterns change as m grows", fewer.high < 0, fewer.low > 0),
-        Part("nearer to the start as m grows", nearer.high < 0, nearer.low > 0),
+        Part.above(f"accuracy above {level:.0%}", ends["accuracy"], level),
+        Part.below(f"pattern change below {COUPLED}", ends["pattern_change"], COUPLED),
+        Part.below(f"relative distance below {NEAR}", ends["distance"], NEAR),
+        Part.below("update of lower rank than the weights", ranks, 1),
+        Part.below("fewer patterns change as m grows", fewer),
+        Part.below("nearer to the start as m grows", nearer),
     ]
-    data = [row.numbers for row in rows if row.settings["part"] == "separability"]
+    data = [row.numbers for row in chosen(rows, part="separability")]
     found = (
         f"At m = {max(printed):,}: accuracy {ends['accuracy'].text()}, pattern change {ends['pattern_change'].text()}, "
         f"relative distance {ends['distance'].text()}, entropy rank of the update {ranks.text()} of that of the weights"
@@ -118,7 +100,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
         if summary["factor"] is not None:
             found += f", {summary['factor']:.3g}/sqrt(m) at {LEVEL:.0%}"
     if data:
-        ratio = spread(numbers["ratio"] for numbers in data).mean
+        ratio = seed_mean(numbers["ratio"] for numbers in data).mean
         found += (
             f"; a sample of the images has lambda = {ratio:.3g} against {data[0]['needed_ratio']:.3g}, so (A1) "
             f"{data[0]['verdict']}"
@@ -136,27 +118,22 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 def _summary(groups: dict[int, list[Row]]) -> dict[str, Any]:
     """Final means at the largest width of a reading, and distance times sqrt(m) at the first record at the level."""
-    factors = []
-    for width, rows in groups.items():
-        for row in rows:
-            place = first_reaching(row.numbers, LEVEL)
-            if place is not None:
-                factors.append(row.numbers["distance"][place] * math.sqrt(width))
+    factors = [
+        row.numbers["distance"][place] * math.sqrt(width)
+        for width, rows in groups.items()
+        for row in rows
+        if (place := first_reaching(row.numbers, LEVEL)) is not None
+    ]
     widest = groups[max(groups)]
-    ends = {
-        key: float(np.mean([final(row.numbers, key) for row in widest]))
-        for key in ("accuracy", "pattern_change", "distance")
-    }
+    ends = {key: float(np.mean([final(row.numbers, key) for row in widest])) for key in ENDS}
     return {"width": max(groups), **ends, "factor": float(np.mean(factors)) if factors else None}
 
 
 def plot(rows: Sequence[Row]) -> Figure:
     """The four panels of Fig 2 at the printed learning rate."""
-    chosen = [row for row in rows if row.settings["part"] == "run" and row.settings["reading"] == PRINTED]
+    groups = grouped(chosen(rows, part="run", reading=PRINTED), "width")
     caption = "Learning rate 4000/m as printed. Bands: one standard deviation over seeds."
-    return four_panels(
-        "Wide ReLU network on MNIST", grouped(chosen, "width"), "m = {:,}", caption, components=None, limit=None
-    )
+    return four_panels("Wide ReLU network on MNIST", groups, "m = {:,}", caption, components=None, limit=None)
 
 
 _QUICK = {"part": "run", "per_class": 1200, "test": 1000, "batch": 64, "steps": 400, "record": 40, "level": QUICK_LEVEL}

@@ -8,6 +8,7 @@ import numpy as np
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Line, Mark, Panel
 from lopsided.core.seeds import generator
+from lopsided.core.statistics import seed_mean
 from lopsided.data.clusters import ClusterMixture, ClusterSpec, component_points, hexagon_mixture, random_mixture
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.learners.wide_descent import WideDescent, full_batches
@@ -20,8 +21,8 @@ from lopsided.learners.wide_relu import (
     random_network,
 )
 from lopsided.measure.separability import separability
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
-from lopsided.papers.shared.structured_summary import Part, spread, weigh
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.shared.network_summary import chosen
 from lopsided.theory.wide_bounds import gradient_bound, gradient_energy_bound
 
 DATA = {
@@ -90,55 +91,48 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """With 1 for the constants of Omega: is |pseudo gradient| >= v delta/(k l) for a share delta/(k l) of the units?"""
-    margins = {data: _margins(rows, data) for data in DATA}
-    ends = {data: spread(row.numbers["accuracy"][-1] for row in rows if row.settings["data"] == data) for data in DATA}
-    hexagon = [row.numbers for row in rows if row.settings["data"] == "hexagon"]
+    found_on = _by_data(rows)
+    margins = {
+        data: [min(numbers["large_share"]) / numbers["needed_share"] for numbers in group]
+        for data, group in found_on.items()
+    }
+    least = {data: min(values) for data, values in margins.items()}
+    ends = {data: seed_mean(numbers["accuracy"][-1] for numbers in group) for data, group in found_on.items()}
+    hexagon = found_on["hexagon"]
     stuck = all(numbers["large_share"][-1] < numbers["needed_share"] for numbers in hexagon)
     parts = [
-        Part("on random unit points", min(margins["mixture"]) >= 1, max(margins["mixture"]) < 1),
-        Part(
-            "on the hexagon with a bias coordinate",
-            min(margins["lifted hexagon"]) >= 1,
-            max(margins["lifted hexagon"]) < 1,
-        ),
-        Part("on every data set with (A1) and (A2): the hexagon", min(margins["hexagon"]) >= 1, stuck),
+        Part("on random unit points", least["mixture"] >= 1, max(margins["mixture"]) < 1),
+        Part("on the hexagon with a bias coordinate", least["lifted hexagon"] >= 1, max(margins["lifted hexagon"]) < 1),
+        Part("on every data set with (A1) and (A2): the hexagon", least["hexagon"] >= 1, stuck),
     ]
-    last = spread(numbers["error"][-1] for numbers in hexagon)
-    share = spread(numbers["large_share"][-1] for numbers in hexagon)
+    last, share = (seed_mean(numbers[key][-1] for numbers in hexagon) for key in ("error", "large_share"))
     found = (
-        f"Smallest share of units with a large pseudo gradient, in units of delta/(k l): {min(margins['mixture']):.3g} "
-        f"on random points, {min(margins['lifted hexagon']):.3g} on the lifted hexagon, {min(margins['hexagon']):.3g} "
+        f"Smallest share of units with a large pseudo gradient, in units of delta/(k l): {least['mixture']:.3g} "
+        f"on random points, {least['lifted hexagon']:.3g} on the lifted hexagon, {least['hexagon']:.3g} "
         f"on the hexagon, where (A1) and (A2) hold and yet at the end v = {last.mean:.3g}, a share {share.mean:.3g} is "
         f"left and the accuracy is {ends['hexagon'].mean:.3g}: no network without bias can classify it, so Theorem 4.1 "
         "needs points of different classes away from each other's antipodes"
         if stuck
-        else f"Smallest shares in units of delta/(k l): { {data: min(values) for data, values in margins.items()} }"
+        else f"Smallest shares in units of delta/(k l): {least}"
     )
     numbers = {
-        "smallest_share_over_needed": {data: min(values) for data, values in margins.items()},
+        "smallest_share_over_needed": least,
         "final_accuracy": ends,
         "hexagon_error": last,
         "hexagon_share": share,
-        "energy_bounds": {data: _first(rows, data)["energy_bound"] for data in DATA},
+        "energy_bounds": {data: group[0]["energy_bound"] for data, group in found_on.items()},
     }
     return weigh(parts, found, numbers)
 
 
-def _margins(rows: Sequence[Row], data: str) -> list[float]:
-    return [
-        min(row.numbers["large_share"]) / row.numbers["needed_share"] for row in rows if row.settings["data"] == data
-    ]
-
-
-def _first(rows: Sequence[Row], data: str) -> Numbers:
-    return next(row.numbers for row in rows if row.settings["data"] == data)
+def _by_data(rows: Sequence[Row]) -> dict[str, list[Numbers]]:
+    return {data: [row.numbers for row in chosen(rows, data=data)] for data in DATA}
 
 
 def plot(rows: Sequence[Row]) -> Figure:
     """The error v and the mean squared pseudo gradient in units of v^2 along the descent."""
     errors, energies = [], []
-    for data in DATA:
-        group = [row.numbers for row in rows if row.settings["data"] == data]
+    for data, group in _by_data(rows).items():
         steps = group[0]["steps"]
         errors.append(Line(steps, np.mean([numbers["error"] for numbers in group], axis=0).tolist(), data))
         shares = np.mean([np.array(numbers["large_share"]) / numbers["needed_share"] for numbers in group], axis=0)

@@ -6,13 +6,15 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Panel
 from lopsided.core.seeds import generator
+from lopsided.core.statistics import seed_mean
 from lopsided.data.clusters import with_random_labels
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.learners.wide_descent import WideDescent, shuffled_batches
 from lopsided.learners.wide_relu import accuracy
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
-from lopsided.papers.sd.structured_runs import Travelled, draw, run_settings, start
-from lopsided.papers.shared.structured_summary import Part, band, spread, weigh
+from lopsided.measure.weight_change import Travelled
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.sd.structured_runs import descent, draw, run_settings
+from lopsided.papers.shared.network_summary import chosen
+from lopsided.papers.shared.structured_summary import band
 
 GENERALISES = 0.95
 
@@ -23,14 +25,11 @@ def measure(settings: Settings, seed: int) -> Numbers:
     train, test = draw(run, seed)
     if settings["labels"] == "random":
         train = with_random_labels(train, run.classes, generator(seed, "labels"))
-    network = start(run, seed)
-    batches = shuffled_batches(run.train, run.batch, run.steps, generator(seed, "batches"))
-    probe = np.vstack([train.points, test.points])
-    states = WideDescent(network, train.points, train.labels, batches, run.rate_times_width / run.width, probe=probe)
-    travelled = Travelled(network)
+    states = descent(run, train, seed, np.vstack([train.points, test.points]))
+    travelled = Travelled(states.network.hidden)
     steps, fitted, tested, distances = [], [], [], []
     for state in states:
-        travelled.follow(state)
+        travelled.follow(state.batch_displacement, state.batch_update, state.batch_gram)
         if state.step % run.record == 0:
             outputs = state.probe_outputs()
             steps.append(state.step)
@@ -50,18 +49,16 @@ def _at_fit(numbers: Numbers, key: str) -> float:
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """Random against true labels, paired by seed, each when its training labels are fitted."""
-    random, true = (
-        {row.seed: row.numbers for row in rows if row.settings["labels"] == kind} for kind in ("random", "true")
-    )
+    random, true = ({row.seed: row.numbers for row in chosen(rows, labels=kind)} for kind in ("random", "true"))
     fits = [_at_fit(numbers, "train_accuracy") for numbers in random.values()]
-    farther = spread(_at_fit(random[seed], "distance") - _at_fit(true[seed], "distance") for seed in true)
-    test = spread(_at_fit(numbers, "test_accuracy") for numbers in true.values())
-    chance = spread(_at_fit(numbers, "test_accuracy") for numbers in random.values())
-    longer = spread(_at_fit(random[seed], "steps") / _at_fit(true[seed], "steps") for seed in true)
+    farther = seed_mean(_at_fit(random[seed], "distance") - _at_fit(true[seed], "distance") for seed in true)
+    test = seed_mean(_at_fit(numbers, "test_accuracy") for numbers in true.values())
+    chance = seed_mean(_at_fit(numbers, "test_accuracy") for numbers in random.values())
+    longer = seed_mean(_at_fit(random[seed], "steps") / _at_fit(true[seed], "steps") for seed in true)
     parts = [
         Part("fits random labels", min(fits) == 1, max(fits) < 1),
-        Part("ends farther from its start", farther.low > 0, farther.high < 0),
-        Part("generalises on structure", test.low > GENERALISES, test.high < GENERALISES),
+        Part.above("ends farther from its start", farther),
+        Part.above("generalises on structure", test, GENERALISES),
     ]
     found = (
         f"Random labels: lowest training accuracy {min(fits):.3g}, {longer.mean:.3g} times the steps, relative "
@@ -80,11 +77,9 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Training accuracy, test accuracy and distance against the step."""
-    groups = {kind: [row for row in rows if row.settings["labels"] == kind] for kind in ("true", "random")}
+    kinds = ("true", "random")
     panels = [
-        Panel(
-            title, "SGD step", axis, [band(group, key, f"{kind} labels") for kind, group in groups.items()], x_log=True
-        )
+        Panel(title, "SGD step", axis, [band(chosen(rows, labels=k), key, f"{k} labels") for k in kinds], x_log=True)
         for title, axis, key in (
             ("Training accuracy", "accuracy", "train_accuracy"),
             ("Test accuracy", "accuracy", "test_accuracy"),

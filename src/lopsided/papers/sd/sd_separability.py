@@ -7,11 +7,13 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Line, Mark, Panel, Points
 from lopsided.core.seeds import generator
+from lopsided.core.statistics import seed_mean
 from lopsided.data.clusters import ClusterSpec, random_mixture, sample_mixture, xor_mixture
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_runs import separability_numbers
-from lopsided.papers.shared.structured_summary import Part, grouped, spread, weigh
+from lopsided.papers.shared.network_summary import chosen
+from lopsided.papers.shared.structured_summary import column, grouped
 
 SHOWN = 400  # examples of the XOR picture
 DISTANCE, DIAMETER = 1.9, 0.1  # "distance at least 19/10", "diameter 1/10"
@@ -36,11 +38,9 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """Verdicts on XOR in both views; the data of Section 7 beside them."""
-    xor = {
-        count: [row.numbers for row in rows if row.settings["data"] == "xor" and row.settings["components"] == count]
-        for count in (1, 2)
-    }
-    two, one = xor[2], xor[1]
+    two, one = ([row.numbers for row in chosen(rows, data="xor", components=count)] for count in (2, 1))
+    delta = seed_mean(n["delta"] for n in two)
+    for_two, for_one = (seed_mean(n["ratio"] for n in found) for found in (two, one))
     within = all(
         numbers["delta"] >= DISTANCE and numbers["ratio"] * numbers["delta"] <= DIAMETER and numbers["exact"]
         for numbers in two
@@ -51,19 +51,18 @@ def judge(rows: Sequence[Row]) -> Verdict:
         Part("XOR with l = 1 does not", _all(one, "fails"), _all(one, "holds")),
         Part("two is the smallest l that does", least == {(2, 2)}, all(lower > 2 for lower, _ in least)),
     ]
-    gaussian = grouped([row for row in rows if row.settings["data"] == "section 7"], "spread")
+    gaussian = grouped(chosen(rows, data="section 7"), "spread")
     passing = [value for value, group in gaussian.items() if _all([row.numbers for row in group], "holds")]
-    ratios = {value: spread(row.numbers["ratio"] for row in group) for value, group in gaussian.items()}
+    ratios = {value: seed_mean(column(group, "ratio")) for value, group in gaussian.items()}
     found = (
-        f"XOR: delta = {spread(n['delta'] for n in two).mean:.3g}, lambda = "
-        f"{spread(n['ratio'] for n in two).mean:.3g} against 1/16 with l = 2, "
-        f"{spread(n['ratio'] for n in one).mean:.3g} against 1/8 with l = 1. Data of Section 7 (l = 2): lambda "
+        f"XOR: delta = {delta.mean:.3g}, lambda = {for_two.mean:.3g} against 1/16 with l = 2, {for_one.mean:.3g} "
+        "against 1/8 with l = 1. Data of Section 7 (l = 2): lambda "
         + ", ".join(f"{ratio.mean:.3g} at sigma = {value:g}" for value, ratio in ratios.items())
         + f"; (A1) holds for sigma in {{{', '.join(f'{value:g}' for value in passing)}}}"
     )
     numbers = {
-        "xor_delta": spread(n["delta"] for n in two),
-        "xor_ratio": {"l = 2": spread(n["ratio"] for n in two), "l = 1": spread(n["ratio"] for n in one)},
+        "xor_delta": delta,
+        "xor_ratio": {"l = 2": for_two, "l = 1": for_one},
         "section_7_ratio": {str(value): ratio for value, ratio in ratios.items()},
         "section_7_passes_at": passing,
     }
@@ -76,7 +75,7 @@ def _all(group: Sequence[Numbers], verdict: str) -> bool:
 
 def plot(rows: Sequence[Row]) -> Figure:
     """The XOR sample of Fig 3, and lambda of the data of Section 7 against the limit."""
-    xor = next(row.numbers for row in rows if row.settings["data"] == "xor" and row.settings["components"] == 2)
+    xor = chosen(rows, data="xor", components=2)[0].numbers
     points, labels = np.array(xor["points"]), np.array(xor["labels"])
     balls = Panel(
         f"XOR: δ = {xor['delta']:.3g}, λ = {xor['ratio']:.3g} with l = 2",
@@ -87,8 +86,8 @@ def plot(rows: Sequence[Row]) -> Figure:
             for code, name in ((0, "class +"), (1, "class −"))
         ],
     )
-    groups = grouped([row for row in rows if row.settings["data"] == "section 7"], "spread")
-    ratios = [spread(row.numbers["ratio"] for row in group).mean for group in groups.values()]
+    groups = grouped(chosen(rows, data="section 7"), "spread")
+    ratios = [seed_mean(column(group, "ratio")).mean for group in groups.values()]
     limit = next(iter(groups.values()))[0].numbers["needed_ratio"]
     gaussian = Panel(
         "Data of Section 7, l = 2",
@@ -99,9 +98,8 @@ def plot(rows: Sequence[Row]) -> Figure:
         x_log=True,
         y_log=True,
     )
-    return Figure(
-        "Separability (A1), measured", [balls, gaussian], "A sample sees δ from above and diameters from below."
-    )
+    caption = "A sample sees δ from above and diameters from below."
+    return Figure("Separability (A1), measured", [balls, gaussian], caption)
 
 
 def _plan(examples: int, spreads: Sequence[float], seeds: int) -> Runs:

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from lopsided.core.figure import Figure
+from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import steps_panel
 from lopsided.papers.sd.structured_runs import READINGS, measure_reach
-from lopsided.papers.shared.structured_summary import Part, exponent, grouped, outside, spread, weigh, within
+from lopsided.papers.shared.structured_summary import column, exponent, grouped
 
 LEVEL = 0.98
 ROUGHLY = 0.25  # steps ~ m^s with |s| below this: sixteen times the width at most doubles the steps
@@ -21,11 +22,10 @@ def judge(rows: Sequence[Row]) -> Verdict:
         lost = f"{len(rows) - len(reached)} of {len(rows)} runs did not reach {LEVEL:.0%}"
         return weigh([Part("every run reaches the accuracy", False)], lost, {"reached": len(reached)})
     slope = exponent(rows, "width", lambda numbers: numbers["step"])
-    steps = {width: spread(row.numbers["step"] for row in group) for width, group in groups.items()}
-    constant = within(slope, 0.0, ROUGHLY)
+    steps = {width: seed_mean(column(group, "step")) for width, group in groups.items()}
     listed = ", ".join(f"{value.mean:.1f} at m = {width:,}" for width, value in steps.items())
     found = f"Steps to {LEVEL:.0%}: {listed}; steps ~ m^s with s = {slope.text()}"
-    parts = [Part("roughly constant in m", constant, outside(slope, 0.0, ROUGHLY))]
+    parts = [Part.near("roughly constant in m", slope, 0.0, ROUGHLY)]
     return weigh(parts, found, {"exponent": slope, "steps": {str(width): value for width, value in steps.items()}})
 
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 
 from lopsided.core.figure import Figure
+from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
-from lopsided.papers.sd.structured_runs import READINGS, RunSettings, measure_run
-from lopsided.papers.shared.structured_summary import Part, difference, final, grouped, spread, weigh
+from lopsided.papers.sd.structured_runs import PAIRS, READINGS, measure_run
+from lopsided.papers.shared.structured_summary import difference, final, grouped
 
-PAIRS = RunSettings().classes * RunSettings().components  # k l = 20
 NEAR_ONE, SMALL = 0.98, 0.1  # "converges to 100%", "less than 0.1"
 GAP = 10.0  # "much larger than the rest": a factor of ten between singular values k l and k l + 1
 FLAT = 1.2  # "do not have such structure": at most this factor at the same place in the spectrum of the weights
@@ -19,18 +19,18 @@ def judge(rows: Sequence[Row]) -> Verdict:
     """Every part at the largest width, plus the trend from the smallest to the largest."""
     groups = grouped(rows, "width")
     widest = groups[max(groups)]
-    accuracy = spread(final(row.numbers, "accuracy") for row in widest)
-    changed = spread(final(row.numbers, "pattern_change") for row in widest)
-    distance = spread(final(row.numbers, "distance") for row in widest)
+    accuracy, changed, distance = (
+        seed_mean(final(row.numbers, key) for row in widest) for key in ("accuracy", "pattern_change", "distance")
+    )
     gaps = [row.numbers["update_values"][PAIRS - 1] / row.numbers["update_values"][PAIRS] for row in widest]
     flat = [row.numbers["weight_values"][PAIRS - 1] / row.numbers["weight_values"][PAIRS] for row in widest]
     places = {row.numbers["update_gap_at"] for row in widest}
     fewer = difference(groups, lambda numbers: final(numbers, "pattern_change"))
     nearer = difference(groups, lambda numbers: final(numbers, "distance"))
     parts = [
-        Part(f"accuracy above {NEAR_ONE}", accuracy.low > NEAR_ONE, accuracy.high < NEAR_ONE),
-        Part("pattern change below 0.1", changed.high < SMALL, changed.low > SMALL),
-        Part("relative distance below 0.1", distance.high < SMALL, distance.low > SMALL),
+        Part.above(f"accuracy above {NEAR_ONE}", accuracy, NEAR_ONE),
+        Part.below("pattern change below 0.1", changed, SMALL),
+        Part.below("relative distance below 0.1", distance, SMALL),
         Part(
             f"update of rank {PAIRS}, weights without a gap",
             places == {PAIRS} and min(gaps) > GAP and max(flat) < FLAT,
@@ -58,9 +58,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
 def plot(rows: Sequence[Row]) -> Figure:
     """The four panels of Fig 1."""
     caption = "Bands: one standard deviation over seeds. Dotted: k·l, the number of components."
-    return four_panels(
-        "Wide ReLU network on structured data", grouped(rows, "width"), "m = {:,}", caption, components=PAIRS
-    )
+    title = "Wide ReLU network on structured data"
+    return four_panels(title, grouped(rows, "width"), "m = {:,}", caption, components=PAIRS)
 
 
 _QUICK = {"dimension": 500, "train": 500, "test": 500, "steps": 200, "record": 10}

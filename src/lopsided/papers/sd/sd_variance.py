@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 
 from lopsided.core.figure import Figure
+from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Numbers, Row
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
-from lopsided.papers.sd.structured_runs import READINGS, RunSettings, first_reaching, measure_run
-from lopsided.papers.shared.structured_summary import Part, at_step, difference, final, grouped, spread, weigh
+from lopsided.papers.sd.structured_runs import PAIRS, READINGS, first_reaching, measure_run
+from lopsided.papers.shared.structured_summary import at_step, difference, final, grouped
 
 LEVEL = 0.9
 EARLY = 20  # a step at which the easiest data are nearly learned
 SMALL = 0.1
-PAIRS = RunSettings().classes * RunSettings().components
 
 
 def steps_to_level(numbers: Numbers) -> float:
@@ -28,14 +28,14 @@ def judge(rows: Sequence[Row]) -> Verdict:
     late = difference(groups, lambda numbers: final(numbers, "accuracy"))
     slower = difference(groups, steps_to_level)
     near = {
-        value: max(spread(final(row.numbers, key) for row in group).mean for key in ("pattern_change", "distance"))
+        value: max(seed_mean(final(row.numbers, key) for row in group).mean for key in ("pattern_change", "distance"))
         for value, group in groups.items()
     }
     low_rank = [value for value, group in groups.items() if all(row.numbers["update_gap_at"] == PAIRS for row in group)]
     parts = [
-        Part(f"accuracy at step {EARLY} falls", early.high < 0, early.low > 0),
-        Part("final accuracy falls", late.high < 0, late.low > 0),
-        Part(f"more steps to {LEVEL:.0%}", slower.low > 0, slower.high < 0),
+        Part.below(f"accuracy at step {EARLY} falls", early),
+        Part.below("final accuracy falls", late),
+        Part.above(f"more steps to {LEVEL:.0%}", slower),
         Part("patterns and distance stay below 0.1", max(near.values()) < SMALL, min(near.values()) > SMALL),
         Part(f"largest spectral gap stays at {PAIRS}", len(low_rank) == len(groups), not low_rank),
     ]

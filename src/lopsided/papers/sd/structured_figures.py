@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 
 from lopsided.core.figure import Figure, Line, Mark, Panel, Points
+from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.shared.structured_summary import band, spread
+from lopsided.papers.shared.structured_summary import band
 
 
 def four_panels(
@@ -50,7 +51,7 @@ def points_over(groups: Mapping[Any, Sequence[Row]], key: str, label: str) -> Po
         found = [row.numbers[key] for row in rows if row.numbers[key] is not None]
         if found:
             places.append(place)
-            summaries.append(spread(found))
+            summaries.append(seed_mean(found))
     return Points(
         places,
         [summary.mean for summary in summaries],

@@ -5,7 +5,7 @@ set, the test set, the network and the batches have streams of their own under a
 in one thing share the rest.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
-from lopsided.core.validation import FloatArray
+from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.clusters import (
     ClusterSample,
     ClusterSpec,
@@ -23,18 +23,14 @@ from lopsided.data.clusters import (
     random_mixture,
     sample_mixture,
 )
-from lopsided.engine.task import Numbers, Settings
-from lopsided.learners.wide_descent import WideDescent, shuffled_batches
-from lopsided.learners.wide_relu import WideNetwork, accuracy, cross_entropy, network_outputs, random_network
+from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.learners.wide_descent import WideDescent, wide_run
+from lopsided.learners.wide_relu import accuracy, cross_entropy, network_outputs
 from lopsided.measure.component_search import components_needed
 from lopsided.measure.coupling import pattern_change
 from lopsided.measure.separability import separability
-from lopsided.measure.weight_change import (
-    relative_distance,
-    relative_distance_of_lengths,
-    spectrum,
-    squared_lengths_after,
-)
+from lopsided.measure.weight_change import Travelled, relative_distance, spectrum
+from lopsided.papers.claim import Part, Verdict, weigh
 
 READINGS = {
     "unit, A3": "inputs of length 1 (A2), initial standard deviation 1/sqrt(m) (A3), component covariance sigma^2/d",
@@ -46,7 +42,7 @@ SHOWN_SINGULAR_VALUES = 80  # k l = 70 at seven components a class
 
 
 @dataclass(frozen=True)
-class RunSettings:
+class WideRun:
     """One run; `record` names the steps between measurements, `stop_at` an accuracy that ends it."""
 
     width: int = 1000
@@ -67,9 +63,12 @@ class RunSettings:
     precision: Literal["float32", "float64"] = "float32"
 
 
+PAIRS = WideRun().classes * WideRun().components  # k l = 20
+
+
 @dataclass
 class Curves:
-    """What Section 7 plots against the step; the first entry is the start."""
+    """What Section 7 plots against the step."""
 
     steps: list[int] = field(default_factory=list)
     accuracy: list[float] = field(default_factory=list)
@@ -77,49 +76,29 @@ class Curves:
     pattern_change: list[float] = field(default_factory=list)
     distance: list[float] = field(default_factory=list)
 
-
-class Travelled:
-    """|w_r - w_r^(0)| of every unit, followed step by step from what the batch shows: no pass over the weights."""
-
-    def __init__(self, network: WideNetwork) -> None:
-        self._start = np.linalg.norm(network.hidden, axis=1).astype(np.float64)
-        self._squared = np.zeros(network.width)
-
-    def follow(self, state: WideDescent) -> None:
-        """Take in the step just made."""
-        displaced = state.batch_preactivations - state.batch_initial_preactivations
-        self._squared = squared_lengths_after(self._squared, displaced, state.batch_update, state.batch_gram)
-
-    @property
-    def distances(self) -> FloatArray:
-        """(m,)."""
-        return np.sqrt(self._squared)
-
-    @property
-    def relative(self) -> float:
-        """|W - W0|_F / |W0|_F."""
-        return relative_distance_of_lengths(self._start, self.distances).frobenius
+    def record(self, states: WideDescent, labels: IntArray, distance: float) -> None:
+        """Measure the probe points, whose labels are given, after the last step."""
+        initial = states.probe_initial_preactivations
+        now = states.probe_preactivations() if states.step else initial
+        outputs = network_outputs(now, states.network.top)
+        self.steps.append(states.step)
+        self.accuracy.append(accuracy(outputs, labels))
+        self.loss.append(cross_entropy(outputs, labels))
+        self.pattern_change.append(pattern_change(initial, now).pairs)
+        self.distance.append(distance)
 
 
-def run_settings(settings: Settings) -> RunSettings:
+def run_settings(settings: Settings) -> WideRun:
     """Stored settings to a run; keys that no run knows belong to the claim and are left to it."""
-    known = {entry.name for entry in fields(RunSettings)}
-    return replace(RunSettings(), **{key: value for key, value in settings.items() if key in known})
+    known = {entry.name for entry in fields(WideRun)}
+    return replace(WideRun(), **{key: value for key, value in settings.items() if key in known})
 
 
-def draw(run: RunSettings, seed: int) -> tuple[ClusterSample, ClusterSample]:
+def draw(run: WideRun, seed: int) -> tuple[ClusterSample, ClusterSample]:
     """Training and test sample of one random mixture."""
     normalisation, covariance, _ = _reading(run.reading)
-    spec = ClusterSpec(
-        classes=run.classes,
-        components=run.components,
-        dimension=run.dimension,
-        shape=run.shape,
-        spread=run.spread,
-        centre_spread=run.centre_spread,
-        normalisation=normalisation,
-        covariance=covariance,
-    )
+    shared = {name: getattr(run, name) for name in ("classes", "components", "dimension", "shape", "spread")}
+    spec = ClusterSpec(**shared, centre_spread=run.centre_spread, normalisation=normalisation, covariance=covariance)
     mixture = random_mixture(spec, generator(seed, "mixture"))
     return (
         sample_mixture(mixture, run.train, generator(seed, "train")),
@@ -127,35 +106,32 @@ def draw(run: RunSettings, seed: int) -> tuple[ClusterSample, ClusterSample]:
     )
 
 
-def start(run: RunSettings, seed: int) -> WideNetwork:
-    """The network before training."""
-    initialisation = _reading(run.reading)[2]
-    rng = generator(seed, "network", run.width)
-    return random_network(
-        run.width, run.dimension, run.classes, rng, initialisation=initialisation, dtype=np.dtype(run.precision)
+def descent(run: WideRun, train: ClusterSample, seed: int, probe: FloatArray) -> WideDescent:
+    """SGD of Section 7 on `train`, watching the points of `probe`."""
+    return wide_run(
+        train.points,
+        train.labels,
+        classes=run.classes,
+        width=run.width,
+        steps=run.steps,
+        batch=run.batch,
+        rate_times_width=run.rate_times_width,
+        seed=seed,
+        initialisation=_reading(run.reading)[2],
+        dtype=run.precision,
+        probe=probe,
     )
 
 
-def descent(
-    run: RunSettings, train: ClusterSample, probe: ClusterSample, network: WideNetwork, seed: int
-) -> WideDescent:
-    """SGD of Section 7 on `train`, watching `probe`."""
-    batches = shuffled_batches(run.train, run.batch, run.steps, generator(seed, "batches"))
-    rate = run.rate_times_width / run.width
-    return WideDescent(network, train.points, train.labels, batches, rate, probe=probe.points)
-
-
-def records(run: RunSettings, network: WideNetwork, states: WideDescent, probe: ClusterSample) -> Iterator[Curves]:
-    """Step through the run and measure every `record` steps; yields the curves so far at each record."""
-    curves = Curves()
-    travelled = Travelled(network)
-    initial = states.probe_initial_preactivations
-    _record(curves, 0, initial, initial, 0.0, network, probe)
+def records(run: WideRun, states: WideDescent, labels: IntArray) -> Iterator[Curves]:
+    """Step through the run and measure at the start and every `record` steps; yields the curves so far."""
+    curves, travelled = Curves(), Travelled(states.network.hidden)
+    curves.record(states, labels, 0.0)
     yield curves
     for state in states:
-        travelled.follow(state)
+        travelled.follow(state.batch_displacement, state.batch_update, state.batch_gram)
         if state.step % run.record == 0 or state.step == run.steps:
-            _record(curves, state.step, initial, state.probe_preactivations(), travelled.relative, network, probe)
+            curves.record(state, labels, travelled.relative)
             yield curves
             if run.stop_at is not None and curves.accuracy[-1] >= run.stop_at:
                 return
@@ -166,27 +142,17 @@ def measure_run(
     seed: int,
     *,
     spectra: bool = True,
-    watch: Callable[[Curves, WideNetwork, WideDescent], None] | None = None,
+    watch: Callable[[Curves, WideDescent], None] | None = None,
 ) -> Numbers:
     """The four panels of Fig 1 for one network: curves on the test set, and the spectra at the end; `watch` is called
     at every record."""
     run = run_settings(settings)
     train, test = draw(run, seed)
-    network = start(run, seed)
-    states = descent(run, train, test, network, seed)
-    for curves in records(run, network, states, test):
+    states = descent(run, train, seed, test.points)
+    for curves in records(run, states, test.labels):
         if watch is not None:
-            watch(curves, network, states)
-    numbers: dict[str, Any] = {
-        "steps": curves.steps,
-        "accuracy": curves.accuracy,
-        "loss": curves.loss,
-        "pattern_change": curves.pattern_change,
-        "distance": curves.distance,
-    }
-    if spectra:
-        numbers |= end_spectra(network, states)
-    return numbers
+            watch(curves, states)
+    return {**vars(curves), **(end_spectra(states) if spectra else {})}
 
 
 def measure_reach(settings: Settings, seed: int) -> Numbers:
@@ -201,11 +167,19 @@ def measure_reach(settings: Settings, seed: int) -> Numbers:
     return {"reached": place is not None, **reached}
 
 
-def end_spectra(network: WideNetwork, states: WideDescent) -> dict[str, Any]:
+def unreached(rows: Sequence[Row], level: float) -> Verdict | None:
+    """Where some runs of `measure_reach` never got there, the verdict that says so."""
+    lost = sum(not row.numbers["reached"] for row in rows)
+    if not lost:
+        return None
+    return weigh([Part("every run reaches the accuracy", False)], f"{lost} runs did not reach {level:.0%}", {})
+
+
+def end_spectra(states: WideDescent) -> dict[str, Any]:
     """Singular values of the update and of the weights, their ranks, and the distance neuron by neuron."""
-    weights = states.weights()
-    update, whole = spectrum(weights - network.hidden), spectrum(weights)
-    per_neuron = relative_distance(network.hidden, weights).per_neuron
+    initial, weights = states.network.hidden, states.weights()
+    update, whole = spectrum(weights - initial), spectrum(weights)
+    per_neuron = relative_distance(initial, weights).per_neuron
     return {
         "update_values": update.values[:SHOWN_SINGULAR_VALUES].tolist(),
         "weight_values": whole.values[:SHOWN_SINGULAR_VALUES].tolist(),
@@ -235,17 +209,6 @@ def separability_numbers(sample: ClusterSample) -> dict[str, Any]:
 def first_reaching(numbers: Numbers, level: float) -> int | None:
     """Position of the first record whose accuracy is at least `level`."""
     return next((place for place, value in enumerate(numbers["accuracy"]) if value >= level), None)
-
-
-def _record(
-    curves: Curves, step: int, initial: Any, now: Any, distance: float, network: WideNetwork, probe: ClusterSample
-) -> None:
-    outputs = network_outputs(now, network.top)
-    curves.steps.append(step)
-    curves.accuracy.append(accuracy(outputs, probe.labels))
-    curves.loss.append(cross_entropy(outputs, probe.labels))
-    curves.pattern_change.append(pattern_change(initial, now).pairs)
-    curves.distance.append(distance)
 
 
 def _reading(name: str) -> tuple[Normalisation, CovarianceReading, str]:

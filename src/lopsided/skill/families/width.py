@@ -53,10 +53,20 @@ def tasks() -> Sequence[Settings]:
 
 def _end(settings: Settings, width: int, seed: int) -> float:
     """|W - W0|_F / |W0|_F after the run at that width."""
-    from lopsided.papers.sd.structured_runs import measure_run
+    from lopsided.core.seeds import generator
+    from lopsided.data.clusters import ClusterSpec, random_mixture, sample_mixture
+    from lopsided.learners.wide_descent import wide_run
+    from lopsided.measure.weight_change import Travelled
 
-    run = {**settings, "width": width, "test": 16, "record": settings["steps"]}
-    return float(measure_run(run, seed, spectra=False)["distance"][-1])
+    spec = ClusterSpec(**{name: settings[name] for name in ("components", "dimension", "spread")})
+    mixture = random_mixture(spec, generator(seed, "mixture"))
+    train = sample_mixture(mixture, settings["train"], generator(seed, "train"))
+    chosen = {name: settings[name] for name in ("steps", "batch", "rate_times_width")}
+    states = wide_run(train.points, train.labels, classes=spec.classes, width=width, seed=seed, **chosen)
+    travelled = Travelled(states.network.hidden)
+    for state in states:
+        travelled.follow(state.batch_displacement, state.batch_update, state.batch_gram)
+    return travelled.relative
 
 
 def measure(settings: Settings, seed: int) -> Numbers:

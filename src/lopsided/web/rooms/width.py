@@ -16,7 +16,7 @@ router = APIRouter(prefix="/api/width", tags=["width"])
 
 
 class WidthProblem(BaseModel):
-    """One run, named as in `papers.sd.structured_runs.RunSettings`."""
+    """One run, named as in `papers.sd.structured_runs.WideRun`."""
 
     model_config = ConfigDict(extra="forbid")
     width: int = Field(1000, ge=10, le=4000)
@@ -57,7 +57,6 @@ def start_run(request: Request, problem: WidthProblem) -> JobStatus:
 def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     """The job: the numbers of `measure_run`, each record sent when it is made."""
     from lopsided.learners.wide_descent import BLOCK_ROWS, WideDescent
-    from lopsided.learners.wide_relu import WideNetwork
     from lopsided.measure.weight_change import leading_values
     from lopsided.papers.sd.structured_runs import Curves, measure_run
 
@@ -65,14 +64,13 @@ def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     block = max(1, BLOCK_ROWS // asked.batch)
     randomness = generator(asked.seed, "live spectrum")
 
-    def watch(curves: Curves, network: WideNetwork, states: WideDescent) -> None:
-        names = ("steps", "accuracy", "loss", "pattern_change", "distance")
-        news: dict[str, Any] = {name: getattr(curves, name)[-1] for name in names}
+    def watch(curves: Curves, states: WideDescent) -> None:
+        news: dict[str, Any] = {name: values[-1] for name, values in vars(curves).items()}
         step = curves.steps[-1]
         # The weights are asked for only where a block ends: there it changes no order of summation, so the numbers
         # stay those of a run that nobody watches.
         if step and step % block == 0:
-            update = states.weights() - network.hidden
+            update = states.weights() - states.network.hidden
             news["update_values"] = leading_values(update, LIVE_VALUES, randomness).values
         report(done=step, total=asked.steps, words=f"step {step} of {asked.steps}", data=news)
 
