@@ -199,7 +199,10 @@ def test_papers_have_names_and_not_private_codes() -> None:
     """`seed 002` or `000 Section V`, as nobody outside can look up; a random seed has no leading zeros."""
     code = re.compile(r"(?<![\w.,#+-])(?<!\d )00[0-4](?![\w.,]*\d)\b")
     texts = [
-        path for folder in (SOURCE, ROOT / "docs") for path in folder.rglob("*") if path.suffix in (".py", ".md", ".js")
+        path
+        for folder in (SOURCE, ROOT / "docs")
+        for path in folder.rglob("*")
+        if path.suffix in (".py", ".md", ".js", ".csv")
     ]
     texts += [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")]
     found = [

@@ -120,6 +120,14 @@ def test_the_law_itself() -> None:
     assert forecast.outside == ("step 0.01 (fitted on 0.03 to 0.3)",)
 
 
+def test_the_law_with_the_loss_of_a_pilot() -> None:
+    forecast = survival_forecast(
+        "300*5,30*5", weight_decay=1e-2, step=0.1, batch_size=64, momentum=0.0, hidden_layers=3, pilot_loss=0.05
+    )
+    f_star = 1.61 * 1e-2 * (0.1 / 64) ** 0.272 * 3**0.725 * 0.05**0.193
+    assert forecast.threshold_frequency == pytest.approx(f_star)
+
+
 @pytest.mark.parametrize(
     "change", [{"momentum": 1.0}, {"weight_decay": 0.0}, {"step": np.nan}, {"batch_size": 0}, {"pilot_loss": -1.0}]
 )

@@ -96,4 +96,8 @@ def staged(pages: Path, source: Path) -> Path:
     for name in before - wanted.keys():
         (source / name).unlink(missing_ok=True)
     listing.write_text(json.dumps(sorted(wanted)))
+    for name in ("src", "tests"):  # the equations' links to code and tests, which lead out of docs/
+        beside = source.parent / name
+        if (root / name).is_dir() and not beside.exists():
+            beside.symlink_to(root / name)
     return source

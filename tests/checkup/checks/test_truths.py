@@ -48,6 +48,21 @@ def test_forecast_names_the_classes_below_what_they_need() -> None:
     assert "failing" in expected.values()
 
 
+def test_a_measured_last_layer_gives_the_multiplier() -> None:
+    """wd sqrt(E_W / E_H), E_H the energy of the centred class means."""
+    random = np.random.default_rng(4)
+    labels = np.repeat(np.arange(3), [60, 30, 10])
+    weights = random.standard_normal((3, 5))
+    features = 2 * weights[labels] + 7.0 + random.standard_normal((100, 5))
+    found = lopsided.audit(
+        features, labels=labels, classifier=weights, weight_decay=1e-2, checks=["collapse_forecast"]
+    ).measures["collapse_forecast"]
+    means = np.array([features[labels == k].mean(axis=0) for k in range(3)])
+    centred = means - means.mean(axis=0)
+    expected = 1e-2 * np.sqrt((weights**2).sum() / (centred**2).sum())
+    assert found["multiplier"] == pytest.approx(expected, rel=1e-9)
+
+
 def test_without_weight_decay_nothing_is_called_failing() -> None:
     labels = np.repeat(np.arange(3), [100_000, 90_000, 3])
     found = lopsided.audit(labels=labels, checks=["collapse_forecast"])

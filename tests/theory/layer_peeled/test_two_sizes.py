@@ -14,6 +14,7 @@ from lopsided.theory.layer_peeled.newton import solve_merged
 from lopsided.theory.layer_peeled.regulariser import Ball
 from lopsided.theory.layer_peeled.solve import solve_two_sizes
 from lopsided.theory.layer_peeled.thresholds import collapse_ratio, vanishing_ratio
+from lopsided.theory.layer_peeled.two_sizes import TwoSizes, solve_for_norm
 
 GROUPS = [(5, 5), (7, 3), (3, 7), (2, 2), (1, 4), (20, 4)]
 
@@ -99,6 +100,19 @@ def test_cosine_grows_with_the_ratio_and_reaches_one() -> None:
         assert values[0] == pytest.approx(-1 / 9, abs=1e-12)
         assert np.all(np.diff(values) > 0)
         assert minority_cosine(solve(*groups, threshold * (1 + 1e-9))) == 1.0
+
+
+def test_the_minority_cosine_in_the_four_scalars() -> None:
+    """(s K_A/K - b) / (s K_A/K + (K_B-1) b), from the scalars alone."""
+    for majority, minority in [(5, 5), (7, 3), (3, 7)]:
+        k = majority + minority
+        for ratio in (1.5, 3.0):
+            shares = np.array([ratio, 1.0]) / (majority * ratio + minority)
+            point = solve_for_norm(TwoSizes(majority, minority, *shares), k * math.sqrt(5))
+            between = point.s * majority / k
+            expected = (between - point.b) / (between + (minority - 1) * point.b)
+            # both are solved to rounding; the angle divides numbers of order 1
+            assert minority_cosine(solve(majority, minority, ratio)) == pytest.approx(expected, abs=1e-11)
 
 
 def test_null_where_undefined() -> None:
