@@ -92,7 +92,7 @@ def test_a_hurried_draft_says_how_rough_it_is(local, monkeypatch) -> None:
 
 def test_the_cure_takes_over_the_forecast_of_the_page(local, monkeypatch) -> None:
     """Same plan with and without it, and one long solve less."""
-    from lopsided.theory.layer_peeled.models import Model
+    from lopsided.theory.layer_peeled.solve import Model
 
     made, solve = [], Model.solve
     monkeypatch.setattr(Model, "solve", lambda self, *given: made.append(given[0].tolist()) or solve(self, *given))

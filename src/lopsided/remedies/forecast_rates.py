@@ -20,7 +20,7 @@ from lopsided.remedies.recipe import Recipe
 from lopsided.theory.collapse import collapse
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.inverse import oversampled, rates_of_smallest_total
-from lopsided.theory.layer_peeled.models import Model
+from lopsided.theory.layer_peeled.solve import Model
 
 
 @dataclass(frozen=True)

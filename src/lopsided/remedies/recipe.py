@@ -6,7 +6,7 @@ from typing import Any
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import check_positive
-from lopsided.theory.layer_peeled.models import Features
+from lopsided.theory.layer_peeled.solve import Features
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from lopsided.core.blas import one_blas_thread
 from lopsided.core.counts import ClassCounts, class_counts
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, check_positive
-from lopsided.theory.layer_peeled.energy import Restraint, restraint
+from lopsided.theory.layer_peeled.energy import Ball, Restraint, restraint
 from lopsided.theory.layer_peeled.inverse import (
     CollectionPlan,
     InTurn,
@@ -29,12 +29,10 @@ from lopsided.theory.layer_peeled.inverse import (
     rate_for_cosine,
     rates_of_smallest_total,
 )
-from lopsided.theory.layer_peeled.models import Features, Model, PeeledSolution, minority_of
 from lopsided.theory.layer_peeled.newton import Progress
-from lopsided.theory.layer_peeled.regulariser import Ball
 from lopsided.theory.layer_peeled.solution import LayerPeeledSolution
-from lopsided.theory.layer_peeled.solve import solve_two_sizes
-from lopsided.theory.layer_peeled.thresholds import collapse_ratio, vanishing_ratio
+from lopsided.theory.layer_peeled.solve import Features, Model, PeeledSolution, minority_of, solve_two_sizes
+from lopsided.theory.layer_peeled.two_sizes import collapse_ratio, vanishing_ratio
 
 MODEL_NAMES = {"free": "Layer-Peeled Model, free features", "relu": "Layer-Peeled Model, ReLU features (H >= 0)"}
 

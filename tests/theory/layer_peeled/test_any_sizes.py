@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from lopsided.core.errors import InputError
 from lopsided.theory.collapse import collapse
-from lopsided.theory.layer_peeled.energy import restraint
+from lopsided.theory.layer_peeled.energy import Ball, Penalty, Point, restraint
 from lopsided.theory.layer_peeled.merged import Curvature, Objective, merge
 from lopsided.theory.layer_peeled.newton import Status
-from lopsided.theory.layer_peeled.regulariser import Ball, Penalty, Point
 from lopsided.theory.layer_peeled.solve import solve_free
 
 SIZES = [400.0, 250, 250, 250, 90, 60, 60, 20, 9, 9, 4]

@@ -10,7 +10,7 @@ from lopsided.core.errors import InputError
 from lopsided.theory.collapse import collapse
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.inverse import CLEARANCE, oversampled, rates_of_smallest_total
-from lopsided.theory.layer_peeled.models import Model
+from lopsided.theory.layer_peeled.solve import Model
 
 ENERGIES = {"feature_energy": 5, "weight_energy": 1}
 

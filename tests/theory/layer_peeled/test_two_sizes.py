@@ -8,13 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lopsided.theory.collapse import collapse
-from lopsided.theory.layer_peeled.energy import restraint
+from lopsided.theory.layer_peeled.energy import Ball, restraint
 from lopsided.theory.layer_peeled.merged import merge
 from lopsided.theory.layer_peeled.newton import solve_merged
-from lopsided.theory.layer_peeled.regulariser import Ball
 from lopsided.theory.layer_peeled.solve import solve_two_sizes
-from lopsided.theory.layer_peeled.thresholds import collapse_ratio, vanishing_ratio
-from lopsided.theory.layer_peeled.two_sizes import TwoSizes, solve_for_norm
+from lopsided.theory.layer_peeled.two_sizes import TwoSizes, collapse_ratio, solve_for_norm, vanishing_ratio
 
 GROUPS = [(5, 5), (7, 3), (3, 7), (2, 2), (1, 4), (20, 4)]
 

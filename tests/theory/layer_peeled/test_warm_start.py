@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import lopsided
 from lopsided.theory.layer_peeled.merged import merge
-from lopsided.theory.layer_peeled.warm_start import point_near
+from lopsided.theory.layer_peeled.solve import point_near
 
 SIZES = st.lists(st.sampled_from([3.0, 5.0, 8.0, 20.0, 50.0, 51.0, 300.0]), min_size=4, max_size=9)
 

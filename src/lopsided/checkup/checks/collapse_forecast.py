@@ -22,7 +22,7 @@ from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.theory.collapse import CollapseForecast, collapse
-from lopsided.theory.layer_peeled.models import Features
+from lopsided.theory.layer_peeled.solve import Features
 
 USUAL_DECAY = 5e-4
 MARGIN = 5.0

@@ -2,7 +2,7 @@
 
     minimise f(Z) = sum_k (n_k/N) CE(Z_k, k)   subject to   |Z|_* <= tau = K sqrt(E_H E_W)          (eq 91)
 
-Z = W H holds the logits of the class means. Two class sizes are solved by scalar roots (`two_sizes`), thresholds in
-closed form (`thresholds`), any sizes by a certified Newton method (`newton`) on the program with equal sizes merged
+Z = W H holds the logits of the class means. Two class sizes are solved by scalar roots, with thresholds in closed form
+(`two_sizes`), any sizes by a certified Newton method (`newton`) on the program with equal sizes merged
 (`merged`). Nonnegative features have a closed form (`relu_features`).
 """

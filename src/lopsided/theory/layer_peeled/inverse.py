@@ -19,9 +19,8 @@ from scipy.optimize import brentq
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, check_in_range
-from lopsided.theory.layer_peeled.energy import Restraint
-from lopsided.theory.layer_peeled.models import Model, PeeledSolution, minority_of
-from lopsided.theory.layer_peeled.regulariser import Penalty
+from lopsided.theory.layer_peeled.energy import Penalty, Restraint
+from lopsided.theory.layer_peeled.solve import Model, PeeledSolution, minority_of
 
 # Every class ends at least this share above `count_needed`, far more than the solver's error.
 CLEARANCE = 1e-6

@@ -11,20 +11,20 @@ Newton's equations are solved by conjugate gradients inside a trust region, in t
 ball. The linear algebra of a step runs in float32 (a direction needs three digits), everything that is certified in
 float64. Each round first looks at the proximal step Z - G/lambda -> shrink, which says which singular values should be
 zero and which new ones should appear, and takes it where that helps: factors alone cannot leave a point whose rank is
-too small. The certificate of `regulariser` is the only rule by which a solve counts as finished.
+too small. The certificate of `energy` is the only rule by which a solve counts as finished.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
 
 from lopsided.core.blas import one_blas_thread
 from lopsided.core.validation import FloatArray
+from lopsided.theory.layer_peeled.energy import Ball, Certificate, Point, Regulariser, inner
 from lopsided.theory.layer_peeled.merged import Curvature, Derivatives, Merged, Objective
 from lopsided.theory.layer_peeled.proximal import accelerated_steps, singular_values, starting_point
-from lopsided.theory.layer_peeled.regulariser import Ball, Certificate, Point, Regulariser, inner
 
 # Called with the iteration and the relative gap; True ends the solve at the best point so far.
 Progress = Callable[[int, float], bool | None]
@@ -40,22 +40,6 @@ class Status(Enum):
     OUT_OF_ITERATIONS = "stopped after the largest number of iterations; the gap says how near the optimum is"
 
 
-@dataclass(frozen=True)
-class Solution:
-    """The best point found, its certificate and how it was reached."""
-
-    point: Point
-    left: FloatArray
-    singular_values: FloatArray
-    right: FloatArray
-    derivatives: Derivatives
-    multiplier: float
-    certificate: Certificate
-    status: Status
-    iterations: int
-    inner_iterations: int
-
-
 def solve_merged(
     problem: Merged,
     regulariser: Regulariser,
@@ -64,72 +48,62 @@ def solve_merged(
     most_iterations: int = 80,
     progress: Progress | None = None,
     near: Point | None = None,
-) -> Solution:
+) -> "Iterate":
     """Minimise f over the ball or with the penalty until the relative gap is below `tolerance`; `near` is a start."""
     with one_blas_thread():
-        return _solve(problem, regulariser, tolerance, most_iterations, progress, near)
-
-
-def _solve(
-    problem: Merged,
-    regulariser: Regulariser,
-    tolerance: float,
-    most_iterations: int,
-    progress: Progress | None,
-    near: Point | None,
-) -> Solution:
-    objective = Objective(problem)
-    if near is None:
-        start, multiplier = starting_point(problem, regulariser)
-        start = accelerated_steps(objective, regulariser, start, multiplier, steps=25)
-    else:
-        start = near
-    iterate = _Iterate.of(objective, regulariser, start)
-    radius = 0.3 * np.sqrt(2 * iterate.nuclear)
-    products = 0
-    best = iterate
-    status = Status.OUT_OF_ITERATIONS
-    patience = _Patience()
-    for iteration in range(most_iterations):
-        enough = progress is not None and progress(iteration, best.certificate.relative_gap) is True
-        if best.certificate.relative_gap < tolerance:
-            status = Status.CERTIFIED
-            break
-        if enough:
-            status = Status.STOPPED
-            break
-        proposal = _proximal_rank(objective, regulariser, iterate)
-        if proposal is not None and (proposal.improves(iterate) or patience.take_any_proposal):
-            iterate = proposal
-        factors = _Factors(objective, regulariser, iterate, np.float64 if patience.precise else np.float32)
-        step, at_edge, count = factors.direction(radius)
-        products += count
-        moved, radius = factors.move(step, radius, at_edge)
-        if moved is not None:
-            iterate = moved
-        if patience.is_over(moved is not None, iterate.certificate.gap < 0.5 * best.certificate.gap):
-            status = Status.STALLED
-            break
-        if iterate.certificate.relative_gap < best.certificate.relative_gap:
-            best = iterate
-    return best.solution(status, iteration, products)
+        objective = Objective(problem)
+        if near is None:
+            start, multiplier = starting_point(problem, regulariser)
+            start = accelerated_steps(objective, regulariser, start, multiplier, steps=25)
+        else:
+            start = near
+        iterate = Iterate.of(objective, regulariser, start)
+        radius = 0.3 * np.sqrt(2 * iterate.nuclear)
+        best = iterate
+        status = Status.OUT_OF_ITERATIONS
+        patience = _Patience()
+        for iteration in range(most_iterations):
+            enough = progress is not None and progress(iteration, best.certificate.relative_gap) is True
+            if best.certificate.relative_gap < tolerance:
+                status = Status.CERTIFIED
+                break
+            if enough:
+                status = Status.STOPPED
+                break
+            proposal = _proximal_rank(objective, regulariser, iterate)
+            if proposal is not None and (proposal.improves(iterate) or patience.take_any_proposal):
+                iterate = proposal
+            factors = _Factors(objective, regulariser, iterate, np.float64 if patience.precise else np.float32)
+            step, at_edge = factors.direction(radius)
+            moved, radius = factors.move(step, radius, at_edge)
+            if moved is not None:
+                iterate = moved
+            if patience.is_over(moved is not None, iterate.certificate.gap < 0.5 * best.certificate.gap):
+                status = Status.STALLED
+                break
+            if iterate.certificate.relative_gap < best.certificate.relative_gap:
+                best = iterate
+        return replace(best, status=status, iterations=iteration)
 
 
 @dataclass(frozen=True)
-class _Iterate:
-    """A point with its singular value decomposition, derivatives and certificate."""
+class Iterate:
+    """A point with its singular value decomposition, derivatives and certificate; the last one says how it ended."""
 
     point: Point
     left: FloatArray
-    values: FloatArray
+    singular_values: FloatArray
     right: FloatArray
     derivatives: Derivatives
     nuclear: float
     multiplier: float
     certificate: Certificate
+    status: Status = Status.OUT_OF_ITERATIONS
+    iterations: int = 0
 
     @classmethod
-    def of(cls, objective: Objective, regulariser: Regulariser, point: Point) -> "_Iterate":
+    def of(cls, objective: Objective, regulariser: Regulariser, point: Point) -> "Iterate":
+        """Decompose, scale onto the ball and certify a point."""
         problem = objective.problem
         left, values, right = singular_values(point.matrix)
         nuclear = float(values.sum() + problem.contrast_weight @ point.contrasts)
@@ -150,26 +124,12 @@ class _Iterate:
     @property
     def rank(self) -> int:
         """Singular values above rounding."""
-        return int(np.count_nonzero(self.values > 1e-10 * max(self.values[0], 1e-300)))
+        return int(np.count_nonzero(self.singular_values > 1e-10 * max(self.singular_values[0], 1e-300)))
 
-    def improves(self, other: "_Iterate") -> bool:
+    def improves(self, other: "Iterate") -> bool:
         """A lower objective, or a better certificate where the objective is flat to rounding."""
         mine, theirs = self.certificate, other.certificate
         return mine.objective < theirs.objective * (1 - 1e-13) or mine.gap < theirs.gap
-
-    def solution(self, status: Status, iterations: int, products: int) -> Solution:
-        return Solution(
-            self.point,
-            self.left,
-            self.values,
-            self.right,
-            self.derivatives,
-            self.multiplier,
-            self.certificate,
-            status,
-            iterations,
-            products,
-        )
 
 
 @dataclass
@@ -197,7 +157,7 @@ class _Patience:
         return False
 
 
-def _proximal_rank(objective: Objective, regulariser: Regulariser, iterate: _Iterate) -> _Iterate | None:
+def _proximal_rank(objective: Objective, regulariser: Regulariser, iterate: Iterate) -> Iterate | None:
     """The unit proximal step where it changes the rank of M or the set of live contrasts, else None."""
     problem = objective.problem
     gradient = iterate.derivatives.matrix / iterate.multiplier
@@ -211,19 +171,19 @@ def _proximal_rank(objective: Objective, regulariser: Regulariser, iterate: _Ite
         return None
     matrix = (left[:, :rank] * (values[:rank] - 1.0)) @ right[:rank]
     live = np.where((contrasts > 0) & (iterate.point.contrasts > 0), iterate.point.contrasts, contrasts)
-    return _Iterate.of(objective, regulariser, Point(matrix, live))
+    return Iterate.of(objective, regulariser, Point(matrix, live))
 
 
 class _Factors:
     """One Newton step in the factors (W, H, s) of an iterate."""
 
     def __init__(
-        self, objective: Objective, regulariser: Regulariser, iterate: _Iterate, kind: type[np.floating]
+        self, objective: Objective, regulariser: Regulariser, iterate: Iterate, kind: type[np.floating]
     ) -> None:
         self.objective, self.regulariser, self.iterate = objective, regulariser, iterate
         problem = objective.problem
         rank = max(iterate.rank, 1)
-        root = np.sqrt(iterate.values[:rank])
+        root = np.sqrt(iterate.singular_values[:rank])
         self.w = iterate.left[:, :rank] * root
         self.h = root[:, None] * iterate.right[:rank]
         self.live = problem.repeated
@@ -275,8 +235,8 @@ class _Factors:
             product -= self._normal * (self._normal @ product)
         return product
 
-    def direction(self, radius: float, most_products: int = 500) -> tuple[FloatArray, bool, int]:
-        """Steihaug's conjugate gradients: the step, whether it ends at the trust radius, and products used."""
+    def direction(self, radius: float, most_products: int = 500) -> tuple[FloatArray, bool]:
+        """Steihaug's conjugate gradients: the step, and whether it ends at the trust radius."""
         size = float(np.linalg.norm(self.gradient))
         relative = size / float(np.linalg.norm(self.theta))
         accuracy = float(np.clip(relative**0.4, 3e-3 if self.kind is np.float32 else 1e-5, 0.5))
@@ -284,13 +244,13 @@ class _Factors:
         residual = (-self.gradient / size).astype(self.kind)
         step, search = np.zeros_like(residual), residual.copy()
         square = float(residual @ residual)
-        for count in range(1, most_products + 1):
+        for _ in range(most_products):
             product = self._second_derivative(search)
             curvature = float(search @ product)
             length = square / curvature if curvature > 0 else np.inf
             longer = step + self.kind(length) * search if np.isfinite(length) else step
             if not np.isfinite(length) or float(longer @ longer) > limit**2:
-                return self._to_edge(step, search, limit).astype(np.float64) * size, True, count
+                return self._to_edge(step, search, limit).astype(np.float64) * size, True
             step = longer
             residual = residual - self.kind(length) * product
             new_square = float(residual @ residual)
@@ -298,20 +258,20 @@ class _Factors:
                 break
             search = residual + self.kind(new_square / square) * search
             square = new_square
-        return step.astype(np.float64) * size, False, count
+        return step.astype(np.float64) * size, False
 
     def _to_edge(self, step: FloatArray, search: FloatArray, limit: float) -> FloatArray:
         along, length, inside = float(step @ search), float(search @ search), float(step @ step)
         reach = (-along + np.sqrt(along**2 + length * max(limit**2 - inside, 0.0))) / length
         return step + self.kind(reach) * search
 
-    def move(self, step: FloatArray, radius: float, at_edge: bool) -> tuple[_Iterate | None, float]:
+    def move(self, step: FloatArray, radius: float, at_edge: bool) -> tuple[Iterate | None, float]:
         """Accept the step, or shorten it: the new iterate (None where no length helps) and the trust radius."""
         before = self.iterate.certificate.objective
         for _ in range(8):
             w, h, s = self._parts(self.theta + step)
             point = Point(w @ h, np.where(self.live, s * s / (2 * self.weight), 0.0))
-            after = _Iterate.of(self.objective, self.regulariser, point)
+            after = Iterate.of(self.objective, self.regulariser, point)
             # Near the optimum the objective is flat to rounding, and Newton's step is the best there is.
             if after.certificate.objective <= before + 1e-13 * abs(before):
                 return after, 2 * radius if at_edge else radius

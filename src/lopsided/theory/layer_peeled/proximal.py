@@ -12,8 +12,8 @@ from scipy.linalg import LinAlgError, svd
 from scipy.optimize import brentq
 
 from lopsided.core.validation import FloatArray
+from lopsided.theory.layer_peeled.energy import Penalty, Point, Regulariser
 from lopsided.theory.layer_peeled.merged import Merged, Objective
-from lopsided.theory.layer_peeled.regulariser import Penalty, Point, Regulariser
 
 
 def singular_values(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -25,10 +25,9 @@ from scipy.optimize import brentq
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray, check_count
-from lopsided.theory.layer_peeled.energy import Restraint
+from lopsided.theory.layer_peeled.energy import Ball, Certificate, Penalty, Restraint
 from lopsided.theory.layer_peeled.merged import Merged, merge
 from lopsided.theory.layer_peeled.newton import Status
-from lopsided.theory.layer_peeled.regulariser import Ball, Certificate, Penalty
 
 # One scalar root and sums over classes: rounding only.
 EXACT_TOLERANCE = 1e-10

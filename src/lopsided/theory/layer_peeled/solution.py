@@ -15,9 +15,9 @@ import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray, check_count
+from lopsided.theory.layer_peeled.energy import Certificate, Point
 from lopsided.theory.layer_peeled.merged import Derivatives, Merged
 from lopsided.theory.layer_peeled.newton import Status
-from lopsided.theory.layer_peeled.regulariser import Certificate, Point
 
 # A squared length below this share of the largest is zero to the accuracy of a certified solve (1e-8 in length).
 _ZERO_SHARE = 1e-16

@@ -2,24 +2,65 @@
 
 One size has the simplex frame in closed form (Theorem 1), two sizes the four-scalar program, more go to the certified
 Newton method. Per-class weights multiply the counts: oversampling a class w times and weighting its loss by w are the
-same program (Proposition 1).
+same program (Proposition 1). `Model` names the two feature models and solves either.
+
+The solution of a neighbouring problem (other counts, the same classes) makes a start for the Newton method: its Z is
+averaged over the blocks that the new problem's equal sizes make, off the diagonal of a block to o_g, on it to d_g, so
+a_g = d_g - o_g and M_gg = m_g o_g + a_g, in the coordinates of `merged`. A start changes how long a solve takes, not
+what it finds: the certificate is that of the new problem.
 """
 
 import math
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 
-from lopsided.core.validation import FloatArray
+from lopsided.core.errors import InputError
+from lopsided.core.validation import BoolArray, FloatArray
 from lopsided.theory.layer_peeled import two_sizes
-from lopsided.theory.layer_peeled.energy import Restraint
+from lopsided.theory.layer_peeled.energy import Ball, Penalty, Point, Regulariser, Restraint
 from lopsided.theory.layer_peeled.merged import Merged, Objective, merge
 from lopsided.theory.layer_peeled.newton import Progress, Status, solve_merged
-from lopsided.theory.layer_peeled.regulariser import Ball, Penalty, Point, Regulariser
+from lopsided.theory.layer_peeled.relu_features import ReluSolution, solve_relu
 from lopsided.theory.layer_peeled.solution import LayerPeeledSolution
-from lopsided.theory.layer_peeled.warm_start import point_near
 
+Features = Literal["free", "relu"]
+PeeledSolution = LayerPeeledSolution | ReluSolution
 # Scalar roots end at rounding, which the gap magnifies by tau and the number of classes.
 EXACT_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class Model:
+    """Free features (the paper) or nonnegative ones, and how exactly to solve."""
+
+    features: Features = "free"
+    tolerance: float = 1e-10
+
+    def __post_init__(self) -> None:
+        if self.features not in get_args(Features):
+            raise InputError("features 'free' or 'relu'", repr(self.features), "free is the model of the paper")
+
+    def solve(
+        self,
+        counts: FloatArray,
+        held: Restraint,
+        progress: Progress | None = None,
+        near: PeeledSolution | None = None,
+    ) -> PeeledSolution:
+        """The minimiser for effective class counts; the solution of a neighbouring problem makes it quicker."""
+        if self.features == "relu":
+            return solve_relu(counts, held)
+        start = None if near is None else near.logits()
+        return solve_free(counts, held, tolerance=self.tolerance, progress=progress, near=start)
+
+
+def minority_of(counts: FloatArray) -> BoolArray:
+    """Classes with fewer examples than the mean; with two sizes, the smaller ones."""
+    # Equal counts differ from their mean by rounding only.
+    smaller: BoolArray = counts < counts.mean() * (1 - 1e-12)
+    return smaller
 
 
 def solve_free(
@@ -128,3 +169,19 @@ def _exact(
         status=Status.CERTIFIED if certificate.relative_gap < EXACT_TOLERANCE else Status.STALLED,
         iterations=0,
     )
+
+
+def point_near(logits: FloatArray, problem: Merged) -> Point | None:
+    """The neighbour's Z as a point of `problem`; None where it has other classes or is zero."""
+    classes, members, group = problem.classes, problem.multiplicity, problem.group_of_class
+    if logits.shape != (classes, classes) or not np.any(logits):
+        return None
+    belongs = np.zeros((problem.groups, classes))
+    belongs[group, np.arange(classes)] = 1.0
+    blocks, own = belongs @ logits @ belongs.T, belongs @ np.diag(logits)
+    pairs = np.where(members > 1, members * (members - 1), 1.0)
+    between = np.where(members > 1, (np.diag(blocks) - own) / pairs, 0.0)
+    contrasts = np.where(members > 1, np.maximum(own / members - between, 0.0), 0.0)
+    matrix = blocks / np.sqrt(np.outer(members, members))
+    np.fill_diagonal(matrix, np.where(members > 1, members * between + contrasts, own))
+    return Point(matrix, contrasts)

@@ -23,7 +23,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray
 from lopsided.measure.product_norm import DECOMPOSED, nuclear_norm_of_product
 from lopsided.theory.collapse import collapse
-from lopsided.theory.layer_peeled.models import Features
+from lopsided.theory.layer_peeled.solve import Features
 from lopsided.theory.network_forecast import network_forecast
 from lopsided.torch.monitor.run_settings import RunSettings
 

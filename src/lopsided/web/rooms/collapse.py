@@ -21,8 +21,8 @@ from lopsided.report.collapse import collapse_figure, summary, verdict
 from lopsided.theory.collapse import CollapseForecast, collapse
 from lopsided.theory.layer_peeled.energy import Restraint, restraint
 from lopsided.theory.layer_peeled.inverse import InTurn, rates_of_smallest_total
-from lopsided.theory.layer_peeled.models import Model, PeeledSolution
 from lopsided.theory.layer_peeled.newton import Progress
+from lopsided.theory.layer_peeled.solve import Model, PeeledSolution
 from lopsided.web.answers import CodeRecipe, Drawing, call, command, drawing
 from lopsided.web.compute import Compute, Watch
 from lopsided.web.problems import responses
