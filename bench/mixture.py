@@ -16,7 +16,6 @@ from lopsided.learners.teacher_student_descent import descend
 from lopsided.learners.teacher_student_newton import newton
 from lopsided.learners.tensor_initialisation import tensor_start
 from lopsided.papers.gi import mixture_lab as lab
-from lopsided.papers.gi.mixture_grid import linear_spread, path_of_counts
 from lopsided.theory.fisher_law import FisherLaw
 
 STEP = 2.0
@@ -152,8 +151,8 @@ def _figure_2(quick: bool) -> dict[str, Any]:
         seed, dimension = task
         problem = lab.drawn_teacher(lab.two_groups(dimension, (0.5, 0.5), (1, 0), (1, 1)), neurons, seed)
         ends = [lab.start_near(problem, seed, index) for index in range(starts)]
-        path = path_of_counts(problem, counts, seed)
-        return sum(place.point.found and linear_spread(place, ends, 8.0, steps).stable for place in path)
+        path = lab.path_of_counts(problem, counts, seed)
+        return sum(place.point.found and lab.linear_spread(place, ends, 8.0, steps).stable for place in path)
 
     tasks = [(seed, dimension) for dimension in reversed(dimensions) for seed in range(teachers)]
     one((0, 5))  # compile

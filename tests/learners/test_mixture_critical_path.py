@@ -7,8 +7,15 @@ from lopsided.core.errors import InputError
 from lopsided.learners.critical_path import critical_path
 from lopsided.learners.teacher_student import TrainingSet, local_model
 from lopsided.learners.teacher_student_newton import newton
-from lopsided.papers.gi.mixture_grid import descended_spread, drawn_blocks, linear_spread, path_of_counts
-from lopsided.papers.gi.mixture_lab import drawn_teacher, start_near, two_groups
+from lopsided.papers.gi.mixture_lab import (
+    descended_spread,
+    drawn_blocks,
+    drawn_teacher,
+    linear_spread,
+    path_of_counts,
+    start_near,
+    two_groups,
+)
 
 
 def joined(blocks):

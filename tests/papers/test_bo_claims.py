@@ -1,4 +1,4 @@
-"""The rules of the claims of seed 002 answer to the numbers alone; that the claims run is the contract suite's."""
+"""The rules of the claims of Xu and Chen 2025 answer to the numbers alone; that they run is the contract suite's."""
 
 import importlib
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from lopsided.core.seeds import generator
+from lopsided.core.statistics import accuracy_mean, paired_rise
 from lopsided.engine.task import Row
-from lopsided.papers.bo.overfitting_runs import mean_of, paired_rise
 from lopsided.papers.claim import Outcome
 
 
@@ -207,14 +207,10 @@ def test_image_rules() -> None:
 
 
 def test_errors_of_means() -> None:
-    assert mean_of([0.5], 100).error == pytest.approx(0.05)  # binomial: sqrt(0.25 / 100)
-    assert mean_of([0.4, 0.6], 10**9).error == pytest.approx(0.1)  # spread over two seeds
-    assert mean_of([1.0], 100).error > 0  # no error seen is not no error
-    rows = [
-        Row({"size": size}, seed, {"value": 0.5 + 0.1 * seed - 0.05 * size, "tests": 10**8})
-        for size in (0, 1)
-        for seed in range(4)
-    ]
-    difference, errors = paired_rise(rows, "size", 0, 1, "value")
+    assert accuracy_mean([0.5], 100).error == pytest.approx(0.05)  # binomial: sqrt(0.25 / 100)
+    assert accuracy_mean([0.4, 0.6], 10**9).error == pytest.approx(0.1)  # spread over two seeds
+    assert accuracy_mean([1.0], 100).error > 0  # no error seen is not no error
+    first, last = ({seed: 0.5 + 0.1 * seed - 0.05 * size for seed in range(4)} for size in (0, 1))
+    difference, errors = paired_rise(first, last, 10**8)
     assert difference == pytest.approx(-0.05)
     assert errors < -100  # within every seed the fall is the same, whatever the seeds' own level

@@ -5,6 +5,7 @@ from importlib import import_module
 
 import numpy as np
 
+from lopsided.core.statistics import SeedCurve, power, power_of_square_mean, shape, trend
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Outcome
 from lopsided.papers.gi.mixture_lab import (
@@ -16,7 +17,6 @@ from lopsided.papers.gi.mixture_lab import (
     two_groups,
 )
 from lopsided.papers.gi.mixture_risk import judge_risk
-from lopsided.papers.gi.mixture_trends import Curve, power, power_of_square_mean, shape, trend
 
 IDS = [
     "gi-dimension",
@@ -105,17 +105,17 @@ def test_the_rule_for_risks_tells_shapes_apart():
 def test_trends_need_more_than_their_error():
     source = np.random.default_rng(1)
     x = np.arange(6.0)
-    assert trend(Curve(x, x + 0.1 * source.standard_normal((5, 6)))) == "rises"
-    assert trend(Curve(x, -x + 0.1 * source.standard_normal((5, 6)))) == "falls"
-    words = [trend(Curve(x, source.standard_normal((5, 6)))) for _ in range(300)]
+    assert trend(SeedCurve(x, x + 0.1 * source.standard_normal((5, 6)))) == "rises"
+    assert trend(SeedCurve(x, -x + 0.1 * source.standard_normal((5, 6)))) == "falls"
+    words = [trend(SeedCurve(x, source.standard_normal((5, 6)))) for _ in range(300)]
     # A 95 % interval leaves out zero in 5 % of the cases without any trend; five standard errors of 300 draws above.
     assert np.mean([word != "flat" for word in words]) < 0.05 + 5 * np.sqrt(0.05 * 0.95 / 300)
-    assert shape(Curve(x, (x - 2) ** 2 + 0.1 * source.standard_normal((5, 6)))) == "valley"
-    assert shape(Curve(x, -((x - 2) ** 2) + 0.1 * source.standard_normal((5, 6)))) == "hill"
-    assert shape(Curve(x, np.full((5, 6), np.nan))) == "undefined"
+    assert shape(SeedCurve(x, (x - 2) ** 2 + 0.1 * source.standard_normal((5, 6)))) == "valley"
+    assert shape(SeedCurve(x, -((x - 2) ** 2) + 0.1 * source.standard_normal((5, 6)))) == "hill"
+    assert shape(SeedCurve(x, np.full((5, 6), np.nan))) == "undefined"
     y = (x + 1) ** -0.5 * np.exp(0.01 * source.standard_normal((8, 6)))
     for function in (power, power_of_square_mean):
-        exponent, error = function(Curve(x + 1, y))
+        exponent, error = function(SeedCurve(x + 1, y))
         assert abs(exponent + 0.5) < 5 * error
         assert error < 0.02
 

@@ -9,9 +9,8 @@ import pytest
 from lopsided.data.resized_crops import resized_crops
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Outcome
-from lopsided.papers.gi.fraction_groups import both_ways, fraction_judge
-from lopsided.papers.gi.group_pictures import FACES, TINY_DIGITS, AlsoFaces, augmented, group_numbers, group_sample
-from lopsided.papers.shared.group_trends import hill, trends
+from lopsided.papers.gi.group_claims import both_ways, fraction_judge, hill, trends
+from lopsided.papers.gi.group_pictures import FACES, TINY_DIGITS, AlsoFaces, augmented, group_sample, picture_numbers
 
 STREAM = np.random.default_rng(0)
 
@@ -165,6 +164,6 @@ def test_faces_train_where_a_user_has_them(tmp_path, monkeypatch, classes):
     sizes = {"majority_size": 16, "minority_size": 8, "test_per_group": 6, "copies": 4, "noise": 0.1}
     small = {"network": "mlp", "widths": [8], "batch": 8, "steps": 60, "classes": classes}
     without = {key: value for key, value in FACES.items() if key != "width"}
-    numbers = group_numbers({**without, **sizes, **small}, 0)
+    numbers = picture_numbers({**without, **sizes, **small}, 0)
     assert numbers["minority_share"] == pytest.approx(8 / 24)
     assert numbers["balanced"] > 0.9  # the colour is the label

@@ -138,27 +138,28 @@ def test_groups_answers_and_recipe(local, tmp_path) -> None:
 
 def test_fraction_sweep_agrees_with_the_forecast_at_this_fraction(local) -> None:
     from lopsided.core.mixture_file import mixture_problem
-    from lopsided.papers.gi.mixture_fractions import fraction_law
+    from lopsided.theory.fisher_law import FisherLaw
     from lopsided.web.rooms.groups import GroupsProblem
 
     asked = GroupsProblem(groups=[{"share": 0.7}, {"share": 0.3, "mean": [1, 1]}])
     problem = mixture_problem(asked.specification())
-    law = fraction_law(problem, 1000, 1, [0.3])
+    (law,) = FisherLaw(problem).over_fractions(1000, 1, [0.3])
     direct = lopsided.mixture(problem, 1000)
     # Rescaling the other group's fraction rounds once.
-    assert law.excess[0] == pytest.approx([group.excess_risk for group in direct.law.groups], rel=1e-12)
+    expected = [group.excess_risk for group in direct.law.groups]
+    assert [group.excess_risk for group in law.groups] == pytest.approx(expected, rel=1e-12)
 
 
 def test_simulated_groups_lie_about_the_law_each_fraction_on_its_own() -> None:
     from lopsided.core.mixture_file import mixture_problem
-    from lopsided.papers.gi.mixture_fractions import fraction_law, simulated_excess
-    from lopsided.web.rooms.groups import GroupsProblem
+    from lopsided.theory.fisher_law import FisherLaw
+    from lopsided.web.rooms.groups import GroupsProblem, simulated_at
 
     second = {"share": 0.2, "mean": [2, 1], "deviations": [1.7, 0.8], "correlation": 0.3}
     problem = mixture_problem(GroupsProblem(groups=[{"share": 0.7}, second]).specification())
-    law = np.array(fraction_law(problem, 3000, 1, [0.2]).excess[0])
-    found = simulated_excess(problem, 3000, 1, 0.2, repeats=80, seed=1)
-    again = simulated_excess(problem, 3000, 1, 0.2 + 1e-9, repeats=80, seed=1)
+    (forecast,) = FisherLaw(problem).over_fractions(3000, 1, [0.2])
+    law = np.array([group.excess_risk for group in forecast.groups])
+    found, again = (simulated_at(problem, 3000, 1, part, repeats=80, seed=1) for part in (0.2, 0.2 + 1e-9))
     error = np.hypot(found.error, again.error)
     for one in (found, again):
         # Four standard errors, and the 1/n^2 terms that the law leaves out (the weight error is 0.15 here).

@@ -9,7 +9,10 @@ import numpy as np
 
 from lopsided.core.activation import Activation, value
 from lopsided.core.mixture_spec import Mixture, MixtureProblem
+from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray, check_count
+
+TEST_POINTS = 4000
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,11 @@ def draw_group(mixture: Mixture, group: int, count: int, randomness: np.random.G
     factor = np.linalg.cholesky(mixture.covariances[group])
     noise = randomness.standard_normal((count, mixture.dimension))
     return np.asarray(mixture.means[group] + noise @ factor.T)
+
+
+def draw_tests(mixture: Mixture, seed: int) -> list[FloatArray]:
+    """Test points of every group, the same for every setting under one seed."""
+    return [draw_group(mixture, g, TEST_POINTS, generator(seed, "test", g)) for g in range(mixture.groups)]
 
 
 def random_rotation(dimension: int, randomness: np.random.Generator) -> FloatArray:

@@ -5,11 +5,13 @@
 The excess is averaged directly, never as a difference of two risks, so its error is relative to itself.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from lopsided.core.activation import Activation, log_value
+from lopsided.core.mixture_spec import MixtureProblem
 from lopsided.core.validation import FloatArray
 
 
@@ -26,6 +28,23 @@ class GroupRisk:
     def cross_entropy(self) -> float:
         """The test loss that the paper's figures plot."""
         return self.entropy + self.excess
+
+
+@dataclass(frozen=True)
+class PopulationRisk:
+    """Entropy and excess of every group, and of the mixture, in nats."""
+
+    entropy: list[float]
+    excess: list[float]
+    average_entropy: float
+    average_excess: float
+
+
+def population_risk(weights: FloatArray, problem: MixtureProblem, tests: Sequence[FloatArray]) -> PopulationRisk:
+    """Risk of `weights` on test points of every group."""
+    rows = [group_risk(weights, problem.weights, points, problem.activation) for points in tests]
+    entropy, excess, share = [row.entropy for row in rows], [row.excess for row in rows], problem.mixture.fractions
+    return PopulationRisk(entropy, excess, float(share @ entropy), float(share @ excess))
 
 
 def group_risk(

@@ -19,7 +19,7 @@ class Paper:
 
 
 @dataclass(frozen=True)
-class Entry:
+class CatalogueEntry:
     """One claim as the register words it, and where the paper makes it."""
 
     id: str
@@ -61,9 +61,10 @@ def paper_of(claim_id: str) -> str:
 
 
 @cache
-def catalogue() -> dict[str, Entry]:
+def catalogue() -> dict[str, CatalogueEntry]:
     """All entries of the register by id, in its order."""
     text = files("lopsided.papers").joinpath("register.csv").read_text(encoding="utf-8")
     return {
-        line["id"]: Entry(line["id"], line["statement"], line["place"]) for line in csv.DictReader(text.splitlines())
+        line["id"]: CatalogueEntry(line["id"], line["statement"], line["place"])
+        for line in csv.DictReader(text.splitlines())
     }

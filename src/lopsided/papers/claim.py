@@ -5,7 +5,7 @@ One file per claim in the folder of its paper, named by its id with underscores 
 before the first run; where rule, settings or sizes were changed after numbers had been seen, `revised` says how.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
@@ -116,16 +116,22 @@ def tally(good: int, of: int, found: str, numbers: Numbers) -> Verdict:
     return Verdict(Outcome.HOLDS if good == of else Outcome.PARTLY if good else Outcome.FAILS, found, numbers)
 
 
+def decided(passed: Collection[bool], *, contradicted: bool = False, opposite: bool = False) -> Outcome:
+    """All pass: holds. Some: partly. None: fails, or contradicted where the `opposite` was measured. `contradicted`
+    outweighs what passes; nothing to pass fails."""
+    if contradicted or (opposite and not any(passed)):
+        return Outcome.CONTRADICTED
+    if not any(passed):
+        return Outcome.FAILS
+    return Outcome.HOLDS if all(passed) else Outcome.PARTLY
+
+
 def weigh(parts: Sequence[Part], found: str, numbers: Numbers) -> Verdict:
     """All parts pass: holds. Some: partly. None: contradicted if every part's opposite was measured, else fails."""
     passed = [part.name for part in parts if part.passes]
     missed = [part.name for part in parts if not part.passes]
-    if not missed:
-        outcome = Outcome.HOLDS
-    elif passed:
-        outcome = Outcome.PARTLY
-    else:
-        outcome = Outcome.CONTRADICTED if all(part.opposite for part in parts) else Outcome.FAILS
+    opposite = all(part.opposite for part in parts)
+    outcome = decided([part.passes for part in parts], opposite=opposite) if missed else Outcome.HOLDS
     opposed = [part.name for part in parts if part.opposite]
     sentence = found.rstrip(".") + "."
     if outcome is Outcome.PARTLY:

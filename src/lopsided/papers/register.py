@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 
 from lopsided.core.errors import InputError, LopsidedError, MissingPackage
-from lopsided.papers.catalogue import PAPERS, Entry, catalogue, paper_of
+from lopsided.papers.catalogue import PAPERS, CatalogueEntry, catalogue, paper_of
 from lopsided.papers.claim import Claim
 
 _PACKAGE = "lopsided.papers"
@@ -30,7 +30,7 @@ class Registered:
     """A claim as far as it is known: its entry in the catalogue, its experiment, or why there is none."""
 
     id: str
-    entry: Entry | None
+    entry: CatalogueEntry | None
     claim: Claim | None
     home: str | None
     problem: str | None = None

@@ -21,7 +21,7 @@ from lopsided.engine.task import Row
 from lopsided.papers.catalogue import PAPERS
 from lopsided.papers.claim import Outcome
 from lopsided.papers.reproduce import Reproduced, Run
-from lopsided.papers.spread import Spread, spread_table
+from lopsided.papers.spread import SpreadCell, spread_table
 from lopsided.report.page import panel_table, render, script_json
 from lopsided.report.plotly import figure_json
 
@@ -183,7 +183,7 @@ def _spread(rows: Sequence[Row]) -> dict[str, Any] | None:
     }
 
 
-def _spread_cell(spread: Spread | None) -> dict[str, str]:
+def _spread_cell(spread: SpreadCell | None) -> dict[str, str]:
     if spread is None:
         return {"mean": "–", "deviation": "", "range": "undefined"}
     return {

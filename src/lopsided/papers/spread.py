@@ -2,16 +2,16 @@
 
 import json
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row, canonical
 
 
 @dataclass(frozen=True)
-class Spread:
+class SpreadCell:
     """Over the seeds of one setting: mean, standard deviation (None for one seed), lowest, highest, how many."""
 
     mean: float
@@ -28,7 +28,7 @@ class SpreadTable:
     columns: tuple[str, ...]
     shared: dict[str, Any]
     names: tuple[str, ...]
-    rows: tuple[tuple[tuple[Any, ...], tuple[Spread | None, ...]], ...]
+    rows: tuple[tuple[tuple[Any, ...], tuple[SpreadCell | None, ...]], ...]
 
 
 def spread_table(rows: Sequence[Row]) -> SpreadTable:
@@ -61,9 +61,10 @@ def _number(value: Any) -> float | None:
     return None
 
 
-def _spread(values: Sequence[float | None]) -> Spread | None:
+def _spread(values: Sequence[float | None]) -> SpreadCell | None:
     known = [value for value in values if value is not None]
     if not known:
         return None
-    deviation = statistics.stdev(known) if len(known) > 1 else None
-    return Spread(statistics.fmean(known), deviation, min(known), max(known), len(known))
+    found = seed_mean(known)
+    deviation = found.deviation if len(known) > 1 else None
+    return SpreadCell(found.mean, deviation, min(known), max(known), len(known))

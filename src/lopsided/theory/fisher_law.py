@@ -13,6 +13,7 @@ generalised eigenvalues of (H_l, H_rest), group l's excess is f(lambda)/(2n), f 
 lie outside (0, 1).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -130,6 +131,11 @@ class FisherLaw:
             method=" and ".join(sorted({group.method for group in self.groups})),
             reliable=relative <= RELIABLE_ERROR,
         )
+
+    def over_fractions(self, samples: int, group: int, fractions: Sequence[float]) -> list[FisherForecast]:
+        """The law where `group` has each of the fractions and the others share the rest in proportion."""
+        mixture = self.problem.mixture
+        return [self.forecast(samples, mixture.with_fraction(group, float(part)).fractions) for part in fractions]
 
     def _integration_error(self, fractions: FloatArray) -> float:
         """Relative error of sum_l lambda_l H_l; groups that carry no information carry no error either."""

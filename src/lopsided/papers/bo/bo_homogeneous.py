@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from lopsided.core.figure import Figure, Line, Mark, Panel
+from lopsided.core.statistics import Uncertain
 from lopsided.engine.task import Row, Settings
-from lopsided.papers.bo.overfitting_runs import READING_WORDS, Mean, grouped, patch_run, run_numbers
+from lopsided.papers.bo.overfitting_runs import READING_WORDS, accuracy_means, patch_run, patch_settings, run_numbers
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
 
 MIDDLE = 0.75  # half way between chance and 1
@@ -25,15 +26,15 @@ def measure(settings: Settings, seed: int) -> dict[str, Any]:
     return {**run_numbers(run), "term": term}
 
 
-def _curves(rows: Sequence[Row]) -> dict[tuple[int, int], dict[float, Mean]]:
-    curves: dict[tuple[int, int], dict[float, Mean]] = {}
+def _curves(rows: Sequence[Row]) -> dict[tuple[int, int], dict[float, Uncertain]]:
+    curves: dict[tuple[int, int], dict[float, Uncertain]] = {}
     for size, d in sorted({(int(row.settings["per_class"]), int(row.settings["dimension"])) for row in rows}):
         chosen = [row for row in rows if (row.settings["per_class"], row.settings["dimension"]) == (size, d)]
-        curves[size, d] = grouped(chosen, lambda row: float(row.settings["feature_norm"]))
+        curves[size, d] = accuracy_means(chosen, lambda row: float(row.settings["feature_norm"]))
     return curves
 
 
-def _crossing(curve: dict[float, Mean]) -> float | None:
+def _crossing(curve: dict[float, Uncertain]) -> float | None:
     """log |u| where the accuracy passes MIDDLE, by linear interpolation; None where it does not."""
     norms, values = np.log(list(curve)), np.array([mean.value for mean in curve.values()])
     above = np.flatnonzero(values >= MIDDLE)
@@ -71,8 +72,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     low, high = min(terms.values(), default=float("nan")), max(terms.values(), default=float("nan"))
     found = (
         f"Accuracy passes {MIDDLE} at n |u|^4 / d = {low:.2f} to {high:.2f} over {len(terms)} pairs (n, d); |u|^4 "
-        f"itself "
-        f"differs by {raw:.1f}. At one fixed rate the transitions differ by a factor of {fixed_spread:.1f}."
+        f"itself differs by {raw:.1f}. At one fixed rate the transitions differ by a factor of {fixed_spread:.1f}."
     )
     numbers = {"terms": terms, "spread": spread, "spread_of_fourth_power": raw}
     return Verdict(outcome, found, {**numbers, "fixed_rate_terms": fixed_terms, "fixed_rate_spread": fixed_spread})
@@ -99,14 +99,10 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 
 def _settings(pairs: Sequence[tuple[int, int]], steps: Sequence[float], width: int, tests: int) -> list[Settings]:
-    base = {"classes": 2, "ratio": 1.0, "base": 1.0, "width": width, "tests": tests, "reading": "converged"}
     return [
         {
-            **base,
-            "per_class": n,
-            "dimension": d,
+            **patch_settings("converged", 2, n, d, width, tests, ratio=1.0, base=1.0, rate=rate),
             "feature_norm": round(step * (d / n) ** 0.25, 4),
-            "rate": rate,
             "training": {"step": 0.5 * n / d if rate == "scaled" else 1.0},
         }
         for rate in ("scaled", "fixed")
@@ -125,10 +121,9 @@ CLAIM = Claim(
     rule=(
         f"At rates scaled by n / d accuracy passes {MIDDLE} for every (n, d), at values of n |u|^4 / d within a factor "
         f"of {AGREE:g}, while |u|^4 there differs by more than {2 * AGREE:g}: holds; a smaller spread than that of "
-        f"|u|^4 "
-        "only: partly; a larger one: contradicted; no crossing: fails. Revised after a first run at one fixed rate, "
-        "which "
-        "gave partly and is still measured: its steps are not small against the noise, as Condition 1(c) asks."
+        "|u|^4 only: partly; a larger one: contradicted; no crossing: fails. Revised after a first run at one fixed "
+        "rate, which gave partly and is still measured: its steps are not small against the noise, as Condition 1(c) "
+        "asks."
     ),
     plans={
         "quick": Runs(

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from lopsided.core.figure import Bars, Figure, Panel, Pictures
+from lopsided.core.statistics import standard_error
 from lopsided.data.images import has_images, load_images
 from lopsided.engine.task import Row, Settings
 from lopsided.measure.influence import influence_scores
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
 
 NEIGHBOURS = 10
 SHARE = 10  # the highest and the lowest tenth of every class
@@ -59,12 +60,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
             parts[f"{row.settings['images']}: {name}"] = _paired(table["high"], table["low"])
     good = [name for name, errors in parts.items() if errors > SIGNIFICANT]
     against = [name for name, errors in parts.items() if errors < -SIGNIFICANT]
-    if len(good) == len(parts):
-        outcome = Outcome.HOLDS
-    elif good:
-        outcome = Outcome.PARTLY
-    else:
-        outcome = Outcome.CONTRADICTED if against else Outcome.FAILS
+    outcome = decided([name in good for name in parts], opposite=bool(against))
     found = f"High scores are more atypical on {len(good)} of {len(parts)} comparisons ({'; '.join(good) or 'none'})"
     found += f"; less atypical on {len(against)}: {'; '.join(against)}." if against else "."
     return Verdict(outcome, found, {"errors": parts})
@@ -73,8 +69,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 def _paired(high: Sequence[float], low: Sequence[float]) -> float:
     """Mean difference over classes in its standard errors."""
     difference = np.array(high) - np.array(low)
-    error = difference.std(ddof=1) / np.sqrt(difference.size)
-    return float(difference.mean() / max(error, 1e-12))
+    return float(difference.mean() / max(float(standard_error(difference)), 1e-12))
 
 
 def plot(rows: Sequence[Row]) -> Figure:
@@ -117,10 +112,9 @@ CLAIM = Claim(
     statement="Images with high influence scores are atypical, those with low scores are typical.",
     source=Source("xu2025benign", "Fig 5, eq (10)"),
     rule=(
-        f"Over the classes of each image set, the highest tenth exceeds the lowest by more than {SIGNIFICANT:g} "
-        f"errors (paired) in distance to the "
-        "mean, in distance to neighbours and in neighbours of other classes. All: holds; some: partly; none, and "
-        "some reversed: contradicted."
+        f"Over the classes of each image set, the highest tenth exceeds the lowest by more than {SIGNIFICANT:g} errors "
+        "(paired) in distance to the mean, in distance to neighbours and in neighbours of other classes. All: holds; "
+        "some: partly; none, and some reversed: contradicted."
     ),
     revised=("the rule was written after scores of these images had been looked at."),
     plans={"quick": Runs(_settings(150)), "paper": Runs(_settings(1000))},

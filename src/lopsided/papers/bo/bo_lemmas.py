@@ -4,8 +4,7 @@ Lemma 3: rank(W_j A_j) >= 0.9 m and singular value number min{m, d, rank A_j} - 
 Lemma 4: fresh noise activates at least 0.1 m neurons of its class, up to probability exp(-Omega(m)).
 Lemma 5: neurons of a class react far more to the training noise of their class than to that of others.
 Lemma 6: sum_r relu(<w_{y,r}, xi>) is of the order (eta m / n) |A_y^T A_y|_F L b(S_y). A step moves a neuron by
-eta/(mn), so the sum over
-         m neurons gives eta/n; the factor m is tested by two widths.
+         eta/(mn), so the sum over m neurons gives eta/n; the factor m is tested by two widths.
 Lemma 7: the gradient coefficients 1 - p_y of all examples stay within a constant factor.
 
 Settings inside Condition 1 exist only with C near 1 and huge initial weights (paper scale); the largest admissible C
@@ -23,7 +22,7 @@ from lopsided.engine.task import Row, Settings
 from lopsided.learners.patch_cnn import READINGS
 from lopsided.measure.patch_network import activated_share, long_tail_levels, own_noise_preference, weight_spectra
 from lopsided.papers.bo.overfitting_runs import READING_WORDS, PatchRun, patch_run
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
 from lopsided.theory.overfitting_conditions import condition_one
 
 RARE = 0.001  # share of fresh examples that may activate fewer than 0.1 m neurons
@@ -121,16 +120,14 @@ def judge(rows: Sequence[Row]) -> Verdict:
     """Each lemma passes if its inequality holds in every run; the verdict names those that do not."""
     parts, pairs = _parts(rows), _width_pairs(rows)
     passed = [name for name, good in parts.items() if good]
-    outcome = Outcome.HOLDS if len(passed) == len(parts) else Outcome.PARTLY if passed else Outcome.FAILS
     rare = max(float(row.numbers["rarely_active"]) for row in rows)
     balance = max(float(row.numbers["balance"]) for row in rows)
     largest = max(float(row.numbers["largest_constant"]) for row in rows)
     found = (
         f"Passed in all runs: {', '.join(passed) or 'none'}. Up to {rare:.1%} of fresh noise patches activate fewer "
-        f"than 0.1 m "
-        f"neurons; coefficients differ by up to {balance:.3g}; Lemma 6's scale changes by up to "
-        f"{max(pairs, default=float('nan')):.2g} when "
-        f"the width grows fourfold; the largest C that Condition 1 admits is {largest:.2g}."
+        f"than 0.1 m neurons; coefficients differ by up to {balance:.3g}; Lemma 6's scale changes by up to "
+        f"{max(pairs, default=float('nan')):.2g} when the width grows fourfold; the largest C that Condition 1 admits "
+        f"is {largest:.2g}."
     )
     # A run counts as inside Condition 1 from C = 1 on, up to the rounding of its settings.
     inside = [row for row in rows if float(row.numbers["largest_constant"]) >= 0.99]
@@ -140,7 +137,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
             f" Inside Condition 1 with C = 1: {', '.join(name for name, good in within.items() if good) or 'none'}."
         )
     numbers = {"parts": parts, "parts_inside_condition_1": within, "width_pairs": pairs, "rarely_active": rare}
-    return Verdict(outcome, found, numbers)
+    return Verdict(decided(list(parts.values())), found, numbers)
 
 
 def _width_pairs(rows: Sequence[Row]) -> list[float]:
@@ -234,11 +231,9 @@ CLAIM = Claim(
     ),
     source=Source("xu2025benign", "Lemmas 3 to 7"),
     rule=(
-        f"In every run: rank >= 0.9 m; the singular value above its bound; at most {RARE:.1%} (plus 3 errors) of "
-        f"fresh examples activate fewer than "
-        f"0.1 m neurons; preference >= {PREFERENCE:g}; Lemma 6's scale without the factor m within {ALIKE:g} when "
-        f"the width grows fourfold; "
-        f"coefficients within {BALANCE:g}. All: holds; some: partly."
+        f"In every run: rank >= 0.9 m; the singular value above its bound; at most {RARE:.1%} (plus 3 errors) of fresh "
+        f"examples activate fewer than 0.1 m neurons; preference >= {PREFERENCE:g}; Lemma 6's scale without the factor "
+        f"m within {ALIKE:g} when the width grows fourfold; coefficients within {BALANCE:g}. All: holds; some: partly."
     ),
     revised=("step and size of the settings; partly before and after."),
     plans={"quick": Runs(_settings(False), seeds=(0, 1)), "paper": Runs(_settings(True), seeds=(0, 1))},

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.statistics import paired_rise
 from lopsided.engine.task import Row, Settings
 from lopsided.measure.patch_network import long_tail_levels
-from lopsided.papers.bo.overfitting_runs import READING_WORDS, grouped, paired_rise, patch_run
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.bo.overfitting_runs import READING_WORDS, accuracy_means, patch_run, patch_settings, readings_of
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
 
 SIGNIFICANT = 3.0
 
@@ -34,20 +35,20 @@ def measure(settings: Settings, seed: int) -> dict[str, Any]:
 def judge(rows: Sequence[Row]) -> Verdict:
     """From equal to the largest sizes the fixed class's accuracy falls, seed by seed, in every reading."""
     lines: dict[str, dict[str, float]] = {}
-    for reading in sorted({str(row.settings["reading"]) for row in rows}):
-        chosen = [row for row in rows if row.settings["reading"] == reading]
+    for reading, chosen in readings_of(rows).items():
         for value in ("accuracy", "tail_accuracy"):
-            table = grouped(chosen, lambda row: int(row.settings["others"]), value)
+            table = accuracy_means(chosen, lambda row: int(row.settings["others"]), value)
             sizes = list(table)
-            difference, errors = paired_rise(chosen, "others", sizes[0], sizes[-1], value)
+            few, many = (
+                {row.seed: float(row.numbers[value]) for row in chosen if row.settings["others"] == size}
+                for size in (sizes[0], sizes[-1])
+            )
+            difference, errors = paired_rise(few, many, int(chosen[0].numbers["tests"]))
             first, last = table[sizes[0]].value, table[sizes[-1]].value
             lines[f"{reading}, {value}"] = {"first": first, "last": last, "change": difference, "errors": errors}
     falls = [name for name, line in lines.items() if line["errors"] < -SIGNIFICANT]
     rises = [name for name, line in lines.items() if line["errors"] > SIGNIFICANT]
-    if rises:
-        outcome = Outcome.CONTRADICTED
-    else:
-        outcome = Outcome.HOLDS if len(falls) == len(lines) else Outcome.PARTLY if falls else Outcome.FAILS
+    outcome = decided([name in falls for name in lines], contradicted=bool(rises))
     found = "; ".join(
         f"{name.replace('_', ' ')} {line['first']:.2f} -> {line['last']:.2f}" for name, line in lines.items()
     )
@@ -57,15 +58,14 @@ def judge(rows: Sequence[Row]) -> Verdict:
 def plot(rows: Sequence[Row]) -> Figure:
     """Accuracies against the size of the other classes."""
     panels = []
-    for reading in sorted({str(row.settings["reading"]) for row in rows}):
-        chosen = [row for row in rows if row.settings["reading"] == reading]
+    for reading, chosen in readings_of(rows).items():
         lines = []
         for value, name in (
             ("accuracy", "fixed class"),
             ("tail_accuracy", "its longer tail"),
             ("others_accuracy", "growing classes"),
         ):
-            table = grouped(chosen, lambda row: int(row.settings["others"]), value)
+            table = accuracy_means(chosen, lambda row: int(row.settings["others"]), value)
             y = [mean.value for mean in table.values()]
             low = [mean.value - 2 * mean.error for mean in table.values()]
             high = [mean.value + 2 * mean.error for mean in table.values()]
@@ -80,9 +80,9 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 
 def _settings(per_class: int, growth: Sequence[int], dimension: int, width: int, tests: int) -> list[Settings]:
-    base = {"classes": 5, "per_class": per_class, "dimension": dimension, "width": width, "tests": tests, "ratio": 30.0}
+    shared = {"ratio": 30.0, "feature_norm": 1e-6}
     return [
-        {**base, "feature_norm": 1e-6, "others": per_class * factor, "reading": reading}
+        patch_settings(reading, 5, per_class, dimension, width, tests, **shared, others=per_class * factor)
         for reading in ("mini-batch", "converged")
         for factor in growth
     ]
@@ -93,9 +93,9 @@ CLAIM = Claim(
     statement="When the other classes grow, a class of fixed size loses accuracy on its long-tailed data.",
     source=Source("xu2025benign", "Section 3, 'Increasing majority hurts minority'"),
     rule=(
-        f"From equal sizes to the largest growth, accuracy of the fixed class and of the longer half of its tail "
-        f"falls by more than "
-        f"{SIGNIFICANT:g} errors in every reading: holds; in some: partly; a significant rise: contradicted."
+        "From equal sizes to the largest growth, accuracy of the fixed class and of the longer half of its tail falls "
+        f"by more than {SIGNIFICANT:g} errors in every reading: holds; in some: partly; a significant rise: "
+        "contradicted."
     ),
     revised=("paired test, growth, seeds and paper size; partly before and after."),
     plans={

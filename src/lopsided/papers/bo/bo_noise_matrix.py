@@ -16,7 +16,7 @@ from lopsided.core.seeds import generator
 from lopsided.data.images import load_images
 from lopsided.engine.task import Row, Settings
 from lopsided.measure.noise_matrix import noise_matrix
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
 
 LARGE = 10.0
 MOST = 0.9  # share of pairs
@@ -66,18 +66,11 @@ def judge(rows: Sequence[Row]) -> Verdict:
     above = all(entry["above_one"] >= MOST for entry in sets.values())
     large = all(entry["median"] >= LARGE for entry in sets.values())
     mostly_below = all(entry["below_one"] > 0.5 for entry in sets.values())
-    if above and large:
-        outcome = Outcome.HOLDS
-    elif mostly_below:
-        outcome = Outcome.CONTRADICTED
-    else:
-        outcome = (
-            Outcome.PARTLY if above or any(entry["above_one"] >= MOST for entry in sets.values()) else Outcome.FAILS
-        )
+    whole, some = above and large, any(entry["above_one"] >= MOST for entry in sets.values())
+    outcome = decided([whole, some], contradicted=mostly_below and not whole)
     found = "; ".join(
         f"{name}: {entry['above_one']:.0%} of the pairs above 1, {entry['below_one']:.0%} below, median "
-        f"{entry['median']:.2f}, "
-        f"largest {entry['largest']:.1f}"
+        f"{entry['median']:.2f}, largest {entry['largest']:.1f}"
         for name, entry in sets.items()
     )
     return Verdict(outcome, f"{found}. Large would be a median of {LARGE:g}.", {"sets": sets})
@@ -126,9 +119,9 @@ CLAIM = Claim(
     ),
     source=Source("xu2025benign", "Fig 6"),
     rule=(
-        f"For every image set: at least {MOST:.0%} of the pairs have a ratio whose 95% interval lies above 1, and "
-        f"the median ratio is at least "
-        f"{LARGE:g}: holds; the first part in some set: partly; most intervals below 1 everywhere: contradicted."
+        f"For every image set: at least {MOST:.0%} of the pairs have a ratio whose 95% interval lies above 1, and the "
+        f"median ratio is at least {LARGE:g}: holds; the first part in some set: partly; most intervals below 1 "
+        "everywhere: contradicted."
     ),
     revised=("the rule was written after ratios of these images had been looked at."),
     plans={"quick": Runs(_settings(300)), "paper": Runs(_settings(0))},

@@ -11,21 +11,19 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.engine.task import Row, Settings
-from lopsided.papers.bo.overfitting_runs import READING_WORDS, patch_run, run_numbers
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.theory.overfitting_bounds import (
-    Cell,
-    FitQuality,
-    Region,
-    Terms,
-    TheoremConstants,
-    check_constants,
-    fit_constants,
-    regions,
-    theorem_terms,
+from lopsided.papers.bo.overfitting_runs import (
+    BENIGN,
+    HARMFUL,
+    READING_WORDS,
+    fit_halves,
+    patch_run,
+    patch_settings,
+    phase_cell,
+    run_numbers,
 )
+from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.theory.overfitting_bounds import Region, regions, theorem_terms
 
-BENIGN, HARMFUL = 0.1, 0.4  # zero-one losses; chance is 0.667 with three classes
 KEPT, BROKEN, DECIDED = 0.9, 0.05, 0.5
 
 
@@ -42,24 +40,9 @@ def measure(settings: Settings, seed: int) -> dict[str, Any]:
     }
 
 
-def _cell(row: Row) -> Cell:
-    loss = 1.0 - np.array(row.numbers["class_accuracy"], dtype=np.float64)
-    full = np.ones((loss.size, loss.size))
-    terms = Terms(float(row.numbers["signal"]) * full, float(row.numbers["ratio"]) * full)
-    return Cell(terms, loss, int(row.numbers["tests_per_class"]))
-
-
-def fit_halves(rows: Sequence[Row]) -> tuple[TheoremConstants, FitQuality, list[Cell]]:
-    """Constants from one half of the cells, how they did on the other half, and that half."""
-    fit = [_cell(row) for row in rows if row.settings["half"] == 0]
-    held = [_cell(row) for row in rows if row.settings["half"] == 1]
-    constants = fit_constants(fit, benign=BENIGN, harmful=HARMFUL)
-    return constants, check_constants(held, constants, benign=BENIGN), held
-
-
 def _single_corner(rows: Sequence[Row]) -> float:
     """The paper's form, one C_3 for both terms: the largest that the fitted half allows; 0 where none does."""
-    cells = [_cell(row) for row in rows if row.settings["half"] == 0]
+    cells = [phase_cell(row) for row in rows if row.settings["half"] == 0]
     reach = np.concatenate([np.maximum(cell.terms.weakest_signal(), cell.terms.weakest_ratio()) for cell in cells])
     loss = np.concatenate([cell.loss for cell in cells])
     spared = reach[loss < HARMFUL]
@@ -92,9 +75,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
     kept = "none" if share is None else f"{share:.0%}"
     found = (
         f"On {len(held)} held-out cells {kept} of the promises are kept, {quality.bound_broken} of {decided} bounds "
-        f"broken, "
-        f"{total - decided} of {total} classes undecided; fitted C1 = {constants.C1:.3g}, C2 = {constants.C2:.3g}, "
-        f"C3 = {constants.C3:.3g} and {constants.C3_signal:.3g}."
+        f"broken, {total - decided} of {total} classes undecided; fitted C1 = {constants.C1:.3g}, C2 = "
+        f"{constants.C2:.3g}, C3 = {constants.C3:.3g} and {constants.C3_signal:.3g}."
     )
     single = _single_corner(rows)
     region = "" if single else ", so no class is called harmful"
@@ -121,7 +103,7 @@ def plot(rows: Sequence[Row]) -> Figure:
             [max(float(row.numbers["signal"]), 1e-6) for row in members],
             [float(row.numbers["ratio"]) for row in members],
             name,
-            names=[regions(_cell(row).terms, constants)[0].value for row in members],
+            names=[regions(phase_cell(row).terms, constants)[0].value for row in members],
         )
         for name, members in groups.items()
         if members
@@ -146,14 +128,7 @@ def plot(rows: Sequence[Row]) -> Figure:
 def _settings(
     norms: Sequence[float], ratios: Sequence[float], per_class: int, dimension: int, width: int
 ) -> list[Settings]:
-    base = {
-        "classes": 3,
-        "per_class": per_class,
-        "dimension": dimension,
-        "width": width,
-        "tests": 300,
-        "reading": "converged",
-    }
+    base = patch_settings("converged", 3, per_class, dimension, width, 300)
     return [
         {**base, "feature_norm": norm, "ratio": ratio, "half": (i + j) % 2}
         for i, norm in enumerate(norms)
@@ -166,13 +141,11 @@ CLAIM = Claim(
     statement="The signal term and the noise correlation ratio of Theorem 1 separate benign from harmful overfitting.",
     source=Source("xu2025benign", "Fig 2, Theorem 1.2 and 1.3"),
     rule=(
-        f"Constants fitted on half of the cells (benign: loss <= {BENIGN}, harmful: loss >= {HARMFUL}), on the "
-        f"other half: at least {KEPT:.0%} of "
-        f"the promised regions are right, at most {BROKEN:.0%} of the bounds broken by 2 errors, at least "
-        f"{DECIDED:.0%} of the classes decided, "
-        "all three regions occur. All four: holds; the first and one more: partly. Revised after the first run: "
-        "with the paper's single C3 for both "
-        "terms the harmful region was empty (partly), so each term has its own."
+        f"Constants fitted on half of the cells (benign: loss <= {BENIGN}, harmful: loss >= {HARMFUL}), on the other "
+        f"half: at least {KEPT:.0%} of the promised regions are right, at most {BROKEN:.0%} of the bounds broken by 2 "
+        f"errors, at least {DECIDED:.0%} of the classes decided, all three regions occur. All four: holds; the first "
+        "and one more: partly. Revised after the first run: with the paper's single C3 for both terms the harmful "
+        "region was empty (partly), so each term has its own."
     ),
     plans={
         "quick": Runs(_settings((0.01, 0.4, 0.7, 1.1, 1.8, 3.0), (1.0, 2.0, 8.0, 40.0, 200.0, 1000.0), 20, 200, 30)),

@@ -13,12 +13,12 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.seeds import generator
 from lopsided.core.validation import IntArray
+from lopsided.data.image_set import standardised
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
-from lopsided.papers.shared.group_trends import by_world
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.shared.network_runs import image_sample, trained_network
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.network_summary import chosen, curve, level, paired, percent
-from lopsided.papers.shared.structured_summary import Part, weigh
+from lopsided.papers.shared.network_summary import by_world, chosen, curve, level, paired
 
 KINDS = ("high", "low", "random")
 WORDS = {"high": "high scores removed", "low": "low scores removed", "random": "random examples removed"}
@@ -26,18 +26,10 @@ WORDS = {"high": "high scores removed", "low": "low scores removed", "random": "
 
 def measure(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Test accuracy after training on what is left."""
-    from lopsided.data.image_set import standardised
-    from lopsided.engine.unfinished import trained_resumably
-    from lopsided.learners.deep.networks import build
-    from lopsided.papers.shared.network_runs import image_sample
-    from lopsided.papers.shared.network_settings import training_recipe
-
     sample, test = image_sample(settings, np.full(10, settings["per_class"]), seed)
     left = sample.take(_left(settings, sample.rows(), sample.labels, seed))
     _, inputs, test_inputs = standardised(sample, left, test)  # the whole sample's scale, so that only examples change
-    options = {name: settings[name] for name in ("widths", "width") if name in settings}
-    network = build(settings["network"], inputs.shape[1:], 10, seed=seed, **options)
-    trained = trained_resumably(network, inputs, left.labels, training_recipe(settings), seed=seed, threads=1)
+    trained = trained_network(settings, inputs, left.labels, 10, seed)
     right = trained.predict(test_inputs) == test.labels
     return {"accuracy": float(right.mean()), "left": left.size, "loss": trained.loss, "diverged": trained.diverged}
 
@@ -72,7 +64,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     for name, own in by_world(rows, _name).items():
         whole = level(chosen(own, removed=0.0), "accuracy")
         numbers[name] = {"nothing_removed": whole}
-        words.append(f"{name}: {percent(whole)} with everything")
+        words.append(f"{name}: {whole.percent()} with everything")
         for share in sorted({float(row.settings["removed"]) for row in own if row.settings["removed"] > 0}):
             kinds = {kind: chosen(own, removed=share, which=kind) for kind in KINDS}
             gaps = {kind: paired(kinds["high"], kinds[kind], "accuracy") for kind in ("low", "random")}
@@ -86,8 +78,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
                 "random_minus_high": gaps["random"],
             }
             words.append(
-                f"{share:.0%} removed: removing high scores costs {percent(gaps['low'])} more than low and "
-                f"{percent(gaps['random'])} more than random ones"
+                f"{share:.0%} removed: removing high scores costs {gaps['low'].percent()} more than low and "
+                f"{gaps['random'].percent()} more than random ones"
             )
     return weigh(parts, "; ".join(words), numbers)
 

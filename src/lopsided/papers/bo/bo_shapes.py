@@ -15,7 +15,7 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.data.images import load_images
 from lopsided.engine.task import Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
 
 APART = 0.9  # share of pairs of classes whose cosine lies below that of the halves of either class
 
@@ -77,15 +77,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
         }
     good = [name for name, entry in sets.items() if entry["share"] >= APART]
     against = [name for name, entry in sets.items() if entry["between"] > entry["within"]]
-    outcome = (
-        Outcome.HOLDS
-        if len(good) == len(sets)
-        else Outcome.PARTLY
-        if good
-        else Outcome.CONTRADICTED
-        if against
-        else Outcome.FAILS
-    )
+    outcome = decided([name in good for name in sets], opposite=bool(against))
     found = "; ".join(
         f"{name}: cosine {entry['within']:.2f} within a class, {entry['between']:.2f} between classes, apart in "
         f"{entry['share']:.0%} of the pairs"
@@ -128,8 +120,8 @@ CLAIM = Claim(
     source=Source("xu2025benign", "Fig 1"),
     rule=(
         f"In every image set, for at least {APART:.0%} of the pairs of classes the cosine of their covariances is "
-        f"below that of two halves of either "
-        "class: holds; in some sets: partly; larger between classes than within on average: contradicted."
+        "below that of two halves of either class: holds; in some sets: partly; larger between classes than within on "
+        "average: contradicted."
     ),
     plans={"quick": Runs(_settings(120, 250)), "paper": Runs(_settings(2000, 2000), seeds=(0, 1))},
     measure=measure,

@@ -7,8 +7,8 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.engine.task import Row, Settings
-from lopsided.papers.bo.overfitting_runs import patch_run
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.bo.overfitting_runs import patch_run, patch_settings
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
 
 EPSILON = 0.05
 # The rate -d log loss / dt after the first halving over the rate at the start: 1 if the loss falls exponentially, 1/2
@@ -56,7 +56,6 @@ def judge(rows: Sequence[Row]) -> Verdict:
         "then 1/t": all(sloped),
     }
     passed = [name for name, good in parts.items() if good]
-    outcome = Outcome.HOLDS if len(passed) == 3 else Outcome.PARTLY if passed else Outcome.FAILS
     found = (
         f"Final losses up to {max(float(row.numbers['final']) for row in rows):.3g}; after the first "
         f"halving {kept.min():.0%} to {kept.max():.0%} of the starting rate is left (exponential: 100%, 1/t: 50%), "
@@ -64,7 +63,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
         f"(spread {slopes.std():.2f}). Passed: {', '.join(passed) or 'nothing'}."
     )
     return Verdict(
-        outcome,
+        decided(list(parts.values())),
         found,
         {"slope": slopes.mean(), "slope_spread": slopes.std(), "rate_kept": kept.tolist(), "parts": parts},
     )
@@ -110,9 +109,9 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 
 def _settings(per_class: int, dimension: int, width: int, epochs: int) -> list[Settings]:
-    base = {"classes": 3, "per_class": per_class, "dimension": dimension, "width": width, "tests": 10}
+    base = patch_settings("scaled step", 3, per_class, dimension, width, 10)
     return [
-        {**base, "feature_norm": norm, "ratio": ratio, "reading": "scaled step", "training": {"epochs": epochs}}
+        {**base, "feature_norm": norm, "ratio": ratio, "training": {"epochs": epochs}}
         for norm, ratio in ((1.0, 1.2), (0.01, 20.0), (2.0, 5.0))
     ]
 
@@ -122,12 +121,10 @@ CLAIM = Claim(
     statement="Gradient descent brings the training loss below any epsilon: exponentially at first, then like 1/t.",
     source=Source("xu2025benign", "Theorem 1.1, Lemmas 1 and 2"),
     rule=(
-        f"In every run: final loss <= {EPSILON}; after the first halving at least {RATE_KEPT:.0%} of the starting "
-        f"rate is "
-        f"left; slope of log loss on log t over the last factor of four between {SLOPES[0]} and {SLOPES[1]}. All: "
-        f"holds; "
-        "some: partly. Revised after a first run: R^2 >= 0.98 of log loss on t, which 1/(1 + ct) passes too, gave "
-        "holds."
+        f"In every run: final loss <= {EPSILON}; after the first halving at least {RATE_KEPT:.0%} of the starting rate "
+        f"is left; slope of log loss on log t over the last factor of four between {SLOPES[0]} and {SLOPES[1]}. All: "
+        "holds; some: partly. Revised after a first run: R^2 >= 0.98 of log loss on t, which 1/(1 + ct) passes too, "
+        "gave holds."
     ),
     plans={
         "quick": Runs(_settings(10, 150, 20, 6000), seeds=(0, 1)),

@@ -1,17 +1,24 @@
-"""What the claims of seed 002 share: a trained two-patch network per setting and seed, and means with errors."""
+"""What the claims of Xu and Chen 2025 share: a trained two-patch network per setting and seed, accuracies with errors,
+and the constants of Theorem 1 fitted on half of the cells."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from lopsided.core.figure import Heatmap, Panel
 from lopsided.core.seeds import generator
+from lopsided.core.statistics import Uncertain, accuracy_mean
 from lopsided.core.validation import FloatArray
 from lopsided.data.noise_construction import NoiseConstruction
 from lopsided.data.patches import PatchDistribution, PatchSample, draw_patches, patch_distribution
 from lopsided.engine.task import Row, Settings
 from lopsided.learners.patch_cnn import READINGS, PatchFit, Training, initial_weights, train
+from lopsided.theory.overfitting_bounds import Cell, FitQuality, Terms, TheoremConstants, check_constants, fit_constants
+from lopsided.theory.patch_bayes import one_direction_accuracy
+
+BENIGN, HARMFUL = 0.1, 0.4  # zero-one losses; chance is 0.667 with three classes
 
 READING_WORDS = {
     "full batch": "20 full-batch steps of rate 0.05, as eq (4) is written; they do not fit the training set",
@@ -95,48 +102,95 @@ def run_numbers(run: PatchRun) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True)
-class Mean:
-    """A mean over seeds with its standard error; binomial where there is one seed only."""
-
-    value: float
-    error: float
-    count: int
+def trained_cell(settings: Settings, seed: int) -> dict[str, Any]:
+    """Test accuracy of one cell."""
+    return run_numbers(patch_run(settings, seed))
 
 
-def mean_of(values: Sequence[float], tests: int) -> Mean:
-    """Mean of accuracies over seeds; the error is never below what `tests` examples a seed allow."""
-    array = np.asarray(values, dtype=np.float64)
-    center = float(array.mean())
-    binomial = np.sqrt(max(center * (1 - center), 1.0 / tests) / (tests * array.size))
-    spread = float(array.std(ddof=1) / np.sqrt(array.size)) if array.size > 1 else 0.0
-    return Mean(center, max(float(binomial), spread), array.size)
+def measured_cell(settings: Settings, seed: int) -> dict[str, Any]:
+    """Test accuracy of one cell, and what the Bayes rule reaches on Gaussian noise patches alone."""
+    run = patch_run(settings, seed)
+    eigenvalue = float(run.distribution.matrices[0].singular_values()[0].max())
+    bayes = one_direction_accuracy(run.distribution.classes, max(eigenvalue, 0.5)).value
+    return {**run_numbers(run), "bayes": bayes}
 
 
-def grouped(rows: Sequence[Row], key: Callable[[Row], Any], value: str = "accuracy") -> dict[Any, Mean]:
+def patch_settings(
+    reading: str, classes: int, per_class: int, dimension: int, width: int, tests: int, **more: Any
+) -> dict[str, Any]:
+    """What every cell of a claim has."""
+    sizes = {"classes": classes, "per_class": per_class, "dimension": dimension, "width": width, "tests": tests}
+    return {**sizes, "reading": reading, **more}
+
+
+def readings_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Rows by the reading of their settings, in alphabetical order."""
+    names = sorted({str(row.settings["reading"]) for row in rows})
+    return {name: [row for row in rows if row.settings["reading"] == name] for name in names}
+
+
+def accuracy_means(rows: Sequence[Row], key: Callable[[Row], Any], value: str = "accuracy") -> dict[Any, Uncertain]:
     """Mean of `value` over the seeds of every setting, by `key`, in the order of the keys."""
     found: dict[Any, list[Row]] = {}
     for row in rows:
         found.setdefault(key(row), []).append(row)
     return {
-        name: mean_of([float(row.numbers[value]) for row in found[name]], int(found[name][0].numbers["tests"]))
+        name: accuracy_mean([float(row.numbers[value]) for row in found[name]], int(found[name][0].numbers["tests"]))
         for name in sorted(found)
     }
 
 
-def rise(first: Mean, last: Mean) -> tuple[float, float]:
-    """(difference, difference in standard errors)."""
-    difference = last.value - first.value
-    return difference, difference / float(np.hypot(first.error, last.error))
+def accuracy_map(table: Mapping[tuple[float, float], Uncertain]) -> Heatmap:
+    """Accuracies over two settings, the second of the key across; a cell that was not measured is empty."""
+    down, across = (sorted({key[place] for key in table}) for place in (0, 1))
+    values = [[table[y, x].value if (y, x) in table else None for x in across] for y in down]
+    return Heatmap(across, down, values, "test accuracy", low=0.0, high=1.0)
 
 
-def paired_rise(rows: Sequence[Row], key: str, first: Any, last: Any, value: str) -> tuple[float, float]:
-    """The same where a seed fixes the data of both settings: the mean difference within seeds, in its own errors."""
-    ends = [{row.seed: float(row.numbers[value]) for row in rows if row.settings[key] == end} for end in (first, last)]
-    seeds = sorted(ends[0].keys() & ends[1].keys())
-    differences = np.array([ends[1][seed] - ends[0][seed] for seed in seeds])
-    tests = int(rows[0].numbers["tests"])
-    floor = mean_of(list(ends[0].values()), tests), mean_of(list(ends[1].values()), tests)
-    binomial = np.sqrt(sum(max(mean.value * (1 - mean.value), 1.0 / tests) / (tests * len(seeds)) for mean in floor))
-    spread = float(differences.std(ddof=1) / np.sqrt(len(seeds))) if len(seeds) > 1 else 0.0
-    return float(differences.mean()), float(differences.mean() / max(float(binomial), spread))
+def size_settings(
+    sizes: Sequence[int], key: str, values: Sequence[float], dimension: int, width: int, tests: int, **fixed: float
+) -> list[Settings]:
+    """Every size of the data set with every value of one setting, in two readings."""
+    return [
+        patch_settings(reading, 5, size, dimension, width, tests, **fixed, **{key: value})
+        for reading in ("mini-batch", "scaled step")
+        for size in sizes
+        for value in values
+    ]
+
+
+def size_lines(rows: Sequence[Row], key: str) -> dict[tuple[str, float], list[Uncertain]]:
+    """Accuracies over all sizes, from the smallest, by reading and value of the setting."""
+    lines: dict[tuple[str, float], list[Uncertain]] = {}
+    for reading, chosen in readings_of(rows).items():
+        table = accuracy_means(chosen, lambda row: (float(row.settings[key]), int(row.settings["per_class"])))
+        for (value, _), cell in table.items():
+            lines.setdefault((reading, value), []).append(cell)
+    return lines
+
+
+def size_panels(rows: Sequence[Row], key: str, fixed: str, label: str) -> list[Panel]:
+    """A heat map over size and setting for every reading."""
+    tables = {
+        reading: accuracy_means(chosen, lambda row: (int(row.settings["per_class"]), float(row.settings[key])))
+        for reading, chosen in readings_of(rows).items()
+    }
+    return [
+        Panel(f"{fixed}, {reading}", label, "examples per class", [accuracy_map(table)])
+        for reading, table in tables.items()
+    ]
+
+
+def phase_cell(row: Row) -> Cell:
+    """A row of bo-phase as a measured problem of Theorem 1, whose terms are equal for all pairs there."""
+    loss = 1.0 - np.array(row.numbers["class_accuracy"], dtype=np.float64)
+    full = np.ones((loss.size, loss.size))
+    terms = Terms(float(row.numbers["signal"]) * full, float(row.numbers["ratio"]) * full)
+    return Cell(terms, loss, int(row.numbers["tests_per_class"]))
+
+
+def fit_halves(rows: Sequence[Row]) -> tuple[TheoremConstants, FitQuality, list[Cell]]:
+    """Constants from one half of the cells, how they did on the other half, and that half."""
+    fit, held = ([phase_cell(row) for row in rows if row.settings["half"] == half] for half in (0, 1))
+    constants = fit_constants(fit, benign=BENIGN, harmful=HARMFUL)
+    return constants, check_constants(held, constants, benign=BENIGN), held

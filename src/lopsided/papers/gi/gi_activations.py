@@ -4,10 +4,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopsided.core.figure import Figure, Panel
+from lopsided.core.figure import Figure
+from lopsided.core.statistics import SeedCurve, power
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.gi.mixture_trends import curve, described, drawn, power
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.gi import mixture_lab as lab
+from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 
 DIMENSION, NEURONS = 4, 2
 KINDS = ("sigmoid", "tanh", "erf")
@@ -20,7 +22,6 @@ def measure(settings: Settings, seed: int) -> Numbers:
     """
     from lopsided.core.activation import check_activation
     from lopsided.core.mixture_spec import problem_of
-    from lopsided.papers.gi import mixture_lab as lab
 
     kind = check_activation(settings["activation"])
     mixture = lab.two_groups(DIMENSION, (0.6, 0.4), (0.5, -0.5), (1, 2))
@@ -31,13 +32,12 @@ def measure(settings: Settings, seed: int) -> Numbers:
         return {"error": None, "straightness": None, "over_law": None}
     step = 1.0 / point.largest_curvature
     run = lab.convergence(problem, data, point, step, settings["steps"], seed)
-    risks = lab.population_risks(problem, point.weights, seed)
     law = DIMENSION * NEURONS / (2 * settings["n"])
     return {
         "error": lab.matched_error(point.weights, problem)[1],
         "straightness": run["straightness"],
         "shrunk_to": run["last"] / run["first"],
-        "over_law": risks["average_excess"] / law,
+        "over_law": lab.risk_at(problem, point.weights, seed).average_excess / law,
     }
 
 
@@ -46,14 +46,14 @@ def judge(rows: Sequence[Row]) -> Verdict:
     numbers, passed, found = {}, [], []
     big = max(row.settings["n"] for row in rows)
     for kind in KINDS:
-        exponent, error = power(curve(rows, "n", "error", activation=kind))
+        exponent, error = power(seed_curve(rows, "n", "error", activation=kind))
         straight = [
             row.numbers["straightness"]
             for row in rows
             if row.settings["activation"] == kind and row.numbers["straightness"] is not None
         ]
         share = float(np.mean([value >= 0.99 for value in straight])) if straight else 0.0
-        ratio = curve(rows, "n", "over_law", activation=kind, n=big)
+        ratio = seed_curve(rows, "n", "over_law", activation=kind, n=big)
         mean, spread = float(ratio.mean[0]), float(ratio.error[0])
         parts = [
             abs(exponent + 0.5) <= max(0.2, 2 * error) and error <= 0.15,
@@ -66,34 +66,24 @@ def judge(rows: Sequence[Row]) -> Verdict:
             "share_straight": share,
             "excess_over_law": mean,
             "excess_over_law_error": spread,
-            "error": described(curve(rows, "n", "error", activation=kind)),
+            "error": described(seed_curve(rows, "n", "error", activation=kind)),
         }
         passed += parts
         found.append(f"{kind}: error ~ n^{exponent:.2f}, {share:.0%} straight, excess {mean:.2f} of d K / (2n)")
-    outcome = Outcome.HOLDS if all(passed) else Outcome.PARTLY if any(passed) else Outcome.FAILS
-    return Verdict(outcome, "; ".join(found), numbers)
+    return Verdict(decided(passed), "; ".join(found), numbers)
 
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Error and excess over n for the three activations."""
+
+    def each(key: str) -> dict[str, SeedCurve]:
+        return {kind: seed_curve(rows, "n", key, activation=kind) for kind in KINDS}
+
     return Figure(
         "Three activations",
         [
-            Panel(
-                "Weight error",
-                "samples n",
-                "|W - W*| / |W*|",
-                [drawn(curve(rows, "n", "error", activation=kind), kind) for kind in KINDS],
-                x_log=True,
-                y_log=True,
-            ),
-            Panel(
-                "Average excess risk over d K / (2n)",
-                "samples n",
-                "ratio",
-                [drawn(curve(rows, "n", "over_law", activation=kind), kind) for kind in KINDS],
-                x_log=True,
-            ),
+            over("Weight error", "samples n", "|W - W*| / |W*|", each("error"), log="xy"),
+            over("Average excess risk over d K / (2n)", "samples n", "ratio", each("over_law"), log="x"),
         ],
         "tanh and erf enter as (1 + tanh z)/2 and (1 + erf z)/2, so that outputs are probabilities.",
     )

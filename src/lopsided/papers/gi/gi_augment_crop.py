@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from lopsided.papers.claim import Claim, Runs, Source
-from lopsided.papers.gi.augmented_groups import augmentation_judge, augmentation_plans, augmentation_plot
-from lopsided.papers.gi.group_pictures import TINY_DIGITS, group_numbers
+from lopsided.papers.gi.group_claims import augmentation_judge, augmentation_plans, augmentation_plot
+from lopsided.papers.gi.group_pictures import TINY_DIGITS, picture_numbers
 from lopsided.papers.shared.network_settings import varied
 
 LEVELS = (0.0, 0.1, 0.25, 0.5, 0.75)
@@ -18,7 +18,7 @@ MANY_LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75)
 
 def measure(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Accuracies with crops that leave 1 - cut of each side."""
-    return group_numbers({**settings, "crop": 1.0 - settings["cut"]}, seed)
+    return picture_numbers({**settings, "crop": 1.0 - settings["cut"]}, seed)
 
 
 CLAIM = Claim(

@@ -5,7 +5,7 @@ it is the large-n law of the mixture papers on the sample's leading components (
 """
 
 from lopsided.papers.claim import Claim, Runs, Source
-from lopsided.papers.gi.augmented_groups import augmentation_judge, augmentation_plans, augmentation_plot
+from lopsided.papers.gi.group_claims import augmentation_judge, augmentation_plans, augmentation_plot
 from lopsided.papers.gi.group_forecast import noise_numbers
 from lopsided.papers.gi.group_pictures import TINY_DIGITS
 from lopsided.papers.shared.network_settings import varied
@@ -17,7 +17,7 @@ CLAIM = Claim(
     id="gi-augment-noise",
     statement="As the Gaussian noise in added copies of minority pictures grows, the minority's and the average test "
     "accuracy rise, then fall.",
-    source=Source("li2024groupimbalance", "Fig 1; 001 Fig 8a"),
+    source=Source("li2024groupimbalance", "Fig 1; Li et al. 2022, Fig 8a"),
     rule="In every world, for the minority group and for the average over both groups alike: some inner noise level "
     "beats both no noise and the largest noise, with paired 95 % intervals that hold for all inner levels at once; "
     "contradicted if everywhere an inner level lies below both ends by the same rule.",

@@ -1,45 +1,27 @@
-"""gi-complexity-mean: the number of samples needed grows with a group's mean (Fig 3a)."""
+"""gi-complexity-mean: the number of samples needed grows with a group's mean (Fig 3a).
 
-from collections.abc import Sequence
+Means m 1 and -1, unit covariances, d = 5, K = 3.
+"""
 
-from lopsided.core.figure import Figure
-from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
-from lopsided.papers.gi.mixture_complexity import READINGS, complexity_numbers, judge_complexity, plot_complexity
+from lopsided.papers.claim import Runs
+from lopsided.papers.gi.mixture_complexity import complexity_claim
 
-
-def measure(settings: Settings, seed: int) -> Numbers:
-    """Means m 1 and -1, unit covariances, d = 5, K = 3."""
-    return complexity_numbers((settings["mean"], -1.0), (1.0, 1.0), settings["n"], seed)
-
-
-def judge(rows: Sequence[Row]) -> Verdict:
-    """The shape 'rises' in both readings."""
-    return judge_complexity(rows, "mean", "rises", "falls")
-
-
-def plot(rows: Sequence[Row]) -> Figure:
-    """Samples and steps over the mean."""
-    return plot_complexity(
-        rows, "mean", "first group's mean, in every coordinate", "Sample complexity against a group's mean"
-    )
-
-
-CLAIM = Claim(
-    id="gi-complexity-mean",
-    statement="The number of samples needed grows with the mean of a group.",
-    source=Source("li2024groupimbalance", "Fig 3a, Corollary 1 (iii)"),
-    rule="holds if both the samples for a given |W - W*| and the steps to the authors' spread rise with the mean (95 "
+CLAIM = complexity_claim(
+    "gi-complexity-mean",
+    "The number of samples needed grows with the mean of a group.",
+    "Fig 3a, Corollary 1 (iii)",
+    "holds if both the samples for a given |W - W*| and the steps to the authors' spread rise with the mean (95 "
     "% interval of the paired difference of the ends, rank correlation above 0.5); partly if one does; "
     "contradicted if none rises and one falls",
+    x="mean",
+    x_label="first group's mean, in every coordinate",
+    title="Sample complexity against a group's mean",
+    groups=lambda mean: ((mean, -1.0), (1.0, 1.0)),
+    wanted="rises",
+    against="falls",
     plans={
         "quick": Runs([{"mean": m, "n": 8000} for m in (0.0, 1.0, 2.0, 3.5, 5.0)], tuple(range(16))),
         "paper": Runs([{"mean": m, "n": 10_000} for m in (0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 7.5)], tuple(range(60))),
     },
-    measure=measure,
-    judge=judge,
-    plot=plot,
     paper_says="the boundary of success moves to larger n as the mean grows from 0 to 5",
-    readings=READINGS,
-    quick_budget_seconds=10,
 )

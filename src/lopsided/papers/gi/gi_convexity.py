@@ -6,9 +6,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.statistics import power
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.gi.mixture_trends import curve, described, drawn, power
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.gi import mixture_lab as lab
+from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 
 DIMENSION, NEURONS = 4, 2
 RADII = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
@@ -19,7 +21,6 @@ def measure(settings: Settings, seed: int) -> Numbers:
     """Extreme curvatures of f_n at W* and around it; the bounds; the distance of the Hessian from its expectation."""
     from lopsided.core.seeds import generator
     from lopsided.learners.teacher_student import loss_gradient_hessian
-    from lopsided.papers.gi import mixture_lab as lab
     from lopsided.theory.fisher_law import FisherLaw
     from lopsided.theory.mixture_bounds import EPSILON_0, mixture_bounds
 
@@ -61,7 +62,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     lower = float(np.mean([row.numbers["least_within_r"] >= row.numbers["lower_bound"] for row in top]))
     upper = float(np.mean([row.numbers["largest_within_r"] <= row.numbers["upper_bound"] for row in top]))
     inside = float(np.mean([row.numbers["hessian_gap"] <= row.numbers["gap_bound"] for row in rows]))
-    exponent, error = power(curve(rows, "n", "hessian_gap"))
+    exponent, error = power(seed_curve(rows, "n", "hessian_gap"))
     reach = [
         max([radius for radius, value in zip(RADII, row.numbers["least"], strict=True) if value > 0], default=0.0)
         for row in top
@@ -74,7 +75,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
         "exponent_error": error,
         "median_radius_of_theory": float(np.median([row.numbers["radius"] for row in top])),
         "median_measured_convex_reach_over_W": float(np.median(reach)),
-        "hessian_gap": described(curve(rows, "n", "hessian_gap")),
+        "hessian_gap": described(seed_curve(rows, "n", "hessian_gap")),
     }
     parts = [lower == 1.0, upper == 1.0, inside == 1.0, abs(exponent + 0.5) <= 0.15]
     found = (
@@ -83,16 +84,18 @@ def judge(rows: Sequence[Row]) -> Verdict:
         f"{np.median(reach):g} |W*|, the theory's r is {numbers['median_radius_of_theory']:.1g}"
     )
     negative = float(np.mean([row.numbers["least_within_r"] < 0 for row in top]))
-    if negative > 0.5:
-        return Verdict(Outcome.CONTRADICTED, found, numbers)
-    return Verdict(Outcome.HOLDS if all(parts) else Outcome.PARTLY if any(parts) else Outcome.FAILS, found, numbers)
+    return Verdict(decided(parts, contradicted=negative > 0.5), found, numbers)
 
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Least curvature around W*, and the Hessian's noise over n."""
     big = max(row.settings["n"] for row in rows)
     top = [row for row in rows if row.settings["n"] == big]
-    gap = curve(rows, "n", "hessian_gap")
+    gaps = {
+        "measured": seed_curve(rows, "n", "hessian_gap"),
+        "Lemma 8 with constant 1": seed_curve(rows, "n", "gap_bound"),
+    }
+    title = "Distance of the Hessian from its expectation"
     return Figure(
         "Local convexity around W*",
         [
@@ -102,14 +105,7 @@ def plot(rows: Sequence[Row]) -> Figure:
                 "least eigenvalue of the Hessian",
                 [Line(list(RADII), row.numbers["least"], f"teacher {row.seed}", markers=True) for row in top[:6]],
             ),
-            Panel(
-                "Distance of the Hessian from its expectation",
-                "samples n",
-                "spectral norm",
-                [drawn(gap, "measured"), drawn(curve(rows, "n", "gap_bound"), "Lemma 8 with constant 1", dashed=True)],
-                x_log=True,
-                y_log=True,
-            ),
+            over(title, "samples n", "spectral norm", gaps, dashed=["Lemma 8 with constant 1"], log="xy"),
         ],
     )
 

@@ -6,9 +6,13 @@ from typing import Any
 import numpy as np
 
 from lopsided.core.figure import Figure, Heatmap, Line, Panel
+from lopsided.core.statistics import SeedCurve, power, straight_line
+from lopsided.data.mixture import draw_tests
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.gi.mixture_trends import Curve, curve, described, power, straight_line
+from lopsided.measure.group_risk import population_risk
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.gi import mixture_lab as lab
+from lopsided.papers.gi.mixture_curves import described, seed_curve
 
 NEURONS, DISTANCE, EXCESS, SPREAD, STEPS, STEP = 3, 0.5, 1e-3, 1e-4, 6000, 8.0
 GRID = [10_000 * index for index in range(1, 16)]  # Fig 2's n; its d are 5 to 100 by 5
@@ -19,20 +23,17 @@ TINY = 1e-300  # a spread that rounds to zero has no logarithm
 def measure(settings: Settings, seed: int) -> Numbers:
     """One teacher in dimension d: for every n the critical point nearest to W*, its error, and the spread that descent
     from the authors' starts would still show after T steps."""
-    from lopsided.papers.gi import mixture_grid as grid
-    from lopsided.papers.gi import mixture_lab as lab
-
     mixture = lab.two_groups(settings["d"], (0.5, 0.5), (settings["means"][0], settings["means"][1]), (1, 1))
     problem = lab.drawn_teacher(mixture, NEURONS, seed)
     starts = [lab.start_near(problem, seed, index) for index in range(settings["starts"])]
     reach = 0.1 * float(np.linalg.norm(problem.weights))
     columns: dict[str, list[Any]] = {name: [] for name in COLUMNS}
-    path, tests = grid.path_of_counts(problem, settings["n"], seed), lab.drawn_tests(problem, seed)
+    path, tests = lab.path_of_counts(problem, settings["n"], seed), draw_tests(problem.mixture, seed)
     for place in path:
         found = place.point.found
         distance, relative = lab.matched_error(place.point.weights, problem)
-        excess = lab.population_risks(problem, place.point.weights, seed, tests)["average_excess"] if found else 0.0
-        spread = grid.linear_spread(place, starts, STEP, STEPS)
+        excess = population_risk(place.point.weights, problem, tests).average_excess if found else 0.0
+        spread = lab.linear_spread(place, starts, STEP, STEPS)
         steady = found and spread.stable
         columns["found"].append(found)
         columns["relative_error"].append(relative if found else None)
@@ -44,9 +45,9 @@ def measure(settings: Settings, seed: int) -> Numbers:
     if seed in settings.get("descent_seeds", ()):
         first = path[int(np.argmin(settings["n"]))]
         some = starts[: settings["descents"]]
-        seen = grid.descended_spread(problem, settings["n"], seed, len(some), STEP, STEPS)
+        seen = lab.descended_spread(problem, settings["n"], seed, len(some), STEP, STEPS)
         numbers["descended_log_spread"] = float(np.log10(max(seen, TINY)))
-        numbers["linear_log_spread"] = float(np.log10(max(grid.linear_spread(first, some, STEP, STEPS).spread, TINY)))
+        numbers["linear_log_spread"] = float(np.log10(max(lab.linear_spread(first, some, STEP, STEPS).spread, TINY)))
         numbers["descent_towards_minimum"] = bool(first.point.found)
     return numbers
 
@@ -63,7 +64,7 @@ def single_counts(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def needed(rows: Sequence[Row], key: str) -> Curve:
+def needed(rows: Sequence[Row], key: str) -> SeedCurve:
     """Samples needed over d, seed by seed: the geometric mean over the n tried, since error^2 and excess fall as
     1/n."""
     sizes = sorted({row.settings["d"] for row in rows})
@@ -73,10 +74,10 @@ def needed(rows: Sequence[Row], key: str) -> Curve:
         found = [value for value in row.numbers[key] if value is not None]
         if found:
             values[seeds.index(row.seed), sizes.index(row.settings["d"])] = float(np.exp(np.mean(np.log(found))))
-    return Curve(np.array(sizes, dtype=float), values)
+    return SeedCurve(np.array(sizes, dtype=float), values)
 
 
-def is_linear(line: Curve) -> tuple[bool, dict[str, Any]]:
+def is_linear(line: SeedCurve) -> tuple[bool, dict[str, Any]]:
     """R^2 of a straight line at least 0.95, positive slope, exponent in [0.75, 1.35]."""
     typical = np.exp(line.logarithmic().mean)
     slope, intercept, fit = straight_line(line.x, typical)
@@ -100,7 +101,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     distance, distance_facts = is_linear(needed(rows, "samples_for_distance"))
     cells = single_counts(rows)
     spreads = [row.numbers["log_spread"] for row in cells]
-    at_most = curve(cells, "d", "relative_error", n=max(row.settings["n"] for row in cells))
+    at_most = seed_curve(cells, "d", "relative_error", n=max(row.settings["n"] for row in cells))
     relative = power(at_most)
     numbers: dict[str, Any] = {
         "samples_for_risk": risk_facts,
@@ -126,12 +127,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
         found += (
             f"; descent itself, in {len(gaps)} cells, ended within a factor {10 ** max(gaps):.2g} of the linear spread"
         )
-    exponents = [risk_facts["exponent"] + 2 * risk_facts["exponent_error"]]
-    if risk and distance:
-        return Verdict(Outcome.HOLDS, found, numbers)
-    if max(exponents) < 0.3:
-        return Verdict(Outcome.CONTRADICTED, found, numbers)
-    return Verdict(Outcome.PARTLY if risk or distance else Outcome.FAILS, found, numbers)
+    level = risk_facts["exponent"] + 2 * risk_facts["exponent_error"] < 0.3
+    return Verdict(decided([risk, distance], contradicted=level and not (risk and distance)), found, numbers)
 
 
 def _success(rows: Sequence[Row], size: int, count: int) -> float:
@@ -166,7 +163,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     sizes, counts = (sorted({row.settings[key] for row in cells}) for key in ("d", "n"))
     series = []
     for count in counts[:: max(1, len(counts) // 3)]:
-        steps = curve(cells, "d", "steps_needed", n=count)
+        steps = seed_curve(cells, "d", "steps_needed", n=count)
         series.append(Line(steps.x.tolist(), steps.mean.tolist(), f"n = {count:,}", markers=True))
     panels.append(
         Panel(

@@ -2,26 +2,24 @@
 
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.mixture_spec import MixtureProblem, problem_of
+from lopsided.core.statistics import power, straight_line
 from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.learners.teacher_student_descent import descend
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.gi.mixture_trends import curve, described, drawn, power, straight_line
-
-if TYPE_CHECKING:
-    from lopsided.core.mixture_spec import MixtureProblem
+from lopsided.papers.gi import mixture_lab as lab
+from lopsided.papers.gi.mixture_curves import described, drawn, seed_curve
+from lopsided.theory.fisher_law import FisherLaw
 
 DIMENSION, NEURONS = 5, 3
 READINGS = ("critical point", "authors")
 
 
-def _problem(reading: str, seed: int) -> "MixtureProblem":
-    from lopsided.core.mixture_spec import problem_of
-    from lopsided.papers.gi import mixture_lab as lab
-
+def _problem(reading: str, seed: int) -> MixtureProblem:
     variance = 9.0 if reading == "critical point" else 81.0
     mixture = lab.two_groups(DIMENSION, (0.5, 0.5), (1, -1), (variance, variance))
     problem = lab.drawn_teacher(mixture, NEURONS, seed)
@@ -33,16 +31,11 @@ def _problem(reading: str, seed: int) -> "MixtureProblem":
 @cache
 def _law(reading: str, seed: int) -> float:
     """sqrt(tr H^-1): the law's error times sqrt(n)."""
-    from lopsided.theory.fisher_law import FisherLaw
-
     return float(np.sqrt(FisherLaw(_problem(reading, seed)).forecast(1).weight_error))
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
     """|W - W*| at one n: at the critical point, or after the authors' descent."""
-    from lopsided.learners.teacher_student_descent import descend
-    from lopsided.papers.gi import mixture_lab as lab
-
     critical = settings["reading"] == "critical point"
     problem = _problem(settings["reading"], seed)
     data, _ = lab.drawn_data(problem, settings["n"], seed)
@@ -60,7 +53,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     """A straight line in sqrt(log n / n) with R² >= 0.97, and an exponent in n near -1/2."""
     numbers, passed, found = {}, [], []
     for reading in READINGS:
-        line = curve(rows, "n", "error", reading=reading)
+        line = seed_curve(rows, "n", "error", reading=reading)
         x = np.sqrt(np.log(line.x) / line.x)
         slope, _, fit = straight_line(x, np.exp(line.logarithmic().mean))
         exponent, error = power(line)
@@ -69,7 +62,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
             "slope": slope,
             "exponent": exponent,
             "exponent_error": error,
-            "over_law": described(curve(rows, "n", "over_law", reading=reading)),
+            "over_law": described(seed_curve(rows, "n", "over_law", reading=reading)),
         }
         passed.append(fit >= 0.97 and slope > 0 and -0.7 <= exponent <= -0.3)
         found.append(f"{reading}: R² {fit:.3f}, error ~ n^{exponent:.2f} ± {error:.2f}")
@@ -83,7 +76,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     """The error over sqrt(log n / n) in both readings, with the large-n law."""
     panels = []
     for reading in READINGS:
-        line, law = curve(rows, "n", "error", reading=reading), curve(rows, "n", "law", reading=reading)
+        line, law = seed_curve(rows, "n", "error", reading=reading), seed_curve(rows, "n", "law", reading=reading)
         x = np.sqrt(np.log(line.x) / line.x)
         shown = drawn(line, "measured")
         panels.append(

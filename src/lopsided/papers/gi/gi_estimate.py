@@ -4,10 +4,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopsided.core.figure import Figure, Panel
+from lopsided.core.figure import Figure
+from lopsided.core.statistics import power_of_square_mean
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.gi.mixture_trends import curve, described, drawn, power_of_square_mean
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 
 READINGS = ("known", "over-specified", "all parameters")
 
@@ -46,16 +47,16 @@ def judge(rows: Sequence[Row]) -> Verdict:
     exponents = {}
     base = min(row.settings["d"] for row in rows)
     for reading in READINGS:
-        exponent, error = power_of_square_mean(curve(rows, "n", "means", reading=reading, d=base))
+        exponent, error = power_of_square_mean(seed_curve(rows, "n", "means", reading=reading, d=base))
         exponents[reading] = (exponent, error)
         numbers[reading] = {
             "exponent_in_n": exponent,
             "exponent_error": error,
-            "error": described(curve(rows, "n", "means", reading=reading, d=base)),
+            "error": described(seed_curve(rows, "n", "means", reading=reading, d=base)),
         }
         found.append(f"{reading}: n^{exponent:.2f} ± {error:.2f}")
     in_size, size_error = power_of_square_mean(
-        curve(rows, "d", "means", reading="known", n=max(row.settings["n"] for row in rows))
+        seed_curve(rows, "d", "means", reading="known", n=max(row.settings["n"] for row in rows))
     )
     numbers["exponent_in_d_known"] = {"value": in_size, "error": size_error}
     found.append(f"known, in the dimension: d^{in_size:.2f} ± {size_error:.2f}")
@@ -64,36 +65,21 @@ def judge(rows: Sequence[Row]) -> Verdict:
     apart = exponents["over-specified"][0] - exponents["known"][0] > 2 * np.hypot(
         exponents["over-specified"][1], exponents["known"][1]
     )
-    if known and slow and apart:
-        return Verdict(Outcome.HOLDS, "; ".join(found), numbers)
-    if exponents["known"][0] - 2 * exponents["known"][1] > 0:
-        return Verdict(Outcome.CONTRADICTED, "; ".join(found), numbers)
-    return Verdict(Outcome.PARTLY if known or slow else Outcome.FAILS, "; ".join(found), numbers)
+    whole, grows = known and slow and apart, exponents["known"][0] - 2 * exponents["known"][1] > 0
+    return Verdict(decided([whole, known or slow], contradicted=grows and not whole), "; ".join(found), numbers)
 
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Error of the means over n in both readings, and over d."""
     base = min(row.settings["d"] for row in rows)
     top = max(row.settings["n"] for row in rows)
+    in_n = {reading: seed_curve(rows, "n", "means", reading=reading, d=base) for reading in READINGS}
+    in_d = {"known groups": seed_curve(rows, "d", "means", reading="known", n=top)}
     return Figure(
         "Estimating the mixture by EM",
         [
-            Panel(
-                f"d = {base}",
-                "samples n",
-                "error of the means",
-                [drawn(curve(rows, "n", "means", reading=reading, d=base), reading) for reading in READINGS],
-                x_log=True,
-                y_log=True,
-            ),
-            Panel(
-                f"n = {top:,}",
-                "dimension d",
-                "error of the means",
-                [drawn(curve(rows, "d", "means", reading="known", n=top), "known groups")],
-                x_log=True,
-                y_log=True,
-            ),
+            over(f"d = {base}", "samples n", "error of the means", in_n, log="xy"),
+            over(f"n = {top:,}", "dimension d", "error of the means", in_d, log="xy"),
         ],
     )
 

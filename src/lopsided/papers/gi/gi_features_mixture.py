@@ -1,10 +1,10 @@
 """gi-features-mixture: do a network's features fit two Gaussians nearly as well as samples of that mixture would?
 
-Log-likelihood in bits per dimension (000 Section F): of the features under two groups found by EM, of samples drawn
-from that mixture under two groups found anew, and of the features under one Gaussian. The paper scores the data that
-it fitted, which flatters many parameters; here half of the pictures is fitted and the other half scored, and the
-paper's reading is stated beside it. Features are taken in their leading principal components (at most one per 50
-pictures), because units behind a ReLU that are zero for most pictures have no density.
+Log-likelihood in bits per dimension (Li et al. 2024, Section F): of the features under two groups found by EM, of
+samples drawn from that mixture under two groups found anew, and of the features under one Gaussian. The paper scores
+the data that it fitted, which flatters many parameters; here half of the pictures is fitted and the other half scored,
+and the paper's reading is stated beside it. Features are taken in their leading principal components (at most one per
+50 pictures), because units behind a ReLU that are zero for most pictures have no density.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,12 @@ import numpy as np
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Bars, Figure, Panel
 from lopsided.core.seeds import generator
+from lopsided.core.statistics import SeedMean, seed_mean
 from lopsided.core.validation import FloatArray
 from lopsided.data.mixture import draw_features
 from lopsided.data.mixture_estimate import bits_per_dimension, estimate_by_em
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
 from lopsided.papers.gi.group_pictures import (
     FACES,
     PAPER_GARMENTS,
@@ -30,8 +31,7 @@ from lopsided.papers.gi.group_pictures import (
     AlsoFaces,
     trained_on_groups,
 )
-from lopsided.papers.shared.group_trends import by_world
-from lopsided.papers.shared.structured_summary import Spread, spread
+from lopsided.papers.shared.network_summary import by_world
 
 PER_DIRECTION = 50
 LEAST_VARIANCE = 1e-3  # of the largest: below it a direction is rounding and dead units
@@ -97,18 +97,18 @@ def judge(rows: Sequence[Row]) -> Verdict:
             good.append(False)
             bad.append(False)
             continue
-        gain, short = (spread(value(row, "held_out") for row in own) for value in (_gain, _shortfall))
-        slack = spread(_gain(row, "held_out") / 2 - _shortfall(row, "held_out") for row in own)
-        excess = spread(_shortfall(row, "held_out") - _gain(row, "held_out") for row in own)
+        gain, short = (seed_mean(value(row, "held_out") for row in own) for value in (_gain, _shortfall))
+        slack = seed_mean(_gain(row, "held_out") / 2 - _shortfall(row, "held_out") for row in own)
+        excess = seed_mean(_shortfall(row, "held_out") - _gain(row, "held_out") for row in own)
         numbers[name] = {
             "gain": gain,
             "shortfall": short,
             "as_the_paper_scores": {
-                "gain": spread(_gain(row, "fitted") for row in own),
-                "shortfall": spread(_shortfall(row, "fitted") for row in own),
+                "gain": seed_mean(_gain(row, "fitted") for row in own),
+                "shortfall": seed_mean(_shortfall(row, "fitted") for row in own),
             },
             "dimension": own[0].numbers["dimension"],
-            "bits": {kind: spread(row.numbers["held_out"][kind] for row in own) for kind in KINDS},
+            "bits": {kind: seed_mean(row.numbers["held_out"][kind] for row in own) for kind in KINDS},
         }
         words.append(
             f"{name}: two groups gain {_bits(gain)} over one Gaussian and fall short of their own samples by "
@@ -119,14 +119,10 @@ def judge(rows: Sequence[Row]) -> Verdict:
         good.append(gain.low > 0 and slack.low > 0)
         bad.append(excess.low > 0)
     found = "Bits per dimension on pictures not fitted: " + "; ".join(words) + "."
-    if all(good):
-        return Verdict(Outcome.HOLDS, found, numbers)
-    if any(good):
-        return Verdict(Outcome.PARTLY, found, numbers)
-    return Verdict(Outcome.CONTRADICTED if all(bad) else Outcome.FAILS, found, numbers)
+    return Verdict(decided(good, opposite=all(bad)), found, numbers)
 
 
-def _bits(value: Spread) -> str:
+def _bits(value: SeedMean) -> str:
     return f"{value.mean:.2f} [{value.low:.2f}, {value.high:.2f}]"
 
 
@@ -135,7 +131,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     panels = []
     for name, every in by_world(rows, _name).items():
         own = [row for row in every if row.numbers["declined"] is None]
-        levels = [spread(row.numbers["held_out"][kind] for row in own) for kind in KINDS] if own else []
+        levels = [seed_mean(row.numbers["held_out"][kind] for row in own) for kind in KINDS] if own else []
         bars = Bars(list(KINDS[: len(levels)]), [level.mean for level in levels], "pictures not fitted")
         panels.append(Panel(name, "", "log-likelihood (bits per dimension)", [bars]))
     return Figure(

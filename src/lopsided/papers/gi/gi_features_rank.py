@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.statistics import SeedMean, seed_mean
+from lopsided.data.image_set import standardised
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
 from lopsided.papers.gi.group_pictures import (
     FACES,
     PAPER_GARMENTS,
@@ -21,10 +23,10 @@ from lopsided.papers.gi.group_pictures import (
     QUICK_PLANES,
     TINY_DIGITS,
     AlsoFaces,
+    trained_on_groups,
 )
-from lopsided.papers.shared.group_trends import by_world
-from lopsided.papers.shared.network_summary import percent
-from lopsided.papers.shared.structured_summary import spread
+from lopsided.papers.shared.network_runs import image_sample, trained_network
+from lopsided.papers.shared.network_summary import by_world
 
 KEPT = (1, 2, 3, 5, 10, 25)
 FEW = 5  # Table II's first column
@@ -37,8 +39,6 @@ def measure(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     if settings.get("reading") == TEN:
         features, labels, head, bias = _ten_classes(settings, seed)
     else:
-        from lopsided.papers.gi.group_pictures import trained_on_groups
-
         trained, _, test, _, scaled = trained_on_groups(settings, seed)
         features, labels = np.asarray(trained.features(scaled(test.planes())), dtype=np.float64), test.labels
         head, bias = trained.classifier, trained.bias
@@ -63,17 +63,9 @@ def measure(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 def _ten_classes(settings: Mapping[str, Any], seed: int) -> tuple[Any, Any, Any, Any]:
     """A network for all ten classes of the set."""
-    from lopsided.data.image_set import standardised
-    from lopsided.engine.unfinished import trained_resumably
-    from lopsided.learners.deep.networks import build
-    from lopsided.papers.shared.network_runs import image_sample
-    from lopsided.papers.shared.network_settings import training_recipe
-
     sample, test = image_sample(settings, np.full(10, settings["per_class"]), seed)
     inputs, test_inputs = standardised(sample, test)
-    options = {name: settings[name] for name in ("widths", "width") if name in settings}
-    network = build(settings["network"], inputs.shape[1:], 10, seed=seed, **options)
-    trained = trained_resumably(network, inputs, sample.labels, training_recipe(settings), seed=seed, threads=1)
+    trained = trained_network(settings, inputs, sample.labels, 10, seed)
     features = np.asarray(trained.features(test_inputs), dtype=np.float64)
     return features, test.labels, trained.classifier, trained.bias
 
@@ -87,32 +79,31 @@ def _few(row: Row) -> float:
     return float(row.numbers["accuracies"][row.numbers["ranks"].index(FEW)])
 
 
+def _levels(rows: Sequence[Row]) -> list[SeedMean]:
+    """Accuracy at every number of singular values."""
+    return [seed_mean(values) for values in zip(*(row.numbers["accuracies"] for row in rows), strict=True)]
+
+
 def judge(rows: Sequence[Row]) -> Verdict:
     """What five singular values lose, in every world with two classes."""
     numbers: dict[str, Any] = {}
     words, good, bad = [], [], []
     for name, own in by_world(rows, _name).items():
-        loss = spread(row.numbers["all"] - _few(row) for row in own)
-        whole = spread(row.numbers["all"] for row in own)
+        loss = seed_mean(row.numbers["all"] - _few(row) for row in own)
+        whole = seed_mean(row.numbers["all"] for row in own)
         numbers[name] = {
             "all": whole,
             "lost_with_five": loss,
             "ranks": own[0].numbers["ranks"],
-            "accuracies": [
-                spread(row.numbers["accuracies"][place] for row in own) for place in range(len(own[0].numbers["ranks"]))
-            ],
-            "energy_of_five": spread(row.numbers["energy"][row.numbers["ranks"].index(FEW)] for row in own),
+            "accuracies": _levels(own),
+            "energy_of_five": seed_mean(row.numbers["energy"][row.numbers["ranks"].index(FEW)] for row in own),
         }
-        words.append(f"{name}: {percent(whole)} from all {own[0].numbers['width']}, {FEW} lose {percent(loss)}")
+        words.append(f"{name}: {whole.percent()} from all {own[0].numbers['width']}, {FEW} lose {loss.percent()}")
         if TEN not in name:
             good.append(loss.high < MOST_LOST)
             bad.append(loss.low > MOST_LOST)
     found = "; ".join(words) + "."
-    if all(good):
-        return Verdict(Outcome.HOLDS, found, numbers)
-    if any(good):
-        return Verdict(Outcome.PARTLY, found, numbers)
-    return Verdict(Outcome.CONTRADICTED if all(bad) else Outcome.FAILS, found, numbers)
+    return Verdict(decided(good, opposite=all(bad)), found, numbers)
 
 
 def plot(rows: Sequence[Row]) -> Figure:
@@ -120,7 +111,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     panels = []
     for name, own in by_world(rows, _name).items():
         ranks = own[0].numbers["ranks"]
-        levels = [spread(row.numbers["accuracies"][place] for row in own) for place in range(len(ranks))]
+        levels = _levels(own)
         whole = float(np.mean([row.numbers["all"] for row in own]))
         bounded = len(own) > 1
         measured = Line(

@@ -5,22 +5,20 @@ from collections.abc import Sequence
 import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel, Points
+from lopsided.core.mixture_spec import problem_of
+from lopsided.core.seeds import generator
+from lopsided.core.statistics import standard_error
+from lopsided.data.mixture import random_mixture
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict, decided
+from lopsided.papers.gi import mixture_lab as lab
+from lopsided.theory.fisher_law import FisherLaw
 
 DIMENSION, NEURONS = 4, 2
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
     """A random mixture and teacher: predicted against simulated excess, for its fractions and for changed ones."""
-    from lopsided.core.mixture_spec import problem_of
-    from lopsided.core.seeds import generator
-    from lopsided.data.mixture import draw_sample, random_mixture
-    from lopsided.learners.teacher_student import training_set
-    from lopsided.learners.teacher_student_newton import newton
-    from lopsided.papers.gi import mixture_lab as lab
-    from lopsided.theory.fisher_law import FisherLaw
-
     source = generator(seed, "mixture", settings["kind"])
     if settings["kind"] == "random":
         mixture = random_mixture(2, DIMENSION, source)
@@ -28,20 +26,18 @@ def measure(settings: Settings, seed: int) -> Numbers:
         mixture = lab.two_groups(DIMENSION, (0.7, 0.3), (0.0, 0.0), (1.0, 10.0))
     problem = problem_of(mixture, source.standard_normal((DIMENSION, NEURONS)))
     law = FisherLaw(problem)
-    count, repeats = settings["n"], settings["repeats"]
+    count = settings["n"]
     effect = law.fraction_effect(1)
     changed = float(np.clip(2.5 * mixture.fractions[1], 0.02, 0.9))
     answers: dict[str, list[list[float]]] = {"now": [], "more": []}
     distances, lost = [], 0
     for word, fractions in (("now", mixture), ("more", mixture.with_fraction(1, changed))):
         world = problem_of(fractions, problem.weights)
-        for repeat in range(repeats):
-            sample = draw_sample(world, count, generator(seed, "sample", word, repeat))
-            point = newton(training_set(sample.features, sample.labels), problem.weights)
+        for point in lab.critical_points(world, count, settings["repeats"], seed, "sample", word):
             if not point.found:
                 lost += 1
                 continue
-            answers[word].append(lab.population_risks(world, point.weights, seed)["excess"])
+            answers[word].append(lab.risk_at(world, point.weights, seed).excess)
             if word == "now":
                 distances.append(lab.matched_error(point.weights, problem)[0] ** 2)
     now, more = (np.array(answers[word]) for word in ("now", "more"))
@@ -58,7 +54,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
     return {
         "predicted": predicted,
         "observed": now.mean(axis=0).tolist(),
-        "observed_error": (now.std(axis=0, ddof=1) / np.sqrt(len(now))).tolist(),
+        "observed_error": standard_error(now).tolist(),
         "average_predicted": forecast.average_excess_risk,
         "average_observed": float(now.mean(axis=0) @ mixture.fractions),
         "weight_predicted": forecast.weight_error,
@@ -113,9 +109,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
         f"in {sum(right)} of {len(clear)} clear cases"
     )
     parts = [deviation <= 0.25, abs(average.mean() - 1) <= 0.15, len(clear) >= 3 and float(np.mean(right)) >= 0.9]
-    if clear and float(np.mean(right)) < 0.5:
-        return Verdict(Outcome.CONTRADICTED, found, numbers)
-    return Verdict(Outcome.HOLDS if all(parts) else Outcome.PARTLY if any(parts) else Outcome.FAILS, found, numbers)
+    return Verdict(decided(parts, contradicted=bool(clear) and float(np.mean(right)) < 0.5), found, numbers)
 
 
 def plot(rows: Sequence[Row]) -> Figure:
@@ -124,10 +118,8 @@ def plot(rows: Sequence[Row]) -> Figure:
     predicted = [value for row in used for value in row.numbers["predicted"]]
     observed = [value for row in used for value in row.numbers["observed"]]
     errors = [value for row in used for value in row.numbers["observed_error"]]
-    ends = [min(predicted), max(predicted)]
-    x = [row.numbers["change_predicted"] for row in used]
-    y = [row.numbers["change_observed"] for row in used]
-    spread = [2 * row.numbers["change_error"] for row in used]
+    changes = [row.numbers["change_predicted"] for row in used]
+    seen = [row.numbers["change_observed"] for row in used]
     return Figure(
         "The large-n law against simulation, random mixtures",
         [
@@ -135,16 +127,7 @@ def plot(rows: Sequence[Row]) -> Figure:
                 "Excess risk of each group",
                 "predicted (nats)",
                 "observed (nats)",
-                [
-                    Points(
-                        predicted,
-                        observed,
-                        "groups",
-                        [o - 2 * e for o, e in zip(observed, errors, strict=True)],
-                        [o + 2 * e for o, e in zip(observed, errors, strict=True)],
-                    ),
-                    Line(ends, ends, "equal", dashed=True),
-                ],
+                _agreement(predicted, observed, errors, "groups"),
                 x_log=True,
                 y_log=True,
             ),
@@ -152,20 +135,18 @@ def plot(rows: Sequence[Row]) -> Figure:
                 "Change of a group's excess when its fraction grows 2.5 times",
                 "predicted relative change",
                 "observed relative change",
-                [
-                    Points(
-                        x,
-                        y,
-                        "problems",
-                        [a - b for a, b in zip(y, spread, strict=True)],
-                        [a + b for a, b in zip(y, spread, strict=True)],
-                    ),
-                    Line([min(x), max(x)], [min(x), max(x)], "equal", dashed=True),
-                ],
+                _agreement(changes, seen, [row.numbers["change_error"] for row in used], "problems"),
             ),
         ],
         "Bars are two standard errors over samples.",
     )
+
+
+def _agreement(x: list[float], y: list[float], errors: list[float], label: str) -> list[Line | Points]:
+    """Points with bars of two standard errors, and the line of equality."""
+    low, high = ([a + sign * b for a, b in zip(y, errors, strict=True)] for sign in (-2, 2))
+    ends = [min(x), max(x)]
+    return [Points(x, y, label, low, high), Line(ends, ends, "equal", dashed=True)]
 
 
 CLAIM = Claim(

@@ -1,12 +1,16 @@
 """gi-fraction-images: at a fixed total, does a larger share of the minority group help or hurt by which group it is?
 
-The papers: opposite trends when the one or the other group is the minority (Fig 8; 001 Fig 9). Three accuracies are
-measured, because they differ in trend: the minority's own, the average over both groups alike (the papers' test sets
-hold equally many of both), and the natural mix, whose trend is mostly that of its weights.
+The papers: opposite trends when the one or the other group is the minority (Fig 8; Li et al. 2022, Fig 9). Three
+accuracies are measured, because they differ in trend: the minority's own, the average over both groups alike (the
+papers' test sets hold equally many of both), and the natural mix, whose trend is mostly that of its weights.
 """
 
+from collections.abc import Sequence
+
+from lopsided.core.figure import Figure
+from lopsided.engine.task import Row
 from lopsided.papers.claim import Claim, Runs, Source
-from lopsided.papers.gi.fraction_groups import SHARES, both_ways, fraction_judge, fraction_plot
+from lopsided.papers.gi.group_claims import SHARES, both_ways, fraction_judge, fraction_panels
 from lopsided.papers.gi.group_forecast import fraction_numbers
 from lopsided.papers.gi.group_pictures import (
     FACES,
@@ -18,11 +22,21 @@ from lopsided.papers.gi.group_pictures import (
     AlsoFaces,
 )
 
+
+def plot(rows: Sequence[Row]) -> Figure:
+    """One pair of panels per world."""
+    return Figure(
+        "The minority's share of a fixed total",
+        fraction_panels(rows),
+        "Bands: 95 % intervals over paired seeds. Forecast: a mixture of two Gaussians on three components.",
+    )
+
+
 CLAIM = Claim(
     id="gi-fraction-images",
     statement="At a fixed number of training pictures, the test accuracy has opposite trends in the minority's share "
     "when one group or the other is the minority.",
-    source=Source("li2024groupimbalance", "Fig 8; 001 Fig 9"),
+    source=Source("li2024groupimbalance", "Fig 8; Li et al. 2022, Fig 9"),
     rule="In every pair of worlds, from the smallest to the largest share, the change of the minority's accuracy and "
     "that of the average over both groups alike have opposite signs in the two worlds, with paired 95 % intervals off "
     "0; contradicted if everywhere both rise or both fall beyond their intervals. The natural mix is stated beside it "
@@ -46,7 +60,7 @@ CLAIM = Claim(
     smoke=Runs(both_ways(TINY_DIGITS, 80, (0.1, 0.5)), seeds=range(2)),
     measure=fraction_numbers,
     judge=fraction_judge,
-    plot=fraction_plot,
+    plot=plot,
     paper_says="Opposite trends with men or women (CelebA), airplanes or animals (CIFAR-10) as the minority, explained "
     "by the larger covariance of one of the groups.",
     readings={"papers": "5000 pictures in all (4000 on CIFAR-10, of which half the files are read), equal test sets"},

@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.core.figure import Figure, Panel
+from lopsided.core.figure import Figure
+from lopsided.core.statistics import SeedCurve, power
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.gi.mixture_trends import curve, described, drawn, power
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.gi import mixture_lab as lab
+from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 
 DIMENSION, NEURONS, STEP = 3, 2, 4.0
 READINGS = ("fresh", "fixed")
@@ -18,7 +20,6 @@ def measure(settings: Settings, seed: int) -> Numbers:
     """Descent started at the critical point: the root mean square distance from it over the second half of the run."""
     from lopsided.core.seeds import generator
     from lopsided.learners.teacher_student_descent import descend, mean_noise
-    from lopsided.papers.gi import mixture_lab as lab
 
     count, steps, size = settings["n"], settings["steps"], settings["xi"]
     mixture = lab.two_groups(DIMENSION, (0.5, 0.5), (1, -1), (1, 1))
@@ -46,8 +47,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
     middle = sorted({row.settings["xi"] for row in rows})[1]
     small = min(row.settings["n"] for row in rows)
     for reading in READINGS:
-        in_size, size_error = power(curve(rows, "xi", "distance", reading=reading, n=small))
-        in_count, count_error = power(curve(rows, "n", "distance", reading=reading, xi=middle))
+        in_size, size_error = power(seed_curve(rows, "xi", "distance", reading=reading, n=small))
+        in_count, count_error = power(seed_curve(rows, "n", "distance", reading=reading, xi=middle))
         inside = [row.numbers["within"] for row in rows if row.settings["reading"] == reading and row.numbers["bound"]]
         share = float(np.mean(inside)) if inside else 0.0
         numbers[reading] = {
@@ -56,51 +57,29 @@ def judge(rows: Sequence[Row]) -> Verdict:
             "exponent_in_n": in_count,
             "exponent_in_n_error": count_error,
             "share_within_bound": share,
-            "distance": described(curve(rows, "xi", "distance", reading=reading, n=small)),
+            "distance": described(seed_curve(rows, "xi", "distance", reading=reading, n=small)),
         }
         passed += [abs(in_size - 1) <= 0.15, abs(in_count + 0.5) <= 0.25 and count_error <= 0.25, share == 1.0]
         found.append(f"{reading} noise: xi^{in_size:.2f}, n^{in_count:.2f} ± {count_error:.2f}, {share:.0%} within (8)")
-    outcome = Outcome.HOLDS if all(passed) else Outcome.PARTLY if any(passed) else Outcome.FAILS
-    if all(numbers[reading]["exponent_in_n"] > 2 * numbers[reading]["exponent_in_n_error"] for reading in READINGS):
-        outcome = Outcome.CONTRADICTED
-    return Verdict(outcome, "; ".join(found), numbers)
+    grows = all(numbers[word]["exponent_in_n"] > 2 * numbers[word]["exponent_in_n_error"] for word in READINGS)
+    return Verdict(decided(passed, contradicted=grows), "; ".join(found), numbers)
 
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Distance over the noise and over n."""
     small = min(row.settings["n"] for row in rows)
     middle = sorted({row.settings["xi"] for row in rows})[1]
+
+    def lines(x: str, **fixed: float) -> dict[str, SeedCurve]:
+        measured = {f"{word} noise": seed_curve(rows, x, "distance", reading=word, **fixed) for word in READINGS}
+        return {**measured, "bound (8)": seed_curve(rows, x, "bound", reading="fresh", **fixed)}
+
+    y_label = "distance from the critical point"
     return Figure(
         "Error that gradient noise adds",
         [
-            Panel(
-                f"n = {small:,}",
-                "noise bound xi",
-                "distance from the critical point",
-                [
-                    *[
-                        drawn(curve(rows, "xi", "distance", reading=word, n=small), f"{word} noise")
-                        for word in READINGS
-                    ],
-                    drawn(curve(rows, "xi", "bound", reading="fresh", n=small), "bound (8)", dashed=True),
-                ],
-                x_log=True,
-                y_log=True,
-            ),
-            Panel(
-                f"xi = {middle:g}",
-                "samples n",
-                "distance from the critical point",
-                [
-                    *[
-                        drawn(curve(rows, "n", "distance", reading=word, xi=middle), f"{word} noise")
-                        for word in READINGS
-                    ],
-                    drawn(curve(rows, "n", "bound", reading="fresh", xi=middle), "bound (8)", dashed=True),
-                ],
-                x_log=True,
-                y_log=True,
-            ),
+            over(f"n = {small:,}", "noise bound xi", y_label, lines("xi", n=small), dashed=["bound (8)"], log="xy"),
+            over(f"xi = {middle:g}", "samples n", y_label, lines("n", xi=middle), dashed=["bound (8)"], log="xy"),
         ],
         "The bound is eq 8 with the measured least curvature.",
     )

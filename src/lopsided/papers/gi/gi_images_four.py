@@ -9,9 +9,17 @@ from typing import Any
 
 from lopsided.core.figure import Figure
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Runs, Source, Verdict
-from lopsided.papers.gi.augmented_groups import augmentation_judge, augmentation_plot
-from lopsided.papers.gi.fraction_groups import SHARES, both_ways, fraction_panels, fraction_parts
+from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.gi.group_claims import (
+    HILLS,
+    SHARES,
+    augmentation_judge,
+    augmentation_plot,
+    both_ways,
+    fraction_panels,
+    fraction_parts,
+    hill,
+)
 from lopsided.papers.gi.group_forecast import fraction_numbers
 from lopsided.papers.gi.group_pictures import (
     FACES,
@@ -19,11 +27,10 @@ from lopsided.papers.gi.group_pictures import (
     QUICK_DIGITS,
     TINY_DIGITS,
     AlsoFaces,
-    group_numbers,
+    picture_numbers,
 )
-from lopsided.papers.shared.group_trends import hill
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.structured_summary import Part, weigh
+from lopsided.papers.shared.network_summary import chosen
 
 LEVELS = (0.0, 0.1, 0.2, 0.4, 0.8)
 MANY_LEVELS = (0.0, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
@@ -40,27 +47,19 @@ def _plan(base: Mapping[str, Any], copies: int, levels: Sequence[float], total: 
 
 def measure(settings: Mapping[str, Any], seed: int) -> Mapping[str, Any]:
     """One level of noise, or one share."""
-    return group_numbers(settings, seed) if settings["reading"] == NOISE else fraction_numbers(settings, seed)
-
-
-def _split(rows: Sequence[Row]) -> tuple[list[Row], list[Row]]:
-    return [row for row in rows if row.settings["reading"] == NOISE], [
-        row for row in rows if row.settings["reading"] == SHARE
-    ]
+    return picture_numbers(settings, seed) if settings["reading"] == NOISE else fraction_numbers(settings, seed)
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """Both rules of the binary claims."""
-    noisy, shared = _split(rows)
+    noisy = chosen(rows, reading=NOISE)
     noise = augmentation_judge(noisy, "noise", "noise level")
-    worlds = sorted({(row.settings["images"], row.settings["minority"]) for row in noisy})
     parts = []
-    for images, minority in worlds:
-        own = [row for row in noisy if (row.settings["images"], row.settings["minority"]) == (images, minority)]
-        for value, label in (("minority", "minority group"), ("balanced", "average")):
-            shape = hill(own, "noise", value)
+    for images, minority in sorted({(row.settings["images"], row.settings["minority"]) for row in noisy}):
+        for value, label in HILLS.items():
+            shape = hill(chosen(noisy, images=images, minority=minority), "noise", value)
             parts.append(Part(f"noise, {images}: {label}", shape.rises_then_falls, shape.valley))
-    share_parts, numbers, words = fraction_parts(shared)
+    share_parts, numbers, words = fraction_parts(chosen(rows, reading=SHARE))
     parts += [Part(f"share, {part.name}", part.passes, part.opposite) for part in share_parts]
     found = f"noise: {noise.found.split(' The opposite was')[0].split(' Passes:')[0]} Share: {'; '.join(words)}"
     return weigh(parts, found, {"noise": noise.numbers, "share": numbers})
@@ -68,11 +67,12 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Noise first, then shares."""
-    noisy, shared = _split(rows)
-    panels = augmentation_plot(noisy, "noise", "standard deviation of the noise (white = 1)").panels
+    panels = augmentation_plot(
+        chosen(rows, reading=NOISE), "noise", "standard deviation of the noise (white = 1)"
+    ).panels
     return Figure(
         "Four classes: noise on the minority, and its share",
-        [*panels, *fraction_panels(shared)],
+        [*panels, *fraction_panels(chosen(rows, reading=SHARE))],
         "Bands: 95 % intervals over paired seeds.",
     )
 

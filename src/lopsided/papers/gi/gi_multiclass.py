@@ -1,13 +1,15 @@
-"""gi-multiclass: 2^c classes by c binary outputs inherit the binary results (000 Section E, eq 59-60)."""
+"""gi-multiclass: 2^c classes by c binary outputs inherit the binary results (Li et al. 2024, Section E, eq 59-60)."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
-from lopsided.core.figure import Figure, Panel
+from lopsided.core.figure import Figure
+from lopsided.core.statistics import power
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.gi.mixture_trends import curve, described, drawn, power
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.gi import mixture_lab as lab
+from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 
 DIMENSION, NEURONS, BITS = 4, 2, 2
 
@@ -21,7 +23,6 @@ def measure(settings: Settings, seed: int) -> Numbers:
     from lopsided.learners.multi_output import class_bits, class_probability
     from lopsided.learners.teacher_student import training_set
     from lopsided.learners.teacher_student_newton import newton
-    from lopsided.papers.gi import mixture_lab as lab
 
     mixture = lab.two_groups(DIMENSION, (0.6, 0.4), (0.5, -0.5), (1, 2))
     source = generator(seed, "teacher")
@@ -53,8 +54,8 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """The four-class excess is c times the binary one, and the weight error falls as n^-1/2."""
-    ratio = curve(rows, "n", "over_law")
-    exponent, error = power(curve(rows, "n", "distance"))
+    ratio = seed_curve(rows, "n", "over_law")
+    exponent, error = power(seed_curve(rows, "n", "distance"))
     last, last_error = float(ratio.mean[-1]), float(ratio.error[-1])
     numbers = {
         "excess_over_law": described(ratio),
@@ -66,35 +67,19 @@ def judge(rows: Sequence[Row]) -> Verdict:
         f"weight error falls as n^{exponent:.2f} ± {error:.2f}"
     )
     parts = [abs(last - 1) <= max(0.15, 2 * last_error) and last_error <= 0.15, -0.75 <= exponent <= -0.35]
-    if exponent - 2 * error > 0:
-        return Verdict(Outcome.CONTRADICTED, found, numbers)
-    return Verdict(Outcome.HOLDS if all(parts) else Outcome.PARTLY if any(parts) else Outcome.FAILS, found, numbers)
+    return Verdict(decided(parts, contradicted=exponent - 2 * error > 0), found, numbers)
 
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Excess and weight error over n."""
+    excess = {"measured": seed_curve(rows, "n", "excess"), "c d K / (2n)": seed_curve(rows, "n", "law")}
+    distance = {"measured": seed_curve(rows, "n", "distance")}
+    y_label = "excess risk over four classes (nats)"
     return Figure(
         "Four classes by two binary outputs",
         [
-            Panel(
-                "Excess risk",
-                "samples n",
-                "excess risk over four classes (nats)",
-                [
-                    drawn(curve(rows, "n", "excess"), "measured"),
-                    drawn(curve(rows, "n", "law"), "c d K / (2n)", dashed=True),
-                ],
-                x_log=True,
-                y_log=True,
-            ),
-            Panel(
-                "Weight error",
-                "samples n",
-                "|W - W*| over both networks",
-                [drawn(curve(rows, "n", "distance"), "measured")],
-                x_log=True,
-                y_log=True,
-            ),
+            over("Excess risk", "samples n", y_label, excess, dashed=["c d K / (2n)"], log="xy"),
+            over("Weight error", "samples n", "|W - W*| over both networks", distance, log="xy"),
         ],
     )
 

@@ -5,10 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.core.figure import Figure, Panel
+from lopsided.core.figure import Figure
+from lopsided.core.statistics import shape
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.gi.mixture_trends import curve, described, drawn, shape
+from lopsided.papers.gi import mixture_lab as lab
+from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 
 DIMENSION, NEURONS = 5, 3
 DIAGONAL = np.array([1.0, 1.1, 1.2, 1.3, 1.4])
@@ -19,7 +21,6 @@ def measure(settings: Settings, seed: int) -> Numbers:
     """Means +1 and -1; the run's speed and the asymptotic one."""
     from lopsided.core.seeds import generator
     from lopsided.data.mixture import rotated_covariance
-    from lopsided.papers.gi import mixture_lab as lab
 
     sigma = settings["sigma"]
     if settings["reading"] == "text":
@@ -48,7 +49,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     words, peaks = {}, {}
     numbers: dict[str, Any] = {}
     for reading in READINGS:
-        line = curve(rows, "sigma", "limit_speed", reading=reading).logarithmic()
+        line = seed_curve(rows, "sigma", "limit_speed", reading=reading).logarithmic()
         words[reading] = shape(line)
         peaks[reading] = float(line.x[int(np.nanargmax(line.mean))]) if np.isfinite(line.mean).any() else None
         numbers[f"log_speed, {reading}"] = described(line)
@@ -69,15 +70,16 @@ def plot(rows: Sequence[Row]) -> Figure:
     return Figure(
         "Speed of descent against the covariance",
         [
-            Panel(
+            over(
                 f"Reading: {reading}",
                 "sigma of both groups",
                 "log speed (speed = -log rate)",
-                [
-                    drawn(curve(rows, "sigma", "limit_speed", reading=reading).logarithmic(), "asymptotic"),
-                    drawn(curve(rows, "sigma", "speed", reading=reading).logarithmic(), "of the run", dashed=True),
-                ],
-                x_log=True,
+                {
+                    "asymptotic": seed_curve(rows, "sigma", "limit_speed", reading=reading).logarithmic(),
+                    "of the run": seed_curve(rows, "sigma", "speed", reading=reading).logarithmic(),
+                },
+                dashed=["of the run"],
+                log="x",
             )
             for reading in READINGS
         ],

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.statistics import trend
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.gi.mixture_trends import curve, described, drawn, trend
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.gi import mixture_lab as lab
+from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 
 DIMENSION, NEURONS = 5, 3
 DIAGONAL = (1.0, 1.1, 1.2, 1.3, 1.4)
@@ -20,7 +22,6 @@ def measure(settings: Settings, seed: int) -> Numbers:
     """Means C 1 and -C 1, covariance Lambda^T D Lambda; one run of descent towards the critical point."""
     from lopsided.core.seeds import generator
     from lopsided.data.mixture import rotated_covariance
-    from lopsided.papers.gi import mixture_lab as lab
 
     covariance = rotated_covariance(np.array(DIAGONAL), generator(seed, "rotation"))
     size = settings["mean"]
@@ -48,9 +49,9 @@ def judge(rows: Sequence[Row]) -> Verdict:
     numbers: dict[str, Any] = {}
     found = []
     for reading in READINGS:
-        straight = curve(rows, "mean", "straightness", reading=reading)
-        speed = curve(rows, "mean", "exponent", reading=reading).logarithmic()
-        limit = curve(rows, "mean", "limit_exponent", reading=reading).logarithmic()
+        straight = seed_curve(rows, "mean", "straightness", reading=reading)
+        speed = seed_curve(rows, "mean", "exponent", reading=reading).logarithmic()
+        limit = seed_curve(rows, "mean", "limit_exponent", reading=reading).logarithmic()
         known = straight.values[np.isfinite(straight.values)]
         share = float(np.mean(known >= STRAIGHT)) if known.size else 0.0
         numbers[reading] = {
@@ -66,10 +67,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
             f"{trend(limit)} with the mean (over the second half of the runs: {trend(speed)})"
         )
     share, word = numbers["text"]["share_straight"], numbers["text"]["trend_of_limit_speed"]
-    if word == "rises":
-        return Verdict(Outcome.CONTRADICTED, "; ".join(found), numbers)
-    passed = [share >= 0.9, word == "falls"]
-    outcome = Outcome.HOLDS if all(passed) else Outcome.PARTLY if any(passed) else Outcome.FAILS
+    outcome = decided([share >= 0.9, word == "falls"], contradicted=word == "rises")
     return Verdict(outcome, "; ".join(found), numbers)
 
 
@@ -82,14 +80,15 @@ def plot(rows: Sequence[Row]) -> Figure:
         if row.seed == first and row.settings["reading"] == "text" and row.numbers["rate"] is not None
     ]
     speeds = [
-        Panel(
+        over(
             f"Speed, reading: {reading}",
             "means +C and -C, in every coordinate",
             "log speed (speed = -log rate)",
-            [
-                drawn(curve(rows, "mean", "exponent", reading=reading).logarithmic(), "of the run's second half"),
-                drawn(curve(rows, "mean", "limit_exponent", reading=reading).logarithmic(), "asymptotic", dashed=True),
-            ],
+            {
+                "of the run's second half": seed_curve(rows, "mean", "exponent", reading=reading).logarithmic(),
+                "asymptotic": seed_curve(rows, "mean", "limit_exponent", reading=reading).logarithmic(),
+            },
+            dashed=["asymptotic"],
         )
         for reading in READINGS
     ]

@@ -5,9 +5,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.statistics import power, straight_line
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.gi.mixture_trends import curve, described, drawn, power, straight_line
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.gi import mixture_lab as lab
+from lopsided.papers.gi.mixture_curves import described, drawn, seed_curve
 
 DIMENSION, STEP, STARTS = 5, 1.0, 2
 
@@ -15,22 +17,13 @@ DIMENSION, STEP, STARTS = 5, 1.0, 2
 def measure(settings: Settings, seed: int) -> Numbers:
     """1 - rate by the authors' formula, (spread_T / spread_1)^(1/T), and the least curvature of the population at
     W*."""
-    from lopsided.learners.teacher_student_descent import descend
-    from lopsided.papers.gi import mixture_lab as lab
     from lopsided.theory.fisher_law import FisherLaw
 
     mixture = lab.two_groups(DIMENSION, (0.5, 0.5), (1, -1), (1, 1))
     problem = lab.drawn_teacher(mixture, settings["K"], seed)
     data, _ = lab.drawn_data(problem, settings["n"], seed)
     steps = settings["steps"]
-    starts = [lab.start_near(problem, seed, index) for index in range(STARTS)]
-    after = [
-        [descend(data, start, STEP, 1).weights for start in starts],
-        [descend(data, start, STEP, steps).weights for start in starts],
-    ]
-    first, last = (
-        float(np.sqrt(np.square(np.array(ends) - np.mean(ends, axis=0)).sum(axis=(1, 2)).mean())) for ends in after
-    )
+    first, last = (lab.measured_spread(problem, data, STEP, count, STARTS, seed) for count in (1, steps))
     curvatures = np.linalg.eigvalsh(FisherLaw(problem).information())
     return {
         "slowness": 1.0 - (last / first) ** (1.0 / (steps - 1)),
@@ -40,11 +33,11 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """1 - rate against 1/K^2: straight, and with exponent -2."""
-    line = curve(rows, "K", "slowness")
+    line = seed_curve(rows, "K", "slowness")
     exponent, error = power(line)
     typical = np.exp(line.logarithmic().mean)
     fits = {f"R² against 1/K^{p}": straight_line(line.x ** -float(p), typical)[2] for p in (1, 2, 3)}
-    limit, limit_error = power(curve(rows, "K", "least_curvature"))
+    limit, limit_error = power(seed_curve(rows, "K", "least_curvature"))
     numbers = {
         "exponent": exponent,
         "exponent_error": error,
@@ -60,16 +53,16 @@ def judge(rows: Sequence[Row]) -> Verdict:
     )
     straight = fits["R² against 1/K^2"] >= 0.95
     near_two = abs(exponent + 2.0) <= 0.3
-    if straight and near_two:
-        return Verdict(Outcome.HOLDS, found, numbers)
-    if exponent - 2 * error > 0:
-        return Verdict(Outcome.CONTRADICTED, found, numbers)
-    return Verdict(Outcome.PARTLY if straight or exponent + 2 * error < 0 else Outcome.FAILS, found, numbers)
+    whole = straight and near_two
+    outcome = decided(
+        [whole, straight or exponent + 2 * error < 0], contradicted=exponent - 2 * error > 0 and not whole
+    )
+    return Verdict(outcome, found, numbers)
 
 
 def plot(rows: Sequence[Row]) -> Figure:
     """1 - rate over 1/K^2, and over K on logarithmic axes with slopes -2 and -3."""
-    line = curve(rows, "K", "slowness")
+    line = seed_curve(rows, "K", "slowness")
     typical = np.exp(line.logarithmic().mean)
     slope, intercept, _ = straight_line(line.x**-2, typical)
     x = (line.x**-2).tolist()

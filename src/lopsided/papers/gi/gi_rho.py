@@ -1,4 +1,4 @@
-"""gi-rho: positivity, limits and monotone bounds of rho (Properties 3-4 of 001)."""
+"""gi-rho: positivity, limits and monotone bounds of rho (Li et al. 2022, Properties 3-4)."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
 
 SMALL, LARGE = (1e-3, 1e-2), (30.0, 300.0)
 
@@ -99,8 +99,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     if "Lemma 4" in failed:
         lemma = results["Lemma 4"]
         found += f"; Lemma 4 at mu = (2, 2): {lemma['value']:.5f} ± {lemma['error']:.5f} < rho = {lemma['rho']:.5f}"
-    outcome = Outcome.HOLDS if not failed else Outcome.PARTLY if passed else Outcome.FAILS
-    return Verdict(outcome, found, results)
+    return Verdict(decided([numbers["holds"] for numbers in results.values()]), found, results)
 
 
 def plot(rows: Sequence[Row]) -> Figure:

@@ -8,6 +8,7 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.gi import mixture_lab as lab
 
 QUANTITIES = ("B", "v", "Ew", "E", "El")
 # What Table I says happens to each quantity as the column's parameter grows.
@@ -33,7 +34,6 @@ DIMENSION, NEURONS = 5, 3
 
 def measure(settings: Settings, seed: int) -> Numbers:
     """The five quantities along one column; group 2 is the one that changes."""
-    from lopsided.papers.gi import mixture_lab as lab
     from lopsided.theory.mixture_bounds import mixture_bounds
 
     column = settings["column"]

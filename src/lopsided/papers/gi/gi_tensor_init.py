@@ -1,4 +1,5 @@
-"""gi-tensor-init: the tensor start is near W*, and descent from it converges; a far start does not (001 B, Fig 10)."""
+"""gi-tensor-init: the tensor start is near W*, and descent from it converges; a far start does not (Li et al. 2022,
+Section B, Fig 10)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +8,8 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.gi import mixture_lab as lab
 
 STARTS = ("tensor", "near", "far")
 
@@ -19,7 +21,6 @@ def measure(settings: Settings, seed: int) -> Numbers:
     from lopsided.learners.neuron_matching import match_neurons
     from lopsided.learners.teacher_student_descent import descend
     from lopsided.learners.tensor_initialisation import tensor_start
-    from lopsided.papers.gi import mixture_lab as lab
 
     size, neurons = settings["d"], settings["K"]
     mixture = lab.two_groups(size, (0.5, 0.5), (-0.3, 0.0), (1, 1))
@@ -92,8 +93,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
             f"{reading}: start at relative error {error:.2f}, descent ends at {ends['tensor']:.2g} (tensor), "
             f"{ends['near']:.2g} (near), {ends['far']:.2g} (far)"
         )
-    outcome = Outcome.HOLDS if all(passed) else Outcome.PARTLY if any(passed) else Outcome.FAILS
-    return Verdict(outcome, "; ".join(found), numbers)
+    return Verdict(decided(passed), "; ".join(found), numbers)
 
 
 def plot(rows: Sequence[Row]) -> Figure:

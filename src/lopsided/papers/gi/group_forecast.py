@@ -21,7 +21,7 @@ from lopsided.data.images import VARIABLE
 from lopsided.data.mixture_estimate import estimate_by_moments
 from lopsided.learners.teacher_student import training_set
 from lopsided.learners.teacher_student_newton import newton
-from lopsided.papers.gi.group_pictures import group_numbers, group_sample
+from lopsided.papers.gi.group_pictures import group_sample, picture_numbers
 from lopsided.remedies.noise_augmentation import forecast_noise
 from lopsided.theory.fisher_law import FisherLaw
 
@@ -77,7 +77,7 @@ def group_model(sample: Images, seed: int) -> GroupModel | None:
 
 def noise_numbers(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Measured accuracies, and the forecast excess (nats) of the minority and on average at this noise level."""
-    numbers = group_numbers(settings, seed)
+    numbers = picture_numbers(settings, seed)
     forecast: dict[str, float | None] = {"forecast_minority": None, "forecast_average": None}
     model = model_of(settings, seed)
     if model is not None:
@@ -105,7 +105,7 @@ def fraction_numbers(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     total, share = settings["total"], settings["share"]
     few = round(share * total)
     sized = {**settings, "minority_size": few, "majority_size": total - few}
-    numbers = group_numbers(sized, seed)
+    numbers = picture_numbers(sized, seed)
     forecast: dict[str, float | None] = {"forecast_minority": None, "forecast_average": None}
     half = {**settings, "minority_size": total // 2, "majority_size": total // 2}
     model = model_of(half, seed)

@@ -1,9 +1,11 @@
-"""Two groups of pictures, one of them small: what a network learns of each (000 Section V.B, 001 Section A).
+"""Two groups of pictures, one of them small: what a network learns of each (Li et al. 2024, Section V.B;
+Li et al. 2022, Section A).
 
-Worlds. "cifar-10": animals (bird, cat, deer, dog, frog, horse) and airplanes; the group is the label, as in 001.
+Worlds. "cifar-10": animals (bird, cat, deer, dog, frog, horse) and airplanes; the group is the label, as in
+Li et al. 2022.
 "mnist" and "fashion-mnist": of the first eight classes, class mod 2 (or mod 4) is the label, and the group is the first
-or the second four, so that group and label are different things, as in 000. "celeba", where a user has it: blond hair
-(with four classes: and pale skin) is the label, sex the group.
+or the second four, so that group and label are different things, as in Li et al. 2024. "celeba", where a user has it:
+blond hair (with four classes: and pale skin) is the label, sex the group.
 
 Under one seed the pictures, the first weights, the order, the noise and the places of crops are the same at every level
 and a smaller sample is part of a larger one, so that runs are paired. Accuracies: of each group, `balanced` (both
@@ -26,7 +28,7 @@ from lopsided.data.image_set import Images
 from lopsided.data.images import VARIABLE, load_images
 from lopsided.data.resized_crops import resized_crops
 from lopsided.data.subsampling import subsample
-from lopsided.papers.shared.network_settings import training_recipe
+from lopsided.papers.shared.network_runs import trained_network
 
 ANIMALS = ("bird", "cat", "deer", "dog", "frog", "horse")
 HALVES = ("first four", "second four")
@@ -94,7 +96,7 @@ def augmented(
     return np.concatenate([pixels, added]), np.concatenate([labels, labels[chosen]])
 
 
-def group_numbers(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
+def picture_numbers(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Train on the sample, augmented or not, and test."""
     trained, sample, test, minority, scaled = trained_on_groups(settings, seed)
     predicted = trained.predict(scaled(test.planes()))
@@ -122,9 +124,6 @@ def group_numbers(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 def trained_on_groups(settings: Mapping[str, Any], seed: int) -> tuple[Any, Images, Images, int, Any]:
     """The trained network, its sample, test set, minority code, and the scaling of pixels that it expects."""
-    from lopsided.engine.unfinished import trained_resumably
-    from lopsided.learners.deep.networks import build
-
     sample, test, minority = group_sample(settings, seed)
     plain = sample.planes()
     mean = plain.mean(axis=(0, 2, 3), dtype=np.float64, keepdims=True)
@@ -134,10 +133,7 @@ def trained_on_groups(settings: Mapping[str, Any], seed: int) -> tuple[Any, Imag
         return np.asarray((pixels - mean) / deviation, dtype=np.float32)
 
     pixels, labels = augmented(settings, sample, minority, seed)
-    inputs = scaled(pixels)
-    options = {name: settings[name] for name in ("widths", "width") if name in settings}
-    network = build(settings["network"], inputs.shape[1:], settings["classes"], seed=seed, **options)
-    trained = trained_resumably(network, inputs, labels, training_recipe(settings), seed=seed, threads=1)
+    trained = trained_network(settings, scaled(pixels), labels, settings["classes"], seed)
     return trained, sample, test, minority, scaled
 
 
@@ -178,7 +174,7 @@ class AlsoFaces(Sequence[Mapping[str, Any]]):
 TRAINING = {"batch": 64, "rate": 0.05, "weight_decay": 5e-4}
 # LeNet-5 has no BatchNorm: at larger steps some runs die and call every picture the same.
 LENET = {"network": "lenet-5", "batch": 32, "rate": 0.01, "weight_decay": 5e-4}
-# LeNet-5 on colour pictures at half resolution and a tenth of 001's sample: about a second of one core a run.
+# LeNet-5 on colour pictures at half resolution, a tenth of the sample of Li et al. 2022: about a second of one core.
 QUICK_PLANES = {
     **LENET,
     "images": "cifar-10",
@@ -205,7 +201,7 @@ QUICK_DIGITS = {
     "steps": 300,
     "test_per_group": 500,
 }
-# 001's sample: 8000 animals and 2000 airplanes, LeNet-5; about half a minute a run.
+# The sample of Li et al. 2022: 8000 animals and 2000 airplanes, LeNet-5; about half a minute a run.
 PAPER_PLANES = {
     **QUICK_PLANES,
     "shrink": 1,
@@ -224,7 +220,7 @@ PAPER_GARMENTS = {
     "steps": 3000,
     "test_per_group": 2000,
 }
-# 000's sample: 4000 women, 1000 men, ResNet-9.
+# The sample of Li et al. 2024: 4000 women, 1000 men, ResNet-9.
 FACES = {
     **TRAINING,
     "images": "celeba",

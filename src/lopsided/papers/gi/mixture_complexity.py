@@ -1,15 +1,16 @@
 """Sample complexity of one problem in two readings, for the claims of Fig 3 (d = 5, K = 3, equal fractions)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from lopsided.core.figure import Figure, Panel
+from lopsided.core.figure import Figure
+from lopsided.core.statistics import shape
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Outcome, Verdict
+from lopsided.papers.claim import Claim, Runs, Scale, Source, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
-from lopsided.papers.gi.mixture_trends import curve, described, drawn, shape
+from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 
 DIMENSION, NEURONS = 5, 3
 DISTANCE, SPREAD, STEP, STEPS = 0.5, 1e-4, 2.0, 10_000
@@ -47,12 +48,42 @@ READINGS = {
 }
 
 
-def judge_complexity(
-    rows: Sequence[Row], x: str, wanted: Literal["rises", "valley"], against: Literal["falls", "hill"]
-) -> Verdict:
+def complexity_claim(
+    claim_id: str,
+    statement: str,
+    place: str,
+    rule: str,
+    *,
+    x: str,
+    x_label: str,
+    title: str,
+    groups: Callable[[float], tuple[tuple[float, float], tuple[float, float]]],
+    wanted: Literal["rises", "valley"],
+    against: Literal["falls", "hill"],
+    plans: Mapping[Scale, Runs],
+    paper_says: str,
+    log: str = "",
+) -> Claim:
+    """A claim on the shape of both readings over x; `groups` gives the means and covariances there."""
+    return Claim(
+        id=claim_id,
+        statement=statement,
+        source=Source("li2024groupimbalance", place),
+        rule=rule,
+        plans=plans,
+        measure=lambda settings, seed: complexity_numbers(*groups(settings[x]), settings["n"], seed),
+        judge=lambda rows: _judge(rows, x, wanted, against),
+        plot=lambda rows: _plot(rows, x, x_label, title, log),
+        paper_says=paper_says,
+        readings=READINGS,
+        quick_budget_seconds=10,
+    )
+
+
+def _judge(rows: Sequence[Row], x: str, wanted: str, against: str) -> Verdict:
     """Both readings must have the wanted shape over x; contradicted if none has and one has the opposite shape."""
-    samples = curve(rows, x, "samples_for_distance").logarithmic()
-    steps = curve(rows, x, "steps_needed").logarithmic()
+    samples = seed_curve(rows, x, "samples_for_distance").logarithmic()
+    steps = seed_curve(rows, x, "steps_needed").logarithmic()
     words = {"critical point": shape(samples), "authors": shape(steps)}
     least = {
         name: float(line.x[np.argmin(line.mean)]) for name, line in (("critical point", samples), ("authors", steps))
@@ -62,24 +93,20 @@ def judge_complexity(
         f"{x}_at_least": least,
         "log_samples_for_distance": described(samples),
         "log_steps_needed": described(steps),
-        "spread_reached": described(curve(rows, x, "spread_reached")),
+        "spread_reached": described(seed_curve(rows, x, "spread_reached")),
     }
     found = (
         f"over {x}, samples for a given |W - W*|: {words['critical point']} (least at {least['critical point']:g}); "
         f"steps to the authors' spread: {words['authors']} (least at {least['authors']:g})"
     )
-    passed = sum(word == wanted for word in words.values())
-    if passed == 2:
-        return Verdict(Outcome.HOLDS, found, numbers)
-    if passed == 0 and against in words.values():
-        return Verdict(Outcome.CONTRADICTED, found, numbers)
-    return Verdict(Outcome.PARTLY if passed else Outcome.FAILS, found, numbers)
+    passed = [word == wanted for word in words.values()]
+    return Verdict(decided(passed, opposite=against in words.values()), found, numbers)
 
 
-def plot_complexity(rows: Sequence[Row], x: str, x_label: str, title: str, *, x_log: bool = False) -> Figure:
+def _plot(rows: Sequence[Row], x: str, x_label: str, title: str, log: str) -> Figure:
     """Samples and steps over x."""
     panels = [
-        Panel(name, x_label, y_label, [drawn(curve(rows, x, key).logarithmic(), "measured")], x_log=x_log)
+        over(name, x_label, y_label, {"measured": seed_curve(rows, x, key).logarithmic()}, log=log)
         for name, y_label, key in (
             ("At the critical point", "log samples for |W - W*| = 0.5", "samples_for_distance"),
             ("Authors' reading", "log steps to a spread of 1e-4", "steps_needed"),

@@ -6,22 +6,24 @@ Readings. "critical point": damped Newton from W* finds the minimiser of f_n nea
 "authors": the fixed steps and starts of the authors' scripts, W* + 0.1 |W*|_F in a random direction.
 """
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import gcd
 from typing import Any
 
 import numpy as np
 
 from lopsided.core.mixture_spec import Mixture, MixtureProblem, mixture_of, problem_of
 from lopsided.core.seeds import generator
+from lopsided.core.statistics import standard_error
 from lopsided.core.validation import FloatArray
-from lopsided.data.mixture import MixtureSample, draw_group, draw_sample
+from lopsided.data.mixture import MixtureSample, draw_sample, draw_tests
+from lopsided.learners.critical_path import PathPoint, critical_path
 from lopsided.learners.neuron_matching import match_neurons
 from lopsided.learners.teacher_student import TrainingSet, loss_gradient_hessian, paper_step, training_set
 from lopsided.learners.teacher_student_descent import DescentOutcome, descend
 from lopsided.learners.teacher_student_newton import CriticalPoint, newton
-from lopsided.measure.group_risk import group_risk
-
-TEST_POINTS = 4000
+from lopsided.measure.group_risk import PopulationRisk, population_risk
 
 
 def two_groups(
@@ -32,7 +34,7 @@ def two_groups(
 
 
 def drawn_teacher(mixture: Mixture, neurons: int, seed: int, *, scale: float = 1.0) -> MixtureProblem:
-    """W* with standard normal entries (000 Section V), the same for every setting under one seed and size."""
+    """W* with standard normal entries (Li et al. 2024, Section V), the same for all settings of one seed and size."""
     size = mixture.dimension
     weights = generator(seed, "teacher", size, neurons).standard_normal((size, neurons))
     return problem_of(mixture, scale * weights)
@@ -61,37 +63,54 @@ def mixture_step(mixture: Mixture, factor: float) -> float:
     return paper_step(mixture.fractions, mixture.mean_lengths, mixture.spread, factor)
 
 
-def drawn_tests(problem: MixtureProblem, seed: int) -> list[FloatArray]:
-    """Test points of every group, the same for every setting under one seed."""
-    return [
-        draw_group(problem.mixture, group, TEST_POINTS, generator(seed, "test", group))
-        for group in range(problem.mixture.groups)
-    ]
+def critical_points(
+    world: MixtureProblem, samples: int, repeats: int, seed: int, *stream: Any
+) -> Iterator[CriticalPoint]:
+    """The minimiser nearest to W* on each of `repeats` fresh samples, drawn from the stream of that name."""
+    for repeat in range(repeats):
+        sample = draw_sample(world, samples, generator(seed, *stream, repeat))
+        yield newton(training_set(sample.features, sample.labels, world.activation), world.weights)
 
 
-def population_risks(
-    problem: MixtureProblem, weights: FloatArray, seed: int, tests: list[FloatArray] | None = None
-) -> dict[str, Any]:
-    """Entropy and excess of every group and of the mixture, on `drawn_tests`; `tests` saves drawing them again."""
-    given = drawn_tests(problem, seed) if tests is None else tests
-    rows = [group_risk(weights, problem.weights, points, problem.activation) for points in given]
-    share = problem.mixture.fractions
-    return {
-        "entropy": [row.entropy for row in rows],
-        "excess": [row.excess for row in rows],
-        "average_entropy": float(share @ [row.entropy for row in rows]),
-        "average_excess": float(share @ [row.excess for row in rows]),
-    }
+@dataclass(frozen=True)
+class SimulatedExcess:
+    """Mean excess of every group over samples and its standard error; None where fewer than two runs ended well."""
+
+    mean: list[float] | None
+    error: list[float] | None
+    runs: int
+
+
+def simulated_excess(
+    world: MixtureProblem,
+    samples: int,
+    repeats: int,
+    seed: int,
+    *stream: Any,
+    progress: Callable[[], None] | None = None,
+) -> SimulatedExcess:
+    """What networks trained on fresh samples lose on every group; told after each one."""
+    tests = draw_tests(world.mixture, seed)
+    values = []
+    for point in critical_points(world, samples, repeats, seed, *stream):
+        if point.found:
+            values.append(population_risk(point.weights, world, tests).excess)
+        if progress is not None:
+            progress()
+    if len(values) < 2:
+        return SimulatedExcess(None, None, len(values))
+    return SimulatedExcess(np.mean(values, axis=0).tolist(), standard_error(values).tolist(), len(values))
+
+
+def risk_at(problem: MixtureProblem, weights: FloatArray, seed: int) -> PopulationRisk:
+    """Entropy and excess of every group and of the mixture, on the test points of the seed."""
+    return population_risk(weights, problem, draw_tests(problem.mixture, seed))
 
 
 @dataclass(frozen=True)
 class SpreadForecast:
-    """Where descent from random starts stands after T steps, from the curvature at the critical point.
-
-    Near it W_T - W_hat = (I - step Hess)^T (W_0 - W_hat), so for starts at distance `reach` in random directions the
-    root
-    mean square spread is reach sqrt(mean_i (1 - step curvature_i)^{2T}).
-    """
+    """Where descent from random starts stands after T steps, from the curvature at the critical point: the root mean
+    square distance of the ends from their mean, and the slowest direction's factor a step."""
 
     spread: float
     stable: bool
@@ -99,7 +118,8 @@ class SpreadForecast:
 
 
 def forecast_spread(data: TrainingSet, point: CriticalPoint, step: float, steps: int, reach: float) -> SpreadForecast:
-    """The linearised spread; compared with real runs in the tests."""
+    """Near the critical point W_T - W_hat = (I - step Hess)^T (W_0 - W_hat), so for starts at distance `reach` in
+    random directions the spread is reach sqrt(mean_i (1 - step curvature_i)^{2T})."""
     curvatures = np.linalg.eigvalsh(loss_gradient_hessian(point.weights, data)[2])
     factors = np.abs(1.0 - step * curvatures)
     with np.errstate(over="ignore"):
@@ -107,12 +127,54 @@ def forecast_spread(data: TrainingSet, point: CriticalPoint, step: float, steps:
     return SpreadForecast(min(spread, 1e300), bool(factors.max() < 1.0), float(factors.max()))
 
 
+def linear_spread(found: PathPoint, starts: Sequence[FloatArray], step: float, steps: int) -> SpreadForecast:
+    """The same for given starts, along the directions of curvature."""
+    gaps = np.array([(start - found.point.weights).T.ravel() for start in starts]) @ found.directions
+    factors = 1.0 - step * found.curvatures
+    rate = float(np.abs(factors).max())
+    with np.errstate(over="ignore", invalid="ignore"):
+        ends = gaps * factors ** float(steps)
+        spread = float(np.sqrt(np.square(ends - ends.mean(axis=0)).sum(axis=1).mean()))
+    return SpreadForecast(spread, rate < 1.0, rate)
+
+
 def measured_spread(
     problem: MixtureProblem, data: TrainingSet, step: float, steps: int, starts: int, seed: int
 ) -> float:
-    """V_W: root mean square distance of the end points of `starts` runs from their mean (000 Section V)."""
+    """V_W: root mean square distance of the end points of `starts` runs from their mean (Li et al. 2024, Section V)."""
     ends = np.array([descend(data, start_near(problem, seed, index), step, steps).weights for index in range(starts)])
     return float(np.sqrt(np.square(ends - ends.mean(axis=0)).sum(axis=(1, 2)).mean()))
+
+
+def drawn_blocks(problem: MixtureProblem, counts: Sequence[int], seed: int) -> tuple[list[TrainingSet], list[int]]:
+    """A sample in blocks, and how many of them make up each count; a smaller count is a prefix of a larger one."""
+    size = gcd(*counts)
+    blocks = []
+    for index in range(max(counts) // size):
+        sample = draw_sample(problem, size, generator(seed, "block", size, index))
+        blocks.append(training_set(sample.features, sample.labels, problem.activation))
+    return blocks, [count // size for count in counts]
+
+
+def path_of_counts(problem: MixtureProblem, counts: Sequence[int], seed: int) -> list[PathPoint]:
+    """The critical point nearest to W* for every n."""
+    blocks, lengths = drawn_blocks(problem, counts, seed)
+    return critical_path(blocks, problem.weights, lengths)
+
+
+def descended_spread(
+    problem: MixtureProblem, counts: Sequence[int], seed: int, starts: int, step: float, steps: int
+) -> float:
+    """What `linear_spread` foretells, by descent itself, for the smallest n."""
+    blocks, lengths = drawn_blocks(problem, counts, seed)
+    prefix = blocks[: min(lengths)]
+    data = TrainingSet(
+        np.ascontiguousarray(np.concatenate([block.features for block in prefix], axis=1)),
+        np.concatenate([block.signs for block in prefix]),
+        prefix[0].code,
+        prefix[0].activation,
+    )
+    return measured_spread(problem, data, step, steps, starts, seed)
 
 
 def convergence(

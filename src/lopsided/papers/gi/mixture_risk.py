@@ -7,14 +7,20 @@ Entropy and excess are kept apart, theory stands beside simulation, and two read
   depends on the mixture, and so does how far 100 of them get.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
+
+import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.mixture_spec import Mixture
+from lopsided.core.statistics import SeedCurve, shape
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Outcome, Verdict
-from lopsided.papers.gi.mixture_trends import Curve, curve, described, drawn, shape
+from lopsided.learners.teacher_student_descent import descend
+from lopsided.papers.claim import Claim, Outcome, Runs, Scale, Source, Verdict
+from lopsided.papers.gi import mixture_lab as lab
+from lopsided.papers.gi.mixture_curves import described, drawn, over, seed_curve
+from lopsided.theory.fisher_law import FisherLaw
 
 NEURONS, MINORITY = 3, 1
 STEPS, FACTOR, DISTANCE = 100, 1.0, 2.0
@@ -25,12 +31,6 @@ OPPOSITE: dict[Shape, Shape] = {"rises": "falls", "falls": "rises", "valley": "h
 
 def risk_numbers(mixture: Mixture, samples: int, seed: int) -> dict[str, Any]:
     """Entropy, excess in both readings, and the law's excess, for the average and the second group."""
-    import numpy as np
-
-    from lopsided.learners.teacher_student_descent import descend
-    from lopsided.papers.gi import mixture_lab as lab
-    from lopsided.theory.fisher_law import FisherLaw
-
     problem = lab.drawn_teacher(mixture, NEURONS, seed)
     data, _ = lab.drawn_data(problem, samples, seed)
     law = FisherLaw(problem).forecast(samples)
@@ -46,25 +46,25 @@ def risk_numbers(mixture: Mixture, samples: int, seed: int) -> dict[str, Any]:
     start = lab.start_near(problem, seed, share=share)
     few = descend(data, start, lab.mixture_step(mixture, FACTOR), STEPS)
     for reading, weights in (("critical point", point.weights if point.found else None), ("few steps", few.weights)):
-        risks = None if weights is None else lab.population_risks(problem, weights, seed)
-        numbers[f"{reading} average"] = None if risks is None else risks["average_excess"]
-        numbers[f"{reading} minority"] = None if risks is None else risks["excess"][MINORITY]
+        risk = None if weights is None else lab.risk_at(problem, weights, seed)
+        numbers[f"{reading} average"] = None if risk is None else risk.average_excess
+        numbers[f"{reading} minority"] = None if risk is None else risk.excess[MINORITY]
     return numbers
 
 
-def excess(rows: Sequence[Row], x: str, reading: str, who: str) -> Curve:
+def excess(rows: Sequence[Row], x: str, reading: str, who: str) -> SeedCurve:
     """Log excess over x; logarithms, because a few teachers are much harder than the rest."""
-    return curve(rows, x, f"{reading} {who}").logarithmic()
+    return seed_curve(rows, x, f"{reading} {who}").logarithmic()
 
 
-def total(rows: Sequence[Row], x: str, reading: str, who: str) -> Curve:
+def total(rows: Sequence[Row], x: str, reading: str, who: str) -> SeedCurve:
     """What the paper plots: entropy + excess."""
 
     def read(row: Row) -> float | None:
         value = row.numbers[f"{reading} {who}"]
         return None if value is None else value + row.numbers[f"entropy {who}"]
 
-    return curve(rows, x, read)
+    return seed_curve(rows, x, read)
 
 
 def judge_risk(rows: Sequence[Row], x: str, wanted: Shape) -> Verdict:
@@ -73,16 +73,16 @@ def judge_risk(rows: Sequence[Row], x: str, wanted: Shape) -> Verdict:
     The average's excess there is d K / (2 n) whatever the mixture, so it can only be flat: the average is judged on
     the total. A reading passes when the minority's excess has the shape.
     """
-    words: dict[str, str] = {"entropy average": shape(curve(rows, x, "entropy average"))}
-    words["entropy minority"] = shape(curve(rows, x, "entropy minority"))
-    words["law minority"] = shape(curve(rows, x, "law minority").logarithmic())
+    words: dict[str, str] = {"entropy average": shape(seed_curve(rows, x, "entropy average"))}
+    words["entropy minority"] = shape(seed_curve(rows, x, "entropy minority"))
+    words["law minority"] = shape(seed_curve(rows, x, "law minority").logarithmic())
     numbers: dict[str, Any] = {}
     for reading in READINGS:
         for who in ("average", "minority"):
             words[f"{reading}: excess, {who}"] = shape(excess(rows, x, reading, who))
             words[f"{reading}: total, {who}"] = shape(total(rows, x, reading, who))
             numbers[f"{reading}: log excess, {who}"] = described(excess(rows, x, reading, who))
-    numbers = {"shapes": words, **numbers, "entropy minority": described(curve(rows, x, "entropy minority"))}
+    numbers = {"shapes": words, **numbers, "entropy minority": described(seed_curve(rows, x, "entropy minority"))}
     critical, few = (words[f"{reading}: excess, minority"] for reading in READINGS)
     plotted = words["critical point: total, minority"]
     found = (
@@ -111,40 +111,60 @@ def _verb(word: str) -> str:
     return {"valley": "falls, then rises", "hill": "rises, then falls", "flat": "is flat"}.get(word, word)
 
 
-def plot_risk(rows: Sequence[Row], x: str, x_label: str, title: str, *, x_log: bool = False) -> Figure:
+def plot_risk(rows: Sequence[Row], x: str, x_label: str, title: str, log: str = "") -> Figure:
     """Entropy and excess apart, theory and simulation together, the paper's sum last."""
     panels = []
     for who in ("minority", "average"):
-        law = curve(rows, x, f"law {who}").logarithmic()
-        panels.append(
-            Panel(
-                f"Excess risk, {who}",
-                x_label,
-                "log excess risk (nats)",
-                [
-                    drawn(excess(rows, x, "critical point", who), "critical point"),
-                    Line(law.x.tolist(), law.mean.tolist(), "large-n law", dashed=True),
-                    drawn(excess(rows, x, "few steps", who), "few steps"),
-                ],
-                x_log=x_log,
-            )
-        )
-    panels.append(
-        Panel(
-            "Label entropy",
-            x_label,
-            "entropy (nats)",
-            [drawn(curve(rows, x, f"entropy {who}"), who) for who in ("minority", "average")],
-            x_log=x_log,
-        )
-    )
-    panels.append(
-        Panel(
-            "Their sum, as the paper plots it (critical point)",
-            x_label,
-            "test cross entropy (nats)",
-            [drawn(total(rows, x, "critical point", who), who) for who in ("minority", "average")],
-            x_log=x_log,
-        )
-    )
+        law = seed_curve(rows, x, f"law {who}").logarithmic()
+        lines = [
+            drawn(excess(rows, x, "critical point", who), "critical point"),
+            Line(law.x.tolist(), law.mean.tolist(), "large-n law", dashed=True),
+            drawn(excess(rows, x, "few steps", who), "few steps"),
+        ]
+        panels.append(Panel(f"Excess risk, {who}", x_label, "log excess risk (nats)", lines, x_log="x" in log))
+    entropy = {who: seed_curve(rows, x, f"entropy {who}") for who in ("minority", "average")}
+    plotted = {who: total(rows, x, "critical point", who) for who in ("minority", "average")}
+    title_of_sum = "Their sum, as the paper plots it (critical point)"
+    panels.append(over("Label entropy", x_label, "entropy (nats)", entropy, log=log))
+    panels.append(over(title_of_sum, x_label, "test cross entropy (nats)", plotted, log=log))
     return Figure(title, panels, "Bands are one standard error over teachers; natural logarithms.")
+
+
+def risk_claim(
+    claim_id: str,
+    statement: str,
+    place: str,
+    *,
+    x: str,
+    x_label: str,
+    title: str,
+    mixture: Callable[[float], Mixture],
+    wanted: Shape,
+    quick: Sequence[float],
+    paper: Sequence[float],
+    paper_says: str,
+    log: str = "",
+    revised: str = "",
+) -> Claim:
+    """A claim on the shape of the risk over x; `mixture` gives the groups there."""
+    plans: Mapping[Scale, Runs] = {
+        "quick": Runs([{x: value, "n": 10_000} for value in quick], tuple(range(6))),
+        "paper": Runs([{x: value, "n": 20_000} for value in paper], tuple(range(60))),
+    }
+    return Claim(
+        id=claim_id,
+        statement=statement,
+        source=Source("li2024groupimbalance", place),
+        rule=RULE,
+        plans=plans,
+        measure=lambda settings, seed: risk_numbers(mixture(settings[x]), settings["n"], seed),
+        judge=lambda rows: judge_risk(rows, x, wanted),
+        plot=lambda rows: plot_risk(rows, x, x_label, title, log),
+        paper_says=paper_says,
+        readings={
+            "critical point": "the minimiser of the training loss nearest to W*",
+            "few steps": "100 steps of the paper's size with c = 1 from a start at distance 2",
+        },
+        quick_budget_seconds=15,
+        revised=revised,
+    )

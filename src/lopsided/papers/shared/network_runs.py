@@ -11,7 +11,7 @@ classes only, which separates "not told apart" from "taken for a majority class"
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ from lopsided.papers.shared.network_settings import class_sizes, effective_sizes
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_free
 
+if TYPE_CHECKING:
+    from lopsided.learners.deep.training import Trained
+
 TRAINED = 0.999  # training accuracy from which on an epoch counts as past zero error
 _COURSE = "course.json"
 _EVALUATED = 20  # epochs at which a run that asks for its course is measured, evenly spaced
@@ -36,26 +39,23 @@ _EVALUATED = 20  # epochs at which a run that asks for its course is measured, e
 
 def network_numbers(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Train as the settings say (`network_settings` lists them) and measure."""
-    from lopsided.learners.deep.networks import build, hidden_layers
+    from lopsided.learners.deep.networks import hidden_layers
 
     sizes = class_sizes(settings)
     minority = np.arange(len(sizes)) >= settings["majority_classes"]
     sample, test = image_sample(settings, sizes, seed)
     inputs, test_inputs = standardised(sample, test)
-    options = {name: settings[name] for name in ("widths", "width") if name in settings}
-    network = build(settings["network"], inputs.shape[1:], len(sizes), seed=seed, **options)
     course = _course_so_far()
-    trained = trained_resumably(
-        network,
+    trained = trained_network(
+        settings,
         inputs,
         sample.labels,
-        training_recipe(settings),
-        seed=seed,
+        len(sizes),
+        seed,
         order=oversampled_order(sample.labels, minority, settings.get("oversample", 1), seed),
         class_weights=np.where(minority, settings["reweight"], 1.0) if settings.get("reweight", 1) != 1 else None,
         logit_adjustment=_log_shares(settings) if settings.get("adjust") else None,
         after_epoch=_watcher(inputs, sample.labels, settings, course) if settings.get("course") else None,
-        threads=1,
     )
     predicted, logits = trained.predict(inputs), trained.logits(test_inputs)
     weights = trained.classifier
@@ -68,7 +68,7 @@ def network_numbers(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
         "loss": trained.loss,
         "steps": trained.steps,
         "diverged": trained.diverged,
-        "hidden_layers": hidden_layers(network),
+        "hidden_layers": hidden_layers(trained.network),
         "train_accuracy": float((predicted == sample.labels).mean()),
         "minority_share": float(sizes[minority].sum() / sizes.sum()),
         **accuracies(logits, test.labels, sizes, minority),
@@ -79,6 +79,17 @@ def network_numbers(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     if course:
         numbers["course"] = [course[step] for step in sorted(course)]
     return numbers
+
+
+def trained_network(
+    settings: Mapping[str, Any], inputs: NDArray[np.floating], labels: IntArray, classes: int, seed: int, **how: Any
+) -> "Trained":
+    """The network that the settings name, trained as they say on one thread; a stopped run goes on where it was."""
+    from lopsided.learners.deep.networks import build
+
+    options = {name: settings[name] for name in ("widths", "width") if name in settings}
+    network = build(settings["network"], inputs.shape[1:], classes, seed=seed, **options)
+    return trained_resumably(network, inputs, labels, training_recipe(settings), seed=seed, threads=1, **how)
 
 
 def _log_shares(settings: Mapping[str, Any]) -> FloatArray:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from lopsided.core.figure import Line
+from lopsided.core.statistics import SeedMean, paired_mean, seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.shared.structured_summary import Spread, spread
 
 Value = str | Callable[[Row], float | None]
 
@@ -24,6 +24,14 @@ def chosen(rows: Sequence[Row], **fixed: Any) -> list[Row]:
     return [row for row in rows if all(row.settings.get(key) == value for key, value in fixed.items())]
 
 
+def by_world(rows: Sequence[Row], name: Callable[[Row], str]) -> dict[str, list[Row]]:
+    """Rows by the world that `name` gives them, in the order of their first appearance."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(name(row), []).append(row)
+    return found
+
+
 def per_seed(rows: Sequence[Row], value: Value) -> dict[int, float]:
     """Seed to value; the mean where a seed has several rows. Undefined values are left out."""
     found: dict[int, list[float]] = {}
@@ -34,17 +42,14 @@ def per_seed(rows: Sequence[Row], value: Value) -> dict[int, float]:
     return {seed: float(np.mean(numbers)) for seed, numbers in sorted(found.items())}
 
 
-def paired(first: Sequence[Row], second: Sequence[Row], value: Value) -> Spread:
+def paired(first: Sequence[Row], second: Sequence[Row], value: Value) -> SeedMean:
     """Mean and 95 % interval of second - first over common seeds."""
-    before, after = per_seed(first, value), per_seed(second, value)
-    gaps = [after[seed] - before[seed] for seed in before if seed in after]
-    return spread(gaps) if gaps else Spread(math.nan, -math.inf, math.inf, 0.0)
+    return paired_mean(per_seed(first, value), per_seed(second, value))
 
 
-def level(rows: Sequence[Row], value: Value) -> Spread:
+def level(rows: Sequence[Row], value: Value) -> SeedMean:
     """Mean and 95 % interval over seeds."""
-    values = per_seed(rows, value)
-    return spread(values.values()) if values else Spread(math.nan, -math.inf, math.inf, 0.0)
+    return seed_mean(per_seed(rows, value).values())
 
 
 def crossing(places: Sequence[float], values: Sequence[float], target: float) -> float | None:
@@ -89,6 +94,4 @@ def curve(
     return Line(places, means, label, low=low, high=high, dashed=dashed, markers=not dashed)
 
 
-def percent(found: Spread) -> str:
-    """`62.1 % [60.0, 64.2]`."""
-    return f"{100 * found.mean:.1f} % [{100 * found.low:.1f}, {100 * found.high:.1f}]"
+percent = SeedMean.percent

@@ -85,11 +85,11 @@ def measure(settings: Settings, seed: int) -> Numbers:
     """Excess of every group at both fractions, with standard errors; and one sample's estimates."""
     from lopsided.core.mixture_spec import problem_of
     from lopsided.core.seeds import generator
-    from lopsided.data.mixture import draw_sample
+    from lopsided.data.mixture import draw_sample, draw_tests
     from lopsided.data.mixture_estimate import estimate_by_moments
     from lopsided.learners.teacher_student import training_set
     from lopsided.learners.teacher_student_newton import newton
-    from lopsided.papers.gi import mixture_lab as lab
+    from lopsided.measure.group_risk import population_risk
 
     problem = _world(settings)
     mixture, count, chosen = problem.mixture, settings["samples"], settings["group"]
@@ -98,13 +98,14 @@ def measure(settings: Settings, seed: int) -> Numbers:
     excess: dict[str, list[list[float]]] = {word: [] for word in worlds}
     lost = 0
     for word, world in worlds.items():
+        tests = draw_tests(world.mixture, seed)
         for repeat in range(REPEATS):
             sample = draw_sample(world, count, generator(seed, "sample", word, repeat))
             point = newton(training_set(sample.features, sample.labels), problem.weights)
             if not point.found:
                 lost += 1
                 continue
-            excess[word].append(lab.population_risks(world, point.weights, seed)["excess"])
+            excess[word].append(population_risk(point.weights, world, tests).excess)
     one = draw_sample(problem, count, generator(seed, "seen"))
     data = training_set(one.features, one.labels)
     # Newton from several random starts: a forecaster does not know the teacher

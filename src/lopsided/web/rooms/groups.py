@@ -2,7 +2,8 @@
 
 import json
 import math
-from typing import Annotated, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from fastapi import APIRouter, Request
@@ -11,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from lopsided.core.figure import Figure, Line, Mark, Panel, Points
 from lopsided.core.jsonable import jsonable
 from lopsided.core.mixture_file import mixture_problem
-from lopsided.core.mixture_spec import MixtureProblem
+from lopsided.core.mixture_spec import MixtureProblem, problem_of
 from lopsided.core.published_skill import skill_sentence
 from lopsided.core.seeds import generator
 from lopsided.report import theme
@@ -20,6 +21,9 @@ from lopsided.web.compute import Compute
 from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
+
+if TYPE_CHECKING:
+    from lopsided.papers.gi.mixture_lab import SimulatedExcess
 
 SWEPT = np.round(np.linspace(0.02, 0.98, 25), 4).tolist()
 SIMULATED = np.round(np.linspace(0.05, 0.95, 7), 4).tolist()
@@ -108,22 +112,23 @@ def _swept(asked: GroupsProblem) -> int:
 
 
 def _sweep(problem: MixtureProblem, asked: GroupsProblem) -> Drawing:
-    from lopsided.papers.gi.mixture_fractions import fraction_law
+    from lopsided.theory.fisher_law import FisherLaw
 
     group = _swept(asked)
-    law = fraction_law(problem, asked.samples, group, SWEPT)
+    laws = FisherLaw(problem).over_fractions(asked.samples, group, SWEPT)
     marks = [Mark(float(problem.mixture.fractions[group]), "now")]
 
-    def lines(values: list[list[float]]) -> list[Line]:
-        return [Line(law.fractions, [row[g] for row in values], f"group {g}") for g in range(len(asked.groups))]
+    def lines(name: str) -> list[Line]:
+        parts = range(len(asked.groups))
+        return [Line(SWEPT, [getattr(law.groups[g], name) for law in laws], f"group {g}") for g in parts]
 
     label = f"fraction of group {group}"
     return drawing(
         Figure(
             f"What n = {asked.samples:,} samples teach",
             [
-                Panel("Excess risk", label, "excess risk (nats)", lines(law.excess), marks, y_log=True),
-                Panel("Label entropy", label, "entropy (nats)", lines(law.entropy), marks),
+                Panel("Excess risk", label, "excess risk (nats)", lines("excess_risk"), marks, y_log=True),
+                Panel("Label entropy", label, "entropy (nats)", lines("label_entropy"), marks),
             ],
             "Lines: large-n law of maximum likelihood. The test loss of a group is entropy plus excess risk.",
         )
@@ -188,9 +193,29 @@ def start_simulation(request: Request, problem: GroupsProblem) -> JobStatus:
     return status
 
 
+def simulated_at(
+    problem: MixtureProblem,
+    samples: int,
+    group: int,
+    fraction: float,
+    *,
+    repeats: int,
+    seed: int,
+    progress: Callable[[], None] | None = None,
+) -> "SimulatedExcess":
+    """Networks trained on samples in which `group` has this fraction.
+
+    Samples are drawn afresh for every fraction: common ones would move a whole curve of points together, off the law.
+    """
+    from lopsided.papers.gi.mixture_lab import simulated_excess
+
+    world = problem_of(problem.mixture.with_fraction(group, fraction), problem.weights, problem.activation)
+    return simulated_excess(world, samples, repeats, seed, "fractions", repr(float(fraction)), progress=progress)
+
+
 def simulate(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     """The job: mean excess of every group with its standard error, share by share, and how far it is from the law."""
-    from lopsided.papers.gi.mixture_fractions import fraction_law, simulated_excess
+    from lopsided.theory.fisher_law import FisherLaw
 
     asked = GroupsProblem(**parameters)
     problem, group = mixture_problem(asked.specification()), _swept(asked)
@@ -203,10 +228,10 @@ def simulate(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
         report(done=done, total=REPEATS * len(SIMULATED), words="training networks on fresh samples")
 
     report(done=0, total=REPEATS * len(SIMULATED), words="compiling (the first time takes longer)")
-    law = fraction_law(problem, asked.samples, group, SIMULATED)
+    laws = FisherLaw(problem).over_fractions(asked.samples, group, SIMULATED)
     rows, distances = [], []
-    for part, expected in zip(SIMULATED, law.excess, strict=True):
-        found = simulated_excess(problem, samples, group, part, repeats=REPEATS, seed=asked.seed, progress=count)
+    for part, law in zip(SIMULATED, laws, strict=True):
+        found = simulated_at(problem, samples, group, part, repeats=REPEATS, seed=asked.seed, progress=count)
         # Beyond this n the excess is rescaled by 1/n, as the law has it.
         scale = samples / asked.samples
         row = {
@@ -217,8 +242,8 @@ def simulate(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
         }
         rows.append(row)
         if found.mean is not None and found.error is not None:
-            pairs = zip(found.mean, found.error, expected, strict=True)
-            distances += [abs(scale * mean - value) / (scale * error) for mean, error, value in pairs]
+            pairs = zip(found.mean, found.error, law.groups, strict=True)
+            distances += [abs(scale * mean - own.excess_risk) / (scale * error) for mean, error, own in pairs]
         report(data=row)
     return {
         "rows": rows,

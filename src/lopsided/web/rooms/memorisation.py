@@ -45,7 +45,7 @@ class PhaseProblem(BaseModel):
     seed: int = Field(0, ge=0, le=2**31)
 
     def settings(self) -> dict[str, Any]:
-        """As the claims of seed 002 take them, trained to the end that Theorem 1 speaks of."""
+        """As the claims of Xu and Chen 2025 take them, trained to the end that Theorem 1 speaks of."""
         sizes = self.model_dump(include={"classes", "per_class", "dimension", "feature_norm", "ratio"})
         return sizes | {"width": 30, "tests": 300, "reading": "converged", "family": "gaussian"}
 
@@ -82,7 +82,7 @@ async def phase(request: Request, problem: PhaseProblem) -> PhasePoint:
 
 
 def _constants(store: Path | None, data: Path | None) -> TheoremConstants | None:
-    from lopsided.papers.bo.bo_phase import fit_halves
+    from lopsided.papers.bo.overfitting_runs import fit_halves
 
     rows, _ = stored_rows(CLAIM, store, data)
     return fit_halves(rows)[0] if rows else None
@@ -153,7 +153,8 @@ def _diagram(asked: PhaseProblem, constants: TheoremConstants, sizes: Any, watch
 
 def _phase_recipe(asked: PhaseProblem) -> CodeRecipe:
     code = (
-        f"from lopsided.papers.bo.bo_heatmap import measure\n\nprint(measure({asked.settings()!r}, seed={asked.seed}))"
+        "from lopsided.papers.bo.overfitting_runs import measured_cell\n\n"
+        f"print(measured_cell({asked.settings()!r}, seed={asked.seed}))"
     )
     return CodeRecipe(python=code, command=python_command(code))
 
@@ -190,11 +191,11 @@ def start_training(request: Request, problem: PhaseProblem) -> JobStatus:
 
 def train_here(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     """The job: test accuracy per class, training loss, and what the Bayes rule reaches on the noise alone."""
-    from lopsided.papers.bo.bo_heatmap import measure
+    from lopsided.papers.bo.overfitting_runs import measured_cell
 
     asked = PhaseProblem(**parameters)
     report(words="training")
-    return dict(measure(asked.settings(), asked.seed))
+    return measured_cell(asked.settings(), asked.seed)
 
 
 class ScoreProblem(BaseModel):
