@@ -14,7 +14,7 @@ from lopsided.papers.reproduce import reproduce
 from lopsided.papers.site import write_site
 from lopsided.report.plotly import figure_json
 
-TOYS = Path(__file__).parent / "toys"
+TOYS = Path(__file__).parents[1] / "engine" / "toys"
 
 
 class _Links(HTMLParser):

@@ -11,10 +11,9 @@ from lopsided.core.figure import Bars, Figure, Panel
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import EQUILIBRIUM, SURVIVAL, forecast_lines
-from lopsided.papers.shared.group_trends import by_world
 from lopsided.papers.shared.network_runs import network_numbers
 from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, varied
-from lopsided.papers.shared.network_summary import curve, level, paired
+from lopsided.papers.shared.network_summary import by_world, curve, level, paired
 from lopsided.papers.shared.structured_summary import grouped, named
 
 ACCURACIES = {"minority": "test_minority", "overall": "test_balanced"}
