@@ -35,7 +35,7 @@ ADDITIONS = {
         line="    GentleWeighting,\n",
         imports="from lopsided.remedies.gentle_weighting import GentleWeighting\n",
         suite="tests/remedies/test_contract.py",
-        newcomer="GentleWeighting",
+        newcomer="gentle",
     ),
     "check": Addition(
         file="src/lopsided/checkup/checks/tiny_classes.py",
