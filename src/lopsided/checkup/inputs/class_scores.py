@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.checkup.inputs.parts import find_part, is_name, usual_names
-from lopsided.checkup.inputs.sources import Source
+from lopsided.checkup.inputs.sources import DataSource
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
 from lopsided.core.validation import FloatArray, check_matrix
@@ -31,7 +31,7 @@ _ENDINGS = tuple(mark + word for word in _WORDS for mark in ("_", "-", ".", " ")
 
 
 def class_scores(
-    source: Source, probabilities: Any, logits: Any, classes: Partition | None, rows: int, *, stated: bool
+    source: DataSource, probabilities: Any, logits: Any, classes: Partition | None, rows: int, *, stated: bool
 ) -> tuple[FloatArray | None, list[str]]:
     """n x K probabilities, and notes on which column was taken for which class; None where neither was given.
 
@@ -69,7 +69,7 @@ def class_scores(
 
 
 def _columns(
-    source: Source, given: Any, usual: Sequence[str], what: str, rows: int, classes: Partition | None
+    source: DataSource, given: Any, usual: Sequence[str], what: str, rows: int, classes: Partition | None
 ) -> tuple[NDArray[Any] | None, list[str] | None]:
     """The values, and the names of their columns where they have any."""
     if isinstance(given, (list, tuple)) and is_name(given):

@@ -30,7 +30,7 @@ from lopsided.checkup.inputs.outcomes import (
 )
 from lopsided.checkup.inputs.partitions import group_columns, group_partitions, partition
 from lopsided.checkup.inputs.parts import Finder, column_names, find_part, is_name, settled, usual_names
-from lopsided.checkup.inputs.sources import Source, open_source
+from lopsided.checkup.inputs.sources import DataSource, open_source
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
@@ -122,7 +122,7 @@ def _usable(table: Table | None, set_aside: bool) -> tuple[Table | None, Missing
     return table, None
 
 
-def _rows(source: Source, labels: NDArray[Any] | None) -> int:
+def _rows(source: DataSource, labels: NDArray[Any] | None) -> int:
     if source.table is not None:
         return source.table.rows
     if labels is None:
@@ -130,7 +130,7 @@ def _rows(source: Source, labels: NDArray[Any] | None) -> int:
     return int(labels.shape[0])
 
 
-def _classes(values: NDArray[Any], rows: int, given: Any, source: Source, order: Sequence[Any] | None) -> Partition:
+def _classes(values: NDArray[Any], rows: int, given: Any, source: DataSource, order: Sequence[Any] | None) -> Partition:
     name = given if isinstance(given, str) and source.find(given) is not None else "class"
     found = partition(values, "labels", rows)
     if order is None:
@@ -149,7 +149,7 @@ def _classes(values: NDArray[Any], rows: int, given: Any, source: Source, order:
 
 def _opened(
     data: Any, features: Any, labels: Any, groups: Any, single: Sequence[Any], several: Sequence[Any]
-) -> tuple[Source, list[str]]:
+) -> tuple[DataSource, list[str]]:
     """The source, and the names of columns that were asked for as something else than features."""
     beside = [name for part in (labels, *single) for name in column_names(part)]
     beside += [name for part in several for name in column_names(part, several=True)]
@@ -166,11 +166,11 @@ def _opened(
         source = open_source(data, features=chosen, beside=beside, reserved=reserved_names(labels, None))
         grouping = []
     if array:
-        source = Source(_with_features(features, source), source.others, source.name)
+        source = DataSource(_with_features(features, source), source.others, source.name)
     return source, beside + grouping
 
 
-def _label_names(source: Source) -> list[str]:
+def _label_names(source: DataSource) -> list[str]:
     """Usual names of labels in the source, those of fractions last: a coordinate may be called y."""
     found = usual_names(source, LABEL_NAMES)
     return sorted(found, key=lambda name: _has_fractions(source.find(name)))
@@ -180,7 +180,7 @@ def _has_fractions(values: NDArray[Any] | None) -> bool:
     return values is not None and values.dtype.kind == "f" and bool((values != np.floor(values)).any())
 
 
-def _with_features(features: Any, source: Source) -> Table:
+def _with_features(features: Any, source: DataSource) -> Table:
     array = plain_array(features, "the features")
     columns = {} if source.table is None else dict(source.table.columns)
     return array_table(array, columns, source.name)

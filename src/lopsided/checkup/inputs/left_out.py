@@ -10,7 +10,7 @@ from typing import Any
 
 from lopsided.checkup.inputs.class_scores import LOGIT_NAMES, PROBABILITY_NAMES, some_of
 from lopsided.checkup.inputs.parts import column_names, is_name
-from lopsided.checkup.inputs.sources import Source
+from lopsided.checkup.inputs.sources import DataSource
 from lopsided.data.label_file import looks_like_a_file
 from lopsided.data.tables import GROUP_NAMES, LABEL_NAMES, PREDICTION_NAMES, ROW_NAMES, SPLIT_NAMES
 
@@ -31,14 +31,14 @@ def reserved_names(labels: Any, groups: Any) -> tuple[str, ...]:
     return (*away, *(() if named else LABEL_NAMES), *(() if is_name(groups) else GROUP_NAMES))
 
 
-def describing(source: Source, named: Collection[str]) -> tuple[str, ...]:
+def describing(source: DataSource, named: Collection[str]) -> tuple[str, ...]:
     """Columns that are neither labels, predictions, split nor names of rows: groups, and words left out of features."""
     if source.table is None:
         return ()
     return tuple(name for name in source.table.columns if name not in named and name.lower() not in _OUTCOMES)
 
 
-def notes_on_columns(source: Source, beside: Sequence[str], read: Mapping[str, str]) -> list[str]:
+def notes_on_columns(source: DataSource, beside: Sequence[str], read: Mapping[str, str]) -> list[str]:
     """Columns that are not features: of words, and of numbers under a usual name.
 
     read: the columns used under such a name, and as what.

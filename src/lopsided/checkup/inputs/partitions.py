@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from lopsided.checkup.inputs.parts import find_part, is_name
-from lopsided.checkup.inputs.sources import Source
+from lopsided.checkup.inputs.sources import DataSource
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
@@ -94,7 +94,7 @@ def intersection(parts: Sequence[Partition]) -> tuple[Partition, int]:
     return Partition(CROSS.join(part.name for part in parts), codes, tuple(names)), joined if joined > 1 else 0
 
 
-def group_columns(source: Source, given: Any, labels: Any) -> dict[str, Any]:
+def group_columns(source: DataSource, given: Any, labels: Any) -> dict[str, Any]:
     """Names or a list of names, a mapping, a frame, one array or one with a column per grouping."""
     columns = _columns(source, given)
     usual = {name for name in columns if labels is None and name.lower() in LABEL_NAMES}
@@ -103,7 +103,7 @@ def group_columns(source: Source, given: Any, labels: Any) -> dict[str, Any]:
     return columns
 
 
-def _columns(source: Source, given: Any) -> dict[str, Any]:
+def _columns(source: DataSource, given: Any) -> dict[str, Any]:
     if is_name(given):
         names = [given] if isinstance(given, str) else given
         return {name: find_part(source, name, (), "groups") for name in names}

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lopsided.checkup.inputs.sources import Source
+from lopsided.checkup.inputs.sources import DataSource
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.data.label_file import read_label_file
@@ -30,7 +30,7 @@ def column_names(value: Any, *, several: bool = False) -> list[str]:
     return list(value) if is_name(value) and (several or len(value) == 1) else []
 
 
-def settled(value: Any, source: Source) -> Any:
+def settled(value: Any, source: DataSource) -> Any:
     """A list of words as an array where it holds one per row, so that it is no list of names; all else unchanged."""
     if isinstance(value, str) or not is_name(value):
         return value
@@ -41,13 +41,13 @@ def settled(value: Any, source: Source) -> Any:
     return value[0] if len(value) == 1 else value
 
 
-def usual_names(source: Source, usual: Sequence[str]) -> list[str]:
+def usual_names(source: DataSource, usual: Sequence[str]) -> list[str]:
     """Names under which the source holds what is no feature, in the order of the usual ones and the user's spelling."""
     lower = {name.lower(): name for name in reversed(source.names()) if source.has(name)}
     return [lower[name.lower()] for name in usual if name.lower() in lower]
 
 
-def find_part(source: Source, given: Any, usual: Sequence[str], what: str) -> Any:
+def find_part(source: DataSource, given: Any, usual: Sequence[str], what: str) -> Any:
     """The array given, the one of the name given, or the first of a usual name; None where there is none."""
     if given is None:
         known = usual_names(source, usual)
@@ -68,7 +68,7 @@ def find_part(source: Source, given: Any, usual: Sequence[str], what: str) -> An
 class Finder:
     """Finds parts and checks them; one that nobody asked for and that does not fit is left aside with a note."""
 
-    source: Source
+    source: DataSource
     notes: list[str]
     read: dict[str, str] = field(default_factory=dict)  # columns used for their usual names, and as what
 

@@ -26,7 +26,7 @@ _HALVES = re.compile(r"^(?P<stem>.+)[_-](?P<half>train|test)$|^(?P<first>train|t
 
 
 @dataclass(frozen=True)
-class Source:
+class DataSource:
     """A table (None for labels alone), and the arrays that are neither features nor columns, by name."""
 
     table: Table | None
@@ -61,35 +61,37 @@ def open_source(
     features: str | Sequence[str] | None,
     beside: Sequence[str],
     reserved: Sequence[str] = BESIDE_NAMES,
-) -> Source:
+) -> DataSource:
     """Open whatever was given; columns `beside` or of a `reserved` name (in small letters) are not features."""
     if data is None:
-        return Source(None, {}, "the arrays")
+        return DataSource(None, {}, "the arrays")
     if isinstance(data, Table):
-        return Source(data, {}, data.source)
+        return DataSource(data, {}, data.source)
     if isinstance(data, (str, os.PathLike)):
         return _path(Path(data), features, beside, reserved)
     if is_frame(data):
         table = frame_table(
             data, features=features, beside=beside, reserved=reserved, need_features=features is not None
         )
-        return Source(table, {}, table.source)
+        return DataSource(table, {}, table.source)
     if isinstance(data, Mapping):
         arrays = {str(name): plain_array(value, str(name)) for name, value in data.items() if np.ndim(value) > 0}
         scalars = {str(name): np.asarray(value) for name, value in data.items() if np.ndim(value) == 0}
         found = _arrays(_halves(arrays), features, "the mapping")
-        return Source(found.table, {**found.others, **_held(scalars)}, found.name)
-    return Source(array_table(plain_array(data, "the features"), {}, "the array"), {}, "the array")
+        return DataSource(found.table, {**found.others, **_held(scalars)}, found.name)
+    return DataSource(array_table(plain_array(data, "the features"), {}, "the array"), {}, "the array")
 
 
-def _path(path: Path, features: str | Sequence[str] | None, beside: Sequence[str], reserved: Sequence[str]) -> Source:
+def _path(
+    path: Path, features: str | Sequence[str] | None, beside: Sequence[str], reserved: Sequence[str]
+) -> DataSource:
     if path.suffix.lower() == ".npz" and path.is_file():
         shapes = npz_shapes(path)
         if _has_halves(shapes):
             return _arrays(_halves({name: read_npz_array(path, name) for name in shapes}), features, str(path))
         table = open_table(path, features=features, need_features=features is not None)
         rest = [name for name in shapes if name not in table.columns]
-        return Source(table, {name: partial(read_npz_array, path, name) for name in rest}, str(path))
+        return DataSource(table, {name: partial(read_npz_array, path, name) for name in rest}, str(path))
     table = open_table(
         path,
         features=features,
@@ -98,10 +100,10 @@ def _path(path: Path, features: str | Sequence[str] | None, beside: Sequence[str
         need_features=features is not None,
         with_test=True,
     )
-    return Source(table, {}, str(path))
+    return DataSource(table, {}, str(path))
 
 
-def _arrays(arrays: Mapping[str, NDArray[Any]], features: str | Sequence[str] | None, source: str) -> Source:
+def _arrays(arrays: Mapping[str, NDArray[Any]], features: str | Sequence[str] | None, source: str) -> DataSource:
     if features is not None and not isinstance(features, str):
         if len(features) != 1:
             raise InputError(f"one array of features in {source}", ", ".join(features), "name one")
@@ -115,7 +117,7 @@ def _arrays(arrays: Mapping[str, NDArray[Any]], features: str | Sequence[str] | 
         columns = {name: array for name, array in arrays.items() if name != chosen and array.shape == (rows,)}
         table = array_table(arrays[chosen], columns, source)
     rest = {name: array for name, array in arrays.items() if name not in table.columns and name != chosen}
-    return Source(table, _held(rest), source)
+    return DataSource(table, _held(rest), source)
 
 
 def _held(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Callable[[], NDArray[Any]]]:
