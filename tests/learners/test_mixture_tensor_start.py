@@ -9,8 +9,7 @@ from lopsided.core.mixture_spec import mixture_of, problem_of
 from lopsided.core.seeds import generator
 from lopsided.learners import tensor_initialisation
 from lopsided.learners.neuron_matching import match_neurons
-from lopsided.learners.symmetric_tensor import decompose
-from lopsided.learners.tensor_initialisation import neuron_length, tensor_start
+from lopsided.learners.tensor_initialisation import decompose, neuron_length, tensor_start
 from tests.mixture_problems import sample
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lopsided.core.errors import InputError
-from lopsided.learners.decayed_network import DecayedNetwork
 from lopsided.learners.named_learner import BUILT_IN, gives_probabilities, make_learner, takes_weights
+from lopsided.learners.network_classifiers import DecayedNetwork
 
 
 @pytest.fixture(scope="module")

@@ -8,10 +8,9 @@ from scipy.stats import chi2
 
 from lopsided.core.errors import InputError
 from lopsided.core.mixture_spec import MixtureProblem, mixture_of, problem_of
-from lopsided.remedies.crops import random_crops
+from lopsided.remedies.augmentation import add_noise, forecast_noise, matching_noise, random_crops
 from lopsided.remedies.group_dro import dro_start, dro_step
 from lopsided.remedies.group_standardiser import GroupStandardiser
-from lopsided.remedies.noise_augmentation import add_noise, forecast_noise, matching_noise
 
 
 def test_dro_against_a_loop() -> None:

@@ -5,8 +5,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, recall_score
 
 from lopsided.core.errors import InputError
-from lopsided.remedies.threshold_search import _Leaders
-from lopsided.remedies.thresholds import ThresholdMover
+from lopsided.remedies.thresholds import ThresholdMover, _Leaders
 
 
 def overlapping(stream, counts, classes=2, distance=1.0):
@@ -58,7 +57,7 @@ def test_three_classes_reach_a_grid_search(objective) -> None:
 def test_running_scores_in_blocks_are_those_in_one_piece(monkeypatch) -> None:
     labels, probabilities = overlapping(np.random.default_rng(1), [150, 50, 15], classes=3)
     whole = ThresholdMover("worst", candidates=["fitted"]).fit(probabilities, labels)
-    monkeypatch.setattr("lopsided.remedies.threshold_search._CELLS_AT_ONCE", 20)
+    monkeypatch.setattr("lopsided.remedies.thresholds._CELLS_AT_ONCE", 20)
     np.testing.assert_array_equal(
         ThresholdMover("worst", candidates=["fitted"]).fit(probabilities, labels).biases_, whole.biases_
     )

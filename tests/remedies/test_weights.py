@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from sklearn.utils import compute_class_weight
 
 from lopsided.core.errors import InputError
+from lopsided.remedies.class_weighting import class_weights, effective_numbers, forecast_weights
 from lopsided.remedies.rates import oversampling_rates, rates_for
 from lopsided.remedies.update_moments import update_variance, update_variance_of
-from lopsided.remedies.weights import class_weights, effective_numbers, forecast_weights
 
 LABELS = np.repeat([2, 0, 1], [90, 30, 6])
 

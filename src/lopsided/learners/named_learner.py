@@ -45,14 +45,14 @@ def make_learner(name: str, seed: int = 0) -> Any:
 
 def _network(kind: str, seed: int) -> Any:
     if kind == "network":
-        from lopsided.learners.decayed_network import DecayedNetwork
+        from lopsided.learners.network_classifiers import DecayedNetwork
 
         return DecayedNetwork(random_state=seed)
     from importlib.util import find_spec
 
     if find_spec("torch") is None:
         raise MissingPackage("torch", "the learner deep", "torch")
-    from lopsided.learners.deep_classifier import DeepClassifier
+    from lopsided.learners.network_classifiers import DeepClassifier
 
     return DeepClassifier(random_state=seed)
 

@@ -1,14 +1,26 @@
-"""Weights of the loss by class: by default every class has the same say, w_k = N / (K n_k)."""
+"""Class weights: weights of the loss per class, or per cell of class and group, with mean 1 over the examples.
 
+    balanced   w_k ~ 1 / n_k                         every class has the same say
+    sqrt       w_k ~ 1 / sqrt(n_k)
+    effective  w_k ~ (1 - beta) / (1 - beta^n_k)     effective number of examples (Cui et al. 2019)
+    rates      w_k ~ the oversampling rate           what oversampling does to the mean gradient (Proposition 1)
+
+and sum_k n_k w_k = N, so that the mean loss and the step keep their scale.
+"""
+
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from lopsided.core.errors import InputError
 from lopsided.core.partition import LabelledRows
-from lopsided.core.validation import FloatArray, IntArray
+from lopsided.core.validation import FloatArray, IntArray, check_positive
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.remedies.cells import Cells, cells_of, numbers_by_cell
 from lopsided.remedies.contract import (
     Occasion,
     Proposal,
@@ -20,6 +32,80 @@ from lopsided.remedies.contract import (
 )
 from lopsided.remedies.learner import Learner
 from lopsided.remedies.oversampling import resampling
+from lopsided.remedies.rates import Rate, Rates, rates_for
+from lopsided.remedies.recipe import Recipe
+
+Weighting = Literal["balanced", "sqrt", "effective"] | Rates | Mapping[Any, float]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """One weight per class or cell; `of_examples` spreads them over the examples they were made from."""
+
+    names: tuple[str, ...]
+    counts: FloatArray
+    weights: FloatArray
+    rule: str
+    cells: Cells
+
+    @property
+    def of_examples(self) -> FloatArray:
+        """A `sample_weight` for scikit-learn; its mean is 1."""
+        return self.weights[self.cells.codes]
+
+    def to_dict(self) -> dict[str, float]:
+        """Weight by name."""
+        return dict(zip(self.names, self.weights.tolist(), strict=True))
+
+
+def class_weights(
+    labels: ArrayLike,
+    weighting: Weighting = "balanced",
+    *,
+    groups: ArrayLike | None = None,
+    beta: float = 0.999,
+) -> Weights:
+    """Weights for labelled examples. With groups, every cell of class and group has its own."""
+    cells = cells_of(labels, groups)
+    counts = cells.counts.astype(np.float64)
+    raw, rule = _raw(cells, counts, weighting, beta)
+    return Weights(cells.names, counts, raw * (counts.sum() / (raw @ counts)), rule, cells)
+
+
+def forecast_weights(
+    labels: ArrayLike, *, groups: ArrayLike | None = None, recipe: Recipe | Mapping[str, Any], rate: Rate = "forecast"
+) -> Weights:
+    """The reweighting with the same mean update as oversampling at the forecast rates."""
+    rates, _ = rates_for(labels, groups, rate, recipe=recipe)
+    return class_weights(labels, rates, groups=groups)
+
+
+def effective_numbers(counts: FloatArray, beta: float) -> FloatArray:
+    """(1 - beta^n) / (1 - beta), by expm1 so that beta near 1 loses no digits: from 1 (beta -> 0) to n (beta -> 1)."""
+    share = check_positive(beta, "beta", remedy="0.9 to 0.9999 are usual")
+    if share >= 1:
+        raise InputError("beta below 1", beta, "0.9 to 0.9999 are usual")
+    return np.asarray(np.expm1(counts * math.log(share)) / (share - 1.0))
+
+
+def _raw(cells: Cells, counts: FloatArray, weighting: Weighting, beta: float) -> tuple[FloatArray, str]:
+    if isinstance(weighting, Rates):
+        if weighting.names != cells.names:
+            raise InputError(
+                f"rates for the classes {', '.join(cells.names[:8])}",
+                f"rates for {', '.join(weighting.names[:8])}",
+                "make them from the same labels and groups",
+            )
+        return weighting.rates, f"rates: {weighting.rule}"
+    if isinstance(weighting, Mapping):
+        return numbers_by_cell(weighting, cells, "weights"), "given"
+    if weighting == "balanced":
+        return 1.0 / counts, "balanced"
+    if weighting == "sqrt":
+        return 1.0 / np.sqrt(counts), "sqrt"
+    if weighting == "effective":
+        return 1.0 / effective_numbers(counts, beta), f"effective number, beta {beta:g}"
+    raise InputError("weights 'balanced', 'sqrt' or 'effective', rates or a dict", repr(weighting), "choose one")
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,7 @@ from lopsided.measure.metrics.contract import LEAST_IN_GROUP
 from lopsided.remedies.contract import Forecast, Occasion, Proposal, Proposals, Remedy, by_name, named
 from lopsided.remedies.learner import Learner
 from lopsided.remedies.pilot import Pilot
-from lopsided.remedies.threshold_search import Objective
-from lopsided.remedies.thresholds import Candidate, ThresholdMover
+from lopsided.remedies.thresholds import Candidate, Objective, ThresholdMover
 
 TUNING_FOLDS = 5
 MOST_CLASSES_FITTED = 20  # with more, classes are too small for biases of their own

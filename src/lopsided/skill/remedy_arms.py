@@ -82,7 +82,7 @@ def _copies(sample: Sample, rates: FloatArray, seed: int) -> IntArray:
 
 def tuned_offsets(sample: Sample, learner: str, strength: float, seed: int) -> dict[str, FloatArray]:
     """Offsets that are best on held-out predictions, for each metric."""
-    from lopsided.remedies.threshold_search import best_biases
+    from lopsided.remedies.thresholds import best_biases
 
     fold = folds(sample.codes, TUNING_FOLDS, generator(seed, "tuning folds"))
     logs = np.zeros((sample.codes.size, sample.classes))

@@ -6,12 +6,12 @@ from scipy.stats import chi2
 
 import torch
 from lopsided.core.errors import InputError
-from lopsided.remedies.crops import shifted
+from lopsided.remedies.augmentation import shifted
+from lopsided.remedies.class_weighting import class_weights
 from lopsided.remedies.group_dro import dro_start, dro_step
 from lopsided.remedies.group_standardiser import GroupStandardiser
 from lopsided.remedies.logit_adjustment import adjust_logits
 from lopsided.remedies.rates import oversampling_rates
-from lopsided.remedies.weights import class_weights
 from lopsided.torch import (
     GroupCrops,
     GroupDROLoss,

@@ -22,7 +22,7 @@ from lopsided.data.mixture_estimate import estimate_by_moments
 from lopsided.learners.teacher_student import training_set
 from lopsided.learners.teacher_student_newton import newton
 from lopsided.papers.gi.group_pictures import group_sample, picture_numbers
-from lopsided.remedies.noise_augmentation import forecast_noise
+from lopsided.remedies.augmentation import forecast_noise
 from lopsided.theory.fisher_law import FisherLaw
 
 COMPONENTS, NEURONS, STARTS = 3, 2, 4

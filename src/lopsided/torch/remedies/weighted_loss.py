@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 
 import torch
 from lopsided.core.errors import InputError
-from lopsided.remedies.weights import Weights
+from lopsided.remedies.class_weighting import Weights
 from lopsided.torch.code_checks import IGNORED, check_codes, check_logits, check_weights
 from torch import Tensor, nn
 

@@ -1,7 +1,14 @@
-"""A PyTorch network of `learners.deep` as a scikit-learn classifier: the learner `deep` of a trial.
+"""Networks as scikit-learn classifiers: the learners `network` and `deep` of a trial. Equal seeds give equal networks.
 
-A perceptron with two hidden layers and batch normalisation, trained by SGD with momentum as the papers train theirs
-(`learners.deep.recipe`); weights of examples multiply the loss. Equal seeds give equal networks.
+`DecayedNetwork` is scikit-learn's with one hidden ReLU layer, trained to the end under a true weight decay:
+
+    minimise mean cross entropy + (wd / 2) |weights|^2
+
+scikit-learn divides its `alpha` by the number of examples; here it is multiplied first, so the decay stays what it is
+when folds, copies or weights change that number. Full-batch L-BFGS.
+
+`DeepClassifier` is a PyTorch perceptron of `learners.deep` with two hidden layers and batch normalisation, trained by
+SGD with momentum as the papers train theirs; weights of examples multiply the loss.
 """
 
 from typing import Any
@@ -9,6 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.neural_network import MLPClassifier
 
 from lopsided.core.validation import FloatArray
 
@@ -48,3 +56,26 @@ class DeepClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Any:
         """The most probable class."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+class DecayedNetwork(MLPClassifier):  # type: ignore[misc]
+    """`hidden_units` ReLU units, `steps` of L-BFGS at most."""
+
+    def __init__(
+        self, *, hidden_units: int = 64, weight_decay: float = 1e-3, steps: int = 100, random_state: Any = None
+    ) -> None:
+        super().__init__((hidden_units,), solver="lbfgs", max_iter=steps, random_state=random_state)
+        self.hidden_units = hidden_units
+        self.weight_decay = weight_decay
+        self.steps = steps
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DecayedNetwork":
+        """Train; with weights the mean and the decay are over their sum."""
+        self.hidden_layer_sizes, self.max_iter = (self.hidden_units,), self.steps
+        self.alpha = self.weight_decay * (len(y) if sample_weight is None else float(np.sum(sample_weight)))
+        super().fit(X, y, sample_weight)
+        return self
+
+    def last_layer(self, X: Any) -> FloatArray:
+        """Features that the classifier sees, n x hidden_units."""
+        return np.asarray(np.maximum(np.asarray(X) @ self.coefs_[0] + self.intercepts_[0], 0.0))
