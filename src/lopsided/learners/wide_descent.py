@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike, DTypeLike
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray, check_count, check_labels, check_matrix, check_positive
-from lopsided.learners.probe_points import ProbePoints
-from lopsided.learners.weight_forms import CoefficientWeights, DenseWeights, WeightForm
+from lopsided.learners.weight_forms import CoefficientWeights, DenseWeights, ProbePoints, WeightForm
 from lopsided.learners.wide_relu import (
     PROCESSES,
     Array,
