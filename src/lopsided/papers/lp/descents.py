@@ -70,7 +70,7 @@ class LqSphere:
 
 
 @dataclass(frozen=True)
-class Descent:
+class DescentEnd:
     """Where one descent ended: its blocks, the objective and the length of its gradient as L-BFGS-B reports them.
 
     A line search that gave up may report those of a point some roundings away.
@@ -88,7 +88,7 @@ def descents(
     stream: np.random.Generator,
     starts: int,
     **options: Any,
-) -> list[Descent]:
+) -> list[DescentEnd]:
     """One descent from each of `starts` normal starts, in their order; `options` are those of L-BFGS-B."""
     sizes = [int(np.prod(sphere.shape)) for sphere in spheres]
     cuts = np.cumsum(sizes)[:-1]
@@ -113,10 +113,10 @@ def descents(
         start = stream.normal(size=sum(sizes))
         end = minimize(function, start, jac=True, method="L-BFGS-B", options={**_OPTIONS, **options})
         status = f"uncertified: one of {starts} descents"
-        found.append(Descent(placed(end.x), float(end.fun), float(np.linalg.norm(end.jac)), status))
+        found.append(DescentEnd(placed(end.x), float(end.fun), float(np.linalg.norm(end.jac)), status))
     return found
 
 
-def lowest(found: Sequence[Descent]) -> Descent:
+def lowest(found: Sequence[DescentEnd]) -> DescentEnd:
     """The end with the lowest objective."""
     return min(found, key=lambda end: end.objective)

@@ -23,7 +23,7 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.lp.descents import Descent, LqSphere, Sphere, descents, lowest
+from lopsided.papers.lp.descents import DescentEnd, LqSphere, Sphere, descents, lowest
 from lopsided.papers.lp.peeled import cross_entropy, frame_error
 from lopsided.papers.shared.structured_summary import column, named
 
@@ -48,7 +48,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
     }
 
 
-def lowest_end(settings: Settings, stream: np.random.Generator) -> Descent:
+def lowest_end(settings: Settings, stream: np.random.Generator) -> DescentEnd:
     """The lowest of the descents on (20); the objective is the logarithm of the loss."""
     k, p = settings["classes"], settings["dimension"]
 

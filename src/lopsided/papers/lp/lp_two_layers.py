@@ -19,7 +19,7 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
-from lopsided.papers.lp.descents import Descent, Sphere, descents, lowest
+from lopsided.papers.lp.descents import DescentEnd, Sphere, descents, lowest
 from lopsided.papers.lp.peeled import cross_entropy, descend, energies, frame_error, mean_cosine, pair_cosines, problem
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.network_summary import chosen
@@ -32,7 +32,7 @@ _OPTIONS = {"maxiter": 5000, "maxfun": 20_000, "maxcor": 30, "ftol": 1e-15, "gto
 
 def two_layers(
     settings: Settings, counts: FloatArray, stream: np.random.Generator
-) -> tuple[Descent, FloatArray, FloatArray]:
+) -> tuple[DescentEnd, FloatArray, FloatArray]:
     """The lowest of several descents on the logarithm of the loss, its W2, and the features s(W1 H) that W2 sees."""
     k, p = len(counts), settings["dimension"]
     share, labels = counts / counts.sum(), np.arange(len(counts))
