@@ -7,7 +7,7 @@ import os
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,26 +28,26 @@ from lopsided.papers.register import Registered, load_claim, register, select
 OWN_CLAIMS_VARIABLE = "LOPSIDED_CLAIMS"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Reproduced:
-    """One claim after a run: the verdict, what it rests on, and how it was reached."""
+    """One claim after a run: the verdict, what it rests on, and how it was reached; as it stands before the run."""
 
     id: str
-    verdict: str
-    found: str
+    verdict: str = Outcome.NOT_RUN.value
+    found: str = ""
     statement: str
     source: dict[str, str]
-    reading: str
-    numbers: dict[str, Any]
-    seeds: list[int]
-    seconds: float
+    reading: str = ""
+    numbers: dict[str, Any] = field(default_factory=dict)
+    seeds: list[int] = field(default_factory=list)
+    seconds: float = 0.0
     scale: str
-    tasks: int
-    reused: int
+    tasks: int = 0
+    reused: int = 0
     version: int | None
     time: str
-    broken: bool
-    provenance: dict[str, Any]
+    broken: bool = False
+    provenance: dict[str, Any] = field(default_factory=dict)
 
     @property
     def paper(self) -> str:
@@ -212,21 +212,11 @@ def _blank(registered: Registered, scale: Scale) -> Reproduced:
     key = claim.source.key if claim is not None else (paper.keys[0] if paper is not None else "")
     return Reproduced(
         id=registered.id,
-        verdict=Outcome.NOT_RUN.value,
-        found="",
         statement=registered.statement,
         source={"key": key, "place": registered.place},
-        reading="",
-        numbers={},
-        seeds=[],
-        seconds=0.0,
         scale=scale,
-        tasks=0,
-        reused=0,
         version=claim.version if claim is not None else None,
         time=datetime.now(UTC).isoformat(timespec="seconds"),
-        broken=False,
-        provenance={},
     )
 
 

@@ -9,14 +9,7 @@ import numpy as np
 from lopsided.core.figure import Figure, Panel
 from lopsided.core.statistics import Uncertain, rise
 from lopsided.engine.task import Row, Settings
-from lopsided.papers.bo.overfitting_runs import (
-    READING_WORDS,
-    accuracy_map,
-    accuracy_means,
-    measured_cell,
-    patch_settings,
-    readings_of,
-)
+from lopsided.papers.bo import overfitting_runs as cells
 from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
 
 SIGNIFICANT = 3.0  # standard errors
@@ -26,7 +19,7 @@ MAIN = "mini-batch"  # the reading whose verdict counts: it fits the training se
 
 def _table(rows: Sequence[Row], reading: str, family: str) -> dict[tuple[float, float], Uncertain]:
     chosen = [row for row in rows if row.settings["reading"] == reading and row.settings["family"] == family]
-    return accuracy_means(chosen, lambda row: (float(row.settings["ratio"]), float(row.settings["feature_norm"])))
+    return cells.accuracy_means(chosen, lambda row: (float(row.settings["ratio"]), float(row.settings["feature_norm"])))
 
 
 def _trend(cells: Sequence[Uncertain]) -> dict[str, float]:
@@ -67,11 +60,11 @@ def judge(rows: Sequence[Row]) -> Verdict:
         for family, entry in numbers.items()
         if family != "bayes"
     )
-    for reading in readings_of(rows):
+    for reading in cells.readings_of(rows):
         table = _table(rows, reading, "gaussian") if reading != MAIN else {}
         if table:
-            cells = [cell.value for cell in table.values()]
-            numbers[reading] = {"lowest": min(cells), "highest": max(cells)}
+            values = [cell.value for cell in table.values()]
+            numbers[reading] = {"lowest": min(values), "highest": max(values)}
     return Verdict(
         decided(list(parts.values()), contradicted=against > 0),
         f"{found} ({MAIN} reading; Bayes rule on Gaussian noise {numbers['bayes']:.3f}).",
@@ -82,17 +75,17 @@ def judge(rows: Sequence[Row]) -> Verdict:
 def plot(rows: Sequence[Row]) -> Figure:
     """One heat map per noise law and reading."""
     panels = []
-    for reading in sorted(readings_of(rows), key=lambda name: name != MAIN):
+    for reading in sorted(cells.readings_of(rows), key=lambda name: name != MAIN):
         for family in sorted({str(row.settings["family"]) for row in rows}):
             table = _table(rows, reading, family)
             if table:
                 title = f"{family.capitalize()} noise, {reading}"
-                panels.append(Panel(title, "feature strength |u|", "ratio Γ", [accuracy_map(table)]))
+                panels.append(Panel(title, "feature strength |u|", "ratio Γ", [cells.accuracy_map(table)]))
     return Figure("Accuracy over feature strength and noise correlation ratio", panels, "Fig 3 of the paper.")
 
 
 def _settings(size: int, per_class: int, dimension: int, width: int, tests: int) -> list[Settings]:
-    base = patch_settings(MAIN, 5, per_class, dimension, width, tests)
+    base = cells.patch_settings(MAIN, 5, per_class, dimension, width, tests)
     norms = np.concatenate([[0.001], np.linspace(0, 3.8, size)[1:]])
     ratios = np.concatenate([[1.0], np.geomspace(2 if size > 6 else 10, 1400, size - 1)])
     grid: list[dict[str, Any]] = [
@@ -111,26 +104,22 @@ def _settings(size: int, per_class: int, dimension: int, width: int, tests: int)
 
 CLAIM = Claim(
     id="bo-heatmap",
-    statement=(
-        "Test accuracy rises with feature strength and with the noise correlation ratio, under Gaussian and uniform "
-        "noise."
-    ),
+    statement="Test accuracy rises with feature strength and with the noise correlation ratio, under Gaussian and "
+    "uniform noise.",
     source=Source("xu2025benign", "Fig 3"),
-    rule=(
-        f"For both noise laws: from the first to the last cell accuracy rises by more than {SIGNIFICANT:g} standard "
-        "errors along the ratio at the weakest feature and along the feature at ratio 1, and no step on these two "
-        f"lines falls by {SIGNIFICANT:g} errors. Without features and at the largest ratio Gaussian accuracy is within "
-        f"{NEAR} of the Bayes rule. All: holds; some: partly; a significant fall from first to last: contradicted."
-    ),
-    revised=("the comparison with the Bayes accuracy was added."),
+    rule=f"For both noise laws: from the first to the last cell accuracy rises by more than {SIGNIFICANT:g} standard "
+    "errors along the ratio at the weakest feature and along the feature at ratio 1, and no step on these two "
+    f"lines falls by {SIGNIFICANT:g} errors. Without features and at the largest ratio Gaussian accuracy is within "
+    f"{NEAR} of the Bayes rule. All: holds; some: partly; a significant fall from first to last: contradicted.",
+    revised="the comparison with the Bayes accuracy was added.",
     plans={
         "quick": Runs(_settings(4, 40, 300, 50, 200), seeds=(0, 1)),
         "paper": Runs(_settings(12, 100, 1000, 100, 400), seeds=(0,)),
     },
-    measure=measured_cell,
+    measure=cells.measured_cell,
     judge=judge,
     plot=plot,
     paper_says="With high ratios near-optimal accuracy is reached even when the feature strength approaches zero.",
-    readings={name: READING_WORDS[name] for name in ("mini-batch", "full batch")},
+    readings={name: cells.READING_WORDS[name] for name in ("mini-batch", "full batch")},
     quick_budget_seconds=15,
 )

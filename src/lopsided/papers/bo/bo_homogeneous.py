@@ -113,18 +113,13 @@ def _settings(pairs: Sequence[tuple[int, int]], steps: Sequence[float], width: i
 
 CLAIM = Claim(
     id="bo-homogeneous",
-    statement=(
-        "With equal noise in two classes the transition from harmful to benign overfitting is at a constant n |u|^4 "
-        "/ d."
-    ),
+    statement="With equal noise in two classes the transition from harmful to benign overfitting is at a constant n "
+    "|u|^4 / d.",
     source=Source("xu2025benign", "Remark 5"),
-    rule=(
-        f"At rates scaled by n / d accuracy passes {MIDDLE} for every (n, d), at values of n |u|^4 / d within a factor "
-        f"of {AGREE:g}, while |u|^4 there differs by more than {2 * AGREE:g}: holds; a smaller spread than that of "
-        "|u|^4 only: partly; a larger one: contradicted; no crossing: fails. Revised after a first run at one fixed "
-        "rate, which gave partly and is still measured: its steps are not small against the noise, as Condition 1(c) "
-        "asks."
-    ),
+    rule=f"At rates scaled by n / d accuracy passes {MIDDLE} for every (n, d), at values of n |u|^4 / d within a "
+    f"factor of {AGREE:g}, while |u|^4 there differs by more than {2 * AGREE:g}: holds; a smaller spread than that of "
+    "|u|^4 only: partly; a larger one: contradicted; no crossing: fails. Revised after a first run at one fixed rate, "
+    "which gave partly and is still measured: its steps are not small against the noise, as Condition 1(c) asks.",
     plans={
         "quick": Runs(
             _settings(((10, 100), (40, 100), (10, 400), (40, 400)), (0.4, 0.6, 0.8, 1.0, 1.3, 1.7), 30, 300),
@@ -140,9 +135,8 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says=(
-        "Statement 2(a) recovers the convergence orders of the standard benign overfitting results (Kou et al., 2023)."
-    ),
+    paper_says="Statement 2(a) recovers the convergence orders of the standard benign overfitting results (Kou et al., "
+    "2023).",
     readings={"converged": READING_WORDS["converged"]},
     quick_budget_seconds=15,
 )

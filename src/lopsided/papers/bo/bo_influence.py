@@ -111,12 +111,10 @@ CLAIM = Claim(
     id="bo-influence",
     statement="Images with high influence scores are atypical, those with low scores are typical.",
     source=Source("xu2025benign", "Fig 5, eq (10)"),
-    rule=(
-        f"Over the classes of each image set, the highest tenth exceeds the lowest by more than {SIGNIFICANT:g} errors "
-        "(paired) in distance to the mean, in distance to neighbours and in neighbours of other classes. All: holds; "
-        "some: partly; none, and some reversed: contradicted."
-    ),
-    revised=("the rule was written after scores of these images had been looked at."),
+    rule=f"Over the classes of each image set, the highest tenth exceeds the lowest by more than {SIGNIFICANT:g} "
+    "errors (paired) in distance to the mean, in distance to neighbours and in neighbours of other classes. All: "
+    "holds; some: partly; none, and some reversed: contradicted.",
+    revised="the rule was written after scores of these images had been looked at.",
     plans={"quick": Runs(_settings(150)), "paper": Runs(_settings(1000))},
     measure=measure,
     judge=judge,

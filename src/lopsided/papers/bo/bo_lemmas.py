@@ -21,7 +21,7 @@ from lopsided.data.noise_families import noise_family
 from lopsided.engine.task import Row, Settings
 from lopsided.learners.patch_cnn import READINGS
 from lopsided.measure.patch_network import activated_share, long_tail_levels, own_noise_preference, weight_spectra
-from lopsided.papers.bo.overfitting_runs import READING_WORDS, PatchRun, patch_run
+from lopsided.papers.bo.overfitting_runs import READING_WORDS, PatchRun, patch_run, patch_settings
 from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
 from lopsided.theory.overfitting_conditions import condition_one
 
@@ -187,16 +187,8 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 
 def _settings(inside: bool) -> list[Settings]:
-    small = {
-        "classes": 2,
-        "per_class": 10,
-        "dimension": 1000,
-        "feature_norm": 1.0,
-        "ratio": 5.0,
-        "reading": "converged",
-        "tests": 1000,
-        "training": {"step": 0.05},
-    }
+    shared = {"feature_norm": 1.0, "ratio": 5.0, "training": {"step": 0.05}}
+    small = patch_settings("converged", 2, 10, 1000, 50, 1000, **shared)
     settings: list[Settings] = [
         {**small, "width": 50, "name": "narrow"},
         {**small, "width": 200, "name": "wide"},
@@ -225,17 +217,14 @@ def _settings(inside: bool) -> list[Settings]:
 
 CLAIM = Claim(
     id="bo-lemmas",
-    statement=(
-        "The trained network is as Lemmas 3 to 7 say: rank, activation, preference for own noise, balanced "
-        "coefficients."
-    ),
+    statement="The trained network is as Lemmas 3 to 7 say: rank, activation, preference for own noise, balanced "
+    "coefficients.",
     source=Source("xu2025benign", "Lemmas 3 to 7"),
-    rule=(
-        f"In every run: rank >= 0.9 m; the singular value above its bound; at most {RARE:.1%} (plus 3 errors) of fresh "
-        f"examples activate fewer than 0.1 m neurons; preference >= {PREFERENCE:g}; Lemma 6's scale without the factor "
-        f"m within {ALIKE:g} when the width grows fourfold; coefficients within {BALANCE:g}. All: holds; some: partly."
-    ),
-    revised=("step and size of the settings; partly before and after."),
+    rule=f"In every run: rank >= 0.9 m; the singular value above its bound; at most {RARE:.1%} (plus 3 errors) of "
+    f"fresh examples activate fewer than 0.1 m neurons; preference >= {PREFERENCE:g}; Lemma 6's scale without the "
+    f"factor m within {ALIKE:g} when the width grows fourfold; coefficients within {BALANCE:g}. All: holds; some: "
+    "partly.",
+    revised="step and size of the settings; partly before and after.",
     plans={"quick": Runs(_settings(False), seeds=(0, 1)), "paper": Runs(_settings(True), seeds=(0, 1))},
     measure=measure,
     judge=judge,

@@ -92,12 +92,10 @@ CLAIM = Claim(
     id="bo-majority-hurts",
     statement="When the other classes grow, a class of fixed size loses accuracy on its long-tailed data.",
     source=Source("xu2025benign", "Section 3, 'Increasing majority hurts minority'"),
-    rule=(
-        "From equal sizes to the largest growth, accuracy of the fixed class and of the longer half of its tail falls "
-        f"by more than {SIGNIFICANT:g} errors in every reading: holds; in some: partly; a significant rise: "
-        "contradicted."
-    ),
-    revised=("paired test, growth, seeds and paper size; partly before and after."),
+    rule="From equal sizes to the largest growth, accuracy of the fixed class and of the longer half of its tail falls "
+    f"by more than {SIGNIFICANT:g} errors in every reading: holds; in some: partly; a significant rise: "
+    "contradicted.",
+    revised="paired test, growth, seeds and paper size; partly before and after.",
     plans={
         "quick": Runs(_settings(20, (1, 2, 4), 200, 30, 300), seeds=(0, 1, 2, 3)),
         "paper": Runs(_settings(50, (1, 2, 4, 8), 1000, 100, 400), seeds=(0, 1)),

@@ -114,16 +114,13 @@ def _settings(per_class: int) -> list[Settings]:
 
 CLAIM = Claim(
     id="bo-noise-matrix",
-    statement=(
-        "In real images a class's noise overlaps far more with itself than with other classes: the ratios are large."
-    ),
+    statement="In real images a class's noise overlaps far more with itself than with other classes: the ratios are "
+    "large.",
     source=Source("xu2025benign", "Fig 6"),
-    rule=(
-        f"For every image set: at least {MOST:.0%} of the pairs have a ratio whose 95% interval lies above 1, and the "
-        f"median ratio is at least {LARGE:g}: holds; the first part in some set: partly; most intervals below 1 "
-        "everywhere: contradicted."
-    ),
-    revised=("the rule was written after ratios of these images had been looked at."),
+    rule=f"For every image set: at least {MOST:.0%} of the pairs have a ratio whose 95% interval lies above 1, and the "
+    f"median ratio is at least {LARGE:g}: holds; the first part in some set: partly; most intervals below 1 "
+    "everywhere: contradicted.",
+    revised="the rule was written after ratios of these images had been looked at.",
     plans={"quick": Runs(_settings(300)), "paper": Runs(_settings(0))},
     measure=measure,
     judge=judge,

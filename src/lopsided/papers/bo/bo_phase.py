@@ -11,16 +11,7 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.engine.task import Row, Settings
-from lopsided.papers.bo.overfitting_runs import (
-    BENIGN,
-    HARMFUL,
-    READING_WORDS,
-    fit_halves,
-    patch_run,
-    patch_settings,
-    phase_cell,
-    run_numbers,
-)
+from lopsided.papers.bo import overfitting_runs as cells
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
 from lopsided.theory.overfitting_bounds import Region, regions, theorem_terms
 
@@ -29,11 +20,11 @@ KEPT, BROKEN, DECIDED = 0.9, 0.05, 0.5
 
 def measure(settings: Settings, seed: int) -> dict[str, Any]:
     """Class accuracies and the two terms of the theorem, which are equal for all pairs here."""
-    run = patch_run(settings, seed)
+    run = cells.patch_run(settings, seed)
     sizes = run.distribution.sizes.astype(np.float64)
     terms = theorem_terms(run.distribution.geometry(), run.distribution.feature_norms, sizes)
     return {
-        **run_numbers(run),
+        **cells.run_numbers(run),
         "signal": float(terms.weakest_signal().mean()),
         "ratio": float(terms.weakest_ratio().mean()),
         "tests_per_class": int(settings["tests"]),
@@ -42,17 +33,17 @@ def measure(settings: Settings, seed: int) -> dict[str, Any]:
 
 def _single_corner(rows: Sequence[Row]) -> float:
     """The paper's form, one C_3 for both terms: the largest that the fitted half allows; 0 where none does."""
-    cells = [phase_cell(row) for row in rows if row.settings["half"] == 0]
-    reach = np.concatenate([np.maximum(cell.terms.weakest_signal(), cell.terms.weakest_ratio()) for cell in cells])
-    loss = np.concatenate([cell.loss for cell in cells])
-    spared = reach[loss < HARMFUL]
+    fitted = [cells.phase_cell(row) for row in rows if row.settings["half"] == 0]
+    reach = np.concatenate([np.maximum(cell.terms.weakest_signal(), cell.terms.weakest_ratio()) for cell in fitted])
+    loss = np.concatenate([cell.loss for cell in fitted])
+    spared = reach[loss < cells.HARMFUL]
     below = reach[reach < spared.min()] if spared.size else reach
     return float(below.max()) if below.size else 0.0
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """Constants fitted on one half keep their promises on the other, decide most classes, and use all three regions."""
-    constants, quality, held = fit_halves(rows)
+    constants, quality, held = cells.fit_halves(rows)
     total = sum(quality.classes.values())
     decided = total - quality.classes[Region.UNDECIDED.value]
     share = quality.share_kept()
@@ -93,17 +84,19 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Cells in the plane of the two terms, by measured loss, with the fitted borders."""
-    constants, _, _ = fit_halves(rows)
+    constants, _, _ = cells.fit_halves(rows)
     groups: dict[str, list[Row]] = {"loss ≤ 0.1": [], "between": [], "loss ≥ 0.4": []}
     for row in rows:
         loss = 1 - float(row.numbers["accuracy"])
-        groups["loss ≤ 0.1" if loss <= BENIGN else "loss ≥ 0.4" if loss >= HARMFUL else "between"].append(row)
+        groups["loss ≤ 0.1" if loss <= cells.BENIGN else "loss ≥ 0.4" if loss >= cells.HARMFUL else "between"].append(
+            row
+        )
     points = [
         Points(
             [max(float(row.numbers["signal"]), 1e-6) for row in members],
             [float(row.numbers["ratio"]) for row in members],
             name,
-            names=[regions(phase_cell(row).terms, constants)[0].value for row in members],
+            names=[regions(cells.phase_cell(row).terms, constants)[0].value for row in members],
         )
         for name, members in groups.items()
         if members
@@ -128,7 +121,7 @@ def plot(rows: Sequence[Row]) -> Figure:
 def _settings(
     norms: Sequence[float], ratios: Sequence[float], per_class: int, dimension: int, width: int
 ) -> list[Settings]:
-    base = patch_settings("converged", 3, per_class, dimension, width, 300)
+    base = cells.patch_settings("converged", 3, per_class, dimension, width, 300)
     return [
         {**base, "feature_norm": norm, "ratio": ratio, "half": (i + j) % 2}
         for i, norm in enumerate(norms)
@@ -140,13 +133,11 @@ CLAIM = Claim(
     id="bo-phase",
     statement="The signal term and the noise correlation ratio of Theorem 1 separate benign from harmful overfitting.",
     source=Source("xu2025benign", "Fig 2, Theorem 1.2 and 1.3"),
-    rule=(
-        f"Constants fitted on half of the cells (benign: loss <= {BENIGN}, harmful: loss >= {HARMFUL}), on the other "
-        f"half: at least {KEPT:.0%} of the promised regions are right, at most {BROKEN:.0%} of the bounds broken by 2 "
-        f"errors, at least {DECIDED:.0%} of the classes decided, all three regions occur. All four: holds; the first "
-        "and one more: partly. Revised after the first run: with the paper's single C3 for both terms the harmful "
-        "region was empty (partly), so each term has its own."
-    ),
+    rule=f"Constants fitted on half of the cells (benign: loss <= {cells.BENIGN}, harmful: loss >= {cells.HARMFUL}), "
+    f"on the other half: at least {KEPT:.0%} of the promised regions are right, at most {BROKEN:.0%} of the bounds "
+    f"broken by 2 errors, at least {DECIDED:.0%} of the classes decided, all three regions occur. All four: holds; the "
+    "first and one more: partly. Revised after the first run: with the paper's single C3 for both terms the harmful "
+    "region was empty (partly), so each term has its own.",
     plans={
         "quick": Runs(_settings((0.01, 0.4, 0.7, 1.1, 1.8, 3.0), (1.0, 2.0, 8.0, 40.0, 200.0, 1000.0), 20, 200, 30)),
         "paper": Runs(
@@ -163,6 +154,6 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     paper_says="A sharp phase transition: benign where either term is large, harmful where both are small.",
-    readings={"converged": READING_WORDS["converged"]},
+    readings={"converged": cells.READING_WORDS["converged"]},
     quick_budget_seconds=15,
 )

@@ -45,12 +45,10 @@ CLAIM = Claim(
     id="bo-size-feature",
     statement="With features and hardly any noise correlation, test accuracy rises with the data set size.",
     source=Source("xu2025benign", "Fig 4a, Theorem 1.2(a)"),
-    rule=(
-        f"From the smallest to the largest size accuracy rises by more than {SIGNIFICANT:g} standard errors at every "
-        f"feature strength above 0.01 whose smallest size is below {CEILING}, in every reading: holds; at some: "
-        "partly; a significant fall anywhere: contradicted."
-    ),
-    revised=("the largest quick size went from 120 to 100."),
+    rule=f"From the smallest to the largest size accuracy rises by more than {SIGNIFICANT:g} standard errors at every "
+    f"feature strength above 0.01 whose smallest size is below {CEILING}, in every reading: holds; at some: "
+    "partly; a significant fall anywhere: contradicted.",
+    revised="the largest quick size went from 120 to 100.",
     plans={
         "quick": Runs(_settings((10, 40, 100), (0.01, 0.5, 1.0, 2.0), 300, 50, 200), seeds=(0, 1)),
         "paper": Runs(

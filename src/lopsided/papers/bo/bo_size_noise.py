@@ -45,12 +45,10 @@ CLAIM = Claim(
     id="bo-size-noise",
     statement="With noise correlation alone, test accuracy stays of constant order as the data set grows.",
     source=Source("xu2025benign", "Fig 4b, Theorem 1.2(b)"),
-    rule=(
-        "At every ratio above 1 and in every reading, accuracies over all sizes (a factor of 10 or more) lie within "
-        f"{CONSTANT:g}: holds; on some lines: partly, naming them; on none, with changes of more than {SIGNIFICANT:g} "
-        "errors on all: contradicted."
-    ),
-    revised=("the largest quick size went from 120 to 100."),
+    rule="At every ratio above 1 and in every reading, accuracies over all sizes (a factor of 10 or more) lie within "
+    f"{CONSTANT:g}: holds; on some lines: partly, naming them; on none, with changes of more than {SIGNIFICANT:g} "
+    "errors on all: contradicted.",
+    revised="the largest quick size went from 120 to 100.",
     plans={
         "quick": Runs(_settings((10, 40, 100), (1.0, 10.0, 100.0, 800.0), 300, 50, 200), seeds=(0, 1)),
         "paper": Runs(

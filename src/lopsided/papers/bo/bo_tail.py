@@ -92,12 +92,10 @@ CLAIM = Claim(
     id="bo-tail",
     statement="On data without features, accuracy rises with the length L of an example's tail.",
     source=Source("xu2025benign", "Definition 1, Theorem 1.2(b)"),
-    rule=(
-        f"For both tails and every ratio: the longest eighth beats the shortest by more than {SIGNIFICANT:g} errors "
-        f"and no eighth falls {SIGNIFICANT:g} errors below the one before. All: holds; some: partly; a significant "
-        "fall: contradicted. Revised after a first run: a rank correlation of 0.9 over the eighths, which ties at "
-        "accuracy 1 break, gave partly."
-    ),
+    rule=f"For both tails and every ratio: the longest eighth beats the shortest by more than {SIGNIFICANT:g} errors "
+    f"and no eighth falls {SIGNIFICANT:g} errors below the one before. All: holds; some: partly; a significant "
+    "fall: contradicted. Revised after a first run: a rank correlation of 0.9 over the eighths, which ties at "
+    "accuracy 1 break, gave partly.",
     plans={
         "quick": Runs(_settings(20, 200, 30, 400), seeds=(0, 1)),
         "paper": Runs(_settings(100, 1000, 100, 1000), seeds=(0, 1)),

@@ -120,12 +120,10 @@ CLAIM = Claim(
     id="bo-train-loss",
     statement="Gradient descent brings the training loss below any epsilon: exponentially at first, then like 1/t.",
     source=Source("xu2025benign", "Theorem 1.1, Lemmas 1 and 2"),
-    rule=(
-        f"In every run: final loss <= {EPSILON}; after the first halving at least {RATE_KEPT:.0%} of the starting rate "
-        f"is left; slope of log loss on log t over the last factor of four between {SLOPES[0]} and {SLOPES[1]}. All: "
-        "holds; some: partly. Revised after a first run: R^2 >= 0.98 of log loss on t, which 1/(1 + ct) passes too, "
-        "gave holds."
-    ),
+    rule=f"In every run: final loss <= {EPSILON}; after the first halving at least {RATE_KEPT:.0%} of the starting "
+    f"rate is left; slope of log loss on log t over the last factor of four between {SLOPES[0]} and {SLOPES[1]}. All: "
+    "holds; some: partly. Revised after a first run: R^2 >= 0.98 of log loss on t, which 1/(1 + ct) passes too, gave "
+    "holds.",
     plans={
         "quick": Runs(_settings(10, 150, 20, 6000), seeds=(0, 1)),
         "paper": Runs(_settings(100, 1000, 100, 6000), seeds=(0, 1, 2)),

@@ -10,6 +10,7 @@ from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
+from lopsided.papers.shared.network_settings import varied
 
 DIMENSION, NEURONS = 4, 2
 KINDS = ("sigmoid", "tanh", "erf")
@@ -96,18 +97,11 @@ CLAIM = Claim(
     rule="holds if, for sigmoid, tanh and erf alike, the exponent of the error in n is within 0.2 (or two standard "
     "errors, at most 0.15) of -0.5, 80 % of the runs have a straight log distance, and the average excess at "
     "the largest n is within 20 % (or two standard errors, at most 0.25) of d K / (2n); partly if some",
-    revised=(
-        "one teacher serves all activations, and the exponent may be off by 0.2 or two standard errors instead of "
-        "lying in a fixed range; more seeds."
-    ),
+    revised="one teacher serves all activations, and the exponent may be off by 0.2 or two standard errors instead of "
+    "lying in a fixed range; more seeds.",
     plans={
-        "quick": Runs(
-            [{"activation": kind, "n": n, "steps": 300} for kind in KINDS for n in (2000, 16_000)], tuple(range(12))
-        ),
-        "paper": Runs(
-            [{"activation": kind, "n": n, "steps": 5000} for kind in KINDS for n in (2000, 8000, 32_000)],
-            tuple(range(40)),
-        ),
+        "quick": Runs(varied({"steps": 300}, activation=KINDS, n=(2000, 16_000)), tuple(range(12))),
+        "paper": Runs(varied({"steps": 5000}, activation=KINDS, n=(2000, 8000, 32_000)), tuple(range(40))),
     },
     measure=measure,
     judge=judge,

@@ -3,14 +3,14 @@
 Means 1 and -1, covariances sigma^2 I and I, d = 5, K = 3.
 """
 
-from lopsided.papers.claim import Runs
+from lopsided.papers.claim import Runs, Source
 from lopsided.papers.gi.mixture_complexity import complexity_claim
 
 CLAIM = complexity_claim(
-    "gi-complexity-covariance",
-    "The number of samples needed is U-shaped in the covariance of a group.",
-    "Fig 3b, Corollary 1 (i)-(ii)",
-    "holds if both the samples for a given |W - W*| and the steps to the authors' spread fall, then rise, each "
+    id="gi-complexity-covariance",
+    statement="The number of samples needed is U-shaped in the covariance of a group.",
+    source=Source("li2024groupimbalance", "Fig 3b, Corollary 1 (i)-(ii)"),
+    rule="holds if both the samples for a given |W - W*| and the steps to the authors' spread fall, then rise, each "
     "side beyond the 95 % interval of the paired difference; partly if one does; contradicted if none does and one "
     "rises, then falls",
     x="sigma",
@@ -18,7 +18,6 @@ CLAIM = complexity_claim(
     title="Sample complexity against a group's covariance",
     groups=lambda sigma: ((1.0, -1.0), (sigma**2, 1.0)),
     wanted="valley",
-    against="hill",
     plans={
         "quick": Runs([{"sigma": s, "n": 8000} for s in (0.1, 0.3, 1.0, 3.0, 10.0)], tuple(range(16))),
         "paper": Runs(

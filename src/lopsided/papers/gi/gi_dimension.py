@@ -200,11 +200,9 @@ CLAIM = Claim(
     rule="holds if, for a given excess risk and for a given |W - W*|, a straight line explains at least 95 % of the "
     "samples needed over d and the log-log exponent is in [0.75, 1.35]; partly if one of the two; contradicted "
     "if the exponent for the risk is below 0.3 beyond two standard errors",
-    revised=(
-        "first the error relative to |W*| was measured, which is level in d (fails), then the absolute error and "
-        "the excess (partly), then larger n with the same rule (holds). The paper scale then became Fig 2's whole grid "
-        "with teachers and samples not used before, under that rule; the quick scale, drawn anew too, gives partly."
-    ),
+    revised="first the error relative to |W*| was measured, which is level in d (fails), then the absolute error and "
+    "the excess (partly), then larger n with the same rule (holds). The paper scale then became Fig 2's whole grid "
+    "with teachers and samples not used before, under that rule; the quick scale, drawn anew too, gives partly.",
     plans={
         "quick": Runs(
             [{"d": d, "n": [12_000, 30_000], "means": [1, 0], "starts": 20} for d in (4, 8, 12, 16)], tuple(range(6))

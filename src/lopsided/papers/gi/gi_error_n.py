@@ -13,6 +13,7 @@ from lopsided.learners.teacher_student_descent import descend
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, drawn, seed_curve
+from lopsided.papers.shared.network_settings import varied
 from lopsided.theory.fisher_law import FisherLaw
 
 DIMENSION, NEURONS = 5, 3
@@ -100,21 +101,12 @@ CLAIM = Claim(
     rule="holds if, at the critical point, a straight line in sqrt(log n / n) has R² >= 0.97 and rises (geometric "
     "means over teachers) and the log-log exponent in n is in [-0.7, -0.3], so that the line can pass through "
     "zero; partly if only in the authors' reading; contradicted if the error grows with n",
-    revised=(
-        "it failed first and held after geometric means and other n; then the exponent was asked for as well, and "
-        "it is partly."
-    ),
+    revised="it failed first and held after geometric means and other n; then the exponent was asked for as well, and "
+    "it is partly.",
     plans={
-        "quick": Runs(
-            [{"reading": reading, "n": n, "steps": 300} for reading in READINGS for n in (4000, 8000, 16_000, 32_000)],
-            tuple(range(12)),
-        ),
+        "quick": Runs(varied({"steps": 300}, reading=READINGS, n=(4000, 8000, 16_000, 32_000)), tuple(range(12))),
         "paper": Runs(
-            [
-                {"reading": reading, "n": n, "steps": 2000}
-                for reading in READINGS
-                for n in (2000, 4000, 8000, 16_000, 30_000, 45_000, 60_000)
-            ],
+            varied({"steps": 2000}, reading=READINGS, n=(2000, 4000, 8000, 16_000, 30_000, 45_000, 60_000)),
             tuple(range(20)),
         ),
     },

@@ -91,12 +91,10 @@ CLAIM = Claim(
     rule="holds if the error of the means has exponent -0.5 ± 0.1 in n and 0.5 ± 0.25 in d with the true number of "
     "groups, -0.25 ± 0.12 in n with two groups fitted to one, and the two exponents differ beyond two standard "
     "errors; partly if one of the two rates shows; contradicted if the error grows with n",
-    revised=(
-        "it failed twice; then the groups were moved further apart, the location-only EM of the cited analysis was "
-        "taken, and the exponent is that of the root mean square. With all parameters free the over-specified rate "
-        "does not show. With seeds not used before (1000 to 1011) the quick scale gives partly: its exponents, -0.53 ± "
-        "0.08 and -0.23 ± 0.17, are not two standard errors apart."
-    ),
+    revised="it failed twice; then the groups were moved further apart, the location-only EM of the cited analysis was "
+    "taken, and the exponent is that of the root mean square. With all parameters free the over-specified rate "
+    "does not show. With seeds not used before (1000 to 1011) the quick scale gives partly: its exponents, -0.53 ± "
+    "0.08 and -0.23 ± 0.17, are not two standard errors apart.",
     plans={
         "quick": Runs(
             [

@@ -15,16 +15,7 @@ from lopsided.core.statistics import SeedMean, seed_mean
 from lopsided.data.image_set import standardised
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
-from lopsided.papers.gi.group_pictures import (
-    FACES,
-    PAPER_GARMENTS,
-    PAPER_PLANES,
-    QUICK_DIGITS,
-    QUICK_PLANES,
-    TINY_DIGITS,
-    AlsoFaces,
-    trained_on_groups,
-)
+from lopsided.papers.gi import group_pictures as pictures
 from lopsided.papers.shared.network_runs import image_sample, trained_network
 from lopsided.papers.shared.network_summary import by_world
 
@@ -39,7 +30,7 @@ def measure(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     if settings.get("reading") == TEN:
         features, labels, head, bias = _ten_classes(settings, seed)
     else:
-        trained, _, test, _, scaled = trained_on_groups(settings, seed)
+        trained, _, test, _, scaled = pictures.trained_on_groups(settings, seed)
         features, labels = np.asarray(trained.features(scaled(test.planes())), dtype=np.float64), test.labels
         head, bias = trained.classifier, trained.bias
     mean = features.mean(axis=0)
@@ -142,22 +133,27 @@ CLAIM = Claim(
     "is more in all. Ten classes are stated beside it.",
     plans={
         "quick": Runs(
-            [{**QUICK_PLANES, **_EVEN}, {**QUICK_DIGITS, **_EVEN}, _ten(QUICK_DIGITS, 100, "mnist")], seeds=range(3)
+            [
+                {**pictures.QUICK_PLANES, **_EVEN},
+                {**pictures.QUICK_DIGITS, **_EVEN},
+                _ten(pictures.QUICK_DIGITS, 100, "mnist"),
+            ],
+            seeds=range(3),
         ),
         "paper": Runs(
-            AlsoFaces(
+            pictures.AlsoFaces(
                 [
-                    PAPER_PLANES,
-                    {**PAPER_PLANES, "network": "resnet-9", "width": 16, "steps": 1500},
-                    PAPER_GARMENTS,
-                    _ten(PAPER_GARMENTS, 1000, "fashion-mnist"),
+                    pictures.PAPER_PLANES,
+                    {**pictures.PAPER_PLANES, "network": "resnet-9", "width": 16, "steps": 1500},
+                    pictures.PAPER_GARMENTS,
+                    _ten(pictures.PAPER_GARMENTS, 1000, "fashion-mnist"),
                 ],
-                [FACES],
+                [pictures.FACES],
             ),
             seeds=range(5),
         ),
     },
-    smoke=Runs([TINY_DIGITS, _ten(TINY_DIGITS, 6, "mnist")], seeds=range(2)),
+    smoke=Runs([pictures.TINY_DIGITS, _ten(pictures.TINY_DIGITS, 6, "mnist")], seeds=range(2)),
     measure=measure,
     judge=judge,
     plot=plot,

@@ -10,17 +10,9 @@ from collections.abc import Sequence
 from lopsided.core.figure import Figure
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Claim, Runs, Source
+from lopsided.papers.gi import group_pictures as pictures
 from lopsided.papers.gi.group_claims import SHARES, both_ways, fraction_judge, fraction_panels
 from lopsided.papers.gi.group_forecast import fraction_numbers
-from lopsided.papers.gi.group_pictures import (
-    FACES,
-    PAPER_GARMENTS,
-    PAPER_PLANES,
-    QUICK_DIGITS,
-    QUICK_PLANES,
-    TINY_DIGITS,
-    AlsoFaces,
-)
 
 
 def plot(rows: Sequence[Row]) -> Figure:
@@ -44,20 +36,20 @@ CLAIM = Claim(
     plans={
         "quick": Runs(
             [
-                *both_ways(QUICK_PLANES, 800, (0.02, 0.1, 0.5)),
-                *both_ways(QUICK_DIGITS, 800, (0.02, 0.1, 0.3, 0.5)),
+                *both_ways(pictures.QUICK_PLANES, 800, (0.02, 0.1, 0.5)),
+                *both_ways(pictures.QUICK_DIGITS, 800, (0.02, 0.1, 0.3, 0.5)),
             ],
             seeds=range(4),
         ),
         "paper": Runs(
-            AlsoFaces(
-                [*both_ways(PAPER_PLANES, 4000, SHARES), *both_ways(PAPER_GARMENTS, 5000, SHARES)],
-                both_ways(FACES, 5000, SHARES),
+            pictures.AlsoFaces(
+                [*both_ways(pictures.PAPER_PLANES, 4000, SHARES), *both_ways(pictures.PAPER_GARMENTS, 5000, SHARES)],
+                both_ways(pictures.FACES, 5000, SHARES),
             ),
             seeds=range(10),
         ),
     },
-    smoke=Runs(both_ways(TINY_DIGITS, 80, (0.1, 0.5)), seeds=range(2)),
+    smoke=Runs(both_ways(pictures.TINY_DIGITS, 80, (0.1, 0.5)), seeds=range(2)),
     measure=fraction_numbers,
     judge=fraction_judge,
     plot=plot,

@@ -3,13 +3,14 @@
 Zero means, covariances I and 10 I.
 """
 
+from lopsided.papers.claim import Source
 from lopsided.papers.gi.mixture_lab import two_groups
 from lopsided.papers.gi.mixture_risk import risk_claim
 
 CLAIM = risk_claim(
-    "gi-fraction-large",
-    "A larger minority fraction raises average and minority risk when its covariance is the larger.",
-    "Fig 7b, Corollary 1 (v)",
+    id="gi-fraction-large",
+    statement="A larger minority fraction raises average and minority risk when its covariance is the larger.",
+    source=Source("li2024groupimbalance", "Fig 7b, Corollary 1 (v)"),
     x="fraction",
     x_label="minority fraction",
     title="Risk against the minority fraction, larger covariance",

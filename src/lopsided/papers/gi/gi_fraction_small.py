@@ -3,13 +3,14 @@
 Zero means, covariances 10 I and I.
 """
 
+from lopsided.papers.claim import Source
 from lopsided.papers.gi.mixture_lab import two_groups
 from lopsided.papers.gi.mixture_risk import risk_claim
 
 CLAIM = risk_claim(
-    "gi-fraction-small",
-    "A larger minority fraction lowers average and minority risk when its covariance is the smaller.",
-    "Fig 7a, Corollary 1 (iv)",
+    id="gi-fraction-small",
+    statement="A larger minority fraction lowers average and minority risk when its covariance is the smaller.",
+    source=Source("li2024groupimbalance", "Fig 7a, Corollary 1 (iv)"),
     x="fraction",
     x_label="minority fraction",
     title="Risk against the minority fraction, smaller covariance",

@@ -92,7 +92,7 @@ CLAIM = Claim(
     rule="holds if, for fresh and for fixed noise, the distance has exponent 1 ± 0.15 in xi and -0.5 ± 0.25 in n "
     "(known to 0.25) and never exceeds eq 8 with the measured contraction; partly if some of these; "
     "contradicted if it grows with n in both",
-    revised=("the exponent must be known to 0.25; more seeds."),
+    revised="the exponent must be known to 0.25; more seeds.",
     plans={
         "quick": Runs(
             [

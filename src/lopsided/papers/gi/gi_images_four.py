@@ -10,6 +10,7 @@ from typing import Any
 from lopsided.core.figure import Figure
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.gi import group_pictures as pictures
 from lopsided.papers.gi.group_claims import (
     HILLS,
     SHARES,
@@ -21,14 +22,6 @@ from lopsided.papers.gi.group_claims import (
     hill,
 )
 from lopsided.papers.gi.group_forecast import fraction_numbers
-from lopsided.papers.gi.group_pictures import (
-    FACES,
-    PAPER_GARMENTS,
-    QUICK_DIGITS,
-    TINY_DIGITS,
-    AlsoFaces,
-    picture_numbers,
-)
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.network_summary import chosen
 
@@ -47,7 +40,9 @@ def _plan(base: Mapping[str, Any], copies: int, levels: Sequence[float], total: 
 
 def measure(settings: Mapping[str, Any], seed: int) -> Mapping[str, Any]:
     """One level of noise, or one share."""
-    return picture_numbers(settings, seed) if settings["reading"] == NOISE else fraction_numbers(settings, seed)
+    return (
+        pictures.picture_numbers(settings, seed) if settings["reading"] == NOISE else fraction_numbers(settings, seed)
+    )
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
@@ -85,15 +80,16 @@ CLAIM = Claim(
     rule="The rules of gi-augment-noise and gi-fraction-images, each for the minority's accuracy and for the average "
     "over both groups alike; holds if all pass, partly if some; contradicted if the opposite was measured everywhere.",
     plans={
-        "quick": Runs(_plan(QUICK_DIGITS, 20, LEVELS, 800, (0.02, 0.1, 0.3, 0.5)), seeds=range(5)),
+        "quick": Runs(_plan(pictures.QUICK_DIGITS, 20, LEVELS, 800, (0.02, 0.1, 0.3, 0.5)), seeds=range(5)),
         "paper": Runs(
-            AlsoFaces(
-                _plan(PAPER_GARMENTS, 300, MANY_LEVELS, 5000, SHARES), _plan(FACES, 300, MANY_LEVELS, 5000, SHARES)
+            pictures.AlsoFaces(
+                _plan(pictures.PAPER_GARMENTS, 300, MANY_LEVELS, 5000, SHARES),
+                _plan(pictures.FACES, 300, MANY_LEVELS, 5000, SHARES),
             ),
             seeds=range(10),
         ),
     },
-    smoke=Runs(_plan(TINY_DIGITS, 10, (0.0, 0.2, 0.8), 80, (0.1, 0.5)), seeds=range(2)),
+    smoke=Runs(_plan(pictures.TINY_DIGITS, 10, (0.0, 0.2, 0.8), 80, (0.1, 0.5)), seeds=range(2)),
     measure=measure,
     judge=judge,
     plot=plot,

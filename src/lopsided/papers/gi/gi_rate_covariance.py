@@ -11,6 +11,7 @@ from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
+from lopsided.papers.shared.network_settings import varied
 
 DIMENSION, NEURONS = 5, 3
 DIAGONAL = np.array([1.0, 1.1, 1.2, 1.3, 1.4])
@@ -95,19 +96,12 @@ CLAIM = Claim(
     "intervals); partly if only with the authors' step; contradicted if it is a valley",
     plans={
         "quick": Runs(
-            [
-                {"sigma": s, "n": 6000, "steps": 200, "reading": reading}
-                for reading in READINGS
-                for s in (0.25, 0.5, 1.0, 2.0, 4.0)
-            ],
-            tuple(range(6)),
+            varied({"n": 6000, "steps": 200}, reading=READINGS, sigma=(0.25, 0.5, 1.0, 2.0, 4.0)), tuple(range(6))
         ),
         "paper": Runs(
-            [
-                {"sigma": s, "n": 50_000, "steps": 6000, "reading": reading}
-                for reading in READINGS
-                for s in (0.25, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
-            ],
+            varied(
+                {"n": 50_000, "steps": 6000}, reading=READINGS, sigma=(0.25, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+            ),
             tuple(range(20)),
         ),
     },

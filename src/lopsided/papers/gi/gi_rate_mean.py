@@ -11,11 +11,13 @@ from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
+from lopsided.papers.shared.network_settings import varied
 
 DIMENSION, NEURONS = 5, 3
 DIAGONAL = (1.0, 1.1, 1.2, 1.3, 1.4)
 STRAIGHT = 0.99
 READINGS = ("text", "authors")
+MEANS = (0.0, 0.5, 1.0, 1.5, 2.0)
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
@@ -106,26 +108,12 @@ CLAIM = Claim(
     rule="holds if log distance is straight (R² >= 0.99 over the second half) in 90 % of the runs and the asymptotic "
     "speed, from the curvature at the critical point, falls with the mean beyond its 95 % interval; partly if "
     "one of the two; contradicted if that speed rises",
-    revised=(
-        "the verdict moved from the speed of the run, which was flat, to the asymptotic speed, and n was raised. With "
-        "seeds not used before (1000 to 1007) the quick scale gives the same verdict."
-    ),
+    revised="the verdict moved from the speed of the run, which was flat, to the asymptotic speed, and n was raised. "
+    "With seeds not used before (1000 to 1007) the quick scale gives the same verdict.",
     plans={
-        "quick": Runs(
-            [
-                {"reading": reading, "mean": m, "n": 6000, "steps": 500, "factor": 10.0}
-                for reading in READINGS
-                for m in (0.0, 0.5, 1.0, 1.5, 2.0)
-            ],
-            tuple(range(8)),
-        ),
+        "quick": Runs(varied({"n": 6000, "steps": 500, "factor": 10.0}, reading=READINGS, mean=MEANS), tuple(range(8))),
         "paper": Runs(
-            [
-                {"reading": reading, "mean": m, "n": 10_000, "steps": 30_000, "factor": 10.0}
-                for reading in READINGS
-                for m in (0.0, 0.5, 1.0, 1.5, 2.0)
-            ],
-            tuple(range(20)),
+            varied({"n": 10_000, "steps": 30_000, "factor": 10.0}, reading=READINGS, mean=MEANS), tuple(range(20))
         ),
     },
     measure=measure,

@@ -3,13 +3,14 @@
 lambda = (0.8, 0.2), means 2 and -2, covariances I and sigma^2 I.
 """
 
+from lopsided.papers.claim import Source
 from lopsided.papers.gi.mixture_lab import two_groups
 from lopsided.papers.gi.mixture_risk import risk_claim
 
 CLAIM = risk_claim(
-    "gi-risk-covariance",
-    "Average and minority risk fall, then rise, with the covariance of the minority group.",
-    "Fig 6a",
+    id="gi-risk-covariance",
+    statement="Average and minority risk fall, then rise, with the covariance of the minority group.",
+    source=Source("li2024groupimbalance", "Fig 6a"),
     x="sigma",
     x_label="sigma of the minority",
     title="Risk against the minority's covariance",

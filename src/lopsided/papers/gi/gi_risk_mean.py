@@ -3,13 +3,14 @@
 lambda = (0.8, 0.2), means 2 and m, unit covariances; the text writes m = mu - 2.
 """
 
+from lopsided.papers.claim import Source
 from lopsided.papers.gi.mixture_lab import two_groups
 from lopsided.papers.gi.mixture_risk import risk_claim
 
 CLAIM = risk_claim(
-    "gi-risk-mean",
-    "Average and minority risk rise with the mean of the minority group.",
-    "Fig 6b",
+    id="gi-risk-mean",
+    statement="Average and minority risk rise with the mean of the minority group.",
+    source=Source("li2024groupimbalance", "Fig 6b"),
     x="mean",
     x_label="minority's mean, in every coordinate",
     title="Risk against the minority's mean",

@@ -158,7 +158,7 @@ CLAIM = Claim(
     rule="a cell passes in a regime if the quantity, computed from its definition, moves monotonically in the stated "
     "direction for every teacher; holds if all 25 pass in every regime tried, partly if some pass somewhere, "
     "contradicted if more move the opposite way everywhere than pass anywhere",
-    revised=("it was contradicted first; then cells were judged in narrow and wide regimes apart."),
+    revised="it was contradicted first; then cells were judged in narrow and wide regimes apart.",
     plans={
         "quick": Runs(SETTINGS, tuple(range(4))),
         "paper": Runs(SETTINGS, tuple(range(40))),

@@ -60,19 +60,17 @@ def measure(settings: Settings, seed: int) -> Numbers:
     return numbers
 
 
-def _ends(rows: Sequence[Row], reading: str) -> dict[str, float]:
-    chosen = [row for row in rows if row.settings["reading"] == reading]
-    return {word: float(np.median([row.numbers[f"{word} end"] for row in chosen])) for word in STARTS}
-
-
 def judge(rows: Sequence[Row]) -> Verdict:
     """Near start, convergence as from the local start, failure from afar; apart for each reading."""
     numbers: dict[str, Any] = {}
     passed, found = [], []
     for reading in sorted({row.settings["reading"] for row in rows}):
-        chosen = [row for row in rows if row.settings["reading"] == reading]
-        error = float(np.median([row.numbers["relative_error"] for row in chosen]))
-        ends = _ends(rows, reading)
+        chosen = [row.numbers for row in rows if row.settings["reading"] == reading]
+
+        def middle(key: str, own: list[Numbers] = chosen) -> float:
+            return float(np.median([entry[key] for entry in own]))
+
+        error, ends = middle("relative_error"), {word: middle(f"{word} end") for word in STARTS}
         parts = {
             "start is near": error <= 0.4,
             "converges as from near": ends["tensor"] <= max(2 * ends["near"], 0.05),
@@ -80,11 +78,9 @@ def judge(rows: Sequence[Row]) -> Verdict:
         }
         numbers[reading] = {
             "median_relative_error": error,
-            "median_own_estimate": float(np.median([row.numbers["own_estimate"] for row in chosen])),
-            "median_error_with_paper_subspace": float(
-                np.median([row.numbers["paper_subspace_error"] for row in chosen])
-            ),
-            "share_called_identifiable": float(np.mean([row.numbers["identifiable"] for row in chosen])),
+            "median_own_estimate": middle("own_estimate"),
+            "median_error_with_paper_subspace": middle("paper_subspace_error"),
+            "share_called_identifiable": float(np.mean([entry["identifiable"] for entry in chosen])),
             "median_end_distance": ends,
             "parts": parts,
         }

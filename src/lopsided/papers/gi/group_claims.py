@@ -14,23 +14,15 @@ from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.statistics import SeedMean, paired_mean
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Scale, Verdict, weigh
-from lopsided.papers.gi.group_pictures import (
-    FACES,
-    HALVES,
-    PAPER_GARMENTS,
-    PAPER_PLANES,
-    QUICK_DIGITS,
-    QUICK_PLANES,
-    AlsoFaces,
-)
+from lopsided.papers.gi import group_pictures as pictures
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.network_summary import Value, by_world, chosen, curve, level, paired, per_seed
 
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.35, 0.5)
 PAIRS = {
     "cifar-10": ("airplanes", "animals"),
-    "mnist": (HALVES[1], HALVES[0]),
-    "fashion-mnist": (HALVES[1], HALVES[0]),
+    "mnist": (pictures.HALVES[1], pictures.HALVES[0]),
+    "fashion-mnist": (pictures.HALVES[1], pictures.HALVES[0]),
     "celeba": ("Male", "not Male"),
 }
 HILLS = {"minority": "minority group", "balanced": "average"}
@@ -96,15 +88,15 @@ def augmentation_plans(**levels: tuple[Sequence[float], Sequence[float]]) -> dic
     """Both scales of a claim on copies of minority pictures; the levels of its one setting at the quick scale and at
     the paper's."""
     ((name, (few, many)),) = levels.items()
-    quick = ((QUICK_PLANES, 100), (QUICK_DIGITS, 20))
-    paper = ((PAPER_PLANES, 1000), (PAPER_GARMENTS, 300), (FACES, 300))
+    quick = ((pictures.QUICK_PLANES, 100), (pictures.QUICK_DIGITS, 20))
+    paper = ((pictures.PAPER_PLANES, 1000), (pictures.PAPER_GARMENTS, 300), (pictures.FACES, 300))
     *always, faces = (varied({**base, "copies": copies}, **{name: many}) for base, copies in paper)
     return {
         "quick": Runs(
             [one for base, copies in quick for one in varied({**base, "copies": copies}, **{name: few})],
             seeds=range(5),
         ),
-        "paper": Runs(AlsoFaces([one for own in always for one in own], faces), seeds=range(10)),
+        "paper": Runs(pictures.AlsoFaces([one for own in always for one in own], faces), seeds=range(10)),
     }
 
 

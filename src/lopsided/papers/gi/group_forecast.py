@@ -6,8 +6,9 @@ forecast knows nothing of the deep network that is then trained. Two classes onl
 no fit is found there is no forecast (None).
 """
 
+import contextlib
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -77,24 +78,16 @@ def group_model(sample: Images, seed: int) -> GroupModel | None:
 
 def noise_numbers(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Measured accuracies, and the forecast excess (nats) of the minority and on average at this noise level."""
-    numbers = picture_numbers(settings, seed)
-    forecast: dict[str, float | None] = {"forecast_minority": None, "forecast_average": None}
-    model = model_of(settings, seed)
-    if model is not None:
-        minority, copies, own = numbers["minority_code"], settings["copies"], settings["minority_size"]
+
+    def forecast(model: GroupModel, minority: int) -> tuple[float, float]:
+        copies, own = settings["copies"], settings["minority_size"]
         total = settings["majority_size"] + own + copies
         mixture = model.problem.mixture.with_fraction(minority, (own + copies) / total)
-        problem = problem_of(mixture, model.problem.weights)
-        level = [(settings["noise"] / model.unit) ** 2]
-        try:
-            law = forecast_noise(problem, minority, level, samples=total, share=copies / (own + copies))
-        except InputError:  # the labels do not identify such a teacher
-            return numbers | forecast
-        forecast = {
-            "forecast_minority": float(law.group_excess[0]),
-            "forecast_average": float(law.average_excess[0]),
-        }
-    return numbers | forecast
+        problem, level = problem_of(mixture, model.problem.weights), [(settings["noise"] / model.unit) ** 2]
+        law = forecast_noise(problem, minority, level, samples=total, share=copies / (own + copies))
+        return float(law.group_excess[0]), float(law.average_excess[0])
+
+    return _with_forecast(picture_numbers(settings, seed), model_of(settings, seed), forecast)
 
 
 def fraction_numbers(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
@@ -104,21 +97,24 @@ def fraction_numbers(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """
     total, share = settings["total"], settings["share"]
     few = round(share * total)
-    sized = {**settings, "minority_size": few, "majority_size": total - few}
-    numbers = picture_numbers(sized, seed)
-    forecast: dict[str, float | None] = {"forecast_minority": None, "forecast_average": None}
-    half = {**settings, "minority_size": total // 2, "majority_size": total // 2}
-    model = model_of(half, seed)
-    if model is not None:
-        minority = numbers["minority_code"]
-        fractions = np.array([1.0 - share, 1.0 - share])
+
+    def forecast(model: GroupModel, minority: int) -> tuple[float, float]:
+        fractions = np.full(2, 1.0 - share)
         fractions[minority] = share
-        try:
-            law = FisherLaw(model.problem).forecast(total, fractions)
-        except InputError:
-            return numbers | forecast
-        forecast = {
-            "forecast_minority": law.groups[minority].excess_risk,
-            "forecast_average": law.average_excess_risk,
-        }
-    return numbers | forecast
+        law = FisherLaw(model.problem).forecast(total, fractions)
+        return law.groups[minority].excess_risk, law.average_excess_risk
+
+    numbers = picture_numbers({**settings, "minority_size": few, "majority_size": total - few}, seed)
+    half = {**settings, "minority_size": total // 2, "majority_size": total // 2}
+    return _with_forecast(numbers, model_of(half, seed), forecast)
+
+
+def _with_forecast(
+    numbers: dict[str, Any], model: GroupModel | None, forecast: Callable[[GroupModel, int], tuple[float, float]]
+) -> dict[str, Any]:
+    """The numbers with the forecast excess of the minority and on average; None where the model or the law declines."""
+    found: tuple[float | None, float | None] = (None, None)
+    if model is not None:
+        with contextlib.suppress(InputError):  # the labels do not identify such a teacher
+            found = forecast(model, numbers["minority_code"])
+    return {**numbers, "forecast_minority": found[0], "forecast_average": found[1]}

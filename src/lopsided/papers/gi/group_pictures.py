@@ -13,10 +13,10 @@ groups alike, the papers' test set), `natural` (groups weighed by their share of
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,15 +160,8 @@ class AlsoFaces(Sequence[Mapping[str, Any]]):
     def __len__(self) -> int:
         return len(self._all())
 
-    @overload
-    def __getitem__(self, index: int) -> Mapping[str, Any]: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Mapping[str, Any]]: ...
-    def __getitem__(self, index: int | slice) -> Any:
+    def __getitem__(self, index: Any) -> Any:
         return self._all()[index]
-
-    def __iter__(self) -> Iterator[Mapping[str, Any]]:
-        return iter(self._all())
 
 
 TRAINING = {"batch": 64, "rate": 0.05, "weight_decay": 5e-4}

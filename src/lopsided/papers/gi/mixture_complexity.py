@@ -1,6 +1,6 @@
 """Sample complexity of one problem in two readings, for the claims of Fig 3 (d = 5, K = 3, equal fractions)."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -8,7 +8,7 @@ import numpy as np
 from lopsided.core.figure import Figure
 from lopsided.core.statistics import shape
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Runs, Scale, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 
@@ -49,34 +49,24 @@ READINGS = {
 
 
 def complexity_claim(
-    claim_id: str,
-    statement: str,
-    place: str,
-    rule: str,
-    *,
     x: str,
     x_label: str,
     title: str,
     groups: Callable[[float], tuple[tuple[float, float], tuple[float, float]]],
     wanted: Literal["rises", "valley"],
-    against: Literal["falls", "hill"],
-    plans: Mapping[Scale, Runs],
-    paper_says: str,
+    *,
     log: str = "",
+    **stated: Any,
 ) -> Claim:
-    """A claim on the shape of both readings over x; `groups` gives the means and covariances there."""
+    """A claim on the shape of both readings over x; `groups` gives the means and covariances there, `stated` is what
+    the claim says of itself."""
     return Claim(
-        id=claim_id,
-        statement=statement,
-        source=Source("li2024groupimbalance", place),
-        rule=rule,
-        plans=plans,
         measure=lambda settings, seed: complexity_numbers(*groups(settings[x]), settings["n"], seed),
-        judge=lambda rows: _judge(rows, x, wanted, against),
+        judge=lambda rows: _judge(rows, x, wanted, "falls" if wanted == "rises" else "hill"),
         plot=lambda rows: _plot(rows, x, x_label, title, log),
-        paper_says=paper_says,
         readings=READINGS,
         quick_budget_seconds=10,
+        **stated,
     )
 
 

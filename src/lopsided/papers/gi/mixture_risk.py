@@ -7,7 +7,7 @@ Entropy and excess are kept apart, theory stands beside simulation, and two read
   depends on the mixture, and so does how far 100 of them get.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +17,7 @@ from lopsided.core.mixture_spec import Mixture
 from lopsided.core.statistics import SeedCurve, shape
 from lopsided.engine.task import Row
 from lopsided.learners.teacher_student_descent import descend
-from lopsided.papers.claim import Claim, Outcome, Runs, Scale, Source, Verdict
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, drawn, over, seed_curve
 from lopsided.theory.fisher_law import FisherLaw
@@ -131,40 +131,32 @@ def plot_risk(rows: Sequence[Row], x: str, x_label: str, title: str, log: str = 
 
 
 def risk_claim(
-    claim_id: str,
-    statement: str,
-    place: str,
-    *,
     x: str,
     x_label: str,
     title: str,
     mixture: Callable[[float], Mixture],
     wanted: Shape,
+    *,
     quick: Sequence[float],
     paper: Sequence[float],
-    paper_says: str,
     log: str = "",
-    revised: str = "",
+    **stated: Any,
 ) -> Claim:
-    """A claim on the shape of the risk over x; `mixture` gives the groups there."""
-    plans: Mapping[Scale, Runs] = {
-        "quick": Runs([{x: value, "n": 10_000} for value in quick], tuple(range(6))),
-        "paper": Runs([{x: value, "n": 20_000} for value in paper], tuple(range(60))),
-    }
+    """A claim on the shape of the risk over x at these places; `mixture` gives the groups there, `stated` is what the
+    claim says of itself."""
     return Claim(
-        id=claim_id,
-        statement=statement,
-        source=Source("li2024groupimbalance", place),
         rule=RULE,
-        plans=plans,
+        plans={
+            "quick": Runs([{x: value, "n": 10_000} for value in quick], tuple(range(6))),
+            "paper": Runs([{x: value, "n": 20_000} for value in paper], tuple(range(60))),
+        },
         measure=lambda settings, seed: risk_numbers(mixture(settings[x]), settings["n"], seed),
         judge=lambda rows: judge_risk(rows, x, wanted),
         plot=lambda rows: plot_risk(rows, x, x_label, title, log),
-        paper_says=paper_says,
         readings={
             "critical point": "the minimiser of the training loss nearest to W*",
             "few steps": "100 steps of the paper's size with c = 1 from a start at distance 2",
         },
         quick_budget_seconds=15,
-        revised=revised,
+        **stated,
     )
