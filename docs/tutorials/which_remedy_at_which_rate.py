@@ -59,7 +59,7 @@ with tempfile.TemporaryDirectory() as store:
 for arm in trial.arms:
     if arm.skipped:
         print(f"{arm.name:24} skipped: {arm.skipped}")
-    elif arm.kind == "plain":
+    elif arm is trial.arms[0]:  # plain training, which the others are compared with
         print(f"{arm.name:24} {trial.metric} {arm.metrics[trial.metric].estimate.value:.3f}")
     else:
         gain = arm.metrics[arm.read_in].gain

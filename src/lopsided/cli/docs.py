@@ -26,6 +26,7 @@ def command(
 ) -> None:
     """Build the documentation: tutorials are run, references are read from the code, no network is needed."""
     import os
+    import runpy
     import sys
 
     from lopsided.core.errors import InputError, LopsidedError, MissingPackage
@@ -43,7 +44,7 @@ def command(
     except ImportError:
         raise MissingPackage("sphinx", "building the documentation", "docs") from None
     kept = (cache or pages / "_cache").absolute()
-    source = staged(pages, kept / "source")
+    source = runpy.run_path(str(pages / "extensions/staging.py"))["staged"](pages, kept / "source")
     # Compiled kernels and BLAS use one thread, so that a build beside other work stays quiet.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(name, "1")
@@ -69,35 +70,3 @@ def command(
         import webbrowser
 
         webbrowser.open(index.as_uri())
-
-
-def staged(pages: Path, source: Path) -> Path:
-    """A copy of docs/ for Sphinx to work in; unchanged files keep their time, files that are gone are deleted."""
-    import filecmp
-    import json
-    import shutil
-
-    listing = source.parent / "staged.json"
-    before = set(json.loads(listing.read_text())) if listing.exists() else set()
-    wanted = {
-        str(path.relative_to(pages)): path
-        for path in pages.rglob("*")
-        if path.is_file() and not {"_cache", "__pycache__"} & set(path.relative_to(pages).parts)
-    }
-    root = pages.parent
-    wanted |= {
-        name: root / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md") if (root / name).is_file()
-    }
-    for name, path in wanted.items():
-        target = source / name
-        if not target.exists() or not filecmp.cmp(path, target, shallow=False):
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(path, target)
-    for name in before - wanted.keys():
-        (source / name).unlink(missing_ok=True)
-    listing.write_text(json.dumps(sorted(wanted)))
-    for name in ("src", "tests"):  # the equations' links to code and tests, which lead out of docs/
-        beside = source.parent / name
-        if (root / name).is_dir() and not beside.exists():
-            beside.symlink_to(root / name)
-    return source

@@ -65,36 +65,9 @@ def _bar(**options: Any) -> Any:
 
 
 @contextlib.contextmanager
-def progress_tasks(words: str) -> Iterator[Callable[[int], Callable[[int], None]]]:
-    """Gives a function that, told how many tasks there are, returns the counter of those that ended."""
-    bar = _bar(speed_estimate_period=_SECONDS_OF_SPEED)
-    if bar is None:
-        yield lambda total: _counting(LogLines(words), total)
-        return
-
-    def start(total: int) -> Callable[[int], None]:
-        task = bar.add_task(words, total=total)
-        return lambda ended: bar.advance(task, ended)
-
-    with bar:
-        yield start
-
-
-def _counting(say: LogLines, total: int) -> Callable[[int], None]:
-    done = 0
-
-    def count(ended: int) -> None:
-        nonlocal done
-        done += ended
-        say(done, total)
-
-    return count
-
-
-@contextlib.contextmanager
-def progress_steps(words: str, *, quiet: bool = False) -> Iterator[Callable[..., None]]:
-    """Told (done, total), or (done, total, step) to name the step under way."""
-    bar = None if quiet else _bar()
+def progress_steps(words: str, *, quiet: bool = False, **options: Any) -> Iterator[Callable[..., None]]:
+    """Told (done, total), or (done, total, step) to name the step under way; `options` are the bar's."""
+    bar = None if quiet else _bar(**options)
     if bar is None:
         say = LogLines(words)
         yield (lambda done, total, step="": None) if quiet else (lambda done, total, step="": say(done, total))
@@ -102,6 +75,25 @@ def progress_steps(words: str, *, quiet: bool = False) -> Iterator[Callable[...,
     with bar:
         task = bar.add_task(words, total=None)
         yield lambda done, total, step=words: bar.update(task, completed=done, total=total, description=step)
+
+
+@contextlib.contextmanager
+def progress_tasks(words: str) -> Iterator[Callable[[int], Callable[[int], None]]]:
+    """Gives a function that, told how many tasks there are, returns the counter of those that ended."""
+    with progress_steps(words, speed_estimate_period=_SECONDS_OF_SPEED) as told:
+
+        def start(total: int) -> Callable[[int], None]:
+            done = 0
+
+            def count(ended: int) -> None:
+                nonlocal done
+                done += ended
+                told(done, total)
+
+            count(0)
+            return count
+
+        yield start
 
 
 @contextlib.contextmanager

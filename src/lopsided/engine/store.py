@@ -17,16 +17,18 @@ import io
 import json
 import os
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from lopsided.core.errors import InputError
 from lopsided.core.files import WriteError, as_path, write_atomically
 from lopsided.core.jsonable import dump_json, jsonable
 from lopsided.engine.task import Task, canonical, task_key
 from lopsided.engine.unfinished import forget_unfinished
+
+T = TypeVar("T")
 
 DEFAULT_STORE = "lopsided-results"
 STORE_VARIABLE = "LOPSIDED_STORE"
@@ -75,24 +77,13 @@ class Store:
 
     def load(self, task: Task) -> Result | None:
         """The result of `task`, or None if it is missing or damaged; a damaged file is set aside."""
-        path = self.task_path(task)
-        try:
-            result = _parse(_content(path))
-            if path.stem != _key(result):
-                raise ValueError("another task's result")
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError):
-            self._set_aside(path)
-            return None
-        return result
+        return self._read(self.task_path(task), lambda data: _result(data, task.key))
 
     def save(self, task: Task, result: Result) -> None:
         """Keep `result`; raises `WriteError` when the disk is full or closed to us."""
         fields = {"format": _FORMAT, **jsonable(result)}
         text = json.dumps(fields | {"checksum": _checksum(fields)}, allow_nan=False, ensure_ascii=False)
-        path = self.task_path(task)
-        self._write(path, text, durable=False)
+        self._write(self.task_path(task), text, durable=False)
 
     def forget(self, task: Task) -> None:
         """Delete the result of `task` and what it had done so far, so that it runs again."""
@@ -105,13 +96,8 @@ class Store:
 
     def results(self) -> Iterator[Result]:
         """Every readable result, damaged files set aside on the way."""
-        for path in sorted(self.folder.glob("tasks/*/*.json")):
-            try:
-                yield _parse(_content(path))
-            except FileNotFoundError:
-                continue
-            except (ValueError, KeyError, TypeError):
-                self._set_aside(path)
+        found = (self._read(path, _result) for path in sorted(self.folder.glob("tasks/*/*.json")))
+        return (result for result in found if result is not None)
 
     def save_verdict(self, claim_id: str, scale: str, verdict: dict[str, Any]) -> None:
         """Keep the latest verdict of a claim at a scale."""
@@ -119,19 +105,8 @@ class Store:
 
     def verdicts(self) -> list[dict[str, Any]]:
         """Every stored verdict; a damaged file is set aside."""
-        found = []
-        for path in sorted(self.folder.glob("verdicts/*.json")):
-            try:
-                verdict = json.loads(_content(path))
-                if not isinstance(verdict, dict) or not {"id", "scale", "verdict", "time"} <= verdict.keys():
-                    raise ValueError("not a verdict")
-            except FileNotFoundError:
-                continue
-            except ValueError:
-                self._set_aside(path)
-                continue
-            found.append(verdict)
-        return found
+        found = [self._read(path, _verdict) for path in sorted(self.folder.glob("verdicts/*.json"))]
+        return [verdict for verdict in found if verdict is not None]
 
     def save_traceback(self, claim_id: str, text: str) -> Path:
         """Keep what a broken task said, for whoever mends it."""
@@ -178,6 +153,16 @@ class Store:
             ) from None
         write_atomically(path, content, durable=durable)
 
+    def _read(self, path: Path, parse: Callable[[bytes], T]) -> T | None:
+        """What a file holds; None if it is missing, or damaged, and then it is set aside."""
+        try:
+            return parse(_content(path))
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError):
+            self._set_aside(path)
+            return None
+
     def _set_aside(self, path: Path) -> None:
         aside = self.folder / "set-aside"
         with contextlib.suppress(OSError):  # another run may have moved it already; the task runs again either way
@@ -195,17 +180,25 @@ def _content(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _parse(data: bytes) -> Result:
+def _result(data: bytes, key: str | None = None) -> Result:
+    """The result in a file, of the task with that key where one is given."""
     fields = json.loads(data)
     if not isinstance(fields, dict) or fields.pop("checksum", None) != _checksum(fields):
         raise ValueError("the checksum does not fit")
     if fields.pop("format") != _FORMAT:
         raise ValueError("another format")
-    return Result(**fields)
+    found = Result(**fields)
+    own = task_key(found.name, found.version, found.code, canonical(found.settings), found.seed)
+    if key is not None and key != own:
+        raise ValueError("another task's result")
+    return found
 
 
-def _key(result: Result) -> str:
-    return task_key(result.name, result.version, result.code, canonical(result.settings), result.seed)
+def _verdict(data: bytes) -> dict[str, Any]:
+    verdict = json.loads(data)
+    if not isinstance(verdict, dict) or not {"id", "scale", "verdict", "time"} <= verdict.keys():
+        raise ValueError("not a verdict")
+    return verdict
 
 
 def _checksum(fields: dict[str, Any]) -> str:
