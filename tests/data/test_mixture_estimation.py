@@ -20,8 +20,7 @@ from lopsided.data.mixture_estimate import (
 from lopsided.data.mixture_table import labelled_table
 from lopsided.learners.mixture_classifier import TeacherStudentClassifier
 from lopsided.learners.teacher_student import loss, training_set
-from lopsided.measure.group_risk import group_risk
-from lopsided.measure.mixture_distance import mixture_distance
+from lopsided.measure.mixture_errors import group_risk, mixture_distance
 from tests.mixture_problems import plain_problem, random_problem, sample
 
 TRUTH = mixture_of([0.7, 0.3], [2, -2], [1, [2, 0.5, 1]])

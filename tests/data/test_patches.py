@@ -9,8 +9,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.factored import FactoredMatrix, factored_from_dense, product_norms
 from lopsided.core.noise_geometry import noise_geometry
 from lopsided.core.seeds import generator
-from lopsided.data.noise_families import FAMILIES
-from lopsided.data.patches import PatchDistribution, draw_patches, patch_distribution
+from lopsided.data.patches import FAMILIES, PatchDistribution, draw_patches, patch_distribution
 
 
 def random_matrix(random, d, q, r):

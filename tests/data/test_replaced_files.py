@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from lopsided.core.errors import InputError
-from lopsided.data.idx_files import read_idx
-from lopsided.data.images import load_images
+from lopsided.data.images import load_images, read_idx
 
 
 def write_mnist(folder, labels, value=1) -> None:

@@ -10,10 +10,9 @@ import pytest
 
 from lopsided.core.errors import InputError
 from lopsided.data.arrow_tables import open_parquet
-from lopsided.data.idx_files import read_idx
-from lopsided.data.images import has_images, load_images
+from lopsided.data.images import has_images, load_images, read_idx
 from lopsided.data.npz_tables import npz_shapes, open_npy, read_npz_array
-from lopsided.data.tables import array_table, open_table
+from lopsided.data.tables import ColumnChoice, array_table, open_table
 
 X = np.arange(35, dtype=np.float32).reshape(7, 5) / 8
 Y = np.array(["a", "b", "a", "c", "b", "a", "c"])
@@ -262,7 +261,7 @@ def test_a_parquet_file_whose_parts_claim_other_rows_is_refused_before_it_is_rea
     """Found by fuzzing: a part of 54,880,302,718 rows in a file of 767 bytes, for which Arrow cleared memory."""
     path = Path(__file__).parents[1] / "faults/seeds/parquet/found-244c7b00d3e2"
     with pytest.raises(InputError, match="54,880,302,718 in another"):
-        open_parquet(path, features=None, beside=())
+        open_parquet(path, ColumnChoice())
 
 
 def test_an_idx_file_without_entries_and_with_impossible_axes_is_refused(tmp_path) -> None:

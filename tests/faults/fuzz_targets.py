@@ -42,7 +42,7 @@ def _table(ending: str) -> Callable[[bytes, Path], None]:
 
 def _labels(content: bytes, folder: Path) -> None:
     from lopsided.core.validation import check_labels
-    from lopsided.data.label_file import read_label_file
+    from lopsided.data.tables import read_label_file
 
     check_labels(read_label_file(_put(folder / "labels.txt", content)))
 
@@ -54,7 +54,7 @@ def _pickle(content: bytes, folder: Path) -> None:
 
 
 def _idx(content: bytes, folder: Path) -> None:
-    from lopsided.data.idx_files import read_idx
+    from lopsided.data.images import read_idx
 
     read_idx(_put(folder / "train-images-idx3-ubyte", content))
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from lopsided.theory.layer_peeled.nonconvex.softmax_family import simplex_frame
 
 from lopsided.core.errors import InputError
 from lopsided.measure.angles import cosine_summary, cosines, frame_distance, norm_variation
 from lopsided.measure.neural_collapse import ClassMoments, neural_collapse, neural_collapse_streaming
-from lopsided.theory.layer_peeled.nonconvex.softmax_family import simplex_frame
 
 
 @pytest.fixture

@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from lopsided.measure.angles import cosine_summary, cosines, frame_distance
-from lopsided.measure.neural_collapse import ClassMoments, summarise
-from lopsided.measure.pairwise_angles import pairwise_angles
-from lopsided.measure.product_norm import nuclear_norm_of_product
+from lopsided.measure.angles import cosine_summary, cosines, frame_distance, pairwise_angles
+from lopsided.measure.neural_collapse import ClassMoments, nuclear_norm_of_product, summarise
 
 # beyond 256 rows the products are float32: 1e-7 a product, 1e-6 in sums
 TOLERANCE = {40: 1e-12, 300: 2e-6}

@@ -13,8 +13,7 @@ from lopsided.data.clusters import (
     sample_mixture,
     xor_mixture,
 )
-from lopsided.measure.component_search import components_needed, linkage_components
-from lopsided.measure.separability import separability
+from lopsided.measure.separability import components_needed, linkage_components, separability
 
 
 def brute(points: np.ndarray, labels: np.ndarray, parts: np.ndarray) -> tuple[float, float]:

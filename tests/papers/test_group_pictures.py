@@ -6,7 +6,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from lopsided.data.resized_crops import resized_crops
+from lopsided.data.image_groups import resized_crops
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Outcome
 from lopsided.papers.gi.group_claims import both_ways, fraction_judge, hill, trends

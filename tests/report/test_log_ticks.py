@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from lopsided.report.style import log_ticks, tick_words
 
 from lopsided.core.figure import Figure, Line, Panel
-from lopsided.report.log_ticks import log_ticks, tick_words
 from lopsided.report.plotly import figure_json
 from lopsided.report.png import figure_png
 

@@ -13,7 +13,7 @@ from lopsided.data.mixture import draw_group, draw_sample
 from lopsided.learners.neuron_matching import match_neurons
 from lopsided.learners.teacher_student import loss_gradient_hessian, probability, training_set
 from lopsided.learners.teacher_student_newton import newton
-from lopsided.measure.group_risk import group_risk
+from lopsided.measure.mixture_errors import group_risk
 from lopsided.theory import fisher_information
 from lopsided.theory.fisher_information import group_information
 from lopsided.theory.fisher_law import FisherLaw

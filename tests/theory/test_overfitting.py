@@ -5,8 +5,7 @@ import pytest
 
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
-from lopsided.data.noise_families import FAMILIES
-from lopsided.data.patches import draw_patches, patch_distribution
+from lopsided.data.patches import FAMILIES, draw_patches, patch_distribution
 from lopsided.theory.overfitting_bounds import (
     Cell,
     Region,

@@ -25,8 +25,7 @@ from lopsided.core.figure import Figure, Heatmap, Line, Panel, Pictures
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray, check_count, check_labels
 from lopsided.data.frames import frame_table, is_frame
-from lopsided.data.label_file import looks_like_a_file, read_label_file
-from lopsided.data.tables import Table, array_table, open_table
+from lopsided.data.tables import Table, array_table, looks_like_a_file, open_table, read_label_file
 from lopsided.measure.class_moments import Block, moments_of_blocks
 from lopsided.measure.influence import (
     Convention,

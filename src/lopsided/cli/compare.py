@@ -23,7 +23,7 @@ def command(
     """
     from lopsided.cli.console import print_json, print_line, print_table
     from lopsided.report.drawing import check_plot_path, write_figure
-    from lopsided.report.words import short
+    from lopsided.report.style import short
     from lopsided.torch import compare_checkpoints
 
     target = None if plot is None else check_plot_path(plot)

@@ -23,7 +23,7 @@ def command(
 
     from lopsided.cli.console import print_json, print_line
     from lopsided.cli.progress import progress_tasks
-    from lopsided.report.demo import write_demo
+    from lopsided.report.audit import write_demo
     from lopsided.report.drawing import check_plot_path
 
     target = check_plot_path(out)

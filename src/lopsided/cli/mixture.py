@@ -84,7 +84,7 @@ def _group_number(text: str | None, fractions: Any) -> int:
 
 
 def _headline(facts: dict[str, Any]) -> list[tuple[str, str]]:
-    from lopsided.report.words import short
+    from lopsided.report.style import short
 
     return [
         ("samples n", f"{facts['samples']:,}"),
@@ -106,7 +106,7 @@ def _said(groups: list[dict[str, Any]]) -> list[tuple[str, str]]:
 def _print(facts: dict[str, Any]) -> None:
     from lopsided.cli.console import print_facts, print_line, print_table
     from lopsided.core.published_skill import skill_sentence
-    from lopsided.report.words import short
+    from lopsided.report.style import short
 
     rows = []
     for index, group in enumerate(facts["groups"]):

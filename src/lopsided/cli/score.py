@@ -114,7 +114,7 @@ def _facts(result: "Score", target: Path, drawn: Path | None) -> dict[str, objec
 
 def _show(result: "Score", target: Path, drawn: Path | None) -> None:
     from lopsided.cli.console import print_line, print_table
-    from lopsided.report.words import short
+    from lopsided.report.style import short
 
     rows = [
         [
@@ -138,7 +138,7 @@ def _show(result: "Score", target: Path, drawn: Path | None) -> None:
 
 def _show_noise(noise: "NoiseMatrix") -> None:
     from lopsided.cli.console import print_line, print_table
-    from lopsided.report.words import short
+    from lopsided.report.style import short
 
     weakest = noise.weakest_ratios()
     if len(noise.names) <= _MOST_COLUMNS:

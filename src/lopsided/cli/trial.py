@@ -98,7 +98,7 @@ def command(
         )
     written = None if export is None else export_plan(outcome.plan, export, seed)
     if report is not None:
-        from lopsided.report.trial import write_trial
+        from lopsided.report.audit import write_trial
 
         write_trial(report, evidence, outcome)
     if as_json:

@@ -1,7 +1,8 @@
-"""Tables in parquet and csv files, read through Apache Arrow."""
+"""Tables in parquet and csv files and in frames, read through Apache Arrow; columns as numbers or words."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
-from lopsided.data.arrow_columns import column_values
-from lopsided.data.column_names import check_distinct
-from lopsided.data.csv_file import read_csv_table
-from lopsided.data.tables import BESIDE_NAMES, FEATURE_NAMES, Table, beside_features
+from lopsided.data.csv_file import check_distinct, read_csv_table
+from lopsided.data.tables import FEATURE_NAMES, ColumnChoice, Table
+
+_UNITS = ("D", "m", "s", "ms", "us", "ns")  # of dates as words, the coarsest first
 
 
-def open_parquet(
-    path: Path,
-    *,
-    features: str | Sequence[str] | None,
-    beside: Sequence[str],
-    reserved: Sequence[str] = BESIDE_NAMES,
-    need_features: bool = True,
-) -> Table:
+def open_parquet(path: Path, choice: ColumnChoice) -> Table:
     """A table over a parquet file: one list column of features or many numeric ones, streamed."""
     import pyarrow.parquet as pq
 
@@ -31,25 +25,10 @@ def open_parquet(
     check_distinct(handle.schema_arrow.names, str(path))
     with _reading("parquet", path):
         _check_sizes(handle.metadata, path)
-    away = beside_features(handle.schema_arrow.names, beside, reserved)
-    names, listed = _feature_columns(handle.schema_arrow, path, features, away, need_features)
-    rows = int(handle.metadata.num_rows)
-    if rows == 0:
-        raise InputError(f"at least one example in {path}", "none", "write the file again")
-    others = [field.name for field in handle.schema_arrow if field.name not in names]
-    with _reading("parquet", path):
-        columns = {
-            name: column_values(handle.read([name])[name])
-            for name in others
-            if _plain(handle.schema_arrow.field(name).type)
-        }
-        width = len(names) if not listed else _block(next(handle.iter_batches(1, columns=names)), True, path).shape[1]
 
-    def batches(size: int) -> Iterator[Any]:
-        found: Iterator[Any] = iter(())
-        if names:
-            with _reading("parquet", path):
-                found = pq.ParquetFile(path).iter_batches(size, columns=names)
+    def batches(size: int, names: Sequence[str]) -> Iterator[Any]:
+        with _reading("parquet", path):
+            found = pq.ParquetFile(path).iter_batches(size, columns=names)
         while True:
             with _reading("parquet", path):
                 batch = next(found, None)
@@ -57,83 +36,71 @@ def open_parquet(
                 return
             yield batch
 
-    def read(size: int) -> Iterator[NDArray[Any]]:
-        for batch in batches(size):
-            with _reading("parquet", path):
-                block = _block(batch, listed, path)
-            if block.shape[1] != width:
-                raise InputError(f"{width} features in every row of {path}", block.shape[1], "make them equal")
-            yield block
-
-    def gaps(size: int) -> Iterator[NDArray[np.bool_]]:
-        for batch in batches(size):
-            with _reading("parquet", path):
-                yield _gaps(batch)
-
-    told = _notes(handle.schema_arrow, names, listed, away) if features is None else ()
-    shown = None if listed else tuple(names)
-    missing = None if listed else gaps
-    return Table(str(path), rows, width, columns, read, feature_names=shown, notes=told, read_gaps=missing)
+    rows = int(handle.metadata.num_rows)
+    if rows == 0:
+        raise InputError(f"at least one example in {path}", "none", "write the file again")
+    reading = partial(_reading, "parquet", path)
+    return _table(path, rows, handle.schema_arrow, lambda name: handle.read([name])[name], batches, choice, reading)
 
 
-def open_csv(
-    path: Path,
-    *,
-    features: str | Sequence[str] | None,
-    beside: Sequence[str],
-    reserved: Sequence[str] = BESIDE_NAMES,
-    need_features: bool = True,
-) -> Table:
+def open_csv(path: Path, choice: ColumnChoice) -> Table:
     """A table over a csv or tsv file with a header line, read whole."""
-    wanted = [features] if isinstance(features, str) else features
 
     def is_no_feature(name: str) -> bool:
-        return bool(beside_features([name], beside, reserved)) if wanted is None else name not in wanted
+        return bool(choice.beside_features([name])) if choice.wanted is None else name not in choice.wanted
 
     with _reading("csv", path):
         table = read_csv_table(path, is_no_feature)
-    return table_over_arrow(
-        table, path, features=features, beside=beside, reserved=reserved, need_features=need_features
-    )
+    return table_over_arrow(table, path, choice)
 
 
-def table_over_arrow(
-    table: Any,
-    source: str | Path,
-    *,
-    features: str | Sequence[str] | None,
-    beside: Sequence[str],
-    reserved: Sequence[str] = BESIDE_NAMES,
-    need_features: bool = True,
-) -> Table:
+def table_over_arrow(table: Any, source: str | Path, choice: ColumnChoice) -> Table:
     """A table over an Arrow table in memory."""
     if table.num_rows == 0:
         raise InputError(f"at least one example in {source}", "none", "write one row per example below the header")
-    away = beside_features(table.column_names, beside, reserved)
-    names, listed = _feature_columns(table.schema, source, features, away, need_features)
+
+    def batches(size: int, names: Sequence[str]) -> Iterator[Any]:
+        return iter(table.select(names).to_batches(max_chunksize=size))
+
+    columns = dict(zip(table.column_names, table.columns, strict=True))
+    return _table(source, table.num_rows, table.schema, columns.__getitem__, batches, choice, nullcontext)
+
+
+def _table(
+    source: str | Path,
+    rows: int,
+    schema: Any,
+    column: Callable[[str], Any],
+    batches: Callable[[int, Sequence[str]], Iterator[Any]],
+    choice: ColumnChoice,
+    reading: Callable[[], AbstractContextManager[None]],
+) -> Table:
+    """The columns beside the features at once, the features batch by batch."""
+    away = choice.beside_features(schema.names)
+    names, listed = _feature_columns(schema, source, choice, away)
     taken = set(names)
-    columns = {
-        name: column_values(column)
-        for name, column in zip(table.column_names, table.columns, strict=True)
-        if name not in taken and _plain(column.type)
-    }
-    chosen = table.select(names)
-    width = _block(chosen.slice(0, 1).to_batches()[0], True, source).shape[1] if listed else len(names)
+    with reading():
+        others = [field.name for field in schema if field.name not in taken and _plain(field.type)]
+        columns = {name: column_values(column(name)) for name in others}
+        width = _block(next(batches(1, names)), True, source).shape[1] if listed else len(names)
 
     def read(size: int) -> Iterator[NDArray[Any]]:
-        for batch in chosen.to_batches(max_chunksize=size) if names else ():
-            block = _block(batch, listed, source)
+        for batch in batches(size, names) if names else ():
+            with reading():
+                block = _block(batch, listed, source)
             if block.shape[1] != width:
                 raise InputError(f"{width} features in every row of {source}", block.shape[1], "make them equal")
             yield block
 
     def gaps(size: int) -> Iterator[NDArray[np.bool_]]:
-        return (_gaps(batch) for batch in (chosen.to_batches(max_chunksize=size) if names else ()))
+        for batch in batches(size, names) if names else ():
+            with reading():
+                yield _gaps(batch)
 
-    told = _notes(table.schema, names, listed, away) if features is None else ()
+    told = _notes(schema, names, listed, away) if choice.features is None else ()
     shown = None if listed else tuple(names)
     missing = None if listed else gaps
-    return Table(str(source), table.num_rows, width, columns, read, feature_names=shown, notes=told, read_gaps=missing)
+    return Table(str(source), rows, width, columns, read, feature_names=shown, notes=told, read_gaps=missing)
 
 
 def _check_sizes(metadata: Any, path: Path) -> None:
@@ -147,13 +114,10 @@ def _check_sizes(metadata: Any, path: Path) -> None:
         raise InputError(f"one number of rows in {path}", got, "the file is damaged, write it again")
 
 
-def _feature_columns(
-    schema: Any, path: str | Path, features: str | Sequence[str] | None, away: set[str], needed: bool
-) -> tuple[list[str], bool]:
+def _feature_columns(schema: Any, path: str | Path, choice: ColumnChoice, away: set[str]) -> tuple[list[str], bool]:
     """The columns of features, and whether it is one list column; no columns where there are none and none needed."""
     have = ", ".join(schema.names)
-    if features is not None:
-        wanted = [features] if isinstance(features, str) else list(features)
+    if (wanted := choice.wanted) is not None:
         missing = [name for name in wanted if name not in schema.names]
         if missing:
             raise InputError(f"the columns {', '.join(missing)} in {path}", f"the columns: {have}", "name one of those")
@@ -167,7 +131,7 @@ def _feature_columns(
         if name.lower() in FEATURE_NAMES and _is_list(schema.field(name).type):
             return [name], True
     numbers = [name for name in schema.names if name not in away and _is_number(schema.field(name).type)]
-    if not numbers and needed:
+    if not numbers and choice.needed:
         raise InputError(f"columns of numbers as features in {path}", f"the columns: {have}", "add some, or name them")
     return numbers, False
 
@@ -256,3 +220,52 @@ def _reading(kind: str, path: Path) -> Iterator[None]:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         got = f"{path}, of which the reader says: {first[:300]}"
         raise InputError(f"a whole {kind} file", got, "write it again") from None
+
+
+def column_values(chunked: Any) -> NDArray[Any]:
+    """Numbers as they are, words as fixed-width strings, times as words; missing values stay None or NaN."""
+    import pyarrow as pa
+    from pyarrow import compute, types
+
+    if types.is_dictionary(chunked.type):  # categories
+        kind = chunked.type.value_type
+        kind = pa.string() if kind == pa.string_view() else kind  # Polars' words, which Arrow cannot take from
+        chunks = [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in chunked.chunks]
+        chunked = pa.chunked_array(chunks, type=kind)
+    if types.is_timestamp(chunked.type) and chunked.type.tz is not None:
+        chunked = compute.local_timestamp(chunked)  # the day that the user's clock shows
+    if types.is_timestamp(chunked.type) or types.is_date(chunked.type):
+        return time_words(chunked.to_numpy().astype("M8"))
+    if types.is_temporal(chunked.type):
+        return np.array([None if cell is None else str(cell) for cell in chunked.to_pylist()])
+    whole = chunked.null_count == 0
+    values: NDArray[Any] = chunked.to_numpy() if whole else np.array(chunked.to_pylist(), dtype=object)
+    if values.dtype == object and whole and all(isinstance(value, str) for value in values):
+        return values.astype(np.str_)
+    return values
+
+
+def time_words(values: NDArray[Any]) -> NDArray[Any]:
+    """Strings for datetime64 (2024-01-31, or with as much of the clock as is needed) and timedelta64, so that times can
+    name groups; None where there is no time; other arrays as they are."""
+    if values.dtype.kind not in "mM":
+        return values
+    missing = np.isnat(values)
+    words: NDArray[Any] = _spans(values) if values.dtype.kind == "m" else _dates(values, missing)
+    if not missing.any():
+        return words
+    filled = words.astype(object)
+    filled[missing] = None
+    return filled
+
+
+def _spans(values: NDArray[Any]) -> NDArray[Any]:
+    return np.array([str(value) for value in values.ravel()]).reshape(values.shape)
+
+
+def _dates(values: NDArray[Any], missing: NDArray[np.bool_]) -> NDArray[Any]:
+    for unit in _UNITS:
+        coarse = values.astype(f"M8[{unit}]")
+        if (missing | (coarse == values)).all():
+            break
+    return np.asarray(np.datetime_as_string(coarse))

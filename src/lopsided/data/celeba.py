@@ -12,9 +12,9 @@ import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import IntArray
+from lopsided.data.image_folders import read_picture
 from lopsided.data.image_set import Images
 from lopsided.data.images import VARIABLE
-from lopsided.data.picture_files import read_picture
 
 Split = Literal["train", "valid", "test", "all"]
 _PARTITION = {"train": 0, "valid": 1, "test": 2}

@@ -8,8 +8,8 @@ from typing import Any
 
 from lopsided.core.errors import InputError
 from lopsided.data.arrow_tables import table_over_arrow
-from lopsided.data.column_names import check_distinct
-from lopsided.data.tables import BESIDE_NAMES, Table
+from lopsided.data.csv_file import check_distinct
+from lopsided.data.tables import BESIDE_NAMES, ColumnChoice, Table
 
 
 def is_frame(value: Any) -> bool:
@@ -36,10 +36,8 @@ def frame_table(
     need_features: bool = True,
 ) -> Table:
     """A table over a frame: numeric columns not `beside` nor `reserved` are features, as for a csv file."""
-    arrow = arrow_of_frame(frame)
-    return table_over_arrow(
-        arrow, "the frame", features=features, beside=beside, reserved=reserved, need_features=need_features
-    )
+    choice = ColumnChoice(features, beside, reserved, need_features)
+    return table_over_arrow(arrow_of_frame(frame), "the frame", choice)
 
 
 def arrow_of_frame(frame: Any) -> Any:

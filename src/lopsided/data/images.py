@@ -17,7 +17,7 @@ import numpy as np
 from lopsided.core.errors import InputError
 from lopsided.core.validation import check_count
 from lopsided.data import cifar
-from lopsided.data.idx_files import has_idx, idx_source, read_idx
+from lopsided.data.image_folders import has_idx, idx_source, read_idx
 from lopsided.data.image_set import Images
 
 Split = Literal["train", "test"]

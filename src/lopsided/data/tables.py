@@ -32,7 +32,30 @@ SPLIT_NAMES = ("split", "is_test", "subset")
 # a row's own name; the last three are how pandas writes its index to csv and parquet
 ROW_NAMES = ("id", "index", "", "unnamed: 0", "__index_level_0__")
 BESIDE_NAMES = (*LABEL_NAMES, *GROUP_NAMES, *PREDICTION_NAMES, *SPLIT_NAMES, *ROW_NAMES)
+FILE_ENDINGS = (".npy", ".txt", ".csv", ".tsv")  # of labels in a file of their own
 _BLOCK_NUMBERS = 4_000_000  # numbers in a block: 32 MB as float64
+
+
+@dataclass(frozen=True)
+class ColumnChoice:
+    """Which columns are features: those named, else all of numbers but those `beside` and those of a `reserved` name
+    (in small letters). `needed`: a table without features is refused."""
+
+    features: str | Sequence[str] | None = None
+    beside: Sequence[str] = ()
+    reserved: Sequence[str] = BESIDE_NAMES
+    needed: bool = True
+
+    @property
+    def wanted(self) -> list[str] | None:
+        """The features by name, where they were named."""
+        if self.features is None:
+            return None
+        return [self.features] if isinstance(self.features, str) else list(self.features)
+
+    def beside_features(self, names: Sequence[str]) -> set[str]:
+        """Which of the column names stand beside the features."""
+        return {name for name in names if name in self.beside or name.lower() in self.reserved}
 
 
 @dataclass(frozen=True)
@@ -118,6 +141,7 @@ def open_table(
 
         return open_image_folder(place, with_test=with_test)
     check_regular(place, "a file or folder of examples")
+    choice = ColumnChoice(features, beside, reserved, need_features)
     ending = place.suffix.lower()
     if ending == ".npz":
         from lopsided.data.npz_tables import open_npz
@@ -130,11 +154,11 @@ def open_table(
     if ending in (".parquet", ".pq"):
         from lopsided.data.arrow_tables import open_parquet
 
-        return open_parquet(place, features=features, beside=beside, reserved=reserved, need_features=need_features)
+        return open_parquet(place, choice)
     if ending in (".csv", ".tsv"):
         from lopsided.data.arrow_tables import open_csv
 
-        return open_csv(place, features=features, beside=beside, reserved=reserved, need_features=need_features)
+        return open_csv(place, choice)
     raise InputError(
         "a file that ends in .npz, .npy, .parquet, .csv or .tsv, or a folder of images", str(place), "convert it first"
     )
@@ -177,14 +201,32 @@ def picture_shape(shape: tuple[int, ...]) -> tuple[int, ...] | None:
     return shape[1:] if len(shape) == 4 and shape[3] in (1, 3) else None
 
 
-def beside_features(names: Sequence[str], extra: Sequence[str], reserved: Sequence[str] = BESIDE_NAMES) -> set[str]:
-    """Which of the column names stand beside the features: those named, and those of a reserved name in any case."""
-    return {name for name in names if name in extra or name.lower() in reserved}
-
-
 def _one(features: str | Sequence[str] | None) -> str | None:
     if features is None or isinstance(features, str):
         return features
     if len(features) != 1:
         raise InputError("one array of features in an npz file", ", ".join(features), "name one")
     return features[0]
+
+
+def looks_like_a_file(name: str) -> bool:
+    """Does the name have a folder in it or a usual ending, so that it is no column's?"""
+    return "/" in name or "\\" in name or name.lower().endswith(FILE_ENDINGS)
+
+
+def read_label_file(path: Path) -> NDArray[Any]:
+    """One label per example, in their order."""
+    check_regular(path, "a .npy or text file of labels")
+    if path.suffix.lower() == ".npy":
+        from lopsided.data.npz_tables import load_npy
+
+        return load_npy(path)
+    try:
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
+    except (UnicodeDecodeError, OSError):
+        raise InputError("a .npy or text file of labels", str(path), "write one label per line") from None
+    if lines and not lines[-1].strip():
+        lines = lines[:-1]
+    if not lines:
+        raise InputError("a file with one label per line", f"an empty one: {path}", "write the labels first")
+    return np.array([line.strip() for line in lines])

@@ -8,9 +8,10 @@ scale and rotation, is
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray, check_matrix
@@ -93,3 +94,102 @@ def norm_variation(vectors: ArrayLike) -> float:
     lengths = np.linalg.norm(rows / largest if largest > 0 else rows, axis=1)
     mean = float(lengths.mean())
     return float(lengths.std() / mean) if mean > 0 else 0.0
+
+
+DOUBLE = 256  # rows up to which products are in double precision
+Cosines = NDArray[np.floating]
+
+
+@dataclass(frozen=True)
+class PairwiseAngles:
+    """Cosines of all pairs of rows, nan where a row is 0, and the lengths of the rows."""
+
+    cosines: Cosines  # K x K
+    lengths: FloatArray  # K
+
+    @cached_property
+    def closest(self) -> tuple[int, int] | None:
+        """The pair with the largest cosine, the smaller index first; None where no pair has an angle."""
+        classes = len(self.lengths)
+        known = np.where(np.isnan(self.cosines), -np.inf, self.cosines)
+        known[np.diag_indices(classes)] = -np.inf
+        first, second = divmod(int(known.argmax()), classes)
+        return None if known[first, second] == -np.inf else (min(first, second), max(first, second))
+
+    @property
+    def largest(self) -> float | None:
+        """The cosine of the closest pair."""
+        return None if self.closest is None else float(self.cosines[self.closest])
+
+    @property
+    def of_pairs(self) -> Cosines:
+        """Every defined cosine of two different rows, once."""
+        values = self.cosines[np.triu(np.ones(self.cosines.shape, dtype=bool), 1)]
+        return values[~np.isnan(values)]
+
+    def mean(self, first: BoolArray, second: BoolArray | None = None) -> float | None:
+        """Mean over the pairs within `first`, or between `first` and `second`; None without such a pair."""
+        a = first & self._defined
+        b = a if second is None else second & self._defined
+        pairs = int(a.sum()) * int(b.sum()) - (int(a.sum()) if second is None else 0)
+        if pairs <= 0:
+            return None
+        # The products with 0 and 1 are exact; the sum over rows is in double.
+        total = float(a.astype(np.float64) @ (self._known @ b.astype(self.cosines.dtype)).astype(np.float64))
+        own = float(a @ np.diagonal(self._known).astype(np.float64)) if second is None else 0.0
+        return (total - own) / pairs
+
+    def frame_distance(self) -> float | None:
+        """| A A^T/|A A^T|_F - (I - 11^T/K)/sqrt(K-1) |_F; None when every row is 0 or there is one only."""
+        classes = len(self.lengths)
+        if classes < 2 or not self.lengths.any():
+            return None
+        gram = self._gram()
+        gram /= np.linalg.norm(gram)
+        gram += 1 / (classes * math.sqrt(classes - 1))
+        gram[np.diag_indices(classes)] -= 1 / math.sqrt(classes - 1)
+        return float(np.linalg.norm(gram))
+
+    def centred(self, vectors: FloatArray) -> Cosines:
+        """K x K cosines of the vectors minus their mean; `vectors` are those that the angles are of.
+
+        From the Gram matrix G by G_ij - g_i - g_j + g with the means g of its rows; where a common part is so large
+        that this leaves too few digits, by a new product.
+        """
+        gram = self._gram()
+        rows = gram.mean(axis=0)
+        gram -= rows
+        gram -= (rows - rows.mean())[:, None]
+        squared = np.diagonal(gram).copy()
+        if squared.min() < 1e4 * np.finfo(gram.dtype).eps:
+            return pairwise_angles(vectors - vectors.mean(axis=0)).cosines
+        lengths = np.sqrt(squared)
+        gram /= lengths
+        gram /= lengths[:, None]
+        return np.clip(gram, -1.0, 1.0, out=gram)
+
+    def take(self, rows: BoolArray) -> "PairwiseAngles":
+        """Those of some of the rows."""
+        return self if rows.all() else PairwiseAngles(self.cosines[np.ix_(rows, rows)], self.lengths[rows])
+
+    def _gram(self) -> Cosines:
+        """A A^T, scaled so that the longest row has length 1."""
+        scaled = (self.lengths / (float(self.lengths.max()) or 1.0)).astype(self.cosines.dtype)
+        return np.asarray(self._known * scaled[:, None] * scaled)
+
+    @cached_property
+    def _defined(self) -> BoolArray:
+        return np.asarray(~np.isnan(np.diagonal(self.cosines)))
+
+    @cached_property
+    def _known(self) -> Cosines:
+        return self.cosines if self._defined.all() else np.nan_to_num(self.cosines, nan=0.0)
+
+
+def pairwise_angles(vectors: ArrayLike) -> PairwiseAngles:
+    """Angles of the rows of a matrix."""
+    rows = check_matrix(vectors, "the vectors")
+    units: Cosines = unit_rows(rows)
+    if len(rows) > DOUBLE:
+        units = units.astype(np.float32)
+    return PairwiseAngles(np.clip(units @ units.T, -1.0, 1.0), np.linalg.norm(rows, axis=1))

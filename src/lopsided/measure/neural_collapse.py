@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
-from lopsided.measure.angles import cosine_summary, frame_distance, norm_variation
-from lopsided.measure.pairwise_angles import PairwiseAngles
+from lopsided.measure.angles import PairwiseAngles, cosine_summary, frame_distance, norm_variation
 
 Batch = tuple[ArrayLike, ArrayLike]
 LARGEST_SCALE, SMALLEST_SCALE = 1e120, 1e-120  # squares of larger or smaller ones leave the doubles
@@ -244,3 +243,20 @@ def _bias(bias: ArrayLike | None, classes: int) -> FloatArray:
     if b.shape != (classes,) or not np.isfinite(b).all():
         raise InputError(f"{classes} finite biases", f"shape {b.shape}", "give one number per class")
     return b
+
+
+DECOMPOSED = 128  # smaller side up to which the singular values themselves are taken
+
+
+def nuclear_norm_of_product(a: FloatArray, b: FloatArray) -> float:
+    """|A B^T|_* for A and B of one shape K x p."""
+    classes, width = a.shape
+    if min(classes, width) <= DECOMPOSED:
+        return float(np.linalg.svd(a @ b.T, compute_uv=False).sum())
+    if width < classes:
+        triangle: FloatArray = np.asarray(np.linalg.qr(a, mode="r"))
+        gram = triangle @ (b.T @ b) @ triangle.T
+    else:
+        product = a @ b.T
+        gram = product @ product.T
+    return float(np.sqrt(np.maximum(np.linalg.eigvalsh(gram), 0.0)).sum())

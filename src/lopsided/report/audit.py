@@ -21,7 +21,7 @@ from lopsided.core.figure import Figure
 from lopsided.core.files import check_target, write_atomically
 from lopsided.report.page import panel_table, plotly_library, render, script_json
 from lopsided.report.plotly import figure_json
-from lopsided.report.words import short
+from lopsided.report.style import short
 
 _COLOURS = {Level.FAILING: "#c62828", Level.AT_RISK: "#9a6700", Level.HEALTHY: "#1a7f37"}
 _NOTEBOOK_ROWS = 40

@@ -7,7 +7,7 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Line, Mark, Panel, Points
 from lopsided.core.published_skill import skill_sentence
-from lopsided.report.words import short
+from lopsided.report.style import short
 from lopsided.theory.collapse import CollapseForecast, TwoSizeFacts, curve_over_ratio
 
 CURVE_POINTS = 160

@@ -12,7 +12,7 @@ from typing import Any
 
 from lopsided.core.figure import Bars, Figure, Heatmap, Panel, Pictures
 from lopsided.report.plotly import figure_json
-from lopsided.report.words import sentence
+from lopsided.report.style import sentence
 
 
 @cache

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from lopsided.core.figure import Bars, Figure, Heatmap, Line, Mark, Panel, Pictures, Points
 from lopsided.core.jsonable import jsonable
 from lopsided.report import theme
-from lopsided.report.log_ticks import log_ticks
 from lopsided.report.mosaic import data_address, mosaic
+from lopsided.report.style import log_ticks
 
 _LONGEST_NAME = 24  # of a bar; a longer one would take the room of the bars
 _MOST_SHORTENED = 30  # bars; of more plotly.js names only some, as they fit

@@ -7,8 +7,8 @@ import numpy as np
 
 from lopsided.core.figure import Bars, Figure, Heatmap, Line, Panel, Pictures, Points
 from lopsided.report import theme
-from lopsided.report.log_ticks import log_ticks, tick_words
 from lopsided.report.mosaic import mosaic
+from lopsided.report.style import log_ticks, tick_words
 
 _ROOM_FOR_NAMES = 45  # letters that fit side by side under a heat map
 

@@ -27,7 +27,7 @@ from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.core.files import check_regular
 from lopsided.core.jsonable import jsonable
 from lopsided.core.validation import FloatArray
-from lopsided.measure.pairwise_angles import pairwise_angles
+from lopsided.measure.angles import pairwise_angles
 from lopsided.measure.weight_change import Spectrum, relative_distance, spectrum
 from lopsided.torch.monitor.layer_change import WIDEST_SPECTRUM
 

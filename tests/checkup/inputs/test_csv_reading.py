@@ -6,7 +6,7 @@ import pytest
 
 from lopsided.checkup.inputs.gather import gather
 from lopsided.core.errors import InputError
-from lopsided.data.csv_dialect import csv_dialect
+from lopsided.data.csv_file import csv_dialect
 
 N = 40
 

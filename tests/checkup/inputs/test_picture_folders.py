@@ -6,8 +6,7 @@ from PIL import Image
 
 from lopsided.checkup.inputs.gather import gather
 from lopsided.core.errors import InputError
-from lopsided.data.image_folders import load_image_folder
-from lopsided.data.picture_files import read_picture
+from lopsided.data.image_folders import load_image_folder, read_picture
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from lopsided.checkup.inputs.gather import gather
-from lopsided.data.time_words import time_words
+from lopsided.data.arrow_tables import time_words
 
 N = 60
 DAYS = pd.date_range("2024-01-31", periods=3).to_numpy()[np.arange(N) % 3]

@@ -7,7 +7,7 @@ import pytest
 
 import torch
 from lopsided.core.published_skill import Record
-from lopsided.measure.pairwise_angles import pairwise_angles
+from lopsided.measure.angles import pairwise_angles
 from lopsided.torch import ImbalanceWarning, Monitor, RunSettings
 from lopsided.torch.monitor import early_warnings
 from lopsided.torch.monitor.early_warnings import EarlyWarnings, merging_cosines

@@ -11,8 +11,7 @@ from typing import Any
 from lopsided.checkup.inputs.class_scores import LOGIT_NAMES, PROBABILITY_NAMES, some_of
 from lopsided.checkup.inputs.parts import column_names, is_name
 from lopsided.checkup.inputs.sources import DataSource
-from lopsided.data.label_file import looks_like_a_file
-from lopsided.data.tables import GROUP_NAMES, LABEL_NAMES, PREDICTION_NAMES, ROW_NAMES, SPLIT_NAMES
+from lopsided.data.tables import GROUP_NAMES, LABEL_NAMES, PREDICTION_NAMES, ROW_NAMES, SPLIT_NAMES, looks_like_a_file
 
 _OUTCOMES = {*LABEL_NAMES, *PREDICTION_NAMES, *SPLIT_NAMES, *PROBABILITY_NAMES, *LOGIT_NAMES, *ROW_NAMES, "file"}
 _MEANINGS = {

@@ -17,9 +17,9 @@ from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
 from lopsided.core.validation import check_labels, is_missing
+from lopsided.data.arrow_tables import time_words
 from lopsided.data.frames import frame_table, is_frame
 from lopsided.data.tables import LABEL_NAMES
-from lopsided.data.time_words import time_words
 
 SMALL_CELL = 20
 MOST_GROUPS = 500  # names in a column; more than that is a measurement, not a grouping

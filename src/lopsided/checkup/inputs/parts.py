@@ -11,7 +11,7 @@ import numpy as np
 from lopsided.checkup.inputs.sources import DataSource
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
-from lopsided.data.label_file import read_label_file
+from lopsided.data.tables import read_label_file
 
 Found = TypeVar("Found")
 

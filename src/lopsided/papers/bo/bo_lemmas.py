@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from lopsided.core.figure import Bars, Figure, Line, Mark, Panel
-from lopsided.data.noise_families import noise_family
+from lopsided.data.patches import noise_family
 from lopsided.engine.task import Row, Settings
 from lopsided.learners.patch_cnn import READINGS
 from lopsided.measure.patch_network import activated_share, long_tail_levels, own_noise_preference, weight_spectra

@@ -9,7 +9,7 @@ from lopsided.core.figure import Figure, Heatmap, Line, Panel
 from lopsided.core.statistics import SeedCurve, power, straight_line
 from lopsided.data.mixture import draw_tests
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.measure.group_risk import population_risk
+from lopsided.measure.mixture_errors import population_risk
 from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, seed_curve

@@ -19,7 +19,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
     from lopsided.core.seeds import generator
     from lopsided.data.mixture import draw_features
     from lopsided.data.mixture_estimate import balanced_location, estimate_by_em
-    from lopsided.measure.mixture_distance import mixture_distance
+    from lopsided.measure.mixture_errors import mixture_distance
 
     size, reading = settings["d"], settings["reading"]
     source = generator(seed, "sample", settings["n"])

@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
-from lopsided.data.image_groups import groups_of_classes
+from lopsided.data.image_groups import groups_of_classes, resized_crops
 from lopsided.data.image_set import Images
 from lopsided.data.images import VARIABLE, load_images
-from lopsided.data.resized_crops import resized_crops
 from lopsided.data.subsampling import subsample
 from lopsided.papers.shared.network_runs import trained_network
 

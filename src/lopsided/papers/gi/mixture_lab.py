@@ -23,7 +23,7 @@ from lopsided.learners.neuron_matching import match_neurons
 from lopsided.learners.teacher_student import TrainingSet, loss_gradient_hessian, paper_step, training_set
 from lopsided.learners.teacher_student_descent import DescentOutcome, descend
 from lopsided.learners.teacher_student_newton import CriticalPoint, newton
-from lopsided.measure.group_risk import PopulationRisk, population_risk
+from lopsided.measure.mixture_errors import PopulationRisk, population_risk
 
 
 def two_groups(

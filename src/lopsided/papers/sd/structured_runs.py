@@ -26,9 +26,8 @@ from lopsided.data.clusters import (
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.learners.wide_descent import WideDescent, wide_run
 from lopsided.learners.wide_relu import accuracy, cross_entropy, network_outputs
-from lopsided.measure.component_search import components_needed
 from lopsided.measure.coupling import pattern_change
-from lopsided.measure.separability import separability
+from lopsided.measure.separability import components_needed, separability
 from lopsided.measure.weight_change import Travelled, relative_distance, spectrum
 from lopsided.papers.claim import Part, Verdict, weigh
 

@@ -89,7 +89,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
     from lopsided.data.mixture_estimate import estimate_by_moments
     from lopsided.learners.teacher_student import training_set
     from lopsided.learners.teacher_student_newton import newton
-    from lopsided.measure.group_risk import population_risk
+    from lopsided.measure.mixture_errors import population_risk
 
     problem = _world(settings)
     mixture, count, chosen = problem.mixture, settings["samples"], settings["group"]

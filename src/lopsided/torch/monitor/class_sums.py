@@ -24,7 +24,7 @@ import numpy as np
 import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray
-from lopsided.measure.pairwise_angles import DOUBLE
+from lopsided.measure.angles import DOUBLE
 
 SAMPLES = 512  # sampled rows that enter the scatter together
 FULLY_SAMPLED = 512  # rows at the start of an epoch that are all sampled

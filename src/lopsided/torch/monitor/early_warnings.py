@@ -11,7 +11,7 @@ import numpy as np
 
 from lopsided.core.published_skill import measured_skill
 from lopsided.core.validation import BoolArray, FloatArray
-from lopsided.measure.pairwise_angles import Cosines, PairwiseAngles
+from lopsided.measure.angles import Cosines, PairwiseAngles
 from lopsided.torch.monitor.run_forecast import RunForecast
 
 VANISHING = 0.1  # of the median length: a classifier this short has no say

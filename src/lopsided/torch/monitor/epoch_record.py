@@ -8,8 +8,8 @@ import numpy as np
 
 from lopsided.core.jsonable import jsonable
 from lopsided.core.validation import BoolArray, FloatArray
+from lopsided.measure.angles import PairwiseAngles, pairwise_angles
 from lopsided.measure.neural_collapse import ClassMoments, NeuralCollapse, summarise
-from lopsided.measure.pairwise_angles import PairwiseAngles, pairwise_angles
 from lopsided.torch.monitor.activation_probe import LayerPatterns
 from lopsided.torch.monitor.class_sums import SumsSnapshot
 from lopsided.torch.monitor.layer_change import LayerChange

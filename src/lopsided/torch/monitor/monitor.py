@@ -28,7 +28,7 @@ from lopsided.core.blas import one_blas_thread
 from lopsided.core.counts import class_counts
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray, check_count, check_in_range
-from lopsided.measure.pairwise_angles import PairwiseAngles, pairwise_angles
+from lopsided.measure.angles import PairwiseAngles, pairwise_angles
 from lopsided.theory.layer_peeled.solve import minority_of
 from lopsided.torch.code_checks import class_codes, group_codes
 from lopsided.torch.loggers import Logger

@@ -11,7 +11,7 @@ from lopsided.core.figure import Figure, Line, Mark, Panel
 from lopsided.core.provenance import provenance
 from lopsided.core.published_skill import skill_sentence
 from lopsided.report.drawing import write_figure, write_figures
-from lopsided.report.words import short
+from lopsided.report.style import short
 from lopsided.torch.monitor.epoch_record import EpochRecord
 
 MOST_LAYERS = 8  # curves in one panel that can still be told apart

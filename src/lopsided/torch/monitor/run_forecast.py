@@ -21,7 +21,7 @@ import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray
-from lopsided.measure.product_norm import DECOMPOSED, nuclear_norm_of_product
+from lopsided.measure.neural_collapse import DECOMPOSED, nuclear_norm_of_product
 from lopsided.theory.collapse import collapse
 from lopsided.theory.layer_peeled.solve import Features
 from lopsided.theory.network_forecast import network_forecast

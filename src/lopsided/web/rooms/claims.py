@@ -17,7 +17,7 @@ from lopsided.papers.claim import Scale
 from lopsided.papers.register import Registered, register
 from lopsided.papers.reproduce import expand, own_claims
 from lopsided.papers.verdicts import ClaimStatus
-from lopsided.report.words import sentence
+from lopsided.report.style import sentence
 from lopsided.web.answers import CodeRecipe, Drawing, command, drawing
 from lopsided.web.compute import Compute
 from lopsided.web.jobs.job import JobStatus
