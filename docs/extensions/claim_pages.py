@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from generated import heading, indented, keep_only, write_page
-from lopsided.report.style import sentence
 from plain_docstrings import plain
 from sphinx.application import Sphinx
 
@@ -19,6 +18,7 @@ from lopsided.papers.catalogue import PAPERS, paper_of
 from lopsided.papers.register import Registered, register
 from lopsided.papers.reproduce import Reproduced, Run, expand, reproduce
 from lopsided.report.png import figure_png
+from lopsided.report.style import sentence
 
 GALLERIES = ("stored", "few", "full")
 # One claim of each paper, among the cheapest: about four seconds together.

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from lopsided.theory.layer_peeled.nonconvex.softmax_family import simplex_frame
 
 from lopsided.core.errors import InputError
 from lopsided.measure.angles import cosine_summary, cosines, frame_distance, norm_variation
-from lopsided.measure.neural_collapse import ClassMoments, neural_collapse, neural_collapse_streaming
+from lopsided.measure.neural_collapse import PooledMoments, neural_collapse, neural_collapse_streaming
 
 
 @pytest.fixture
@@ -51,18 +50,18 @@ def test_batches_in_any_order_and_missing_classes(sample) -> None:
     parts = neural_collapse_streaming(lambda: ((features[i], labels[i]) for i in pieces), 4, 7, w, b)
     for name in ("nc1", "nc2_norm_variation", "nc2_angle_deviation", "nc3", "nc4", "feature_energy"):
         assert getattr(parts, name) == pytest.approx(getattr(whole, name), rel=1e-10), name
-    first, second = ClassMoments(4, 7), ClassMoments(4, 7)
+    first, second = PooledMoments(4, 7), PooledMoments(4, 7)
     for position, rows in enumerate(pieces):
         (first if position % 2 else second).update(features[rows], labels[rows])
     first.merge(second)
-    together = ClassMoments(4, 7)
+    together = PooledMoments(4, 7)
     together.update(features, labels)
     np.testing.assert_allclose(first.scatter, together.scatter, rtol=1e-10)
     np.testing.assert_allclose(first.means, together.means, rtol=1e-12)
 
 
 def test_perfect_collapse() -> None:
-    frame = simplex_frame(5, 8).T
+    frame = np.pad(np.sqrt(5 / 4) * (np.eye(5) - 1 / 5), ((0, 0), (0, 3)))  # the 5-simplex frame of unit rows, in R^8
     labels = np.repeat(np.arange(5), 6)
     found = neural_collapse(frame[labels] * 2, labels, frame)
     assert found.nc1 == pytest.approx(0, abs=1e-15)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lopsided.measure.angles import cosine_summary, cosines, frame_distance, pairwise_angles
-from lopsided.measure.neural_collapse import ClassMoments, nuclear_norm_of_product, summarise
+from lopsided.measure.neural_collapse import PooledMoments, nuclear_norm_of_product, summarise
 
 # beyond 256 rows the products are float32: 1e-7 a product, 1e-6 in sums
 TOLERANCE = {40: 1e-12, 300: 2e-6}
@@ -70,7 +70,7 @@ def test_nuclear_norm_of_a_product(classes, width) -> None:
 def test_nc1_of_many_classes(spread) -> None:
     """By Cholesky where the means are well spread, by decomposition where one direction nearly lacks; the same."""
     random = np.random.default_rng(0)
-    moments = ClassMoments(200, 140)
+    moments = PooledMoments(200, 140)
     moments.counts[:] = 10
     moments.means = random.normal(size=(200, 140))
     moments.means[:, 0] *= spread

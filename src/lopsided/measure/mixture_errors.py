@@ -1,8 +1,11 @@
-"""Population risk of a learned network per group, the label entropy and the excess apart:
+"""How far what was learned of a mixture is from the truth: the risk of a network per group, and estimated groups.
+
+The population risk is the label entropy and the excess, apart:
 
     test cross entropy = E[entropy of H(W*, x)] + E[KL(H(W*, x) | H(W, x))].
 
-The excess is averaged directly, never as a difference of two risks, so its error is relative to itself.
+The excess is averaged directly, never as a difference of two risks, so its error is relative to itself. Estimated
+groups are matched to the true ones; components too many are charged to the nearest truth.
 """
 
 from collections.abc import Sequence

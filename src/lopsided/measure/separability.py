@@ -3,8 +3,7 @@
     delta  = smallest distance between points of different classes
     lambda = largest diameter of a component / delta;        (A1) asks lambda <= 1/(8 l)
 
-with l the largest number of components in a class. `measure.component_search` finds components, and the l that would
-do.
+with l the largest number of components in a class.
 
 A sample sees delta from above and diameters from below, so a failure on the sample is a failure of the distribution,
 while a pass is a pass of the sample. Small samples are measured over all pairs. For large ones delta comes from a
@@ -14,6 +13,12 @@ when that bracket cannot decide.
 
 (A1) misses something that its proof uses: Lemma A.2 needs 1 - <x, x'>^2 >= delta^2 across classes, which fails at
 antipodal points. `antipodal_delta` is the smallest |x + x'| across classes, for points on the unit sphere.
+
+Which l would do, and which components? delta does not depend on how classes are divided, so the question is one about
+diameters: for which l can every class be cut into l parts of diameter <= delta/(8 l)? Complete linkage answers from
+above: its merge heights are the diameters of its clusters, so one run gives them for every l. A farthest-first
+traversal answers from below: its first l + 1 points are pairwise at least r_l apart, so some part of any division into
+l has diameter r_l or more.
 """
 
 from dataclasses import dataclass
@@ -26,6 +31,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_count, check_labels, check_matrix
 
 SMALL = 4000  # examples up to which all pairs are compared
+MOST_PER_CLASS = 10_000  # complete linkage holds all pairs of a class: 400 MB here
 _TREE_DIMENSIONS = 15  # beyond it a k-d tree visits nearly every point
 _CHUNK_ENTRIES = 2**23  # 64 MB of distances at a time
 
@@ -143,9 +149,6 @@ def _diameter(members: FloatArray, exact: bool) -> tuple[float, float]:
 def diameter_ratio(diameter: float, delta: float) -> float:
     """lambda = diameter / delta; 0 for points, infinite when classes touch."""
     return 0.0 if diameter == 0 else diameter / delta if delta else float("inf")
-
-
-MOST_PER_CLASS = 10_000  # complete linkage holds all pairs of a class: 400 MB here
 
 
 @dataclass(frozen=True)

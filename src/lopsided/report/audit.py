@@ -8,20 +8,25 @@ import html
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lopsided.checkup.audit import AuditFacts, StepProgress, run_checks
 from lopsided.checkup.checks import all_checks
 from lopsided.checkup.checks.finding import Checked, Finding, Level
 from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike, shared_parameters
+from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.plan.result import Plan, forecast_words
 from lopsided.checkup.trial.result import Trial
 from lopsided.core.figure import Figure
 from lopsided.core.files import check_target, write_atomically
+from lopsided.report.drawing import check_plot_path, write_figure, write_figures
 from lopsided.report.page import panel_table, plotly_library, render, script_json
 from lopsided.report.plotly import figure_json
 from lopsided.report.style import short
+
+if TYPE_CHECKING:
+    from lopsided.checkup.digits_demo import DigitsDemo
 
 _COLOURS = {Level.FAILING: "#c62828", Level.AT_RISK: "#9a6700", Level.HEALTHY: "#1a7f37"}
 _NOTEBOOK_ROWS = 40
@@ -199,6 +204,27 @@ def audit_page(
         library=plotly_library() if drawn else "",
         drawn=bool(drawn),
     )
+
+
+def write_trial(path: str | os.PathLike[str], evidence: Evidence, trial: Trial) -> Path:
+    """Write the report of a trial on `evidence` (audit, plan and trial), or its figures as .png."""
+    target = check_plot_path(path)
+    title = f"Trial of remedies on {Path(trial.source).name}"
+    if target.suffix.lower() == ".png":
+        return write_figures(target, title, trial.figures())
+    facts = run_checks(evidence, seed=trial.seed)
+    return write_atomically(target, audit_page(facts, plan=trial.plan, trial=trial, title=title))
+
+
+def write_demo(path: str | os.PathLike[str], demo: "DigitsDemo") -> Path:
+    """Write the report of the demo, or its figure as .png."""
+    from lopsided.checkup.digits_demo import demo_figure
+
+    target = check_plot_path(path)
+    if target.suffix.lower() == ".png":
+        return write_figure(target, demo_figure(demo))
+    page = audit_page(demo.audit, plan=demo.plan, trial=demo.trial, title="Long-tailed digits")
+    return write_atomically(target, page)
 
 
 def _worst(result: Checked) -> str:

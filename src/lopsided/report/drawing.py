@@ -6,19 +6,16 @@ from pathlib import Path
 
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure
-from lopsided.core.files import write_atomically
+from lopsided.core.files import as_path, check_target, write_atomically
+
+_ENDINGS = (".html", ".png")
 
 
 def check_plot_path(path: str | os.PathLike[str]) -> Path:
     """A path that ends in .html or .png in a directory that exists; asked before the work, not after."""
-    target = Path(path)
-    if target.suffix.lower() not in (".html", ".png"):
+    if as_path(path, "a file for the plot").suffix.lower() not in _ENDINGS:
         raise InputError("a plot file that ends in .html or .png", repr(str(path)), "change its ending")
-    if not target.parent.is_dir():
-        raise InputError("an existing directory for the plot", str(target.parent), "make it first")
-    if target.is_dir():
-        raise InputError("a file name for the plot", f"the directory {target}", "add a file name")
-    return target
+    return check_target(path, _ENDINGS, "plot")
 
 
 def write_figures(
@@ -34,7 +31,9 @@ def write_figures(
     if target.suffix.lower() == ".png":
         caption = " ".join(figure.caption for figure in figures if figure.caption)
         together = Figure(title, [panel for figure in figures for panel in figure.panels], caption)
-        return write_figure(target, together)
+        from lopsided.report.png import figure_png
+
+        return write_atomically(target, figure_png(together))
     from lopsided.report.page import figures_page
 
     return write_atomically(target, figures_page(title, figures, facts=facts, footer=footer))
@@ -44,11 +43,4 @@ def write_figure(
     path: str | os.PathLike[str], figure: Figure, *, facts: Sequence[tuple[str, str]] = (), footer: str = ""
 ) -> Path:
     """Draw `figure` into `path`; the facts and the footer go into the HTML form only."""
-    target = check_plot_path(path)
-    if target.suffix.lower() == ".png":
-        from lopsided.report.png import figure_png
-
-        return write_atomically(target, figure_png(figure))
-    from lopsided.report.page import figures_page
-
-    return write_atomically(target, figures_page(figure.title, [figure], facts=facts, footer=footer))
+    return write_figures(path, figure.title, [figure], facts=facts, footer=footer)

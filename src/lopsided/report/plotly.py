@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from lopsided.core.figure import Bars, Figure, Heatmap, Line, Mark, Panel, Pictures, Points
 from lopsided.core.jsonable import jsonable
-from lopsided.report import theme
+from lopsided.report import style
 from lopsided.report.mosaic import data_address, mosaic
 from lopsided.report.style import log_ticks
 
@@ -20,12 +20,12 @@ def panel_json(panel: Panel) -> dict[str, Any]:
     """`{data, layout}` of one panel; colours of text and grid are set by the page, which knows light and dark."""
     data: list[dict[str, Any]] = []
     for position, series in enumerate(panel.series):
-        colour = theme.colour(position)
+        colour = style.colour(position)
         match series:
             case Line():
                 data += _line(series, colour)
             case Points():
-                data.append(_points(series, theme.EMPHASIS if series.emphasised else colour))
+                data.append(_points(series, style.EMPHASIS if series.emphasised else colour))
             case Bars():
                 data.append(
                     {
@@ -182,7 +182,7 @@ def _difference(upper: float | None, lower: float | None) -> float | None:
 
 
 def _heatmap(series: Heatmap) -> dict[str, Any]:
-    steps = len(theme.HEAT) - 1
+    steps = len(style.HEAT) - 1
     return {
         "type": "heatmap",
         "x": [_plain(name) if isinstance(name, str) else f"{name:.4g}" for name in series.x],
@@ -190,7 +190,7 @@ def _heatmap(series: Heatmap) -> dict[str, Any]:
         "z": series.values,
         "zmin": series.low,
         "zmax": series.high,
-        "colorscale": [[index / steps, colour] for index, colour in enumerate(theme.HEAT)],
+        "colorscale": [[index / steps, colour] for index, colour in enumerate(style.HEAT)],
         "colorbar": {"title": {"text": _plain(series.label), "side": "right"}},
     }
 
@@ -205,7 +205,7 @@ def _picture_axes(series: Pictures, panel: Panel) -> dict[str, Any]:
 
 
 def _shape(axis: str, at: float) -> dict[str, Any]:
-    line = {"color": theme.MARK, "width": 1.3, "dash": "dot"}
+    line = {"color": style.MARK, "width": 1.3, "dash": "dot"}
     if axis == "x":
         return {"type": "line", "x0": at, "x1": at, "yref": "paper", "y0": 0, "y1": 1, "line": line}
     return {"type": "line", "y0": at, "y1": at, "xref": "paper", "x0": 0, "x1": 1, "line": line}
@@ -214,7 +214,7 @@ def _shape(axis: str, at: float) -> dict[str, Any]:
 def _annotation(mark: Mark, panel: Panel) -> dict[str, Any]:
     log = panel.x_log if mark.axis == "x" else panel.y_log
     place = math.log10(mark.at) if log else mark.at  # plotly.js places annotations, unlike shapes, in logarithms
-    words = {"text": _plain(mark.label), "showarrow": False, "font": {"size": 11, "color": theme.MARK}}
+    words = {"text": _plain(mark.label), "showarrow": False, "font": {"size": 11, "color": style.MARK}}
     if mark.axis == "x":
         return words | {
             "x": place,

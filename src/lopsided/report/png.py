@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from lopsided.core.figure import Bars, Figure, Heatmap, Line, Panel, Pictures, Points
-from lopsided.report import theme
+from lopsided.report import style
 from lopsided.report.mosaic import mosaic
 from lopsided.report.style import log_ticks, tick_words
 
@@ -26,38 +26,38 @@ def figure_png(figure: Figure) -> bytes:
     columns = min(count, 2)
     rows = -(-count // columns)
     canvas = Canvas(
-        figsize=(theme.PANEL_WIDTH * columns, theme.PANEL_HEIGHT * rows + 0.5),
-        dpi=theme.DOTS_PER_INCH,
+        figsize=(style.PANEL_WIDTH * columns, style.PANEL_HEIGHT * rows + 0.5),
+        dpi=style.DOTS_PER_INCH,
         layout="constrained",
     )
     FigureCanvasAgg(canvas)
-    canvas.suptitle(figure.title, fontsize=theme.FONT_SIZE + 1.5, fontweight="bold")
+    canvas.suptitle(figure.title, fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
     for position, panel in enumerate(figure.panels):
         _draw(canvas, canvas.add_subplot(rows, columns, position + 1), panel)
     if figure.caption:
-        canvas.supxlabel(figure.caption, fontsize=theme.FONT_SIZE - 2, color=theme.MARK, wrap=True)
+        canvas.supxlabel(figure.caption, fontsize=style.FONT_SIZE - 2, color=style.MARK, wrap=True)
     stream = io.BytesIO()
     canvas.savefig(stream, format="png", metadata={"Software": "lopsided"})
     return stream.getvalue()
 
 
 def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
-    axes.set_title(panel.title, fontsize=theme.FONT_SIZE)
-    axes.set_xlabel(panel.x_label, fontsize=theme.FONT_SIZE - 0.5)
-    axes.set_ylabel(panel.y_label, fontsize=theme.FONT_SIZE - 0.5)
-    axes.tick_params(labelsize=theme.FONT_SIZE - 2)
+    axes.set_title(panel.title, fontsize=style.FONT_SIZE)
+    axes.set_xlabel(panel.x_label, fontsize=style.FONT_SIZE - 0.5)
+    axes.set_ylabel(panel.y_label, fontsize=style.FONT_SIZE - 0.5)
+    axes.tick_params(labelsize=style.FONT_SIZE - 2)
     axes.spines[["top", "right"]].set_visible(False)
     if panel.x_log:
         axes.set_xscale("log")
     if panel.y_log:
         axes.set_yscale("log")
     for position, series in enumerate(panel.series):
-        colour = theme.colour(position)
+        colour = style.colour(position)
         match series:
             case Line():
                 _line(axes, series, colour)
             case Points():
-                _points(axes, series, theme.EMPHASIS if series.emphasised else colour)
+                _points(axes, series, style.EMPHASIS if series.emphasised else colour)
             case Bars():
                 axes.bar(list(series.x), _numbers(series.heights), color=colour, label=series.label)
             case Heatmap():
@@ -84,7 +84,7 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
         _log_ticks(axes.yaxis)
     for mark in panel.marks:
         line = axes.axvline if mark.axis == "x" else axes.axhline
-        line(mark.at, color=theme.MARK, linestyle=":", linewidth=1.1, zorder=1)
+        line(mark.at, color=style.MARK, linestyle=":", linewidth=1.1, zorder=1)
         place = {"x": (mark.at, 0.02), "y": (0.01 if mark.at_start else 0.99, mark.at)}[mark.axis]
         axes.annotate(
             mark.label,
@@ -95,13 +95,13 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
             rotation=90 if mark.axis == "x" else 0,
             va="bottom",
             ha="left" if mark.axis == "x" or mark.at_start else "right",
-            fontsize=theme.FONT_SIZE - 2.5,
-            color=theme.MARK,
+            fontsize=style.FONT_SIZE - 2.5,
+            color=style.MARK,
             bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.6},
         )
     labelled = [series for series in panel.series if series.label and not isinstance(series, Heatmap | Pictures)]
     if len(labelled) > 1:
-        axes.legend(fontsize=theme.FONT_SIZE - 2, frameon=False, loc="best")
+        axes.legend(fontsize=style.FONT_SIZE - 2, frameon=False, loc="best")
 
 
 def _log_ticks(axis: Any) -> None:
@@ -144,7 +144,7 @@ def _points(axes: Any, series: Points, colour: str) -> None:
 def _heatmap(canvas: Any, axes: Any, series: Heatmap) -> None:
     from matplotlib.colors import LinearSegmentedColormap
 
-    colours = LinearSegmentedColormap.from_list("heat", list(theme.HEAT))
+    colours = LinearSegmentedColormap.from_list("heat", list(style.HEAT))
     values = np.array([_numbers(row) for row in series.values])
     image = axes.imshow(values, aspect="auto", origin="lower", cmap=colours, vmin=series.low, vmax=series.high)
     for axis, names in ((axes.xaxis, series.x), (axes.yaxis, series.y)):
@@ -153,8 +153,8 @@ def _heatmap(canvas: Any, axes: Any, series: Heatmap) -> None:
     if sum(len(_short(name)) for name in series.x) > _ROOM_FOR_NAMES:
         axes.tick_params(axis="x", labelrotation=40)
     bar = canvas.colorbar(image, ax=axes)
-    bar.set_label(series.label, fontsize=theme.FONT_SIZE - 1)
-    bar.ax.tick_params(labelsize=theme.FONT_SIZE - 2)
+    bar.set_label(series.label, fontsize=style.FONT_SIZE - 1)
+    bar.ax.tick_params(labelsize=style.FONT_SIZE - 2)
 
 
 def _pictures(axes: Any, series: Pictures) -> None:

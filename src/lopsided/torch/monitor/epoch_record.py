@@ -9,7 +9,7 @@ import numpy as np
 from lopsided.core.jsonable import jsonable
 from lopsided.core.validation import BoolArray, FloatArray
 from lopsided.measure.angles import PairwiseAngles, pairwise_angles
-from lopsided.measure.neural_collapse import ClassMoments, NeuralCollapse, summarise
+from lopsided.measure.neural_collapse import NeuralCollapse, PooledMoments, summarise
 from lopsided.torch.monitor.activation_probe import LayerPatterns
 from lopsided.torch.monitor.class_sums import SumsSnapshot
 from lopsided.torch.monitor.layer_change import LayerChange
@@ -198,7 +198,7 @@ def _collapse(
 ) -> NeuralCollapse:
     """NC1-NC4 of the classes that were seen, by the same formulas as for whole arrays (`measure.neural_collapse`)."""
     kept = sums.means[present]
-    moments = ClassMoments(len(kept), 1)
+    moments = PooledMoments(len(kept), 1)
     moments.counts, moments.means = sums.counts[present], kept
     moments.squared_lengths = sums.squared_lengths[present]
     known = sums.within is not None and bool(np.isfinite(sums.within).all())

@@ -15,7 +15,7 @@ from lopsided.core.mixture_file import mixture_problem
 from lopsided.core.mixture_spec import MixtureProblem, problem_of
 from lopsided.core.published_skill import skill_sentence
 from lopsided.core.seeds import generator
-from lopsided.report import theme
+from lopsided.report import style
 from lopsided.web.answers import CodeRecipe, Drawing, command, drawing
 from lopsided.web.compute import Compute
 from lopsided.web.jobs.job import JobStatus
@@ -149,11 +149,11 @@ def _plane(problem: MixtureProblem, seed: int) -> Drawing:
         for radius in (1, 2):
             ring = mixture.means[g][:, None] + radius * factor @ circle
             series.append(Line(ring[0].tolist(), ring[1].tolist(), f"group {g}, {radius} σ", dashed=radius == 2))
-            colours.append(theme.colour(g))
+            colours.append(style.colour(g))
         for label, word in ((1, "label 1"), (0, "label 0")):
             own = sample.features[(sample.groups == g) & (sample.labels == label)]
             series.append(Points(own[:, 0].tolist(), own[:, 1].tolist(), f"group {g}, {word}"))
-            colours.append(theme.colour(g))
+            colours.append(style.colour(g))
     panel = Panel("The groups", "x", "y", series)
     found = drawing(
         Figure(

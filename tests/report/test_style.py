@@ -3,11 +3,11 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lopsided.report.style import log_ticks, tick_words
 
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.report.plotly import figure_json
 from lopsided.report.png import figure_png
+from lopsided.report.style import log_ticks, tick_words
 
 
 @given(st.floats(-290, 215), st.floats(0.31, 90))

@@ -1,11 +1,27 @@
-"""Ticks of a logarithmic axis that can be read: 1-2-5 within few decades, powers of ten over many, never crowded."""
+"""One look for all that is shown: colours, sizes, ticks, numbers and sentences.
+
+Colours stay apart for colour-blind readers (Okabe and Ito). Ticks of a logarithmic axis can be read: 1-2-5 within few
+decades, powers of ten over many, never crowded.
+"""
 
 import math
 import sys
 
-_MOST = 6
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#000000")
+EMPHASIS = "#d62728"
+MARK = "#777777"
+HEAT = ("#440154", "#3b528b", "#21918c", "#5ec962", "#fde725")  # viridis
+FONT_SIZE = 10.5
+PANEL_WIDTH, PANEL_HEIGHT = 5.6, 3.9  # inches
+DOTS_PER_INCH = 150
+_MOST = 6  # ticks of a logarithmic axis
 _DIGITS = ((1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0), (1.0, 2.0, 3.0, 5.0), (1.0, 2.0, 5.0), (1.0, 3.0), (1.0,))
 _ROUNDING = 1e-9  # a limit that is itself a tick may lie past it by this share
+
+
+def colour(index: int) -> str:
+    """The colour of the series at this position."""
+    return COLOURS[index % len(COLOURS)]
 
 
 def log_ticks(low: float, high: float, most: int = _MOST) -> list[float]:
@@ -37,3 +53,20 @@ def tick_words(value: float) -> str:
     mantissa, power = f"{value:.1e}".split("e")
     digits = "" if mantissa == "1.0" else f"{float(mantissa):g}\\times"
     return f"${digits}10^{{{int(power)}}}$"
+
+
+def short(value: float | None, digits: int = 4) -> str:
+    """Significant digits, thousands separated, a dash where the number is undefined."""
+    if value is None:
+        return "–"
+    return f"{value:,.0f}" if 10**digits <= abs(value) < 1e15 else f"{value:.{digits}g}"
+
+
+def sentence(words: str) -> str:
+    """A capital at the start and a full stop at the end, where they are missing; identifiers (m = 3, gi-rho) stay."""
+    words = words.strip()
+    if not words:
+        return words
+    if len(words) > 1 and words[0].islower() and words[1].isalpha():
+        words = words[0].upper() + words[1:]
+    return words if words[-1] in ".!?)" else words + "."
