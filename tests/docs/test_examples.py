@@ -12,7 +12,7 @@ from lopsided.cli.main import main
 from tests.docs.pages import ROOT, Block, blocks, command_lines, pages
 
 COMMANDS = typer.main.get_command(application).commands  # type: ignore[attr-defined]
-# tests/remedies and tests/monitor run these pages in ways of their own, and compare what they print.
+# tests/remedies and tests/torch/monitor run these pages in ways of their own, and compare what they print.
 ELSEWHERE = ("remedies.md", "monitor.md")
 RUN = [
     page
