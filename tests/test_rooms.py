@@ -20,6 +20,7 @@ LOADERS = {
     "torch/__init__.py": "lopsided.torch",
     "remedies/__init__.py": "lopsided.remedies",
     "checkup/checks/__init__.py": "lopsided.checkup.checks",
+    "skill/__init__.py": "lopsided.skill",
     "skill/benchmark.py": "lopsided.skill",
     "papers/register.py": "lopsided.papers",
     "learners/named_learner.py": "a user's own class",
@@ -58,7 +59,8 @@ def loads(tree: ast.Module) -> Iterator[ast.Call]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", None))
-            if name in ("import_module", "__import__", "run_module", "resolve_name", "exec", "eval"):
+            executed = isinstance(node.func, ast.Name) and name in ("exec", "eval")  # a network has an eval() too
+            if executed or name in ("import_module", "__import__", "run_module", "resolve_name"):
                 yield node
 
 
