@@ -1,9 +1,17 @@
 """Worlds whose answer is known, for the parts that families share; recipes answer from what is seen alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from lopsided.checkup.plan import plan as planning
+from lopsided.engine.task import Row
+from lopsided.remedies.plain import Plain
+from lopsided.skill import remedy_runs
+from lopsided.skill.benchmark import score_family
 from lopsided.skill.families import curation, remedies
+from lopsided.skill.families.remedies import ADJUST, OVERSAMPLING, PLAIN
 from lopsided.skill.family import Choice, Family
 from lopsided.skill.group_changes import (
     RULES,
@@ -13,7 +21,7 @@ from lopsided.skill.group_changes import (
     signs_by,
     true_signs,
 )
-from lopsided.skill.remedy_arms import ADJUST, ARMS, BALANCE, PLAIN, Sample, arm_scores, right_by_class
+from lopsided.skill.remedy_runs import Sample, _recalls, listed, planned
 from lopsided.skill.small_tables import folds
 
 
@@ -69,19 +77,51 @@ def test_compositions_keep_the_size_or_the_others() -> None:
     assert (later - now).tolist() == [0, 90]
 
 
+def _rare(sizes: list[int], seed: int) -> Sample:
+    """Two classes 1.2 deviations apart in both features."""
+    codes = np.repeat([0, 1], sizes)
+    features = np.random.default_rng(seed).standard_normal((codes.size, 2)) + 1.2 * codes[:, None]
+    return Sample(features, codes, None)
+
+
 def test_remedies_raise_the_recall_of_a_rare_class() -> None:
-    random = np.random.default_rng(0)
-    codes = np.repeat([0, 1], [300, 15])
-    sample = Sample(random.standard_normal((315, 2)) + 1.2 * codes[:, None], codes, codes, 2)
-    answers = np.repeat([0, 1], 2000)
-    test = random.standard_normal((4000, 2)) + 1.2 * answers[:, None]
-    scores = arm_scores(sample, test, "logistic", 1.0, 0)
-    recall = {arm: right_by_class(values, answers, 2) / 2000 for arm, values in scores.items()}
-    assert set(ARMS[:6]) <= set(recall)
-    for arm in (BALANCE, ADJUST):
+    sample, test = _rare([300, 15], 0), _rare([2000, 2000], 1)
+    settings = {"learner": "logistic", "strength": 1.0}
+    made = planned(sample, "balanced")
+    names = [one["name"] for one in listed(made)]
+    assert {ADJUST, OVERSAMPLING} <= set(names)
+    assert not any(name.startswith("collect") for name in names)
+    plain = _recalls(settings, Plain(), sample, test, 0)
+    for arm in (ADJUST, OVERSAMPLING):
+        recall = _recalls(settings, made[arm].remedy, sample, test, 0)
         # plain recalls about 0.4 of the rare class here; half a sample's luck is 0.1
-        assert recall[arm][1] > recall[PLAIN][1] + 0.15
-        assert recall[arm].mean() > recall[PLAIN].mean()
+        assert recall[1] > plain[1] + 0.15
+        assert recall.mean() > plain.mean()
+
+
+def test_the_score_is_that_of_the_shipped_plan(monkeypatch) -> None:
+    """What answers is the public function: with a constant in its place the score is another."""
+    sample, task = _rare([300, 15], 0), {**remedies.tasks()[0], "counts": [300, 15], "data": "mnist"}
+    real, truth = planned(sample, "balanced"), {}
+    for name in (PLAIN, *(one["name"] for one in listed(real))):
+        truth[name] = [0.9 if name == listed(real)[0]["name"] else 0.5] * remedies.SAMPLES
+
+    def scored() -> float | None:
+        plans = {metric: {"plan": listed(planned(sample, metric))} for metric in remedies.METRICS}
+        plans = {metric: {**seen, "trial": {"winner": None, "arms": ARMS}} for metric, seen in plans.items()}
+        row = Row(task, 0, {"seen": plans, "truth": {"balanced": truth, "worst": truth}})
+        return score_family(remedies.FAMILY, "development", [row]).rate
+
+    assert remedies.FAMILY.question.default == "plan"
+    before = scored()
+    constant = replace(real, remedies=list(reversed(real.remedies)))
+    monkeypatch.setattr(planning, "plan", lambda *data, **options: constant)
+    assert before is not None
+    assert scored() == 0.0
+    assert before > 0.0
+
+
+ARMS = {name: {"value": 0.5, "gain": [0.0, -0.1, 0.1]} for name in (PLAIN, *remedies.SHORT_LIST)}
 
 
 def test_curation_keeps_the_share_of_every_class() -> None:
@@ -99,10 +139,10 @@ def test_curation_keeps_the_share_of_every_class() -> None:
 
 def test_an_arm_within_the_error_of_the_best_counts() -> None:
     settings = {"data": "mnist", "counts": [100, 10]}
-    values = {arm: [0.5] * 6 for arm in ARMS} | {BALANCE: [0.80, 0.82] * 3, ADJUST: [0.805] * 6}
+    values = {arm: [0.5] * 6 for arm in ARMS} | {OVERSAMPLING: [0.80, 0.82] * 3, ADJUST: [0.805] * 6}
     best = remedies._best(settings, {"balanced": values, "worst": values})
-    assert best[0].answer == BALANCE
-    assert set(best[0].as_good) == {BALANCE, ADJUST}
+    assert best[0].answer == OVERSAMPLING
+    assert set(best[0].as_good) == {OVERSAMPLING, ADJUST}
     assert best[0].holds(Choice(ADJUST))
     assert not best[0].holds(Choice(PLAIN))
 
@@ -116,10 +156,11 @@ def test_folds_hold_every_class_evenly() -> None:
 
 
 @pytest.mark.parametrize("family", [remedies.FAMILY, curation.FAMILY], ids=lambda family: family.id)
-def test_a_digits_task_is_measured_and_answered(family: Family) -> None:
+def test_a_digits_task_is_measured_and_answered(family: Family, monkeypatch) -> None:
     """Everything answers, in the number that is asked; forecasts are functions of settings and `seen` alone."""
     task = next(one for one in family.tasks() if one["data"] == "digits" and len(one["members"]) < 5)
     small = {**task, "learner": "logistic", "strength": 1.0}
+    monkeypatch.setattr(remedy_runs, "SAMPLES", 2)
     numbers = family.measure(small, 0)
     truths = family.question.truth(small, numbers["truth"])
     for name, forecaster in {**family.question.recipes, **family.question.baselines}.items():

@@ -62,7 +62,7 @@ def test_an_audit_and_a_plan_carry_it(publish) -> None:
     import lopsided
 
     entry = {**_entry("held-out", 44, "constant multiplier of the pilot"), "family": "skill-collapse-ratio"}
-    pilot = {**_entry("held-out", 30, "pilot under other priors"), "family": "skill-remedies"}
+    pilot = {**_entry("held-out", 30, "plan"), "family": "skill-remedies"}
     publish(entry, pilot)
     found = lopsided.audit(labels=["cat"] * 900 + ["dog"] * 8, checks=["collapse_forecast", "counts"])
     said = {finding.id: finding.skill for finding in found.findings}

@@ -27,6 +27,12 @@ def command(
     out: Annotated[
         Path | None, typer.Option(help="Write the page: reliability diagrams, the worst misses (.html).")
     ] = None,
+    fit: Annotated[
+        bool, typer.Option("--fit", help="Print the merging law's constants, fitted to the measured tasks, instead.")
+    ] = False,
+    measured: Annotated[
+        Path | None, typer.Option(help="Write the measured tasks that --fit reads, from the store (.json.gz).")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
 ) -> None:
     """How often our forecasts came true, on tasks not used to design them; prints the published score at once."""
@@ -37,6 +43,9 @@ def command(
     from lopsided.core.jsonable import dump_json
     from lopsided.skill.benchmark import skill, with_published
 
+    if fit or measured is not None:
+        _fit(fit, measured, store, as_json)
+        return
     target = None
     if out is not None:
         from lopsided.report.audit import check_report_path
@@ -78,6 +87,35 @@ def command(
         print_line(f"Page: {target}")
     for detail in found.details if index is not None else ():
         print_json(detail["runs"])
+
+
+def _fit(fit: bool, target: Path | None, store: Path | None, as_json: bool) -> None:
+    """The file of measured tasks, if asked for; the fit to it, or to the one in the repository."""
+    from dataclasses import asdict
+
+    from lopsided.cli.console import print_json, print_line
+    from lopsided.skill.benchmark import families, rows_of
+    from lopsided.skill.merging_data import FAMILIES, MEASURED, measured_tasks, write_measured
+    from lopsided.skill.merging_fit import fit_all
+
+    if target is not None:
+        write_measured([row for name in FAMILIES for row in rows_of(families()[name], "development", store)], target)
+    if not fit:
+        return
+    found = fit_all(measured_tasks(MEASURED if target is None else target))
+    if as_json:
+        print_json(
+            [
+                {"set": name, "tasks": len(one.without), "constants": asdict(one.law), "errors": one.errors_by_name}
+                for name, one in found.items()
+            ]
+        )
+        return
+    for name, one in found.items():
+        print_line(f"{name}, fitted to {len(one.without)} tasks")
+        for key, value in asdict(one.law).items():
+            error = one.errors_by_name.get(key)
+            print_line(f"    {key} = {value:g}" + ("" if error is None else f" +- {error:.2g}"))
 
 
 def _print(found: "Skill") -> None:

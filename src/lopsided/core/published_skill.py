@@ -22,10 +22,10 @@ _NETWORKS, _TABLES = "with small networks on pictures", "with pictures and censu
 FORECASTS: dict[str, tuple[str, str, str]] = {
     "collapse": ("skill-collapse-ratio", "constant multiplier of the pilot", _NETWORKS),
     "collapse by energies": ("skill-collapse-ratio", "measured energies of the pilot", _NETWORKS),
-    "classes lost": ("skill-collapse-ratio", "merging law", _NETWORKS),
+    "classes lost": ("skill-collapse-ratio", "network forecast", _NETWORKS),
     "more of a group, known mixture": ("skill-group-mixtures", "law, true mixture", "with random mixtures"),
     "more of a group": ("skill-group-mixtures", "law, fitted", "with random mixtures, which fit its model exactly"),
-    "remedy by pilot": ("skill-remedies", "pilot under other priors", _TABLES),
+    "remedy by pilot": ("skill-remedies", "plan", _TABLES),
 }
 
 

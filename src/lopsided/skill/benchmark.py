@@ -137,16 +137,22 @@ def skill(
     scores, details = [], []
     for name, plan in plans.items():
         for half in SPLITS:
-            rows = [
-                Row(result.settings, result.seed, result.numbers)
-                for own, task in plan
-                if own == half and (result := keeper.load(task)) is not None
-            ]
+            rows = _rows([task for own, task in plan if own == half], keeper)
             if rows:
                 scores.append(score_family(known[name], half, rows))
                 shown = {"runs": [_opened(known[name], row) for row in rows]} if index is not None else {}
                 details.append({**family_details(known[name], half, rows), **shown})
     return Skill(__version__, time.strftime("%Y-%m-%d", time.gmtime()), scores, not_run, details)
+
+
+def rows_of(family: Family, split: Split, store: str | os.PathLike[str] | None) -> list[Row]:
+    """What a store has of one half of a family, measured by the code that is here now."""
+    return _rows([task for _, task in _plan(family, split, None, None)], Store(store))
+
+
+def _rows(tasks: Sequence[Task], keeper: Store) -> list[Row]:
+    found = [result for task in tasks if (result := keeper.load(task)) is not None]
+    return [Row(result.settings, result.seed, result.numbers) for result in found]
 
 
 def _named(name: str, known: dict[str, Family]) -> str:

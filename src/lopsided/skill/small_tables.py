@@ -85,6 +85,11 @@ def census_pool() -> Pool:
     return Pool(features[~test], labels[~test], features[test], labels[test], units, kept, tested)
 
 
+def pool_of(name: str) -> Pool:
+    """A set by name."""
+    return census_pool() if name == "adult" else picture_pool(name)
+
+
 LEARNERS = ("logistic", "network", "forest", "boosting")
 
 
@@ -92,7 +97,7 @@ def fitted(
     name: str, strength: float, features: FloatArray, codes: IntArray, weights: FloatArray | None = None, seed: int = 0
 ) -> Any:
     """A learner trained with weights of mean 1. `strength` scales its capacity: 1 is usual, less is plainer."""
-    model = _unfitted(name, strength, seed)
+    model = unfitted(name, strength, seed)
     own = None if weights is None else weights * (weights.size / weights.sum())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the number of steps is the budget
@@ -100,7 +105,8 @@ def fitted(
     return model
 
 
-def _unfitted(name: str, strength: float, seed: int) -> Any:
+def unfitted(name: str, strength: float, seed: int) -> Any:
+    """A learner by name; `strength` is what the task sets of it."""
     if name == "logistic":
         from sklearn.linear_model import LogisticRegression
 

@@ -23,6 +23,7 @@ collapse-ratio and collapse-tail) and are scored on the other half; the 90 % int
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
@@ -39,9 +40,10 @@ from lopsided.theory.network_equilibrium import (
 from lopsided.theory.survival_law import SurvivalForecast
 from lopsided.theory.training_settings import TrainingSettings
 
+THRESHOLD = ("constant", "noise", "depth", "depth_noise", "classes", "convolution", "separation", "loss")  # of ln f*
 RECIPE, PILOT_RECIPE = "merging law", "merging law with pilot"
 _SHIFTS = np.linspace(-2.0, 2.0, 41)  # of ln f*, over which a pilot is explained
-_NORMAL_90 = 1.6448536269514722  # half of a 90 % interval of the normal law, in deviations
+NORMAL_90 = 1.6448536269514722  # half of a 90 % interval of the normal law, in deviations
 _PRIOR = 0.35  # deviation of the shift of ln f* before a pilot is seen
 _LEAST_FORGETTING = 0.4
 _LEAST_LOSS = 3e-3  # smaller ones differ by rounding and chance
@@ -137,20 +139,19 @@ class MergingLaw:
         found = class_counts(counts)
         if found.classes != self.alike.shape[0]:
             raise InputError(f"counts of {self.alike.shape[0]} classes", found.classes, "prepare the law for these")
-        rest = _equilibrium(found, self.training, self.facts)
-        level = _log_threshold(found, self.training, self.law, self.facts, self.loss) + self.shift
-        reach = _NORMAL_90 * self.law.threshold_error
-        low, middle, high = (
-            _pair_cosines(found, rest, level + move, self.training.forgetting, self.law, self.alike)
-            for move in (-reach, 0.0, reach)
-        )
+        logs, rest = log_frequencies(found), equilibrium(found, self.training, self.facts)
+        fixed, terms = threshold_terms(found, self.training, self.facts, self.loss)
+        level = log_threshold(fixed, terms, self.law) + self.shift
+        reach = NORMAL_90 * self.law.threshold_error
+        levels = level + np.array([-reach, 0.0, reach])
+        low, middle, high = pair_cosines(logs, rest.strengths, levels, self.training.forgetting, self.law, self.alike)
         threshold, factor = math.exp(level), math.exp(reach)
         least, most = np.minimum(low, middle), np.maximum(high, middle)
         return SurvivalForecast(
             recipe=self.recipe,
             counts=found,
             threshold_frequency=threshold,
-            survival=ndtr((np.log(_frequencies(found)) - level) / self.law.spread),
+            survival=ndtr((logs - level) / self.law.spread),
             cosines=middle,
             equilibrium=rest,
             outside=self.beyond,
@@ -179,9 +180,9 @@ def merging_law(
     like, which matters without BatchNorm only.
     """
     size, facts = check_count(classes, "the classes", at_least=2), inputs if inputs is not None else InputFacts()
-    law, beyond = _coefficients(training, bool(pilots)), _outside(size, training, inputs)
+    law, beyond = coefficients(training, bool(pilots)), _outside(size, training, inputs)
     if not pilots:
-        alike = _alike_in_data(similarity, size)
+        alike = alike_in_data(similarity, size)
         return MergingLaw(training, law, facts, None, alike, 0.0, RECIPE, beyond)
     alike = _alike_in_pilot(pilots[0], size, training, law, facts)
     shift = _shift(pilots, training, law, alike, facts)
@@ -194,61 +195,72 @@ def merging_forecast(counts: CountsLike, training: TrainingSettings) -> Survival
     return merging_law(training, found.classes).forecast(found)
 
 
-def _frequencies(counts: ClassCounts) -> FloatArray:
-    return np.asarray(counts.counts, dtype=np.float64) / counts.total
+def log_frequencies(counts: ClassCounts) -> FloatArray:
+    """ln f_k."""
+    found: FloatArray = np.log(np.asarray(counts.counts, dtype=np.float64) / counts.total)
+    return found
 
 
-def _coefficients(training: TrainingSettings, pilot: bool) -> Coefficients:
+def coefficients(training: TrainingSettings, pilot: bool) -> Coefficients:
+    """The constants for a kind of network, without and with a pilot."""
     if training.batch_norm:
         return BATCH_NORM_PILOT if pilot else BATCH_NORM
     return PLAIN_PILOT if pilot else PLAIN
 
 
-def _log_threshold(
-    counts: ClassCounts, training: TrainingSettings, law: Coefficients, facts: InputFacts, loss: float | None
-) -> float:
-    """ln f*."""
-    batch, between = min(float(training.batch_size), counts.total), max(1.0 - facts.scatter, 1e-3)
-    return (
-        law.constant
-        + math.log(training.weight_decay)
-        + law.noise * math.log(training.effective_step / batch)
-        + law.depth * math.log(training.hidden_layers)
-        + law.depth_noise * math.log(training.hidden_layers / 2) * math.log(training.effective_step / batch / 0.01)
-        + law.classes * math.log(counts.classes / 10)
-        + (law.convolution if training.convolutional else law.separation * math.log(4.0 * between))
-        + (0.0 if loss is None else law.loss * math.log(max(loss, _LEAST_LOSS) / 0.1))
-    )
+def threshold_terms(
+    counts: ClassCounts, training: TrainingSettings, facts: InputFacts, loss: float | None
+) -> tuple[float, FloatArray]:
+    """ln f* = ln wd + terms . (`THRESHOLD` of the coefficients): ln wd and the terms."""
+    noise = math.log(training.effective_step / min(float(training.batch_size), counts.total))
+    depth, between = training.hidden_layers, max(1.0 - facts.scatter, 1e-3)
+    terms = [
+        1.0,
+        noise,
+        math.log(depth),
+        math.log(depth / 2) * (noise + math.log(100)),
+        math.log(counts.classes / 10),
+        1.0 if training.convolutional else 0.0,
+        0.0 if training.convolutional else math.log(4.0 * between),
+        0.0 if loss is None else math.log(max(loss, _LEAST_LOSS) / 0.1),
+    ]
+    return math.log(training.weight_decay), np.array(terms)
 
 
-def _equilibrium(counts: ClassCounts, training: TrainingSettings, facts: InputFacts) -> Equilibrium:
+def log_threshold(fixed: Any, terms: FloatArray, law: Coefficients) -> Any:
+    """ln f* from `threshold_terms`; leading axes are kept."""
+    return fixed + terms @ np.array([getattr(law, name) for name in THRESHOLD])
+
+
+def equilibrium(counts: ClassCounts, training: TrainingSettings, facts: InputFacts) -> Equilibrium:
+    """The resting point of that kind of network."""
     if training.batch_norm:
         return batchnorm_equilibrium(counts, training.weight_decay, training.batch_size)
     return plain_equilibrium(counts, training.weight_decay, training.hidden_layers + 1, facts.norm)
 
 
-def _pair_cosines(
-    counts: ClassCounts, rest: Equilibrium, level: float, forgetting: float, law: Coefficients, alike: FloatArray
+def pair_cosines(
+    logs: FloatArray, strengths: FloatArray, level: Any, forgetting: Any, law: Coefficients, alike: FloatArray
 ) -> FloatArray:
-    """The expected cosines at ln f* = level."""
-    logs = np.log(_frequencies(counts))
-    lower, upper = np.minimum.outer(logs, logs), np.maximum.outer(logs, logs)
+    """The expected cosines (..., K, K) at ln f* = level (...): from ln f_k and omega_k (..., K) and s (..., K, K)."""
+    level, forgotten = np.asarray(level), np.exp(-np.asarray(forgetting))[..., None, None]
+    lost = ndtr((level[..., None] - logs) / law.spread)
+    level = level[..., None, None]
+    lower, upper = (pick(logs[..., :, None], logs[..., None, :]) for pick in (np.minimum, np.maximum))
     merged = ndtr((level - law.lower * lower - (1.0 - law.lower) * upper + law.similar * alike) / law.spread)
-    lost = ndtr((level - logs) / law.spread)
     # a millionth of the strength of a class keeps the angles defined where all are lost
-    apart = cosines_of_strengths(rest.strengths * (1.0 - law.weakened * lost) + 1e-9)
-    apart = apart * (1.0 - law.start * math.exp(-forgetting)) + law.carried * alike + law.offset
-    together = (
-        1.0
-        - law.start_merged * math.exp(-2.0 * forgetting)
-        - law.noise_merged * np.minimum(1.0, np.exp(0.5 * (lower + upper) - level))
-    )
-    cosines = np.clip((1.0 - merged) * apart + merged * np.maximum(together, 0.2), -1.0, 1.0)
-    np.fill_diagonal(cosines, 1.0)
-    return np.asarray(cosines, dtype=np.float64)
+    apart = cosines_of_strengths(strengths * (1.0 - law.weakened * lost) + 1e-9)
+    apart = apart * (1.0 - law.start * forgotten) + law.carried * alike + law.offset
+    close = np.minimum(1.0, np.exp(0.5 * (lower + upper) - level))
+    together = 1.0 - law.start_merged * forgotten**2 - law.noise_merged * close
+    cosines: FloatArray = np.clip((1.0 - merged) * apart + merged * np.maximum(together, 0.2), -1.0, 1.0)
+    places = np.arange(logs.shape[-1])
+    cosines[..., places, places] = 1.0
+    return cosines
 
 
-def _alike_in_data(similarity: FloatArray | None, classes: int) -> FloatArray:
+def alike_in_data(similarity: FloatArray | None, classes: int) -> FloatArray:
+    """s of all pairs from the cosines of their centred class means."""
     if similarity is None:
         return np.zeros((classes, classes))
     given = np.asarray(similarity, dtype=np.float64)
@@ -268,31 +280,58 @@ def _alike_in_pilot(
             f"{found.classes} classes, cosines of shape {seen.shape}",
             "give counts and cosines of the same run",
         )
-    logs = np.log(_frequencies(found))
-    level = _log_threshold(found, training, law, facts, pilot.loss)
-    apart = ndtr((0.5 * np.add.outer(logs, logs) - level) / law.spread)
-    strengths = _equilibrium(found, training, facts).strengths
+    fixed, terms = threshold_terms(found, training, facts, pilot.loss)
+    strengths = equilibrium(found, training, facts).strengths
+    return alike_in_run(log_frequencies(found), strengths, log_threshold(fixed, terms, law), law, seen)
+
+
+def alike_in_run(
+    logs: FloatArray, strengths: FloatArray, level: Any, law: Coefficients, seen: FloatArray
+) -> FloatArray:
+    """s (..., K, K) of the cosines `seen` in a run at ln f* = level (...)."""
+    middle = 0.5 * (logs[..., :, None] + logs[..., None, :])
+    apart = ndtr((middle - np.asarray(level)[..., None, None]) / law.spread)
     return np.asarray((seen - cosines_of_strengths(strengths + 1e-9)) * apart, dtype=np.float64)
 
 
 def _shift(
     pilots: Sequence[PilotRun], training: TrainingSettings, law: Coefficients, alike: FloatArray, facts: InputFacts
 ) -> float:
-    """The mean shift of ln f* given the pilots' cosines.
-
-    Prior: normal with deviation `_PRIOR`. Likelihood: exp(-weight/2 x the mean square miss over pairs), by pilot; the
-    weight is that of the development half, since the misses of pairs are not independent.
-    """
-    weights = -0.5 * (_SHIFTS / _PRIOR) ** 2
+    """The mean shift of ln f* given the pilots' cosines."""
+    misses = np.zeros(_SHIFTS.size)
     for pilot in pilots:
         found, seen = class_counts(pilot.counts), np.asarray(pilot.cosines, dtype=np.float64)
-        pairs = np.triu_indices(found.classes, 1)
-        rest, base = _equilibrium(found, training, facts), _log_threshold(found, training, law, facts, pilots[0].loss)
-        for place, move in enumerate(_SHIFTS):
-            expected = _pair_cosines(found, rest, base + float(move), training.forgetting, law, alike)
-            weights[place] -= 0.5 * law.pilot_weight * float(np.mean((expected - seen)[pairs] ** 2))
-    odds = np.exp(weights - weights.max())
-    return float(odds @ _SHIFTS / odds.sum())
+        fixed, terms = threshold_terms(found, training, facts, pilots[0].loss)
+        strengths, level = equilibrium(found, training, facts).strengths, log_threshold(fixed, terms, law)
+        misses += shift_misses(log_frequencies(found), strengths, level, training.forgetting, law, alike, seen)
+    return float(mean_shift(misses, law))
+
+
+def shift_misses(
+    logs: FloatArray,
+    strengths: FloatArray,
+    level: Any,
+    forgetting: Any,
+    law: Coefficients,
+    alike: FloatArray,
+    seen: FloatArray,
+) -> FloatArray:
+    """Mean square misses over the pairs of a run (...) for every shift of ln f* (last axis)."""
+    levels = np.asarray(level) + _SHIFTS.reshape(-1, *[1] * np.ndim(level))
+    first, second = np.triu_indices(logs.shape[-1], 1)
+    misses = pair_cosines(logs, strengths, levels, forgetting, law, alike) - seen
+    return np.moveaxis(np.mean(misses[..., first, second] ** 2, axis=-1), 0, -1)
+
+
+def mean_shift(misses: FloatArray, law: Coefficients) -> Any:
+    """The mean over shifts (last axis) given the misses.
+
+    Prior: normal with deviation `_PRIOR`. Likelihood: exp(-weight/2 x the mean square miss over pairs), by pilot; the
+    weight is fitted, since the misses of pairs are not independent.
+    """
+    weights = -0.5 * (_SHIFTS / _PRIOR) ** 2 - 0.5 * law.pilot_weight * misses
+    odds = np.exp(weights - weights.max(axis=-1, keepdims=True))
+    return odds @ _SHIFTS / odds.sum(axis=-1)
 
 
 def _outside(classes: int, training: TrainingSettings, inputs: InputFacts | None) -> tuple[str, ...]:

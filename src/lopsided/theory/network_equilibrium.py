@@ -60,14 +60,14 @@ class Equilibrium:
 
 
 def cosines_of_strengths(strengths: FloatArray) -> FloatArray:
-    """Cosines of the rows of W where W W^T = E diag(omega) E^T."""
-    classes = strengths.shape[0]
-    total = strengths.sum()
-    shared = total / classes**2 - (strengths[:, None] + strengths[None, :]) / classes
-    gram = shared + np.diag(strengths)
-    lengths = np.sqrt(np.diag(gram))
+    """Cosines of the rows of W where W W^T = E diag(omega) E^T; leading axes are kept."""
+    classes = strengths.shape[-1]
+    total = strengths.sum(axis=-1)[..., None, None]
+    shared = total / classes**2 - (strengths[..., :, None] + strengths[..., None, :]) / classes
+    gram = shared + strengths[..., :, None] * np.eye(classes)
+    lengths = np.sqrt(np.diagonal(gram, axis1=-2, axis2=-1))
     with np.errstate(invalid="ignore", divide="ignore"):
-        cosines: FloatArray = gram / np.outer(lengths, lengths)
+        cosines: FloatArray = gram / (lengths[..., :, None] * lengths[..., None, :])
     return np.clip(cosines, -1.0, 1.0)
 
 

@@ -1,9 +1,10 @@
 """Does it cost more to lose the examples of high influence or those of low influence, and more than losing any?
 
 Random picture classes or census rows, learners, sample sizes, shares removed, and a share of wrong labels that no
-forecaster is told. Scores are those of `measure.influence` (seed 002, eq 10) within each class. A forecaster sees one
-sample: the scores' shape, and held-out right answers, over three folds, after training without the high, the low or a
-random share of the other folds. The truth is the mean accuracy over eight other samples, on rightly labelled test rows.
+forecaster is told. Scores are those of `measure.influence` (Xu and Chen 2025, eq 10) within each class. A forecaster
+sees one sample: the scores' shape, and held-out right answers, over three folds, after training without the high, the
+low or a random share of the other folds. The truth is the mean accuracy over eight other samples, on rightly labelled
+test rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +25,7 @@ from lopsided.skill.family import (
     NumberQuestion,
 )
 from lopsided.skill.scoring import Z90
-from lopsided.skill.small_tables import Pool, census_pool, fitted, folds, log_chances, picture_pool
+from lopsided.skill.small_tables import fitted, folds, log_chances, pool_of
 
 TASKS = 48
 SAMPLES = 8
@@ -59,10 +60,6 @@ def tasks() -> Sequence[Settings]:
     return made
 
 
-def _pool(settings: Settings) -> Pool:
-    return census_pool() if settings["data"] == "adult" else picture_pool(settings["data"])
-
-
 def wrong_share(settings: Settings) -> float:
     """The share of wrong labels of a task: part of the world, not of what is told."""
     return float(generator(settings["index"], "skill", "wrong labels").choice(WRONG_LABELS))
@@ -70,7 +67,7 @@ def wrong_share(settings: Settings) -> float:
 
 def _sample(settings: Settings, random: np.random.Generator) -> tuple[FloatArray, IntArray]:
     """Features and labels, of which a share is wrong."""
-    pool, members, count = _pool(settings), settings["members"], settings["per_class"]
+    pool, members, count = pool_of(settings["data"]), settings["members"], settings["per_class"]
     rows = np.concatenate([random.choice(np.flatnonzero(pool.labels == k), count, replace=False) for k in members])
     codes = np.repeat(np.arange(len(members)), count)
     wrong = random.random(codes.size) < wrong_share(settings)
@@ -82,7 +79,7 @@ def _kept(settings: Settings, features: FloatArray, codes: IntArray, way: str, r
     """The rows that stay when `share` of every class goes; scores are taken in the pictures' own units."""
     from lopsided.measure.influence import class_scores
 
-    kept, units = [], _pool(settings).spread
+    kept, units = [], pool_of(settings["data"]).spread
     for code in np.unique(codes):
         own = np.flatnonzero(codes == code)
         gone = 0 if way == "none" else round(settings["share"] * own.size)
@@ -102,7 +99,7 @@ def _scores(settings: Settings, features: FloatArray, codes: IntArray, kept: Int
 
 def measure(settings: Settings, seed: int) -> Numbers:
     """Accuracy after each way of removing, over eight samples, and what one more sample shows."""
-    pool, members, world = _pool(settings), settings["members"], settings["index"]
+    pool, members, world = pool_of(settings["data"]), settings["members"], settings["index"]
     tested = np.concatenate([np.flatnonzero(pool.test_labels == k)[: TEST_ROWS // len(members)] for k in members])
     test = pool.test_features[tested]
     answers = np.array([members.index(label) for label in pool.test_labels[tested]])
@@ -137,7 +134,7 @@ def _seen(settings: Settings, random: np.random.Generator) -> dict[str, Any]:
                 sure[way][held_out] += logs[np.arange(held_out.size), codes[held_out]]
     shapes = []
     for code in np.unique(codes):
-        scores = np.sort(class_scores(features[codes == code] * _pool(settings).spread))
+        scores = np.sort(class_scores(features[codes == code] * pool_of(settings["data"]).spread))
         gone = round(settings["share"] * scores.size)
         span = max(float(scores[-1] - scores[0]), 1e-300)
         shapes.append([float(scores[-gone:].mean() - np.median(scores)) / span, float(np.mean(scores > 0))])
