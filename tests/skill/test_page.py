@@ -7,7 +7,7 @@ import pytest
 
 from lopsided.engine.task import Row
 from lopsided.skill.benchmark import Skill, family_details, score_family
-from lopsided.skill.family import Choice, ChoiceQuestion, Estimate, Family, NumberQuestion
+from lopsided.skill.family import Amount, Choice, ChoiceQuestion, Family, NumberQuestion
 from lopsided.skill.misses import worst_misses
 from lopsided.skill.page import reliability_figure, skill_page
 
@@ -27,10 +27,10 @@ FAMILY = Family(
     numbers=(
         NumberQuestion(
             "height",
-            lambda settings, truth: [Estimate(truth["height"])],
-            {"one": lambda settings, seen: [Estimate(1.0, 0.5, 2.0)]},
+            lambda settings, truth: [Amount(truth["height"])],
+            {"one": lambda settings, seen: [Amount(1.0, 0.5, 2.0)]},
             "one",
-            {"two": lambda settings, seen: [Estimate(2.0)]},
+            {"two": lambda settings, seen: [Amount(2.0)]},
             miss="ratio",
         ),
     ),

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm
 
 from lopsided.skill.benchmark import families, skill
-from lopsided.skill.family import SPLITS, Choice, Estimate, split_of
+from lopsided.skill.family import SPLITS, Amount, Choice, split_of
 from lopsided.skill.scoring import (
     choice_reliability,
     hit_rate,
@@ -57,20 +57,20 @@ def test_answers_of_one_task_do_not_count_as_many() -> None:
 
 
 def test_numbers_are_scored() -> None:
-    truths = [Estimate(2.0), Estimate(4.0), Estimate(None)]
-    forecasts = [Estimate(4.0, 1.0, 8.0), Estimate(2.0, 1.0, 3.0), Estimate(1.0)]
+    truths = [Amount(2.0), Amount(4.0), Amount(None)]
+    forecasts = [Amount(4.0, 1.0, 8.0), Amount(2.0, 1.0, 3.0), Amount(1.0)]
     found = number_score([(truths, forecasts)], "ratio")
     assert (found.count, found.abstained, found.coverage) == (2, 0, 0.5)
     assert found.mean_absolute_error == pytest.approx(1.0)  # a factor 2 each way, in powers of 2
     # Winkler in powers of 2: 3 for [1, 8]; log2(3) + 20 (log2(4) - log2(3)) for [1, 3] with 4 outside
     assert found.interval_score == pytest.approx((3 + np.log2(3) + 20 * (2 - np.log2(3))) / 2)
-    assert number_score([(truths, [Estimate(None)] * 3)], "ratio").abstained == 2
+    assert number_score([(truths, [Amount(None)] * 3)], "ratio").abstained == 2
 
 
 def test_errors_for_the_bars() -> None:
     """Factors 1.1, 1.2, ..., 2 to either side: half stay below the median one, nine of ten below the ninth decile."""
     factors = 1 + np.arange(1, 11) / 10
-    tasks = [([Estimate(1.0)], [Estimate(factor if k % 2 else 1 / factor)]) for k, factor in enumerate(factors)]
+    tasks = [([Amount(1.0)], [Amount(factor if k % 2 else 1 / factor)]) for k, factor in enumerate(factors)]
     found = number_score(tasks, "ratio")
     assert found.typical_error == pytest.approx(2 ** np.median(np.log2(factors)))
     assert found.error_nine_in_ten == pytest.approx(2 ** np.quantile(np.log2(factors), 0.9))
@@ -82,7 +82,7 @@ def test_crps_is_the_integral_of_squared_differences() -> None:
     grid = np.linspace(-9, 11, 400_001)
     law = norm.cdf(grid, value, half / norm.ppf(0.95))
     integral = np.trapezoid((law - (grid >= truth)) ** 2, grid)
-    found = number_score([([Estimate(truth)], [Estimate(value, value - half, value + half)])], "difference")
+    found = number_score([([Amount(truth)], [Amount(value, value - half, value + half)])], "difference")
     assert found.crps == pytest.approx(integral, abs=1e-4)  # the step of the grid is 5e-5
 
 
@@ -96,7 +96,7 @@ def test_reliability_counts_what_came_true() -> None:
 def test_normal_errors_with_their_own_interval_are_reliable() -> None:
     random = np.random.default_rng(1)
     half = float(norm.ppf(0.95))
-    tasks = [([Estimate(value)], [Estimate(0.0, -half, half)]) for value in random.standard_normal(4000)]
+    tasks = [([Amount(value)], [Amount(0.0, -half, half)]) for value in random.standard_normal(4000)]
     for one in number_reliability(tasks, "difference"):
         assert abs(one.observed - one.stated) < 4 * np.sqrt(one.stated * (1 - one.stated) / 4000)  # four errors
 

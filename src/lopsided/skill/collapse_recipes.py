@@ -28,7 +28,7 @@ import numpy as np
 from lopsided.core.validation import BoolArray, FloatArray
 from lopsided.engine.task import Numbers, Settings
 from lopsided.skill.collapse_runs import LATE_PILOT, PILOT, counts_at, tail_pilot_counts
-from lopsided.skill.family import Choice, Estimate
+from lopsided.skill.family import Amount, Choice
 from lopsided.skill.small_networks import HIDDEN_LAYERS, cosines_of_gram, mean_cosines
 from lopsided.theory.training_settings import TrainingSettings
 
@@ -277,18 +277,18 @@ def lost_by(
 
 def values_by(
     source: Source, ratios: Ratios, read: Read, kind: str, bounds: Bounds | None = None
-) -> Callable[[Settings, Any], list[Estimate]]:
+) -> Callable[[Settings, Any], list[Amount]]:
     """What is read, for networks of one kind; `bounds` are the intervals to read likewise, for recipes alone."""
 
-    def answer(settings: Settings, given: Mapping[str, Any]) -> list[Estimate]:
+    def answer(settings: Settings, given: Mapping[str, Any]) -> list[Amount]:
         law = source(settings, given) if kind_of(settings) == kind else None
         if law is None:
-            return [Estimate(None)] * _asked(settings, ratios, read)
-        found: list[Estimate] = []
+            return [Amount(None)] * _asked(settings, ratios, read)
+        found: list[Amount] = []
         for forecast in map(law, ratios(settings)):
             values = read(settings, forecast.cosines)
             if bounds is None:
-                found += [Estimate(float(value)) for value in values]
+                found += [Amount(float(value)) for value in values]
                 continue
             ends = bounds(forecast)
             low, high = (
@@ -296,7 +296,7 @@ def values_by(
                 if ends is None
                 else (read(settings, end) for end in ends)
             )
-            found += [Estimate(*map(float, three)) for three in zip(values, low, high, strict=True)]
+            found += [Amount(*map(float, three)) for three in zip(values, low, high, strict=True)]
         return found
 
     return answer

@@ -37,7 +37,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Amount:
     """A number with the interval that should hold it nine times in ten; value None where there is none to give."""
 
     value: float | None
@@ -48,7 +48,7 @@ class Estimate:
 Seen = Mapping[str, Any]
 Parts = Callable[[Settings], Sequence[str]]
 ChoiceForecaster = Callable[[Settings, Seen], Sequence[Choice]]
-NumberForecaster = Callable[[Settings, Seen], Sequence[Estimate]]
+NumberForecaster = Callable[[Settings, Seen], Sequence[Amount]]
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class NumberQuestion:
     """As `ChoiceQuestion`, for numbers; a miss is the ratio or the difference of forecast and truth."""
 
     name: str
-    truth: Callable[[Settings, Mapping[str, Any]], Sequence[Estimate]]
+    truth: Callable[[Settings, Mapping[str, Any]], Sequence[Amount]]
     recipes: Mapping[str, NumberForecaster]
     default: str
     baselines: Mapping[str, NumberForecaster]

@@ -24,10 +24,10 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.engine.task import Settings
 from lopsided.skill.family import (
+    Amount,
     Choice,
     ChoiceForecaster,
     ChoiceQuestion,
-    Estimate,
     NumberForecaster,
     NumberQuestion,
 )
@@ -285,27 +285,27 @@ def always(own: str, others: str, worst: str) -> ChoiceForecaster:
     return lambda settings, seen: [Choice(own), *[Choice(others)] * (len(settings["shares"]) - 1), Choice(worst)]
 
 
-def true_changes(settings: Settings, truth: Mapping[str, Any]) -> list[Estimate]:
+def true_changes(settings: Settings, truth: Mapping[str, Any]) -> list[Amount]:
     """Change of every group's risk."""
-    return [Estimate(truth["change"][code]) for code in subjects(settings)]
+    return [Amount(truth["change"][code]) for code in subjects(settings)]
 
 
 def changes_by(rule: Changes, width: float) -> NumberForecaster:
     """Changes with intervals of so many errors."""
 
-    def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+    def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
         change, error = rule(settings, seen)
         return [
-            Estimate(*(float(change[code] + side * width * error[code]) for side in (0.0, -1.0, 1.0)))
+            Amount(*(float(change[code] + side * width * error[code]) for side in (0.0, -1.0, 1.0)))
             for code in subjects(settings)
         ]
 
     return answer
 
 
-def no_change(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+def no_change(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
     """The baseline that expects nothing."""
-    return [Estimate(0.0)] * len(settings["shares"])
+    return [Amount(0.0)] * len(settings["shares"])
 
 
 BASELINES = {

@@ -81,7 +81,7 @@ NO_ERRORS = {"threshold_error": 0.0, "pair_error": 0.0, "mean_error": 0.0}
 
 
 @dataclass(frozen=True)
-class Runs:
+class RunStack:
     """M runs with K classes each, as the law takes them."""
 
     logs: FloatArray  # M x K
@@ -91,9 +91,9 @@ class Runs:
     forgetting: FloatArray
     cosines: FloatArray  # M x K x K
 
-    def of(self, chosen: Any) -> "Runs":
+    def of(self, chosen: Any) -> "RunStack":
         """Some of them."""
-        return Runs(*(getattr(self, field.name)[chosen] for field in fields(self)))
+        return RunStack(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
     def level(self, law: Coefficients) -> FloatArray:
         """ln f* of every run."""
@@ -105,10 +105,10 @@ class Runs:
 class Batch:
     """Tasks with one number of classes: runs to forecast, what a forecaster sees of each, and what counts."""
 
-    runs: Runs
+    runs: RunStack
     task: IntArray  # M: the task of a run
     likeness: FloatArray  # M x K x K, without a pilot
-    pilots: Runs | None
+    pilots: RunStack | None
     pilot: IntArray  # M: the place among `pilots`
     counted: FloatArray  # M x pairs: 1 / how many, or 0
     weight: FloatArray  # M: 1 / runs of the task
@@ -188,8 +188,8 @@ def _run(task: Mapping[str, Any], ratio: int, loss: float | None, packed: Sequen
     return log_frequencies(counts), strengths, fixed, terms, training.forgetting, matrix(packed, counts.classes)
 
 
-def _stacked(runs: Sequence[tuple[Any, ...]]) -> Runs:
-    return Runs(*(np.array(column) for column in zip(*runs, strict=True)))
+def _stacked(runs: Sequence[tuple[Any, ...]]) -> RunStack:
+    return RunStack(*(np.array(column) for column in zip(*runs, strict=True)))
 
 
 def names_of(batch_norm: bool, pilot: bool) -> list[str]:

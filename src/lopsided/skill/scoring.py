@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopsided.skill.family import Choice, Estimate
+from lopsided.skill.family import Amount, Choice
 
 Z95 = 1.959963984540054
 Z90 = 1.6448536269514722  # half of a 90 % interval of the normal law, in deviations
@@ -103,7 +103,7 @@ def _effective(means: Sequence[tuple[int, int]], rate: float) -> float:
     return min(max(rate * (1 - rate) / between, float(tasks)), float(answers))
 
 
-def number_score(tasks: Sequence[tuple[Sequence[Estimate], Sequence[Estimate]]], miss: str) -> NumberScore:
+def number_score(tasks: Sequence[tuple[Sequence[Amount], Sequence[Amount]]], miss: str) -> NumberScore:
     """From (truth, forecast) of every task; a ratio is forecast over truth."""
     misses, inside, scores, crps, abstained = [], [], [], [], 0
     for truths, forecasts in tasks:
@@ -155,7 +155,7 @@ def _on_scale(value: float, miss: str) -> float:
     return math.log2(max(value, 1e-300)) if miss == "ratio" else value
 
 
-def _deviations(truth: float, forecast: Estimate, miss: str) -> float:
+def _deviations(truth: float, forecast: Amount, miss: str) -> float:
     """How far the truth lies from the forecast, in deviations of a normal law whose 90 % interval is the stated one
     (each side by itself)."""
     assert forecast.value is not None
@@ -169,7 +169,7 @@ def _deviations(truth: float, forecast: Estimate, miss: str) -> float:
     return abs(there - here) / width
 
 
-def _crps(truth: float, forecast: Estimate, miss: str) -> float:
+def _crps(truth: float, forecast: Amount, miss: str) -> float:
     """s (z (2 Phi(z) - 1) + 2 phi(z) - 1/sqrt(pi)) for a normal law with deviation s (Gneiting and Raftery 2007, eq
     21), its deviation taken from the whole interval."""
     assert forecast.value is not None
@@ -202,7 +202,7 @@ def choice_reliability(tasks: Sequence[tuple[Sequence[Choice], Sequence[Choice]]
     return found
 
 
-def number_reliability(tasks: Sequence[tuple[Sequence[Estimate], Sequence[Estimate]]], miss: str) -> list[Reliability]:
+def number_reliability(tasks: Sequence[tuple[Sequence[Amount], Sequence[Amount]]], miss: str) -> list[Reliability]:
     """How often the truth lies within the stated interval, widened or narrowed to other levels as a normal law is."""
     from statistics import NormalDist
 

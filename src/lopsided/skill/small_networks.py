@@ -34,7 +34,7 @@ _LEAST_SHORT_STEPS = 20
 
 
 @dataclass(frozen=True)
-class Pictures:
+class SmallPictures:
     """Inputs n x channels x height x width in [0, 1], and labels."""
 
     inputs: Any
@@ -42,7 +42,7 @@ class Pictures:
 
 
 @lru_cache(maxsize=8)
-def pictures(name: str, split: str) -> Pictures:
+def pictures(name: str, split: str) -> SmallPictures:
     """A set at half its size (mean of 2 x 2 pixels); digits as they are."""
     from lopsided.data.images import load_images
 
@@ -53,7 +53,7 @@ def pictures(name: str, split: str) -> Pictures:
     if name != "digits":
         rows, channels, height, width = values.shape
         values = values.reshape(rows, channels, height // 2, 2, width // 2, 2).mean(axis=(3, 5))
-    return Pictures(np.ascontiguousarray(values), np.asarray(found.labels, dtype=np.int64))
+    return SmallPictures(np.ascontiguousarray(values), np.asarray(found.labels, dtype=np.int64))
 
 
 def random_training(random: "Generator") -> dict[str, Any]:

@@ -34,10 +34,10 @@ from lopsided.skill.collapse_recipes import (
 )
 from lopsided.skill.collapse_runs import LATE_PILOT, PILOT, asked, exact_counts, measure
 from lopsided.skill.family import (
+    Amount,
     Choice,
     ChoiceForecaster,
     ChoiceQuestion,
-    Estimate,
     Family,
     NumberForecaster,
     NumberQuestion,
@@ -89,26 +89,26 @@ def _crossing(ratios: FloatArray, values: FloatArray) -> float | None:
     return float(ratios[place - 1] * (ratios[place] / ratios[place - 1]) ** share)
 
 
-def _threshold(source: Source, kind: str, factor: float | None = None) -> Callable[[Settings, Any], list[Estimate]]:
+def _threshold(source: Source, kind: str, factor: float | None = None) -> Callable[[Settings, Any], list[Amount]]:
     """R50: of runs on the ratios that were measured, of recipes (which get an interval) on a fine grid."""
 
-    def answer(settings: Settings, given: Mapping[str, Any]) -> list[Estimate]:
+    def answer(settings: Settings, given: Mapping[str, Any]) -> list[Amount]:
         law = source(settings, given) if kind_of(settings) == kind else None
         if law is None:
-            return [Estimate(None)]
+            return [Amount(None)]
         ratios = np.array(asked(settings), dtype=float) if factor is None else GRID
         found = [law(ratio if factor else int(ratio)) for ratio in ratios]
         value = _crossing(ratios, np.array([_minority_mean(settings, one.cosines)[0] for one in found]))
         if value is None or factor is None:
-            return [Estimate(value)]
+            return [Amount(value)]
         own = found[0].threshold_factor or factor
-        return [Estimate(value, value / own, value * own)]
+        return [Amount(value, value / own, value * own)]
 
     return answer
 
 
 def _constant(value: float) -> NumberForecaster:
-    return lambda settings, seen: [Estimate(value)] * len(_ratios(settings))
+    return lambda settings, seen: [Amount(value)] * len(_ratios(settings))
 
 
 def _past(ratio: float) -> ChoiceForecaster:
@@ -116,13 +116,13 @@ def _past(ratio: float) -> ChoiceForecaster:
 
 
 def _fixed(value: float) -> NumberForecaster:
-    return lambda settings, seen: [Estimate(float(value))]
+    return lambda settings, seen: [Amount(float(value))]
 
 
-def _by_ratio(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+def _by_ratio(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
     """Straight in log R, from 0 at ratio 5 to 1 at ratio 300: knows nothing of the network."""
     values = [np.log(ratio / 5) / np.log(300 / 5) for ratio in _ratios(settings)]
-    return [Estimate(float(value)) for value in values]
+    return [Amount(float(value)) for value in values]
 
 
 def _lost(source: Source, tie: float = 0.0) -> ChoiceForecaster:

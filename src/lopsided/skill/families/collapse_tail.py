@@ -30,10 +30,10 @@ from lopsided.skill.collapse_recipes import (
 )
 from lopsided.skill.collapse_runs import PILOT, asked, counts_at, measure
 from lopsided.skill.family import (
+    Amount,
     Choice,
     ChoiceForecaster,
     ChoiceQuestion,
-    Estimate,
     Family,
     NumberForecaster,
     NumberQuestion,
@@ -73,16 +73,16 @@ def _lost(source: Source, tie: float = 0.0) -> ChoiceForecaster:
 
 
 def _constant(value: Callable[[int], float]) -> NumberForecaster:
-    def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+    def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
         classes = len(settings["classes"])
-        return [Estimate(value(classes))] * (len(asked(settings)) * (classes * (classes - 1) // 2))
+        return [Amount(value(classes))] * (len(asked(settings)) * (classes * (classes - 1) // 2))
 
     return answer
 
 
-def _as_in_pilot(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+def _as_in_pilot(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
     values = _pairs(settings, another_run(settings, seen)(PILOT).cosines)
-    return [Estimate(float(value)) for _ in asked(settings) for value in values]
+    return [Amount(float(value)) for _ in asked(settings) for value in values]
 
 
 def _below(share: float) -> ChoiceForecaster:

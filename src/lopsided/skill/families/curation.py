@@ -17,10 +17,10 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.engine.task import Numbers, Settings
 from lopsided.skill.family import (
+    Amount,
     Choice,
     ChoiceForecaster,
     ChoiceQuestion,
-    Estimate,
     Family,
     NumberQuestion,
 )
@@ -184,15 +184,15 @@ def _always(first: str, second: str) -> ChoiceForecaster:
     return lambda settings, seen: [Choice(first), Choice(second)]
 
 
-def _true_changes(settings: Settings, truth: Mapping[str, Any]) -> list[Estimate]:
-    return [Estimate(_change(truth, other)[0]) for other in OTHERS]
+def _true_changes(settings: Settings, truth: Mapping[str, Any]) -> list[Amount]:
+    return [Amount(_change(truth, other)[0]) for other in OTHERS]
 
 
-def _changes(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+def _changes(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
     found = []
     for other in OTHERS:
         change, error = seen["differences"][f"high - {other}, right"]
-        found.append(Estimate(change, change - WIDTH * error, change + WIDTH * error))
+        found.append(Amount(change, change - WIDTH * error, change + WIDTH * error))
     return found
 
 
@@ -216,7 +216,7 @@ FAMILY = Family(
             _true_changes,
             {"trial": _changes},
             "trial",
-            {"no difference": lambda settings, seen: [Estimate(0.0), Estimate(0.0)]},
+            {"no difference": lambda settings, seen: [Amount(0.0), Amount(0.0)]},
             parts=_parts,
         ),
     ),

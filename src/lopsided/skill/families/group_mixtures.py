@@ -14,10 +14,10 @@ import numpy as np
 
 from lopsided.engine.task import Numbers, Settings
 from lopsided.skill.family import (
+    Amount,
     Choice,
     ChoiceForecaster,
     ChoiceQuestion,
-    Estimate,
     Family,
     NumberForecaster,
     NumberQuestion,
@@ -235,17 +235,17 @@ def _parts(settings: Settings) -> list[str]:
     return [f"group {first} itself", *(f"group {code}" for code in others), "the worst group"]
 
 
-def _true_excess(settings: Settings, truth: Mapping[str, Any]) -> list[Estimate]:
+def _true_excess(settings: Settings, truth: Mapping[str, Any]) -> list[Amount]:
     if truth["now"] is None:
-        return [Estimate(None)] * settings["groups"]
-    return [Estimate(value) for value in truth["now"]]
+        return [Amount(None)] * settings["groups"]
+    return [Amount(value) for value in truth["now"]]
 
 
 def _excess(source: Any, second_order: float, low: float, high: float) -> NumberForecaster:
     """The law's excess e, or e (1 + c e): at smaller n the truth lies above the law, the more the larger e is. With two
     neurons its upper tail is longer, because neurons can trade places."""
 
-    def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+    def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
         from lopsided.core.errors import InputError
 
         text = source(settings, seen)
@@ -254,18 +254,18 @@ def _excess(source: Any, second_order: float, low: float, high: float) -> Number
         except InputError:
             now = None
         if now is None:
-            return [Estimate(None)] * settings["groups"]
+            return [Amount(None)] * settings["groups"]
         values = [g.excess_risk * (1 + second_order * g.excess_risk) for g in now.groups]
         top = high if settings["neurons"] > 1 else 1 + 0.3 * (high - 1)
-        return [Estimate(value, low * value, top * value) for value in values]
+        return [Amount(value, low * value, top * value) for value in values]
 
     return answer
 
 
-def _average_excess(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+def _average_excess(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
     """Every group at d K / 2n, what the law gives on average."""
     value = settings["dimension"] * settings["neurons"] / (2 * settings["samples"])
-    return [Estimate(value)] * settings["groups"]
+    return [Amount(value)] * settings["groups"]
 
 
 FAMILY = Family(

@@ -19,10 +19,10 @@ import numpy as np
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Settings
 from lopsided.skill.family import (
+    Amount,
     Choice,
     ChoiceForecaster,
     ChoiceQuestion,
-    Estimate,
     Family,
     NumberForecaster,
     NumberQuestion,
@@ -145,31 +145,31 @@ def _parts(settings: Settings) -> list[str]:
     return ["balanced accuracy", "worst class"]
 
 
-def _true_gains(settings: Settings, truth: Mapping[str, Any]) -> list[Estimate]:
+def _true_gains(settings: Settings, truth: Mapping[str, Any]) -> list[Amount]:
     means = {arm: float(np.mean(values)) for arm, values in truth["balanced"].items()}
-    return [Estimate(means[arm] - means[PLAIN]) for arm in SHORT_LIST]
+    return [Amount(means[arm] - means[PLAIN]) for arm in SHORT_LIST]
 
 
-def _trial_gains(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+def _trial_gains(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
     arms = seen["balanced"]["trial"]["arms"]
     return [_narrowed(arms[arm]["gain"]) for arm in SHORT_LIST]
 
 
-def _plan_gains(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+def _plan_gains(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
     gains = {one["name"]: one["gain"] for one in seen["balanced"]["plan"]}
     return [_narrowed(gains[arm]) for arm in SHORT_LIST]
 
 
-def _narrowed(gain: Sequence[float] | None) -> Estimate:
+def _narrowed(gain: Sequence[float] | None) -> Amount:
     """From the 95 % interval that plan and trial print to one of 90 %, as of a normal law."""
     if gain is None:
-        return Estimate(None)
+        return Amount(None)
     value, low, high = gain
-    return Estimate(value, value - (value - low) * Z90 / Z95, value + (high - value) * Z90 / Z95)
+    return Amount(value, value - (value - low) * Z90 / Z95, value + (high - value) * Z90 / Z95)
 
 
 def _constant(value: float) -> NumberForecaster:
-    return lambda settings, seen: [Estimate(value)] * len(SHORT_LIST)
+    return lambda settings, seen: [Amount(value)] * len(SHORT_LIST)
 
 
 def _always(arm: str) -> ChoiceForecaster:

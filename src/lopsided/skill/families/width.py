@@ -12,10 +12,10 @@ from typing import Any
 
 from lopsided.engine.task import Numbers, Settings
 from lopsided.skill.family import (
+    Amount,
     Choice,
     ChoiceForecaster,
     ChoiceQuestion,
-    Estimate,
     Family,
     NumberQuestion,
 )
@@ -108,18 +108,18 @@ def _by_theory(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
     return [Choice("far")]
 
 
-def _true_distance(settings: Settings, truth: Mapping[str, Any]) -> list[Estimate]:
+def _true_distance(settings: Settings, truth: Mapping[str, Any]) -> list[Amount]:
     values = truth["distances"]
-    return [Estimate(sum(values) / len(values))]
+    return [Amount(sum(values) / len(values))]
 
 
-def _distance(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
+def _distance(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
     value = _scaled(settings, seen)
-    return [Estimate(value, value / WITHIN, value * WITHIN)]
+    return [Amount(value, value / WITHIN, value * WITHIN)]
 
 
-def _unscaled(settings: Settings, seen: Mapping[str, Any]) -> list[Estimate]:
-    return [Estimate(float(seen["pilot_distance"]))]
+def _unscaled(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
+    return [Amount(float(seen["pilot_distance"]))]
 
 
 FAMILY = Family(
