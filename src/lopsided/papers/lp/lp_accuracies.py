@@ -8,14 +8,13 @@ majority's accuracy times K_A/K; and with more majority classes less is lost.
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
 
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.statistics import SeedMean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
-from lopsided.papers.shared.network_runs import network_numbers
-from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, split_over, varied
+from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
+from lopsided.papers.shared.network_runs import network_claim
+from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, split_over
 from lopsided.papers.shared.network_summary import chosen, level, paired
 from lopsided.papers.shared.structured_summary import grouped
 
@@ -129,17 +128,10 @@ def plot(rows: Sequence[Row]) -> Figure:
     return Figure("Accuracies over the imbalance ratio", panels, "Bands: 95 % intervals over seeds.")
 
 
-def _settings(
-    base: dict[str, Any], ratios: Sequence[int | None], splits: Sequence[tuple[int, int]] = SPLITS
-) -> list[dict[str, Any]]:
-    return [setting for split in split_over(base, splits) for setting in varied(split, ratio=ratios)]
-
-
 # Long enough for every example to be fitted at R = 100: a rare class needs step size times number of steps.
 _QUICK = {**SMALL, "weight_decay": 5e-4, "rate": 0.2, "steps": 1500}
-
-
-CLAIM = Claim(
+_PAPER = {**LARGE, "majority_size": 5000, "weight_decay": 5e-4, "steps": 6000}
+CLAIM = network_claim(
     id="lp-accuracies",
     statement="Networks fit all training examples up to R = 100 and almost all beyond, while their test accuracy falls "
     "with R to that of a network without minority examples.",
@@ -149,14 +141,10 @@ CLAIM = Claim(
     "with the number of majority classes at every R > 1, 95 % intervals paired by seed; at R = infinity it is K_A/K of "
     "the majority's accuracy.",
     plans={
-        "quick": Runs(_settings(_QUICK, (1, 10, 100, None), SPLITS[::2]), seeds=range(3)),
-        "paper": Runs(
-            _settings({**LARGE, "majority_size": 5000, "weight_decay": 5e-4, "steps": 6000}, (1, 10, 100, 1000, None)),
-            seeds=range(4),
-        ),
+        "quick": Runs(split_over(_QUICK, SPLITS[::2], ratio=(1, 10, 100, None)), seeds=range(3)),
+        "paper": Runs(split_over(_PAPER, SPLITS, ratio=(1, 10, 100, 1000, None)), seeds=range(4)),
     },
-    smoke=Runs(_settings(TINY, (1, 10, None)), seeds=range(2)),
-    measure=network_numbers,
+    smoke=Runs(split_over(TINY, SPLITS, ratio=(1, 10, None)), seeds=range(2)),
     judge=judge,
     plot=plot,
     revised="the quick scale had 600 steps of 0.1 at first, in which three examples a class are not learnt at R = 100 "
@@ -165,8 +153,5 @@ CLAIM = Claim(
     "takes more than a minute (73 s), so it is left to the paper scale.",
     paper_says="Training accuracy 100 % up to R = 100 and at least 99.8 % at R = 1000; test accuracy falls from 93.0 % "
     "to 29.4, 47.6 and 63.9 % (VGG-11 on Fashion-MNIST, K_A = 3, 5, 7) at R = infinity.",
-    needs=("mnist",),
     paper_needs=("fashion-mnist",),
-    packages=("torch",),
-    quick_budget_seconds=60.0,
 )

@@ -14,14 +14,14 @@ from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Runs, Source, Verdict, tally
 from lopsided.papers.lp.peeled import (
-    SPLIT_AND_ENERGY,
+    curves_over_ratio,
     descend,
     energies,
     largest_distance,
     ratio_settings,
     two_sizes,
 )
-from lopsided.papers.shared.structured_summary import column, named
+from lopsided.papers.shared.structured_summary import column
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_two_sizes
 
@@ -43,7 +43,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """Distances fall to zero along every curve."""
-    curves = named(rows, SPLIT_AND_ENERGY, "ratio")
+    curves = curves_over_ratio(rows)
     good, last, first_zero = 0, {}, {}
     for name, curve in curves.items():
         distances = [row.numbers["distance"] for row in curve]
@@ -70,7 +70,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     """Distance against R."""
     series = [
         Line(column(curve, "ratio"), column(curve, "distance", least=1e-9), name, markers=True)
-        for name, curve in named(rows, SPLIT_AND_ENERGY, "ratio").items()
+        for name, curve in curves_over_ratio(rows).items()
     ]
     title, y_label = "Largest distance between minority classifiers", "distance / sqrt(E_W)"
     marks = [Mark(ZERO, "counted as zero", "y")]

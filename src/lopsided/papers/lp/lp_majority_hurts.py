@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from lopsided.core.figure import Figure, Panel
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
-from lopsided.papers.shared.network_runs import network_numbers
+from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
+from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, split_over
 from lopsided.papers.shared.network_summary import chosen, curve, level, paired
 from lopsided.papers.shared.structured_summary import named
@@ -78,7 +78,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     return Figure("More majority data, the same minority data", panels, "Bands: 95 % intervals over paired seeds.")
 
 
-CLAIM = Claim(
+CLAIM = network_claim(
     id="lp-majority-hurts",
     statement="With fixed minority data, much more majority data (R = 1000 against R = 1) lowers the test accuracy on "
     "the minority classes.",
@@ -99,15 +99,11 @@ CLAIM = Claim(
         ),
     },
     smoke=Runs(_settings(TINY, 4, (1, 10), EQUAL_STEPS), seeds=range(2)),
-    measure=network_numbers,
     judge=judge,
     plot=plot,
     revised="the quick scale had three seeds at first; the verdict was the same.",
     paper_says="The test performance on the minority classes deteriorates when R = 1000, although the minority data "
     "are the same.",
     readings=READINGS,
-    needs=("mnist",),
     paper_needs=("fashion-mnist",),
-    packages=("torch",),
-    quick_budget_seconds=60.0,
 )

@@ -16,7 +16,7 @@ from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict, tally
 from lopsided.papers.lp.peeled import (
-    SPLIT_AND_ENERGY,
+    curves_over_ratio,
     descend,
     energies,
     mean_cosine,
@@ -54,7 +54,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
 def judge(rows: Sequence[Row]) -> Verdict:
     """Each curve rises, reaches 1 where theory says, and not before."""
     good, thresholds, reversed_curves = 0, {}, 0
-    curves = named(rows, SPLIT_AND_ENERGY, "ratio")
+    curves = curves_over_ratio(rows)
     largest = max(abs(row.numbers["loss_difference"]) for row in rows)
     for name, curve in curves.items():
         threshold = curve[0].numbers["collapse_ratio"]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from lopsided.core.figure import Figure, Panel
 from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import (
     ENERGIES,
     EQUILIBRIUM,
@@ -22,7 +22,7 @@ from lopsided.papers.lp.network_forecasts import (
     forecast_lines,
     recipe_errors,
 )
-from lopsided.papers.shared.network_runs import network_numbers
+from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, VGG, split_over, varied
 from lopsided.papers.shared.network_summary import chosen, crossings, curve, level, paired
 from lopsided.papers.shared.structured_summary import named
@@ -97,7 +97,7 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 
 _RATIOS = (1, 5, 10, 20, 40, 80, 150, 300)
-CLAIM = Claim(
+CLAIM = network_claim(
     id="lp-networks",
     statement="Trained networks show minority collapse as the imbalance ratio grows, and the Layer-Peeled Model with "
     "their measured energies predicts their cosines.",
@@ -110,29 +110,17 @@ CLAIM = Claim(
         "paper": Runs(
             [
                 *varied(SMALL, ratio=_RATIOS),
-                *(
-                    setting
-                    for base in split_over(LARGE, SPLITS)
-                    for setting in varied(base, ratio=(1, 5, 10, 20, 40, 80, 160, 250, 500))
-                ),
+                *split_over(LARGE, SPLITS, ratio=(1, 5, 10, 20, 40, 80, 160, 250, 500)),
                 *varied({**LARGE, "network": "mlp-plain", "rate": 0.03}, ratio=(1, 10, 40, 160, 500)),
-                *(
-                    setting
-                    for base in split_over(VGG, ((7, 3),))
-                    for setting in varied(base, ratio=(1, 10, 40, 160, 500))
-                ),
+                *split_over(VGG, ((7, 3),), ratio=(1, 10, 40, 160, 500)),
             ],
             seeds=range(5),
         ),
     },
     smoke=Runs(varied(TINY, ratio=(1, 10, 40)), seeds=range(2)),
-    measure=network_numbers,
     judge=judge,
     plot=plot,
     paper_says="The angles between the minority classifiers collapse to zero as soon as R is large enough; the "
     "prediction is especially accurate in capturing the phase transition point.",
-    needs=("mnist",),
     paper_needs=("fashion-mnist", "cifar-10"),
-    packages=("torch",),
-    quick_budget_seconds=60.0,
 )

@@ -10,8 +10,8 @@ from typing import Any
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.statistics import SeedMean, seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
-from lopsided.papers.shared.network_runs import TRAINED, network_numbers
+from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
+from lopsided.papers.shared.network_runs import TRAINED, network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, varied
 from lopsided.papers.shared.network_summary import chosen, level, paired
 from lopsided.papers.shared.structured_summary import named
@@ -98,7 +98,7 @@ def _settings(base: dict[str, Any], ratio: int) -> list[dict[str, Any]]:
     return varied({**base, "course": True}, ratio=(1, ratio))
 
 
-CLAIM = Claim(
+CLAIM = network_claim(
     id="lp-neural-collapse",
     statement="A network on balanced classes trained past zero error shows neural collapse (NC1-NC4); under imbalance "
     "its classifiers form no simplex frame.",
@@ -118,13 +118,9 @@ CLAIM = Claim(
         ),
     },
     smoke=Runs(_settings({**TINY, "steps": 200}, 10), seeds=range(2)),
-    measure=network_numbers,
     judge=judge,
     plot=plot,
     paper_says="Features of a class come close to their mean, the centred class means form a simplex frame, and the "
     "classifiers are dual to them; ImageNet networks, trained under imbalance, do not converge to a frame.",
-    needs=("mnist",),
     paper_needs=("fashion-mnist",),
-    packages=("torch",),
-    quick_budget_seconds=60.0,
 )

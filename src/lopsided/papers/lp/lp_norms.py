@@ -18,8 +18,8 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
-from lopsided.papers.shared.network_runs import network_numbers
+from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
+from lopsided.papers.shared.network_runs import network_claim, network_numbers
 from lopsided.papers.shared.network_settings import (
     LARGE,
     MOMENTUM,
@@ -146,16 +146,12 @@ def _fading(rows: Sequence[Row], kind: str, power: int, y_label: str) -> Panel:
 
 def _plan(base: dict[str, Any], decays: Sequence[float], ratio: float, finite_decay: float) -> list[dict[str, Any]]:
     return [
-        *(
-            setting
-            for split in split_over(base, SPLITS)
-            for setting in varied(split, weight_decay=decays, ratio=(None,))
-        ),
+        *split_over(base, SPLITS, weight_decay=decays, ratio=(None,)),
         *varied({**base, "weight_decay": finite_decay}, ratio=(ratio,)),
     ]
 
 
-CLAIM = Claim(
+CLAIM = network_claim(
     id="lp-norms",
     statement="Once collapsed, the classifiers of the minority classes have equal length.",
     source=Source("fang2021layerpeeled", "Table 1"),
@@ -174,8 +170,5 @@ CLAIM = Claim(
     "float32 was left to compare with the law.",
     paper_says="At R = infinity the norm variation is between 4.4e-8 and 1.4e-4: the classifiers of the minority "
     "classes have almost the same length.",
-    needs=("mnist",),
     paper_needs=("fashion-mnist",),
-    packages=("torch",),
-    quick_budget_seconds=60.0,
 )

@@ -18,7 +18,7 @@ from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
 from lopsided.papers.lp.peeled import Peeled, descend, energies, mean_cosine, problem
-from lopsided.papers.shared.network_settings import split_over, varied
+from lopsided.papers.shared.network_settings import split_over
 from lopsided.papers.shared.structured_summary import column, named
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_free
@@ -105,7 +105,7 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 def _settings(pairs: Sequence[tuple[int, int]], majority_size: int, rates: Sequence[int]) -> list[dict[str, Any]]:
     base = {"majority_size": majority_size, "minority_size": 1, "feature_energy": 3.0, "weight_energy": 1.0}
-    return [setting for split in split_over(base, pairs) for setting in varied(split, rate=rates)]
+    return split_over(base, pairs, rate=rates)
 
 
 CLAIM = Claim(

@@ -9,9 +9,9 @@ from typing import Any
 
 from lopsided.core.figure import Bars, Figure, Panel
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import EQUILIBRIUM, SURVIVAL, forecast_lines
-from lopsided.papers.shared.network_runs import network_numbers
+from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, varied
 from lopsided.papers.shared.network_summary import by_world, curve, level, paired
 from lopsided.papers.shared.structured_summary import grouped, named
@@ -119,7 +119,7 @@ def _settings(base: dict[str, Any], ratio: int, rates: Sequence[int]) -> list[di
     ]
 
 
-CLAIM = Claim(
+CLAIM = network_claim(
     id="lp-oversampling-networks",
     statement="Oversampling the minority classes opens the angles between their classifiers and raises test accuracy, "
     "and the largest rate is not the best.",
@@ -139,13 +139,9 @@ CLAIM = Claim(
         ),
     },
     smoke=Runs(_settings(TINY, 10, (1, 3, 10)), seeds=range(2)),
-    measure=network_numbers,
     judge=judge,
     plot=plot,
     paper_says="Angles become larger as the rate increases; test accuracy improves by up to 36.9 points on the "
     "minority and 18.6 overall; the best accuracy is never achieved at w = 1000 = R.",
-    needs=("mnist",),
     paper_needs=("fashion-mnist",),
-    packages=("torch",),
-    quick_budget_seconds=60.0,
 )

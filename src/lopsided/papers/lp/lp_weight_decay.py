@@ -11,10 +11,10 @@ from itertools import pairwise
 from lopsided.core.figure import Figure, Panel
 from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import EQUILIBRIUM, SURVIVAL, forecast_lines
-from lopsided.papers.shared.network_runs import network_numbers
-from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, VGG, varied
+from lopsided.papers.shared.network_runs import network_claim
+from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, VGG, split_over, varied
 from lopsided.papers.shared.network_summary import chosen, crossings, curve, paired
 from lopsided.papers.shared.structured_summary import grouped, named
 
@@ -76,7 +76,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     )
 
 
-CLAIM = Claim(
+CLAIM = network_claim(
     id="lp-weight-decay",
     statement="With more weight decay minority collapse comes at a smaller imbalance ratio.",
     source=Source("fang2021layerpeeled", "Fig 2"),
@@ -89,23 +89,15 @@ CLAIM = Claim(
         "paper": Runs(
             [
                 *varied(LARGE, weight_decay=(5e-4, 2e-3, 5e-3, 2e-2), ratio=(1, 10, 40, 100, 250, 500)),
-                *varied(
-                    {**VGG, "majority_classes": 7, "minority_classes": 3},
-                    weight_decay=(5e-4, 5e-3),
-                    ratio=(1, 10, 100, 500),
-                ),
+                *split_over(VGG, ((7, 3),), weight_decay=(5e-4, 5e-3), ratio=(1, 10, 100, 500)),
             ],
             seeds=range(4),
         ),
     },
     smoke=Runs(varied(TINY, weight_decay=(3e-3, 3e-2), ratio=(5, 40)), seeds=range(2)),
-    measure=network_numbers,
     judge=judge,
     plot=plot,
     paper_says="Minority collapse occurs earlier with a larger value of the weight decay (5e-3 against 5e-4, VGG-13 on "
     "CIFAR-10).",
-    needs=("mnist",),
     paper_needs=("fashion-mnist", "cifar-10"),
-    packages=("torch",),
-    quick_budget_seconds=60.0,
 )

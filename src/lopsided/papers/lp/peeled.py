@@ -11,14 +11,14 @@ import numpy as np
 
 from lopsided.core.figure import Mark, Panel, Points
 from lopsided.core.validation import FloatArray, IntArray
-from lopsided.engine.task import Settings
+from lopsided.engine.task import Row, Settings
 from lopsided.papers.lp.descents import Sphere, descents
-from lopsided.papers.shared.network_settings import SPLITS, split_over, varied
+from lopsided.papers.shared.network_settings import SPLITS, split_over
+from lopsided.papers.shared.structured_summary import named
 
 # A loss of the logits: (logits K x M, labels M) -> (loss of every column, gradient with respect to the logits).
 ColumnLoss = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]
 
-SPLIT_AND_ENERGY = "({majority_classes},{minority_classes}), E_H={feature_energy:g}"  # names a curve over R
 VANISHED = 1e-4  # of the longest classifier: descent leaves about 1e-8 where the minimiser has exactly zero
 
 
@@ -177,7 +177,11 @@ def deviation_panel(x_label: str, series: Sequence[Points], tolerance: float, *m
     return Panel("Distance from the simplex frame", x_label, "largest deviation", series, allowed, y_log=True)
 
 
+def curves_over_ratio(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """One for each split and feature energy."""
+    return named(rows, "({majority_classes},{minority_classes}), E_H={feature_energy:g}", "ratio")
+
+
 def ratio_settings(energies: Sequence[float], ratios: Sequence[float]) -> list[dict[str, Any]]:
     """The paper's three splits of ten classes, each at every feature energy and imbalance ratio."""
-    splits = split_over({"weight_energy": 1.0}, SPLITS)
-    return [setting for split in splits for setting in varied(split, feature_energy=energies, ratio=ratios)]
+    return split_over({"weight_energy": 1.0}, SPLITS, feature_energy=energies, ratio=ratios)

@@ -7,9 +7,10 @@ from lopsided.core.figure import Figure
 from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
-from lopsided.papers.sd.sd_variance import EARLY, LEVEL, steps_to_level
+from lopsided.papers.sd.sd_variance import EARLY, LEVEL, QUICK, steps_to_level
 from lopsided.papers.sd.structured_figures import four_panels
 from lopsided.papers.sd.structured_runs import READINGS, measure_run
+from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.structured_summary import at_step, difference, final, grouped
 
 
@@ -68,14 +69,8 @@ CLAIM = Claim(
     f"falls; steps to {LEVEL:.0%} rise; pattern change falls at step {EARLY} and at the end; distance falls at "
     f"step {EARLY}, and at the end.",
     plans={
-        "quick": Runs(
-            [
-                {"width": 1000, "components": count, "dimension": 500, "train": 500, "test": 500, "steps": 200}
-                for count in (1, 3, 7)
-            ],
-            seeds=range(4),
-        ),
-        "paper": Runs([{"width": 4000, "components": count} for count in range(1, 8)], seeds=range(5)),
+        "quick": Runs(varied(QUICK, components=(1, 3, 7)), seeds=range(4)),
+        "paper": Runs(varied({"width": 4000}, components=range(1, 8)), seeds=range(5)),
     },
     measure=measure_run,
     judge=judge,

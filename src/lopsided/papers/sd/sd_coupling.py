@@ -7,15 +7,15 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.seeds import generator
 from lopsided.core.statistics import seed_mean
-from lopsided.data.clusters import ClusterSpec, component_points, random_mixture
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.learners.wide_descent import WideDescent, full_batches, shuffled_batches, side_by_side
+from lopsided.learners.wide_descent import shuffled_batches, side_by_side
 from lopsided.learners.wide_relu import initial_deviation, random_network
 from lopsided.measure.coupling import certified_coupled_fraction, coupled_fraction, trajectory_gap
 from lopsided.measure.weight_change import Travelled
 from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import points_over
-from lopsided.papers.sd.structured_runs import WideRun, draw, run_settings
+from lopsided.papers.sd.structured_runs import WideRun, case_s, draw, point_mixture, run_settings
+from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.network_summary import chosen
 from lopsided.papers.shared.structured_summary import column, difference, exponent, grouped
 from lopsided.theory.wide_bounds import coupling_bound, unit_gradient_bounds
@@ -30,22 +30,9 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def _bound(settings: Settings, seed: int) -> Numbers:
-    classes, components, width, steps = (settings[key] for key in ("classes", "components", "width", "steps"))
-    spec = ClusterSpec(classes=classes, components=components, dimension=settings["dimension"], shape="point")
-    mixture = random_mixture(spec, generator(seed, "mixture"))
-    corners = component_points(mixture)
-    network = random_network(width, settings["dimension"], classes, generator(seed, "network", width))
-    rate = settings["rate_times_width"] / width
+    run, corners = case_s(point_mixture(settings, seed), settings, seed)
+    width, network = settings["width"], run.network
     largest = float(unit_gradient_bounds(network.top).max())
-    run = WideDescent(
-        network,
-        corners.points,
-        corners.labels,
-        full_batches(len(corners.points), steps),
-        rate,
-        example_weights=mixture.probabilities,
-        probe=corners.points,
-    )
     travelled, lengths = Travelled(network.hidden), np.linalg.norm(corners.points, axis=1)
     measured, certified, stated, union = [], [], [], []
     for state in run:
@@ -54,18 +41,18 @@ def _bound(settings: Settings, seed: int) -> Numbers:
         measured.append(coupled_fraction(initial, state.probe_preactivations()))
         certified.append(certified_coupled_fraction(initial, travelled.distances, lengths))
         bound = coupling_bound(
-            classes=classes,
-            components=components,
+            classes=settings["classes"],
+            components=settings["components"],
             width=width,
             deviation=initial_deviation(width),
-            rate=rate,
+            rate=settings["rate_times_width"] / width,
             steps=state.step,
             gradient_bound=largest,
         )
         stated.append(bound.stated)
         union.append(bound.union)
     return {
-        "steps": list(range(1, steps + 1)),
+        "steps": list(range(1, settings["steps"] + 1)),
         "measured": measured,
         "certified": certified,
         "stated": stated,
@@ -171,20 +158,17 @@ CLAIM = Claim(
     plans={
         "quick": Runs(
             [
-                *({**_CASE_S, "width": width} for width in (1000, 4000, 16000)),
-                *({**_FAST, "width": width} for width in (1000, 4000, 16000)),
-                *({**_PAIR, "width": width} for width in (250, 500, 1000, 2000)),
+                *varied(_CASE_S, width=(1000, 4000, 16000)),
+                *varied(_FAST, width=(1000, 4000, 16000)),
+                *varied(_PAIR, width=(250, 500, 1000, 2000)),
             ],
             seeds=range(8),
         ),
         "paper": Runs(
             [
-                *({**_CASE_S, "width": width} for width in (1000, 4000, 16000, 64000, 256000)),
-                *({**_FAST, "width": width} for width in (1000, 4000, 16000, 64000, 256000)),
-                *(
-                    {"part": "trajectories", "test": 1, "width": width, "steps": 400}
-                    for width in (500, 1000, 2000, 4000, 8000, 16000)
-                ),
+                *varied(_CASE_S, width=(1000, 4000, 16000, 64000, 256000)),
+                *varied(_FAST, width=(1000, 4000, 16000, 64000, 256000)),
+                *varied({"part": "trajectories", "test": 1, "steps": 400}, width=(500, 1000, 2000, 4000, 8000, 16000)),
             ],
             seeds=range(5),
         ),

@@ -18,6 +18,7 @@ from lopsided.measure.weight_change import relative_distance
 from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
 from lopsided.papers.sd.structured_runs import Curves, end_spectra, first_reaching, separability_numbers
+from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.network_summary import chosen
 from lopsided.papers.shared.structured_summary import difference, final, grouped
 
@@ -150,7 +151,7 @@ CLAIM = Claim(
     plans={
         "quick": Runs(
             [
-                *({**_QUICK, "width": width, "reading": PRINTED} for width in (100, 500)),
+                *varied({**_QUICK, "reading": PRINTED}, width=(100, 500)),
                 {**_QUICK, "width": 500, "reading": "4000/m, variance 1/sqrt(m)"},
                 {"part": "separability", "per_class": 40, "components": 3},
             ],
@@ -158,13 +159,8 @@ CLAIM = Claim(
         ),
         "paper": Runs(
             [
-                *({**_PAPER, "width": width, "reading": PRINTED} for width in (500, 1000, 2000, 4000)),
-                *(
-                    {**_PAPER, "width": width, "reading": reading}
-                    for reading in SCALES
-                    if reading != PRINTED
-                    for width in (500, 1000, 2000)
-                ),
+                *varied({**_PAPER, "reading": PRINTED}, width=(500, 1000, 2000, 4000)),
+                *varied(_PAPER, reading=[name for name in SCALES if name != PRINTED], width=(500, 1000, 2000)),
                 {"part": "separability", "per_class": 300, "components": 3},
             ],
             seeds=range(3),

@@ -1,27 +1,24 @@
 """Lemma 5.2: the pseudo gradient is large unless the error is small; and the data for which it is not."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Line, Mark, Panel
-from lopsided.core.seeds import generator
 from lopsided.core.statistics import seed_mean
-from lopsided.data.clusters import ClusterMixture, ClusterSpec, component_points, hexagon_mixture, random_mixture
+from lopsided.data.clusters import ClusterMixture, hexagon_mixture
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.learners.wide_descent import WideDescent, full_batches
 from lopsided.learners.wide_relu import (
     accuracy,
     error_signals,
     gradient_coefficients,
     initial_deviation,
     network_outputs,
-    random_network,
 )
 from lopsided.measure.separability import separability
 from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.sd.structured_runs import case_s, point_mixture
 from lopsided.papers.shared.network_summary import chosen
 from lopsided.theory.wide_bounds import gradient_bound, gradient_energy_bound
 
@@ -35,13 +32,7 @@ DATA = {
 def _mixture(settings: Settings, seed: int) -> ClusterMixture:
     data = settings["data"]
     if data == "mixture":
-        spec = ClusterSpec(
-            classes=settings["classes"],
-            components=settings["components"],
-            dimension=settings["dimension"],
-            shape="point",
-        )
-        return random_mixture(spec, generator(seed, "mixture"))
+        return point_mixture(settings, seed)
     if data not in DATA:
         raise InputError(f"data among {', '.join(DATA)}", repr(data), "name one of those")
     return hexagon_mixture(normalisation="lifted" if data == "lifted hexagon" else "unit")
@@ -50,24 +41,12 @@ def _mixture(settings: Settings, seed: int) -> ClusterMixture:
 def measure(settings: Settings, seed: int) -> Numbers:
     """Gradient descent in case S; at each record v, the share of units with a large pseudo gradient, and its energy."""
     mixture = _mixture(settings, seed)
-    corners = component_points(mixture)
-    points, labels, weights = corners.points, corners.labels, mixture.probabilities
-    classes, components, width = mixture.class_count, mixture.components_per_class, settings["width"]
-    network = random_network(width, points.shape[1], classes, generator(seed, "network", width))
+    run, corners = case_s(mixture, settings, seed)
+    network, points, labels, weights = run.network, corners.points, corners.labels, mixture.probabilities
+    classes, components = mixture.class_count, mixture.components_per_class
     delta = separability(points, labels, corners.components).delta
     scale = delta / (classes * components)
-    run = WideDescent(
-        network,
-        points,
-        labels,
-        full_batches(len(points), settings["steps"]),
-        settings["rate_times_width"] / width,
-        example_weights=weights,
-        probe=points,
-    )
-    curves: dict[str, list[Any]] = {
-        key: [] for key in ("steps", "error", "large_share", "proof_share", "energy", "accuracy")
-    }
+    curves: dict[str, list[float]] = {}
     initial = run.probe_initial_preactivations
     for state in run:
         if (state.step - 1) % settings["record"]:
@@ -77,15 +56,18 @@ def measure(settings: Settings, seed: int) -> Numbers:
         coefficients = gradient_coefficients(now, initial, network.top, labels, weights, "pseudo gradient")
         lengths = np.linalg.norm(coefficients.T @ points, axis=1)
         v = float(-error_signals(outputs, labels, weights)[np.arange(len(labels)), labels].min())
-        proof = gradient_bound(
-            classes=classes, components=components, delta=delta, largest=v, deviation=initial_deviation(width)
-        )
-        curves["steps"].append(state.step)
-        curves["error"].append(v)
-        curves["large_share"].append(float((lengths >= v * scale).mean()))
-        curves["proof_share"].append(float((lengths >= proof.size).mean() / proof.fraction))
-        curves["energy"].append(float((lengths**2).mean() / v**2))
-        curves["accuracy"].append(accuracy(outputs, labels))
+        deviation = initial_deviation(network.width)
+        proof = gradient_bound(classes=classes, components=components, delta=delta, largest=v, deviation=deviation)
+        record = {
+            "steps": state.step,
+            "error": v,
+            "large_share": float((lengths >= v * scale).mean()),
+            "proof_share": float((lengths >= proof.size).mean() / proof.fraction),
+            "energy": float((lengths**2).mean() / v**2),
+            "accuracy": accuracy(outputs, labels),
+        }
+        for key, value in record.items():
+            curves.setdefault(key, []).append(value)
     return {**curves, "needed_share": scale, "delta": delta, "energy_bound": gradient_energy_bound(points)}
 
 

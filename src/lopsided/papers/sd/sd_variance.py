@@ -8,6 +8,7 @@ from lopsided.engine.task import Numbers, Row
 from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
 from lopsided.papers.sd.structured_runs import PAIRS, READINGS, first_reaching, measure_run
+from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.structured_summary import at_step, difference, final, grouped
 
 LEVEL = 0.9
@@ -54,7 +55,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     return four_panels("Variance within components", grouped(rows, "spread"), "σ = {:g}", caption, components=PAIRS)
 
 
-SPREADS = (1.0, 4.0, 10.0, 20.0)
+QUICK = {"width": 1000, "dimension": 500, "train": 500, "test": 500, "steps": 200}
 CLAIM = Claim(
     id="sd-variance",
     statement="Test accuracy falls and learning slows as the variance within components grows, while patterns, "
@@ -64,17 +65,8 @@ CLAIM = Claim(
     f"accuracy falls; steps to {LEVEL:.0%} rise. At every sigma: mean pattern change and distance below "
     f"{SMALL}; the largest gap of the update's spectrum at {PAIRS}.",
     plans={
-        "quick": Runs(
-            [
-                {"width": 1000, "spread": value, "dimension": 500, "train": 500, "test": 500, "steps": 200}
-                for value in SPREADS
-            ],
-            seeds=range(3),
-        ),
-        "paper": Runs(
-            [{"width": 4000, "spread": value, "record": 10} for value in (1.0, 2.0, 4.0, 7.0, 10.0, 20.0)],
-            seeds=range(5),
-        ),
+        "quick": Runs(varied(QUICK, spread=(1.0, 4.0, 10.0, 20.0)), seeds=range(3)),
+        "paper": Runs(varied({"width": 4000, "record": 10}, spread=(1.0, 2.0, 4.0, 7.0, 10.0, 20.0)), seeds=range(5)),
     },
     measure=measure_run,
     judge=judge,

@@ -15,17 +15,19 @@ from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.clusters import (
+    ClusterMixture,
     ClusterSample,
     ClusterSpec,
     CovarianceReading,
     Normalisation,
     Shape,
+    component_points,
     random_mixture,
     sample_mixture,
 )
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.learners.wide_descent import WideDescent, wide_run
-from lopsided.learners.wide_relu import accuracy, cross_entropy, network_outputs
+from lopsided.learners.wide_descent import WideDescent, full_batches, wide_run
+from lopsided.learners.wide_relu import accuracy, cross_entropy, network_outputs, random_network
 from lopsided.measure.coupling import pattern_change
 from lopsided.measure.separability import components_needed, separability
 from lopsided.measure.weight_change import Travelled, relative_distance, spectrum
@@ -120,6 +122,29 @@ def descent(run: WideRun, train: ClusterSample, seed: int, probe: FloatArray) ->
         dtype=run.precision,
         probe=probe,
     )
+
+
+def point_mixture(settings: Settings, seed: int) -> ClusterMixture:
+    """Random unit points, each a component of its own: the data of case S."""
+    shape = {name: settings[name] for name in ("classes", "components", "dimension")}
+    return random_mixture(ClusterSpec(shape="point", **shape), generator(seed, "mixture"))
+
+
+def case_s(mixture: ClusterMixture, settings: Settings, seed: int) -> tuple[WideDescent, ClusterSample]:
+    """Gradient descent on the components' points, weighted by their probabilities and watched; and those points."""
+    corners, width = component_points(mixture), settings["width"]
+    stream = generator(seed, "network", width)
+    network = random_network(width, corners.points.shape[1], mixture.class_count, stream)
+    states = WideDescent(
+        network,
+        corners.points,
+        corners.labels,
+        full_batches(len(corners.points), settings["steps"]),
+        settings["rate_times_width"] / width,
+        example_weights=mixture.probabilities,
+        probe=corners.points,
+    )
+    return states, corners
 
 
 def records(run: WideRun, states: WideDescent, labels: IntArray) -> Iterator[Curves]:

@@ -11,6 +11,7 @@ classes only, which separates "not told apart" from "taken for a majority class"
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from lopsided.data.subsampling import subsample
 from lopsided.engine.unfinished import half_done, trained_resumably
 from lopsided.measure.angles import cosine_summary, norm_variation
 from lopsided.measure.neural_collapse import NeuralCollapse, neural_collapse
+from lopsided.papers.claim import Claim
 from lopsided.papers.shared.network_settings import class_sizes, effective_sizes, training_recipe
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_free
@@ -90,6 +92,12 @@ def trained_network(
     options = {name: settings[name] for name in ("widths", "width") if name in settings}
     network = build(settings["network"], inputs.shape[1:], classes, seed=seed, **options)
     return trained_resumably(network, inputs, labels, training_recipe(settings), seed=seed, threads=1, **how)
+
+
+# A claim about such networks: MNIST and a minute at the quick scale, and PyTorch.
+network_claim = partial(
+    Claim, measure=network_numbers, needs=("mnist",), packages=("torch",), quick_budget_seconds=60.0
+)
 
 
 def _log_shares(settings: Mapping[str, Any]) -> FloatArray:

@@ -69,9 +69,12 @@ def varied(base: Mapping[str, Any], **values: Sequence[Any]) -> list[dict[str, A
     return [{**base, **dict(zip(values, chosen, strict=True))} for chosen in product(*values.values())]
 
 
-def split_over(base: Mapping[str, Any], splits: Sequence[tuple[int, int]]) -> list[dict[str, Any]]:
-    """`base` with each (majority, minority) number of classes."""
-    return [{**base, "majority_classes": large, "minority_classes": small} for large, small in splits]
+def split_over(
+    base: Mapping[str, Any], splits: Sequence[tuple[int, int]], **values: Sequence[Any]
+) -> list[dict[str, Any]]:
+    """`base` with each (majority, minority) number of classes, and with all combinations of the values."""
+    parts = [{**base, "majority_classes": large, "minority_classes": small} for large, small in splits]
+    return [setting for part in parts for setting in varied(part, **values)]
 
 
 def class_sizes(settings: Mapping[str, Any]) -> IntArray:
