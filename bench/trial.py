@@ -17,7 +17,7 @@ import numpy as np
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.training_set import training_set
 from lopsided.checkup.plan.result import Plan, PlannedRemedy
-from lopsided.checkup.trial.trial import run_trial
+from lopsided.checkup.trial.trial import trial as run_trial
 from lopsided.core.folds import deal
 from lopsided.core.partition import Partition
 from lopsided.core.seeds import generator

@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from lopsided.checkup.trial.trial import run_trial
+from lopsided.checkup.trial.trial import trial as run_trial
 from lopsided.core.errors import InputError
 from lopsided.remedies.logit_adjustment import LogitAdjustment
 from tests.checkup.trial.helpers import two_gaussians

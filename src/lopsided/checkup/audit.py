@@ -124,14 +124,14 @@ class AuditFacts:
         return text if path is None else write_atomically(check_target(path, (".json",), "JSON"), text + "\n")
 
     def plan(self, **options: Any) -> "Plan":
-        """Remedies for this data, the most promising first; `options` are those of `checkup.plan.make_plan`."""
-        from lopsided.checkup.plan.plan import make_plan
+        """Remedies for this data, the most promising first; `options` are those of `lopsided.plan`."""
+        from lopsided.checkup.plan.plan import plan as make_plan
 
         return make_plan(self.evidence, **{"seed": self.evidence.seed, **options})
 
     def trial(self, plan: "Plan | None" = None, **settings: Any) -> "Trial":
-        """Try the plan's remedies side by side on this data; `settings` are those of `checkup.trial.run_trial`."""
-        from lopsided.checkup.trial.trial import run_trial
+        """Try the plan's remedies side by side on this data; `settings` are those of `lopsided.trial`."""
+        from lopsided.checkup.trial.trial import trial as run_trial
 
         return run_trial(self.evidence, plan, **{"seed": self.evidence.seed, **settings})
 

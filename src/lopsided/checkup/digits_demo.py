@@ -15,11 +15,12 @@ import numpy as np
 
 from lopsided.checkup.audit import AuditFacts, run_checks
 from lopsided.checkup.inputs.evidence import Evidence
-from lopsided.checkup.plan.plan import make_plan, measured_recipe
+from lopsided.checkup.plan.plan import measured_recipe
+from lopsided.checkup.plan.plan import plan as make_plan
 from lopsided.checkup.plan.result import Plan
 from lopsided.checkup.trial.figures import gains_panel
 from lopsided.checkup.trial.result import Trial
-from lopsided.checkup.trial.trial import run_trial
+from lopsided.checkup.trial.trial import trial as run_trial
 from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.core.folds import deal
 from lopsided.core.partition import Partition

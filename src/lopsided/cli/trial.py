@@ -62,7 +62,7 @@ def command(
     An interrupted trial goes on where it was.
     """
     from lopsided.checkup.inputs.gather import gather
-    from lopsided.checkup.trial.trial import run_trial
+    from lopsided.checkup.trial.trial import trial
     from lopsided.cli.console import print_json, print_line
     from lopsided.cli.plan import export_plan
     from lopsided.cli.progress import progress_tasks
@@ -82,7 +82,7 @@ def command(
             weight_decay=weight_decay,
             seed=seed,
         )
-        outcome = run_trial(
+        outcome = trial(
             evidence,
             learner=learner,
             metric=metric,

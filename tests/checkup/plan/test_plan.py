@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from lopsided.checkup.plan.plan import make_plan
+from lopsided.checkup.plan.plan import plan as make_plan
 from lopsided.core.errors import InputError
 from lopsided.remedies.learning_curve import LearningCurve
 from tests.checkup.trial.helpers import evidence, group_with_its_own_rule, nothing_helps, two_gaussians

@@ -5,8 +5,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from lopsided.checkup.checks.group_law import group_law
-from lopsided.checkup.plan.plan import make_plan
-from lopsided.checkup.trial.trial import run_trial
+from lopsided.checkup.plan.plan import plan as make_plan
+from lopsided.checkup.trial.trial import trial as run_trial
 from lopsided.core.errors import InputError
 from lopsided.measure.metrics.contract import Answers, Judged
 from lopsided.measure.metrics.shares import group_accuracy

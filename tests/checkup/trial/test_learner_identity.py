@@ -13,7 +13,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from lopsided.checkup.plan.result import Plan
 from lopsided.checkup.trial.learner_identity import learner_identity
 from lopsided.checkup.trial.task import measure
-from lopsided.checkup.trial.trial import run_trial
+from lopsided.checkup.trial.trial import trial as run_trial
 from lopsided.core.errors import InputError
 from lopsided.learners.named_learner import make_learner
 from tests.checkup.trial.helpers import two_gaussians

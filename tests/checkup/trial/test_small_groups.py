@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from lopsided.checkup.plan.plan import make_plan
+from lopsided.checkup.plan.plan import plan as make_plan
 from lopsided.checkup.plan.result import Plan
-from lopsided.checkup.trial.trial import run_trial
+from lopsided.checkup.trial.trial import trial as run_trial
 from lopsided.cli.main import main
 from lopsided.core.errors import InputError
 from lopsided.core.partition import LabelledRows, Partition

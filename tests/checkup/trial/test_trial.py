@@ -7,11 +7,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import lopsided
-from lopsided.checkup.plan.plan import make_plan
+from lopsided.checkup.plan.plan import plan as make_plan
 from lopsided.checkup.plan.result import Plan, PlannedRemedy
 from lopsided.checkup.trial import task as trial_task
 from lopsided.checkup.trial.result import forecast_outcome
-from lopsided.checkup.trial.trial import run_trial
+from lopsided.checkup.trial.trial import trial as run_trial
 from lopsided.core.errors import InputError
 from lopsided.measure.paired_scores import Estimate
 from lopsided.remedies.collection import Collection

@@ -42,7 +42,7 @@ _OF_COLLECTION = {
 
 @shared_parameters
 def plan(
-    data: "DataLike | None" = None,
+    data: "DataLike | Evidence | None" = None,
     *,
     labels: "ColumnLike | None" = None,
     groups: "ColumnsLike | None" = None,
@@ -85,25 +85,15 @@ def plan(
     >>> found["logit adjustment"].offsets().round(2).tolist()
     [-1.15, 1.15]
     """
-    evidence = gather(
-        data, labels=labels, groups=groups, features=features, split=split, weight_decay=weight_decay, seed=seed
-    )
-    return make_plan(evidence, metric=metric, group=group, recipe=recipe, seed=seed)
-
-
-def make_plan(
-    evidence: Evidence,
-    *,
-    metric: str | None = None,
-    group: str | None = None,
-    recipe: Mapping[str, Any] | None = None,
-    seed: int = 0,
-) -> Plan:
-    """Plan for the training rows of `evidence`; the other arguments as `plan` has them."""
     if recipe is not None and not isinstance(recipe, Mapping):
         raise InputError("a recipe by name", f"a {type(recipe).__name__}", "give for example {'weight_decay': 5e-4}")
-    training = training_set(evidence, group=group)
-    return plan_for(training, metric=metric, recipe=measured_recipe(evidence) if recipe is None else recipe, seed=seed)
+    evidence = data
+    if not isinstance(evidence, Evidence):
+        evidence = gather(
+            data, labels=labels, groups=groups, features=features, split=split, weight_decay=weight_decay, seed=seed
+        )
+    known = measured_recipe(evidence) if recipe is None else recipe
+    return plan_for(training_set(evidence, group=group), metric=metric, recipe=known, seed=seed)
 
 
 def plan_for(

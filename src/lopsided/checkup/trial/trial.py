@@ -41,78 +41,16 @@ if TYPE_CHECKING:
     from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike
 
 
-def run_trial(
-    evidence: Evidence,
-    plan: Plan | None = None,
-    *,
-    learner: Any = "logistic",
-    metric: str | None = None,
-    group: str | None = None,
-    recipe: Mapping[str, Any] | None = None,
-    folds: int = 5,
-    repeats: int = 2,
-    seed: int = 0,
-    jobs: int | None = 1,
-    store: str | os.PathLike[str] | None = None,
-    fresh: bool = False,
-    forecasts: bool = True,
-    progress: ProgressStart | None = None,
-) -> Trial:
-    """Try the remedies of a plan on the training rows of `evidence`; the other arguments as `trial` has them."""
-    began = time.perf_counter()
-    folds, repeats = check_count(folds, "the folds", at_least=2), check_count(repeats, "the repeats")
-    training = training_set(evidence, group=group)
-    wanted = chosen_metric(metric if metric is not None or plan is None else plan.metric, training)
-    if training.size < 2 * folds:
-        raise InputError(f"at least {2 * folds} training rows for {folds} folds", training.size, "use fewer folds")
-    if folds * repeats < 3:
-        raise InputError("at least three folds in all for an interval", folds * repeats, "use more folds or repeats")
-    if isinstance(learner, str) and learner in ("network", "deep") and evidence.weight_decay is not None:
-        learner = f"{learner}({evidence.weight_decay!r})"
-    made = make_learner(learner, 0) if isinstance(learner, str) else _checked_learner(learner)
-    if plan is None:
-        known = recipe if recipe is not None else measured_recipe(evidence)
-        plan = plan_for(training, metric=metric, recipe=known, seed=check_seed(seed))
-    entries = trial_entries(plan, training, made, folds, wanted)
-    known_by = learner_identity(made)
-    run = TrialRun(
-        training, entries, plan, learner, known_by, wanted, folds, repeats, check_seed(seed), Store(store), forecasts
-    )
-    run.work(jobs, fresh, progress)
-    judge = TrialJudge(run)
-    arms = judge.arms()
-    winner, tied = judge.winner(arms)
-    return Trial(
-        source=training.source,
-        learner=learner if isinstance(learner, str) else repr(learner),
-        metric=METRICS[wanted].name,
-        folds=folds,
-        repeats=repeats,
-        seed=seed,
-        rows=training.size,
-        classes=tuple(training.classes.names),
-        groups=None if training.groups is None else training.groups.name,
-        arms=tuple(arms),
-        winner=winner,
-        tied_with=tuple(tied),
-        notes=tuple(_notes(training, folds, plan)),
-        plan=plan,
-        reused=run.reused,
-        fit_seconds=run.fit_seconds,
-        seconds=time.perf_counter() - began,
-    )
-
-
 @shared_parameters
 def trial(
-    data: "DataLike | None" = None,
+    data: "DataLike | Evidence | None" = None,
+    plan: Plan | None = None,
     *,
     labels: "ColumnLike | None" = None,
     groups: "ColumnsLike | None" = None,
     features: "ColumnLike | None" = None,
     split: "ColumnLike | None" = None,
     weight_decay: float | str | None = None,
-    plan: Plan | None = None,
     learner: Any = "logistic",
     metric: str | None = None,
     group: str | None = None,
@@ -169,24 +107,52 @@ def trial(
     --------
     >>> outcome = trial("my.csv", labels="outcome", groups=["sex", "race"], learner="boosting")  # doctest: +SKIP
     """
-    evidence = gather(
-        data, labels=labels, groups=groups, features=features, split=split, weight_decay=weight_decay, seed=seed
+    began = time.perf_counter()
+    evidence = data
+    if not isinstance(evidence, Evidence):
+        evidence = gather(
+            data, labels=labels, groups=groups, features=features, split=split, weight_decay=weight_decay, seed=seed
+        )
+    folds, repeats = check_count(folds, "the folds", at_least=2), check_count(repeats, "the repeats")
+    training = training_set(evidence, group=group)
+    wanted = chosen_metric(metric if metric is not None or plan is None else plan.metric, training)
+    if training.size < 2 * folds:
+        raise InputError(f"at least {2 * folds} training rows for {folds} folds", training.size, "use fewer folds")
+    if folds * repeats < 3:
+        raise InputError("at least three folds in all for an interval", folds * repeats, "use more folds or repeats")
+    if isinstance(learner, str) and learner in ("network", "deep") and evidence.weight_decay is not None:
+        learner = f"{learner}({evidence.weight_decay!r})"
+    made = make_learner(learner, 0) if isinstance(learner, str) else _checked_learner(learner)
+    if plan is None:
+        known = recipe if recipe is not None else measured_recipe(evidence)
+        plan = plan_for(training, metric=metric, recipe=known, seed=check_seed(seed))
+    entries = trial_entries(plan, training, made, folds, wanted)
+    known_by = learner_identity(made)
+    run = TrialRun(
+        training, entries, plan, learner, known_by, wanted, folds, repeats, check_seed(seed), Store(store), forecasts
     )
-    return run_trial(
-        evidence,
-        plan,
-        learner=learner,
-        metric=metric,
-        group=group,
-        recipe=recipe,
+    run.work(jobs, fresh, progress)
+    judge = TrialJudge(run)
+    arms = judge.arms()
+    winner, tied = judge.winner(arms)
+    return Trial(
+        source=training.source,
+        learner=learner if isinstance(learner, str) else repr(learner),
+        metric=METRICS[wanted].name,
         folds=folds,
         repeats=repeats,
         seed=seed,
-        jobs=jobs,
-        store=store,
-        fresh=fresh,
-        forecasts=forecasts,
-        progress=progress,
+        rows=training.size,
+        classes=tuple(training.classes.names),
+        groups=None if training.groups is None else training.groups.name,
+        arms=tuple(arms),
+        winner=winner,
+        tied_with=tuple(tied),
+        notes=tuple(_notes(training, folds, plan)),
+        plan=plan,
+        reused=run.reused,
+        fit_seconds=run.fit_seconds,
+        seconds=time.perf_counter() - began,
     )
 
 
