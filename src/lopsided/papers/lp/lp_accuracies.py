@@ -9,13 +9,13 @@ import math
 from collections.abc import Sequence
 from itertools import pairwise
 
-from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.figure import Figure, Panel
 from lopsided.core.statistics import SeedMean
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
 from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, split_over
-from lopsided.papers.shared.network_summary import chosen, level, paired
+from lopsided.papers.shared.network_summary import chosen, interval_line, level, paired
 from lopsided.papers.shared.structured_summary import grouped
 
 FITTED = 0.999
@@ -108,21 +108,12 @@ def plot(rows: Sequence[Row]) -> Figure:
         ("Test, natural mix", "test_natural", (0.0, 1.02)),
         ("Test, minority classes", "test_minority", (0.0, 1.02)),
     ):
-        series: list[Line] = []
+        series = []
         for k, own in _splits(rows).items():
             ratios = list(dict.fromkeys(row.settings["ratio"] for row in own))
             levels = [level(chosen(own, ratio=ratio), key) for ratio in ratios]
             places = [far if ratio is None else float(ratio) for ratio in ratios]
-            series.append(
-                Line(
-                    places,
-                    [found.mean for found in levels],
-                    f"K_A = {k}",
-                    low=[max(found.low, 0.0) for found in levels],
-                    high=[min(found.high, 1.0) for found in levels],
-                    markers=True,
-                )
-            )
+            series.append(interval_line(places, levels, f"K_A = {k}", limits=(0.0, 1.0), markers=True))
         label = f"imbalance ratio R ({far:g} stands for infinity)"
         panels.append(Panel(title, label, "accuracy", series, x_log=True, y_range=low_high))
     return Figure("Accuracies over the imbalance ratio", panels, "Bands: 95 % intervals over seeds.")

@@ -7,13 +7,13 @@ first reached zero, and the classifier is nearer to a frame than that of the sam
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lopsided.core.figure import Figure, Line, Panel
+from lopsided.core.figure import Figure, Panel
 from lopsided.core.statistics import SeedMean, seed_mean
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
 from lopsided.papers.shared.network_runs import TRAINED, network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, varied
-from lopsided.papers.shared.network_summary import chosen, level, paired
+from lopsided.papers.shared.network_summary import chosen, interval_line, level, paired
 from lopsided.papers.shared.structured_summary import named
 
 MEASURES = {
@@ -76,16 +76,9 @@ def plot(rows: Sequence[Row]) -> Figure:
                 part = chosen(own, ratio=ratio)
                 length = min(len(row.numbers["course"]) for row in part)
                 courses = [[record[key] for record in row.numbers["course"][:length]] for row in part]
-                spreads = [seed_mean(values) for values in zip(*courses, strict=True)]
-                series.append(
-                    Line(
-                        [record["step"] for record in part[0].numbers["course"][:length]],
-                        [found.mean for found in spreads],
-                        f"R = {ratio:g}",
-                        low=[max(found.low, 0.0) for found in spreads],
-                        high=[found.high for found in spreads],
-                    )
-                )
+                means = [seed_mean(values) for values in zip(*courses, strict=True)]
+                steps = [record["step"] for record in part[0].numbers["course"][:length]]
+                series.append(interval_line(steps, means, f"R = {ratio:g}"))
             panels.append(Panel(f"{title} ({name})", "step", "value", series))
     return Figure(
         "Neural collapse over training",

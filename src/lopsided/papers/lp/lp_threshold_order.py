@@ -18,6 +18,7 @@ from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
 from lopsided.papers.lp.peeled import descend, largest_distance, two_sizes
 from lopsided.theory.layer_peeled.two_sizes import collapse_ratio
 
+PARAMETERS = ("feature_energy", "weight_energy", "minority_classes")
 ASIDE = 0.03  # how far beside R0 the descents look
 APART = 1e-3  # distance of minority classifiers over their length; sqrt(1 - cosine) is about sqrt(ASIDE) below R0
 
@@ -44,20 +45,12 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def _lines(rows: Sequence[Row], along: str) -> dict[tuple[Any, ...], list[tuple[float, float]]]:
-    """R0 along one parameter with all others fixed."""
+    """R0 along one parameter with the others fixed; K_A follows from K_B and the reading."""
     lines: dict[tuple[Any, ...], list[tuple[float, float]]] = {}
     for row in rows:
-        chosen = row.settings
-        total = chosen["majority_classes"] + chosen["minority_classes"]
-        energies = (chosen["feature_energy"], chosen["weight_energy"])
-        key: tuple[Any, ...]
-        if along == "minority_classes":
-            fixed = total if chosen["reading"] == "total fixed" else chosen["majority_classes"]
-            key = (chosen["reading"], fixed, *energies)
-        else:
-            other = energies[1] if along == "feature_energy" else energies[0]
-            key = (chosen["reading"], chosen["majority_classes"], chosen["minority_classes"], other)
-        lines.setdefault(key, []).append((float(chosen[along]), row.numbers["threshold"]))
+        own = row.settings
+        key = (own["reading"], *(own[name] for name in PARAMETERS if name != along))
+        lines.setdefault(key, []).append((float(own[along]), row.numbers["threshold"]))
     return {key: sorted(set(points)) for key, points in lines.items() if len(set(points)) > 1}
 
 
@@ -65,7 +58,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     """Every step along each parameter raises R0, and the descents confirm R0."""
     confirmed = [row.numbers["apart_below"] > APART > row.numbers["apart_above"] >= 0 for row in rows]
     steps = {}
-    for along in ("feature_energy", "weight_energy", "minority_classes"):
+    for along in PARAMETERS:
         pairs = [pair for points in _lines(rows, along).values() for pair in pairwise(points)]
         up, down = sum(b > a for (_, a), (_, b) in pairs), sum(b < a for (_, a), (_, b) in pairs)
         steps[along] = {"steps_up": up, "steps_down": down}
@@ -89,7 +82,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     for reading in ("total fixed", "majority fixed"):
         lines = {key: points for key, points in _lines(rows, "minority_classes").items() if key[0] == reading}
         series = [
-            Line([x for x, _ in points], [y for _, y in points], f"E_H = {key[2]:g}, E_W = {key[3]:g}", markers=True)
+            Line([x for x, _ in points], [y for _, y in points], f"E_H = {key[1]:g}, E_W = {key[2]:g}", markers=True)
             for key, points in lines.items()
         ]
         panels.append(Panel(f"Reading: {reading}", "minority classes K_B", "threshold R0", series, y_log=True))

@@ -6,10 +6,10 @@ from functools import partial
 from lopsided.core.figure import Figure
 from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.sd_variance import EARLY, LEVEL, QUICK, steps_to_level
 from lopsided.papers.sd.structured_figures import four_panels
-from lopsided.papers.sd.structured_runs import READINGS, measure_run
+from lopsided.papers.sd.structured_runs import run_claim
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.structured_summary import at_step, difference, final, grouped
 
@@ -60,7 +60,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     return four_panels("Components per class", grouped(rows, "components"), "l = {}", caption, components=None)
 
 
-CLAIM = Claim(
+CLAIM = run_claim(
     id="sd-components",
     statement="With more components per class accuracy falls and learning takes longer, while at the same step "
     "fewer patterns have changed and the relative distance is smaller.",
@@ -72,11 +72,8 @@ CLAIM = Claim(
         "quick": Runs(varied(QUICK, components=(1, 3, 7)), seeds=range(4)),
         "paper": Runs(varied({"width": 4000}, components=range(1, 8)), seeds=range(5)),
     },
-    measure=measure_run,
     judge=judge,
     plot=plot,
     paper_says="Accuracy decreases with more components and it takes longer; a larger l leads to more significant "
     "coupling and smaller relative distances at the same time step.",
-    readings=READINGS,
-    quick_budget_seconds=10.0,
 )

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 from lopsided.core.figure import Figure
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import steps_panel
-from lopsided.papers.sd.structured_runs import READINGS, measure_reach, unreached
+from lopsided.papers.sd.structured_runs import reach_claim, unreached
 from lopsided.papers.shared.structured_summary import exponent, grouped
 
 LEVEL = 0.98
@@ -35,7 +35,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     return Figure("Steps to an accuracy against the dimension", [panel], "Same k, l and separation; only d varies.")
 
 
-CLAIM = Claim(
+CLAIM = reach_claim(
     id="sd-dimension",
     statement="Learning does not depend on the ambient dimension d, only on k, l and the separation.",
     source=Source("li2018structured", "Theorem 4.1"),
@@ -49,10 +49,7 @@ CLAIM = Claim(
             [{"dimension": value, "width": 4000, "stop_at": LEVEL} for value in (100, 300, 1000, 3000, 10000)], range(8)
         ),
     },
-    measure=measure_reach,
     judge=judge,
     plot=plot,
     paper_says="Our result is dimension free: there is no dependency on the underlying dimension d of the data.",
-    readings=READINGS,
-    quick_budget_seconds=10.0,
 )

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.statistics import SeedMean
 from lopsided.engine.task import Row, Settings
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import points_over
-from lopsided.papers.sd.structured_runs import READINGS, measure_reach, unreached
+from lopsided.papers.sd.structured_runs import reach_claim, unreached
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.network_summary import chosen, level
 from lopsided.papers.shared.structured_summary import exponent, grouped
@@ -57,7 +57,7 @@ def _plan(widths: Sequence[int], rest: Settings) -> Runs:
     return Runs(varied({"stop_at": LEVEL, **rest}, width=widths, record=(1, COARSE)), seeds=range(8))
 
 
-CLAIM = Claim(
+CLAIM = reach_claim(
     id="sd-distance",
     statement="The relative distance from the start at 98 % accuracy is proportional to 1/sqrt(m), with factor 2/3 "
     "on the synthetic data.",
@@ -68,10 +68,7 @@ CLAIM = Claim(
         "quick": _plan((250, 500, 1000, 2000), {"test": 500}),
         "paper": _plan((500, 1000, 2000, 4000, 8000, 16000), {}),
     },
-    measure=measure_reach,
     judge=judge,
     plot=plot,
     paper_says="Distances scale roughly as 1/sqrt(m) and closely match '2/3 sqrt(m)' on the synthetic data.",
-    readings=READINGS,
-    quick_budget_seconds=10.0,
 )

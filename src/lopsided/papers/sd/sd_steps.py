@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from lopsided.core.figure import Figure
 from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import steps_panel
-from lopsided.papers.sd.structured_runs import READINGS, measure_reach
+from lopsided.papers.sd.structured_runs import reach_claim
 from lopsided.papers.shared.structured_summary import column, exponent, grouped
 
 LEVEL = 0.98
@@ -35,7 +35,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     return Figure("Steps to an accuracy against the width", [panel], "Learning rate 10/m, batches of 16.")
 
 
-CLAIM = Claim(
+CLAIM = reach_claim(
     id="sd-steps",
     statement="With a learning rate proportional to 1/m, the number of steps to 98 % test accuracy on the "
     "synthetic data is roughly the same for every width m.",
@@ -48,10 +48,7 @@ CLAIM = Claim(
         ),
         "paper": Runs([{"width": width, "stop_at": LEVEL} for width in (500, 1000, 2000, 4000, 8000, 16000)], range(8)),
     },
-    measure=measure_reach,
     judge=judge,
     plot=plot,
     paper_says="The numbers of steps are roughly the same for different numbers of hidden nodes.",
-    readings=READINGS,
-    quick_budget_seconds=10.0,
 )

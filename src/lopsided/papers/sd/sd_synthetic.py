@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from lopsided.core.figure import Figure
 from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
-from lopsided.papers.sd.structured_runs import PAIRS, READINGS, measure_run
+from lopsided.papers.sd.structured_runs import PAIRS, run_claim
 from lopsided.papers.shared.structured_summary import difference, final, grouped
 
 NEAR_ONE, SMALL = 0.98, 0.1  # "converges to 100%", "less than 0.1"
@@ -63,7 +63,7 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 
 _QUICK = {"dimension": 500, "train": 500, "test": 500, "steps": 200, "record": 10}
-CLAIM = Claim(
+CLAIM = run_claim(
     id="sd-synthetic",
     statement="On 10 classes of 2 components a wide network reaches accuracy near 1 with pattern change and "
     "relative distance below 0.1 and an update of rank about k l = 20, the more so the wider it is.",
@@ -76,11 +76,8 @@ CLAIM = Claim(
         "quick": Runs([{**_QUICK, "width": width} for width in (500, 1000, 2000)], seeds=(0, 1, 2)),
         "paper": Runs([{"width": width, "record": 10} for width in (1000, 2000, 4000, 8000, 16000)], seeds=range(5)),
     },
-    measure=measure_run,
     judge=judge,
     plot=plot,
     paper_says="Accuracy quickly converges to 100 %; pattern difference and relative distance are less than 0.1; the "
     "top 20 singular values of the updates are much larger than the rest, those of the weights are not.",
-    readings=READINGS,
-    quick_budget_seconds=10.0,
 )

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from lopsided.core.figure import Figure
 from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Numbers, Row
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
-from lopsided.papers.sd.structured_runs import PAIRS, READINGS, first_reaching, measure_run
+from lopsided.papers.sd.structured_runs import PAIRS, first_reaching, run_claim
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.structured_summary import at_step, difference, final, grouped
 
@@ -56,7 +56,7 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 
 QUICK = {"width": 1000, "dimension": 500, "train": 500, "test": 500, "steps": 200}
-CLAIM = Claim(
+CLAIM = run_claim(
     id="sd-variance",
     statement="Test accuracy falls and learning slows as the variance within components grows, while patterns, "
     "distance and rank keep their trends.",
@@ -68,11 +68,8 @@ CLAIM = Claim(
         "quick": Runs(varied(QUICK, spread=(1.0, 4.0, 10.0, 20.0)), seeds=range(3)),
         "paper": Runs(varied({"width": 4000, "record": 10}, spread=(1.0, 2.0, 4.0, 7.0, 10.0, 20.0)), seeds=range(5)),
     },
-    measure=measure_run,
     judge=judge,
     plot=plot,
     paper_says="The test accuracy decreases with increasing variance and it takes longer to get a good solution; the "
     "trends for activation patterns, distance and rank do not change. The values of sigma are only in the figure.",
-    readings=READINGS,
-    quick_budget_seconds=10.0,
 )

@@ -69,19 +69,11 @@ def steps_panel(groups: Mapping[Any, Sequence[Row]], title: str, x_label: str) -
 
 
 def _spectra(groups: Mapping[Any, Sequence[Row]], labels: Mapping[Any, str], components: int | None) -> Panel:
-    series = []
-    for value, rows in groups.items():
-        series.append(_spectrum(rows, "update_values", f"update, {labels[value]}"))
+    series = [_spectrum(rows, "update_values", f"update, {labels[value]}") for value, rows in groups.items()]
     last = next(reversed(list(groups)))
     series.append(_spectrum(groups[last], "weight_values", f"weights, {labels[last]}", dashed=True))
-    return Panel(
-        "Singular values at the end",
-        "index",
-        "singular value",
-        series,
-        marks=[] if components is None else [Mark(components + 0.5, f"k·l = {components}")],
-        y_log=True,
-    )
+    marks = [] if components is None else [Mark(components + 0.5, f"k·l = {components}")]
+    return Panel("Singular values at the end", "index", "singular value", series, marks, y_log=True)
 
 
 def _spectrum(rows: Sequence[Row], key: str, label: str, *, dashed: bool = False) -> Line:

@@ -7,6 +7,7 @@ in one thing share the rest.
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -31,7 +32,7 @@ from lopsided.learners.wide_relu import accuracy, cross_entropy, network_outputs
 from lopsided.measure.coupling import pattern_change
 from lopsided.measure.separability import components_needed, separability
 from lopsided.measure.weight_change import Travelled, relative_distance, spectrum
-from lopsided.papers.claim import Part, Verdict, weigh
+from lopsided.papers.claim import Claim, Part, Verdict, weigh
 
 READINGS = {
     "unit, A3": "inputs of length 1 (A2), initial standard deviation 1/sqrt(m) (A3), component covariance sigma^2/d",
@@ -189,6 +190,10 @@ def measure_reach(settings: Settings, seed: int) -> Numbers:
     found = {"step": "steps", "distance": "distance", "pattern_change": "pattern_change"}
     reached = {name: None if place is None else numbers[key][place] for name, key in found.items()}
     return {"reached": place is not None, **reached}
+
+
+run_claim = partial(Claim, measure=measure_run, readings=READINGS, quick_budget_seconds=10.0)
+reach_claim = partial(Claim, measure=measure_reach, readings=READINGS, quick_budget_seconds=10.0)
 
 
 def unreached(rows: Sequence[Row], level: float) -> Verdict | None:

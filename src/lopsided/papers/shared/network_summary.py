@@ -74,6 +74,19 @@ def crossings(rows: Sequence[Row], value: Value, target: float, x: str = "ratio"
     return found
 
 
+def interval_line(
+    places: Sequence[float],
+    means: Sequence[SeedMean],
+    label: str,
+    *,
+    limits: tuple[float, float] = (0.0, math.inf),
+    markers: bool = False,
+) -> Line:
+    """Means with a band of their intervals, cut at what the value can be."""
+    low, high = [max(found.low, limits[0]) for found in means], [min(found.high, limits[1]) for found in means]
+    return Line(places, [found.mean for found in means], label, low=low, high=high, markers=markers)
+
+
 def curve(
     rows: Sequence[Row],
     x: str,
