@@ -1,4 +1,4 @@
-"""Speed of the rooms of seed 002 against the naive loop, one matrix product and PyTorch autograd, all in one run.
+"""Speed of the rooms of Xu and Chen 2025 against the naive loop, one matrix product and PyTorch autograd, in one run.
 
 lopsided bench overfitting [--quick]
 """

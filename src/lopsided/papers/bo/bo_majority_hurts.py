@@ -11,6 +11,7 @@ from lopsided.engine.task import Row, Settings
 from lopsided.measure.patch_network import long_tail_levels
 from lopsided.papers.bo.overfitting_runs import READING_WORDS, accuracy_means, patch_run, patch_settings, readings_of
 from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.shared.network_summary import chosen, per_seed
 
 SIGNIFICANT = 3.0
 
@@ -35,15 +36,12 @@ def measure(settings: Settings, seed: int) -> dict[str, Any]:
 def judge(rows: Sequence[Row]) -> Verdict:
     """From equal to the largest sizes the fixed class's accuracy falls, seed by seed, in every reading."""
     lines: dict[str, dict[str, float]] = {}
-    for reading, chosen in readings_of(rows).items():
+    for reading, own in readings_of(rows).items():
         for value in ("accuracy", "tail_accuracy"):
-            table = accuracy_means(chosen, lambda row: int(row.settings["others"]), value)
+            table = accuracy_means(own, lambda row: int(row.settings["others"]), value)
             sizes = list(table)
-            few, many = (
-                {row.seed: float(row.numbers[value]) for row in chosen if row.settings["others"] == size}
-                for size in (sizes[0], sizes[-1])
-            )
-            difference, errors = paired_rise(few, many, int(chosen[0].numbers["tests"]))
+            few, many = (per_seed(chosen(own, others=size), value) for size in (sizes[0], sizes[-1]))
+            difference, errors = paired_rise(few, many, int(own[0].numbers["tests"]))
             first, last = table[sizes[0]].value, table[sizes[-1]].value
             lines[f"{reading}, {value}"] = {"first": first, "last": last, "change": difference, "errors": errors}
     falls = [name for name, line in lines.items() if line["errors"] < -SIGNIFICANT]
@@ -58,14 +56,14 @@ def judge(rows: Sequence[Row]) -> Verdict:
 def plot(rows: Sequence[Row]) -> Figure:
     """Accuracies against the size of the other classes."""
     panels = []
-    for reading, chosen in readings_of(rows).items():
+    for reading, own in readings_of(rows).items():
         lines = []
         for value, name in (
             ("accuracy", "fixed class"),
             ("tail_accuracy", "its longer tail"),
             ("others_accuracy", "growing classes"),
         ):
-            table = accuracy_means(chosen, lambda row: int(row.settings["others"]), value)
+            table = accuracy_means(own, lambda row: int(row.settings["others"]), value)
             y = [mean.value for mean in table.values()]
             low = [mean.value - 2 * mean.error for mean in table.values()]
             high = [mean.value + 2 * mean.error for mean in table.values()]

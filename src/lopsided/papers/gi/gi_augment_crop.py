@@ -9,7 +9,7 @@ from typing import Any
 
 from lopsided.papers.claim import Claim, Runs, Source
 from lopsided.papers.gi.group_claims import augmentation_judge, augmentation_plans, augmentation_plot
-from lopsided.papers.gi.group_pictures import TINY_DIGITS, picture_numbers
+from lopsided.papers.gi.group_pictures import NEEDED, TINY_DIGITS, picture_numbers
 from lopsided.papers.shared.network_settings import varied
 
 LEVELS = (0.0, 0.1, 0.25, 0.5, 0.75)
@@ -36,8 +36,6 @@ CLAIM = Claim(
     plot=lambda rows: augmentation_plot(rows, "cut", "share of each side cut away"),
     paper_says="Both accuracies first increase and then decrease as the size of the crop increases.",
     readings={"resized": "a square at a random place, resized to the old size; the copies stand beside the originals"},
-    needs=("cifar-10", "mnist"),
-    paper_needs=("fashion-mnist",),
-    packages=("torch",),
     quick_budget_seconds=60.0,
+    **NEEDED,
 )

@@ -5,13 +5,16 @@ it is the large-n law of the mixture papers on the sample's leading components (
 """
 
 from lopsided.papers.claim import Claim, Runs, Source
-from lopsided.papers.gi.group_claims import augmentation_judge, augmentation_plans, augmentation_plot
+from lopsided.papers.gi.group_claims import (
+    MANY_NOISES,
+    NOISES,
+    augmentation_judge,
+    augmentation_plans,
+    augmentation_plot,
+)
 from lopsided.papers.gi.group_forecast import noise_numbers
-from lopsided.papers.gi.group_pictures import TINY_DIGITS
+from lopsided.papers.gi.group_pictures import NEEDED, TINY_DIGITS
 from lopsided.papers.shared.network_settings import varied
-
-LEVELS = (0.0, 0.1, 0.2, 0.4, 0.8)
-MANY_LEVELS = (0.0, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
 
 CLAIM = Claim(
     id="gi-augment-noise",
@@ -21,7 +24,7 @@ CLAIM = Claim(
     rule="In every world, for the minority group and for the average over both groups alike: some inner noise level "
     "beats both no noise and the largest noise, with paired 95 % intervals that hold for all inner levels at once; "
     "contradicted if everywhere an inner level lies below both ends by the same rule.",
-    plans=augmentation_plans(noise=(LEVELS, MANY_LEVELS)),
+    plans=augmentation_plans(noise=(NOISES, MANY_NOISES)),
     smoke=Runs(varied({**TINY_DIGITS, "copies": 10}, noise=(0.0, 0.2, 0.8)), seeds=range(2)),
     measure=noise_numbers,
     judge=lambda rows: augmentation_judge(rows, "noise", "noise level"),
@@ -31,10 +34,8 @@ CLAIM = Claim(
     readings={
         "pixels": "noise in units where black is 0 and white is 1, not cut off; the copies stand beside the originals"
     },
-    needs=("cifar-10", "mnist"),
-    paper_needs=("fashion-mnist",),
-    packages=("torch",),
     revised="the step of LeNet-5 was lowered from 0.05 to 0.01 (and its batch halved, its steps doubled) after a "
     "first run in which some networks died at large noise and called every picture the same; the rule is as it was.",
     quick_budget_seconds=60.0,
+    **NEEDED,
 )

@@ -67,14 +67,12 @@ def single_counts(rows: Sequence[Row]) -> list[Row]:
 def needed(rows: Sequence[Row], key: str) -> SeedCurve:
     """Samples needed over d, seed by seed: the geometric mean over the n tried, since error^2 and excess fall as
     1/n."""
-    sizes = sorted({row.settings["d"] for row in rows})
-    seeds = sorted({row.seed for row in rows})
-    values = np.full((len(seeds), len(sizes)), np.nan)
-    for row in rows:
+
+    def typical(row: Row) -> float | None:
         found = [value for value in row.numbers[key] if value is not None]
-        if found:
-            values[seeds.index(row.seed), sizes.index(row.settings["d"])] = float(np.exp(np.mean(np.log(found))))
-    return SeedCurve(np.array(sizes, dtype=float), values)
+        return float(np.exp(np.mean(np.log(found)))) if found else None
+
+    return seed_curve(rows, "d", typical)
 
 
 def is_linear(line: SeedCurve) -> tuple[bool, dict[str, Any]]:

@@ -164,8 +164,6 @@ CLAIM = Claim(
     readings={
         "held out": "half of the test pictures is fitted, the other half scored; the paper scores what it fitted"
     },
-    needs=("cifar-10", "mnist"),
-    paper_needs=("fashion-mnist",),
-    packages=("torch",),
     quick_budget_seconds=40.0,
+    **pictures.NEEDED,
 )

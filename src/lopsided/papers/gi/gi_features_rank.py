@@ -159,8 +159,6 @@ CLAIM = Claim(
     plot=plot,
     paper_says="84.0 % from the top 5 singular values, 85.0 % from 25, 88.5 % from all 256 (CelebA, ResNet-9).",
     readings={TEN: "all ten classes of the set with one network"},
-    needs=("cifar-10", "mnist"),
-    paper_needs=("fashion-mnist",),
-    packages=("torch",),
     quick_budget_seconds=30.0,
+    **pictures.NEEDED,
 )

@@ -56,8 +56,6 @@ CLAIM = Claim(
     paper_says="Opposite trends with men or women (CelebA), airplanes or animals (CIFAR-10) as the minority, explained "
     "by the larger covariance of one of the groups.",
     readings={"papers": "5000 pictures in all (4000 on CIFAR-10, of which half the files are read), equal test sets"},
-    needs=("cifar-10", "mnist"),
-    paper_needs=("fashion-mnist",),
-    packages=("torch",),
     quick_budget_seconds=60.0,
+    **pictures.NEEDED,
 )

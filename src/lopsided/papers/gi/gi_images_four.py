@@ -13,6 +13,8 @@ from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.gi import group_pictures as pictures
 from lopsided.papers.gi.group_claims import (
     HILLS,
+    MANY_NOISES,
+    NOISES,
     SHARES,
     augmentation_judge,
     augmentation_plot,
@@ -25,8 +27,6 @@ from lopsided.papers.gi.group_forecast import fraction_numbers
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.network_summary import chosen
 
-LEVELS = (0.0, 0.1, 0.2, 0.4, 0.8)
-MANY_LEVELS = (0.0, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
 NOISE, SHARE = "noise", "share"
 
 
@@ -80,11 +80,11 @@ CLAIM = Claim(
     rule="The rules of gi-augment-noise and gi-fraction-images, each for the minority's accuracy and for the average "
     "over both groups alike; holds if all pass, partly if some; contradicted if the opposite was measured everywhere.",
     plans={
-        "quick": Runs(_plan(pictures.QUICK_DIGITS, 20, LEVELS, 800, (0.02, 0.1, 0.3, 0.5)), seeds=range(5)),
+        "quick": Runs(_plan(pictures.QUICK_DIGITS, 20, NOISES, 800, (0.02, 0.1, 0.3, 0.5)), seeds=range(5)),
         "paper": Runs(
             pictures.AlsoFaces(
-                _plan(pictures.PAPER_GARMENTS, 300, MANY_LEVELS, 5000, SHARES),
-                _plan(pictures.FACES, 300, MANY_LEVELS, 5000, SHARES),
+                _plan(pictures.PAPER_GARMENTS, 300, MANY_NOISES, 5000, SHARES),
+                _plan(pictures.FACES, 300, MANY_NOISES, 5000, SHARES),
             ),
             seeds=range(10),
         ),

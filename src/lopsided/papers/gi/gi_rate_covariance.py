@@ -8,7 +8,7 @@ import numpy as np
 from lopsided.core.figure import Figure
 from lopsided.core.statistics import shape
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 from lopsided.papers.shared.network_settings import varied
@@ -59,11 +59,9 @@ def judge(rows: Sequence[Row]) -> Verdict:
         )
     numbers |= {"shape": words, "fastest_sigma": peaks}
     found = "; ".join(f"{reading}: {words[reading]}, fastest at sigma {peaks[reading]}" for reading in READINGS)
-    if words["text"] == "hill":
-        return Verdict(Outcome.HOLDS, found, numbers)
-    if "valley" in words.values():
-        return Verdict(Outcome.CONTRADICTED, found, numbers)
-    return Verdict(Outcome.PARTLY if "hill" in words.values() else Outcome.FAILS, found, numbers)
+    whole = words["text"] == "hill"
+    outcome = decided([whole, "hill" in words.values()], contradicted="valley" in words.values() and not whole)
+    return Verdict(outcome, found, numbers)
 
 
 def plot(rows: Sequence[Row]) -> Figure:

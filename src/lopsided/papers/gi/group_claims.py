@@ -18,6 +18,8 @@ from lopsided.papers.gi import group_pictures as pictures
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.network_summary import Value, by_world, chosen, curve, level, paired, per_seed
 
+NOISES = (0.0, 0.1, 0.2, 0.4, 0.8)
+MANY_NOISES = (0.0, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
 SHARES = (0.01, 0.05, 0.1, 0.2, 0.35, 0.5)
 PAIRS = {
     "cifar-10": ("airplanes", "animals"),

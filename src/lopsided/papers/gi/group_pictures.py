@@ -31,6 +31,8 @@ from lopsided.papers.shared.network_runs import trained_network
 
 ANIMALS = ("bird", "cat", "deer", "dog", "frog", "horse")
 HALVES = ("first four", "second four")
+# What claims on these worlds need; CelebA is used where it is.
+NEEDED: dict[str, Any] = {"needs": ("cifar-10", "mnist"), "paper_needs": ("fashion-mnist",), "packages": ("torch",)}
 FACES_READ = 20_000  # of CelebA's 162,770 training pictures; the experiments use 5000
 
 

@@ -1,6 +1,7 @@
 """Room 6, Claims: the register with verdicts, one claim with its rule and picture, and a rerun at quick scale."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -28,30 +29,17 @@ ClaimId = Annotated[str, PathParameter(pattern="^[a-z][a-z0-9-]{1,60}$", descrip
 router = APIRouter(prefix="/api/claims", tags=["claims"], responses=responses(503))
 
 
-class ClaimLine(BaseModel):
-    """One line of the register."""
-
-    id: str
-    paper: str
-    statement: str
-    place: str
-    verdict: str
-    found: str
-    scale: str | None
-    time: str | None
-
-
 class ClaimList(BaseModel):
     """Every claim, and the papers by their letters."""
 
     papers: dict[str, str]
-    claims: list[ClaimLine]
+    claims: list[ClaimStatus]
 
 
 class ClaimPage(BaseModel):
     """One claim with all that is known of it."""
 
-    line: ClaimLine
+    line: ClaimStatus
     paper: str
     paper_says: str
     rule: str
@@ -65,9 +53,8 @@ class ClaimPage(BaseModel):
     recipe: CodeRecipe
 
 
-def _line(status: ClaimStatus) -> ClaimLine:
-    words = vars(status) | {"statement": sentence(status.statement), "found": sentence(status.found)}
-    return ClaimLine(**words)
+def _line(status: ClaimStatus) -> ClaimStatus:
+    return replace(status, statement=sentence(status.statement), found=sentence(status.found))
 
 
 @router.get("")
