@@ -10,18 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import (
-    Check,
-    Checked,
-    Finding,
-    Level,
-    class_subject,
-    group_subject,
-    judged_words,
-    shortened,
-    without_implied,
-)
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.checks.intervals import Intervals, mean_intervals, rate_intervals
+from lopsided.checkup.checks.part_findings import class_subject, group_subject, judged_words, without_implied
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.partition import Partition

@@ -6,20 +6,16 @@ alike), over classes (balanced accuracy), and the worst class.
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import (
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.intervals import Intervals, mean_rate_interval, rate_intervals
+from lopsided.checkup.checks.part_findings import (
     RULE,
-    Check,
-    Checked,
-    Finding,
-    Level,
     accuracy_figure,
     all_of,
     class_subject,
     gap_findings,
     judged_words,
-    shortened,
 )
-from lopsided.checkup.checks.intervals import Intervals, mean_rate_interval, rate_intervals
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.validation import IntArray
 

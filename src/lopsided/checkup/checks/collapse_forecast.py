@@ -17,7 +17,8 @@ import numpy as np
 
 from lopsided.checkup.checks.collapse_measured import last_layer
 from lopsided.checkup.checks.counts import FEWEST
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, all_of, class_subject, shortened
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.part_findings import all_of, class_subject
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.validation import FloatArray, IntArray

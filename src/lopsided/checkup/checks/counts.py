@@ -9,17 +9,13 @@ network needs depends on its weight decay; `collapse_forecast` asks that.
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import (
-    Check,
-    Checked,
-    Finding,
-    Level,
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.part_findings import (
     all_of,
     class_subject,
     counted,
     group_subject,
     opening,
-    shortened,
     without_implied,
 )
 from lopsided.checkup.inputs.evidence import Evidence

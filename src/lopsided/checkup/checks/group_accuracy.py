@@ -8,21 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import (
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.intervals import rate_intervals
+from lopsided.checkup.checks.part_findings import (
     RULE,
-    Check,
-    Checked,
-    Finding,
-    Level,
     accuracy_figure,
     all_of,
     gap_findings,
     group_subject,
     judged_words,
-    shortened,
     without_implied,
 )
-from lopsided.checkup.checks.intervals import rate_intervals
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.partitions import CROSS, SMALL_CELL, intersection
 from lopsided.core.figure import Figure

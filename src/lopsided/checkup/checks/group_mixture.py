@@ -7,8 +7,9 @@ the whole interval says so. More than two classes: the rarest against the rest.
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, group_subject, opening
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level
 from lopsided.checkup.checks.group_law import group_law
+from lopsided.checkup.checks.part_findings import group_subject, opening
 from lopsided.checkup.inputs.evidence import Evidence
 
 MATTERS = 0.1  # percent of excess risk per percent of fraction; less, either way, is not worth saying

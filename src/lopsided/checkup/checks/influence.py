@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, counted, shortened
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.part_findings import counted
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import mapped_blocks
 from lopsided.core.errors import InputError

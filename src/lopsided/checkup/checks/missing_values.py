@@ -6,19 +6,9 @@ one class or group than from the rest, which shifts the fractions of the mixture
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import (
-    Check,
-    Checked,
-    Finding,
-    Level,
-    class_subject,
-    group_subject,
-    named,
-    opening,
-    shortened,
-    without_implied,
-)
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, named, shortened
 from lopsided.checkup.checks.intervals import gaps_to_rest, rate_intervals
+from lopsided.checkup.checks.part_findings import class_subject, group_subject, opening, without_implied
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition

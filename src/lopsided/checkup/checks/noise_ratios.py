@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, all_of, shortened
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
+from lopsided.checkup.checks.part_findings import all_of
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import mapped_blocks
 from lopsided.core.errors import InputError
