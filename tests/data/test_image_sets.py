@@ -16,7 +16,7 @@ from lopsided.data import images as images_module
 from lopsided.data.celeba import load_celeba
 from lopsided.data.cifar import undo_differences
 from lopsided.data.image_folders import load_image_folder
-from lopsided.data.image_groups import classes_as_labels, coloured, group_indices, groups_of_classes
+from lopsided.data.image_groups import coloured, groups_of_classes
 from lopsided.data.image_set import standardised
 from lopsided.data.images import has_images, load_images
 
@@ -286,16 +286,11 @@ def test_groups() -> None:
     grouped = groups_of_classes(digits, {"small": ["0", "1"], "large": ["9"]})
     assert set(grouped.labels.tolist()) == {0, 1, 9}
     np.testing.assert_array_equal(grouped.groups, (grouped.labels == 9).astype(int))
-    assert set(group_indices(grouped)) == {"small", "large"}
-    joined = classes_as_labels(grouped, {"odd": ["1", "9"], "even": ["0"]})
-    np.testing.assert_array_equal(joined.labels, np.array([1, 0, 0])[np.minimum(grouped.labels, 2)])
-    np.testing.assert_array_equal(joined.groups, grouped.groups)
+    assert grouped.group_names == ("small", "large")
     with pytest.raises(InputError, match="a class of digits"):
         groups_of_classes(digits, {"letters": ["a"]})
     with pytest.raises(InputError, match="in two"):
         groups_of_classes(digits, {"one": ["1"], "two": ["1"]})
-    with pytest.raises(InputError, match="groups in digits"):
-        group_indices(digits)
 
 
 def test_colours() -> None:

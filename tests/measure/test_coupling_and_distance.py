@@ -6,7 +6,6 @@ from lopsided.core.seeds import generator
 from lopsided.measure.coupling import (
     certified_coupled_fraction,
     coupled_fraction,
-    equal_gradients,
     pattern_change,
     pattern_change_of_weights,
     trajectory_gap,
@@ -51,8 +50,7 @@ def test_certificate_is_never_above_what_happened() -> None:
         assert 0 < certified < 1 or scale == 0.3
 
 
-def test_equal_gradients_and_gap_by_hand() -> None:
-    assert equal_gradients([[1.0, 2], [3, 4]], [[1.0, 2], [3, 5]]) == 0.5
+def test_gap_by_hand() -> None:
     start = np.zeros((2, 2))
     assert trajectory_gap([[3.0, 0], [0, 4]], [[3.0, 0], [0, 1]], start) == pytest.approx(3 / 5)
     assert trajectory_gap(start, start, start) == 0

@@ -123,14 +123,23 @@ class AuditFacts:
         text = dump_json(self.to_dict(), indent=indent)
         return text if path is None else write_atomically(check_target(path, (".json",), "JSON"), text + "\n")
 
-    def plan(self, **options: Any) -> "Plan":
-        """Remedies for this data, the most promising first; `options` are those of `lopsided.plan`."""
+    def plan(
+        self,
+        *,
+        metric: str | None = None,
+        group: str | None = None,
+        recipe: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+    ) -> "Plan":
+        """Remedies for this data, the most promising first; see `lopsided.plan`. The seed is the audit's by default."""
         from lopsided.checkup.plan.plan import plan as make_plan
 
-        return make_plan(self.evidence, **{"seed": self.evidence.seed, **options})
+        seed = self.evidence.seed if seed is None else seed
+        return make_plan(self.evidence, metric=metric, group=group, recipe=recipe, seed=seed)
 
     def trial(self, plan: "Plan | None" = None, **settings: Any) -> "Trial":
-        """Try the plan's remedies side by side on this data; `settings` are those of `lopsided.trial`."""
+        """Try the plan's remedies side by side on this data; `settings` (learner, metric, group, recipe, folds,
+        repeats, seed, jobs, store, fresh, forecasts, progress) are those of `lopsided.trial`."""
         from lopsided.checkup.trial.trial import trial as run_trial
 
         return run_trial(self.evidence, plan, **{"seed": self.evidence.seed, **settings})

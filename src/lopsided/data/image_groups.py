@@ -1,6 +1,7 @@
-"""Groups of pictures: from classes (animals against vehicles), from an attribute, or painted on (colour).
+"""Groups of pictures: from classes (animals against vehicles), or painted on (colour); and crops of them.
 
-Group codes follow the order in which the groups are named. What belongs to no group is left out by `regrouped`.
+Group codes follow the order in which the groups are named. A crop is cut at a random place and blown up to the old size
+(Li et al. 2022, A.1-A.2), bilinear between pixel centres; a crop of the whole picture is the picture.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
-from lopsided.core.validation import FloatArray, IntArray, check_in_range
+from lopsided.core.validation import FloatArray, check_in_range
 from lopsided.data.image_set import Images
 
 
@@ -29,16 +30,6 @@ def groups_of_classes(images: Images, groups: Mapping[str, Sequence[str]]) -> Im
     found = code[images.labels]
     chosen = np.flatnonzero(found >= 0)
     return images.take(chosen).with_groups(found[chosen], tuple(groups))
-
-
-def classes_as_labels(images: Images, classes: Mapping[str, Sequence[str]]) -> Images:
-    """The images of the named classes with joined classes as labels; groups, where there are some, stay."""
-    joined = groups_of_classes(images, classes)
-    assert joined.groups is not None
-    kept = np.flatnonzero(
-        np.isin(images.labels, [_place(images, name) for names in classes.values() for name in names])
-    )
-    return images.take(kept).with_labels(joined.groups, tuple(classes))
 
 
 def coloured(images: Images, agreement: float, seed: int) -> Images:
@@ -72,13 +63,6 @@ def _place(images: Images, name: str) -> int:
     if name not in images.class_names:
         raise InputError(f"a class of {images.name}", repr(name), f"choose among {', '.join(images.class_names)}")
     return images.class_names.index(name)
-
-
-def group_indices(images: Images) -> dict[str, IntArray]:
-    """Positions of the members of every group."""
-    if images.groups is None:
-        raise InputError(f"groups in {images.name}", "none", "make them with groups_of_classes or coloured")
-    return {name: np.flatnonzero(images.groups == number) for number, name in enumerate(images.group_names)}
 
 
 def resized_crops(pictures: NDArray[np.float32], share: float, places: FloatArray) -> NDArray[np.float32]:

@@ -56,16 +56,9 @@ def coupled_fraction(initial: ArrayLike, now: ArrayLike) -> float:
     """Fraction of units whose true gradient equals the pseudo gradient on these examples (Lemma 5.1).
 
     The two differ by sum_s c_s (1_now - 1_initial) x_s, so equal patterns on every example suffice; they are also
-    necessary when the x_s are linearly independent and no error signal c_s vanishes. See `equal_gradients` for the test
-    on the gradients themselves.
+    necessary when the x_s are linearly independent and no error signal c_s vanishes.
     """
     return 1 - pattern_change(initial, now).units
-
-
-def equal_gradients(true: ArrayLike, pseudo: ArrayLike) -> float:
-    """Fraction of units (rows) whose gradients, (m, d) each, are equal bit for bit."""
-    first, second = _pair(true, pseudo, "gradients")
-    return float((first == second).all(axis=1).mean())
 
 
 def certified_coupled_fraction(initial: ArrayLike, unit_distances: ArrayLike, lengths: ArrayLike) -> float:

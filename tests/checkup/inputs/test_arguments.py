@@ -8,7 +8,7 @@ import lopsided
 from lopsided.checkup.inputs.arguments import PARAMETERS
 from lopsided.checkup.inputs.gather import gather
 
-FUNCTIONS = [lopsided.audit, gather]
+FUNCTIONS = [lopsided.audit, lopsided.plan, lopsided.trial, gather]
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

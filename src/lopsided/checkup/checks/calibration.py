@@ -12,7 +12,7 @@ import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.checks.intervals import Intervals, mean_intervals, rate_intervals
-from lopsided.checkup.checks.part_findings import class_subject, group_subject, judged_words, without_implied
+from lopsided.checkup.checks.parts import class_subject, group_subject, without_implied
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.partition import Partition
@@ -27,8 +27,7 @@ MOST_NAMED = 5
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """Classes as predicted, then groups."""
-    classes, chances = evidence.classes, evidence.probabilities
-    assert classes is not None
+    classes, chances = evidence.labelled, evidence.probabilities
     assert chances is not None
     rows = evidence.judged
     chances = chances[rows]
@@ -38,7 +37,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     excess = confidence - (guess == codes)
     loss = -np.log(np.maximum(chances[np.arange(len(codes)), codes], LEAST_CHANCE))
     predicted = Partition(classes.name, guess.astype(np.int64), classes.names)
-    measures = {"judged": judged_words(evidence)} | _part_measures("all rows", excess, loss, confidence)
+    measures = {"judged": evidence.judged_words} | _part_measures("all rows", excess, loss, confidence)
     measures["ece"] = _ece(confidence, guess == codes)
     by_class = _overconfidence(confidence, guess == codes, predicted)
     class_loss = mean_intervals(loss, codes, len(classes.names), random)
@@ -102,7 +101,7 @@ def _findings(prefix: str, part: Partition, over: Intervals, evidence: Evidence)
                 f"{prefix}{subject}",
                 value,
                 over.of(int(code)),
-                f"Among the {int(counts[code]):,} {prefix or 'examples of '}{subject} {judged_words(evidence)} the "
+                f"Among the {int(counts[code]):,} {prefix or 'examples of '}{subject} {evidence.judged_words} the "
                 f"model is {way}, by {abs(value):.1%} on average.",
                 "Calibrate on held-out rows (temperature or Platt scaling), for this part by itself if the "
                 "others are fine.",
@@ -129,7 +128,7 @@ def _whole(confidence: FloatArray, right: BoolArray, evidence: Evidence) -> list
             "the model",
             finding.value,
             finding.interval,
-            f"Over {len(right):,} predictions {judged_words(evidence)} the mean confidence is "
+            f"Over {len(right):,} predictions {evidence.judged_words} the mean confidence is "
             f"{confidence.mean():.1%}, the accuracy {right.mean():.1%}.",
             "Calibrate on held-out rows (temperature or Platt scaling).",
         )

@@ -7,15 +7,8 @@ alike), over classes (balanced accuracy), and the worst class.
 import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.checks.intervals import Intervals, mean_rate_interval, rate_intervals
-from lopsided.checkup.checks.part_findings import (
-    RULE,
-    accuracy_figure,
-    all_of,
-    class_subject,
-    gap_findings,
-    judged_words,
-)
+from lopsided.checkup.checks.intervals import mean_rate_interval, rate_intervals
+from lopsided.checkup.checks.parts import RULE, accuracy_figure, all_of, class_subject, gap_findings, rates_by_name
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.validation import IntArray
 
@@ -24,8 +17,7 @@ MOST_NAMED = 8
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """Recall per class, against the other rows."""
-    classes, predictions = evidence.classes, evidence.predictions
-    assert classes is not None
+    classes, predictions = evidence.labelled, evidence.predictions
     assert predictions is not None
     rows = evidence.judged
     codes = classes.codes[rows]
@@ -36,7 +28,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         [class_subject(classes, code) for code in range(K)],
         right,
         totals,
-        rows=judged_words(evidence),
+        rows=evidence.judged_words,
         remedy="Oversample or reweight it, move its threshold (logit adjustment), or collect more of it; see the plan.",
     )
     seen = totals > 0
@@ -53,7 +45,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 "the model",
                 balanced,
                 (low, high),
-                f"Balanced accuracy {balanced:.1%} {judged_words(evidence)} is not shown to be better than guessing "
+                f"Balanced accuracy {balanced:.1%} {evidence.judged_words} is not shown to be better than guessing "
                 f"({chance:.1%}).",
                 "Check that predictions and labels belong to the same rows and name the same classes; then the model.",
             ),
@@ -66,12 +58,12 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 all_of(int(seen.sum()), "classes"),
                 float(accuracy.value[worst]),
                 accuracy.of(worst),
-                f"No class does clearly worse than the rest {judged_words(evidence)}; the lowest recall is "
+                f"No class does clearly worse than the rest {evidence.judged_words}; the lowest recall is "
                 f"{accuracy.value[worst]:.1%} ({classes.names[worst]}).",
             )
         ]
     measures = {
-        "judged": judged_words(evidence),
+        "judged": evidence.judged_words,
         "accuracy": {"value": overall, "interval": whole.of(0), "weighting": "every example counts alike"},
         "balanced_accuracy": {"value": balanced, "interval": (low, high), "weighting": "every class counts alike"},
         "worst_class": {
@@ -79,7 +71,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             "interval": accuracy.of(worst),
             "class": classes.names[worst],
         },
-        "recall": _by_name(classes.names, accuracy, totals),
+        "recall": rates_by_name(classes.names, accuracy, totals),
     }
     figure = accuracy_figure("Recall of every class", list(classes.names), accuracy, overall)
     return Checked(shortened(findings, MOST_NAMED, "classes"), measures, [figure])
@@ -87,8 +79,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
 
 def _unseen(evidence: Evidence, totals: IntArray) -> list[Finding]:
     """Classes that are trained on and never tested: no accuracy says how they do."""
-    classes = evidence.classes
-    assert classes is not None
+    classes = evidence.labelled
     if evidence.is_test is None:
         return []
     found = []
@@ -99,14 +90,6 @@ def _unseen(evidence: Evidence, totals: IntArray) -> list[Finding]:
         subject = class_subject(classes, int(code))
         found.append(Finding(Level.AT_RISK, subject, 0.0, None, message, remedy))
     return found
-
-
-def _by_name(names: tuple[str, ...], rates: Intervals, totals: IntArray) -> dict[str, dict[str, object]]:
-    return {
-        name: {"value": float(rates.value[code]), "interval": rates.of(code), "examples": int(totals[code])}
-        for code, name in enumerate(names)
-        if totals[code]
-    }
 
 
 CHECK = Check(

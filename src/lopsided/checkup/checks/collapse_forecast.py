@@ -18,7 +18,7 @@ import numpy as np
 from lopsided.checkup.checks.collapse_measured import last_layer
 from lopsided.checkup.checks.counts import FEWEST
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.checks.part_findings import all_of, class_subject
+from lopsided.checkup.checks.parts import all_of, class_subject
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.validation import FloatArray, IntArray
@@ -33,8 +33,7 @@ MOST_NAMED = 8
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """The forecast, and every class held against the number of examples it needs."""
-    classes = evidence.classes
-    assert classes is not None
+    classes = evidence.labelled
     counts = classes.counts_where(evidence.training)
     present = np.flatnonzero(counts)
     forecast, basis, sure = _forecast(evidence, counts[present].astype(float))
@@ -129,14 +128,13 @@ def _forecast(evidence: Evidence, counts: FloatArray) -> tuple[CollapseForecast,
 
 
 def _figure(evidence: Evidence, counts: IntArray, forecast: CollapseForecast) -> Figure:
-    assert evidence.classes is not None
     present = np.flatnonzero(counts)
     need = forecast.count_needed
     points = Points(
         counts[present].astype(float).tolist(),
         forecast.solution.margins.tolist(),
         "forecast margin",
-        names=[evidence.classes.names[code] for code in present],
+        names=[evidence.labelled.names[code] for code in present],
     )
     marks = [Mark(need, f"needed: {need:.3g}")]
     return Figure(

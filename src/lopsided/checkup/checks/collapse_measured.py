@@ -43,8 +43,7 @@ class LastLayer:
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """All pairs of classes, the closest first."""
-    classes = evidence.classes
-    assert classes is not None
+    classes = evidence.labelled
     if len(classes.names) < 2:
         raise InputError("at least two classes", len(classes.names), "angles are between classes")
     layer = last_layer(evidence)
@@ -153,8 +152,7 @@ def last_layer(evidence: Evidence) -> LastLayer:
 
 
 def _measure(evidence: Evidence) -> LastLayer:
-    classes, weight = evidence.classes, evidence.classifier
-    assert classes is not None
+    classes, weight = evidence.labelled, evidence.classifier
     assert weight is not None
     bias = evidence.bias if evidence.bias is not None else np.zeros(len(classes.names))
 

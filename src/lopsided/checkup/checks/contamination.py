@@ -18,7 +18,7 @@ import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.checks.intervals import Intervals, rate_intervals
-from lopsided.checkup.checks.part_findings import counted
+from lopsided.checkup.checks.parts import counted
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import read_rows
 from lopsided.core.errors import InputError
@@ -51,8 +51,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """Every class that is large enough, on the sample."""
     from scipy.stats import chi2
 
-    classes, sample = evidence.classes, evidence.space.sample
-    assert classes is not None
+    classes, sample = evidence.labelled, evidence.space.sample
     points, words = _points(evidence)
     d = points.shape[1]
     codes = classes.codes[sample.rows]
@@ -128,8 +127,7 @@ def _points(evidence: Evidence) -> tuple[FloatArray, str]:
     """The leading components of the sample; of a table without the columns that mostly repeat one value, whose robust
     variance is zero."""
     space = evidence.space
-    table = evidence.table
-    assert table is not None
+    table = evidence.features
     points, words = space.sample.points[:, :COMPONENTS], space.sample.words
     if table.image_shape is None and space.map.basis is None and space.map.width <= MOST_COLUMNS:
         columns = space.map.apply(read_rows(evidence, space.sample.rows))
@@ -181,8 +179,7 @@ def _findings(
     own: FloatArray,
     kind: str,
 ) -> list[Finding]:
-    classes = evidence.classes
-    assert classes is not None
+    classes = evidence.labelled
     totals = np.array([int((codes == code).sum()) for code in order])
     hits = np.array([int(flagged[codes == code].sum()) for code in order])
     rates = rate_intervals(hits, totals, tests=2 * len(order))

@@ -10,14 +10,7 @@ network needs depends on its weight decay; `collapse_forecast` asks that.
 import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.checks.part_findings import (
-    all_of,
-    class_subject,
-    counted,
-    group_subject,
-    opening,
-    without_implied,
-)
+from lopsided.checkup.checks.parts import all_of, class_subject, counted, group_subject, opening, without_implied
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.figure import Bars, Figure, Panel
 from lopsided.core.partition import Partition
@@ -30,8 +23,7 @@ MOST_NAMED = 8
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """Counts of the training rows per class, and per group where there are groups."""
-    classes = evidence.classes
-    assert classes is not None
+    classes = evidence.labelled
     training = evidence.training
     counts = classes.counts_where(training)
     findings = _findings("counts", classes, counts, "classes")

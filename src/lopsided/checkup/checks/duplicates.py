@@ -92,8 +92,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
 
 def _copied(evidence: Evidence, identity: IntArray, within: float) -> bool:
     """Are rows that differ at all different already in one half of the columns?"""
-    assert evidence.table is not None
-    half = evidence.table.width // 2
+    half = evidence.features.width // 2
     if half == 0:
         return False
     distinct = np.unique(identity, return_index=True)[1]
@@ -116,9 +115,8 @@ def row_identities(evidence: Evidence) -> IntArray:
 
 def feature_identities(evidence: Evidence, columns: slice = slice(None)) -> IntArray:
     """Features alone, or some of their columns."""
-    assert evidence.table is not None
     digests = []
-    for block in evidence.table.blocks():
+    for block in evidence.features.blocks():
         rows = np.ascontiguousarray(block[:, columns])
         if rows.dtype.kind == "f":
             rows = rows + 0.0  # minus zero is zero
@@ -135,10 +133,9 @@ def feature_identities(evidence: Evidence, columns: slice = slice(None)) -> IntA
 
 def description_codes(evidence: Evidence) -> IntArray:
     """One number per row, equal where all columns that describe it are."""
-    assert evidence.table is not None
     found: IntArray = np.zeros(evidence.rows, dtype=np.int64)
     for name in evidence.described_by:
-        column = evidence.table.columns[name]
+        column = evidence.features.columns[name]
         words = np.array([str(entry) for entry in column]) if column.dtype.kind == "O" else column
         _, codes = np.unique(words, return_inverse=True)
         found = _numbered(np.stack([found, codes.ravel()], axis=1))

@@ -10,13 +10,13 @@ import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.checks.intervals import rate_intervals
-from lopsided.checkup.checks.part_findings import (
+from lopsided.checkup.checks.parts import (
     RULE,
     accuracy_figure,
     all_of,
     gap_findings,
     group_subject,
-    judged_words,
+    rates_by_name,
     without_implied,
 )
 from lopsided.checkup.inputs.evidence import Evidence
@@ -29,14 +29,13 @@ MOST_NAMED = 5
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """Every column and intersection by itself."""
-    classes, predictions = evidence.classes, evidence.predictions
-    assert classes is not None
+    classes, predictions = evidence.labelled, evidence.predictions
     assert predictions is not None
     rows = evidence.judged
     right = predictions[rows] == classes.codes[rows]
     findings: list[Finding] = []
     figures: list[Figure] = []
-    measures: dict[str, Any] = {"judged": judged_words(evidence)}
+    measures: dict[str, Any] = {"judged": evidence.judged_words}
     overall = float(right.mean())
     for name, part in evidence.groups.items():
         codes = part.codes[rows]
@@ -46,7 +45,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             [group_subject(part, code) for code in range(len(part.names))],
             correct,
             totals,
-            rows=judged_words(evidence),
+            rows=evidence.judged_words,
             remedy=(
                 "Train with group weights or group DRO, or collect more of this group where the Fisher law "
                 "says it helps."
@@ -61,7 +60,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                     f"{name}: {all_of(int(seen.sum()), 'groups')}",
                     float(accuracy.value[worst]),
                     accuracy.of(worst),
-                    f"No group of {name} does clearly worse than the rest {judged_words(evidence)}; the lowest "
+                    f"No group of {name} does clearly worse than the rest {evidence.judged_words}; the lowest "
                     f"accuracy is {accuracy.value[worst]:.1%} ({part.names[worst]}).",
                 )
             ]
@@ -75,15 +74,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 "value": float(accuracy.value[worst]),
                 "interval": accuracy.of(worst),
             },
-            "accuracy": {
-                entry: {
-                    "value": float(accuracy.value[code]),
-                    "interval": accuracy.of(code),
-                    "examples": int(totals[code]),
-                }
-                for code, entry in enumerate(part.names)
-                if totals[code]
-            },
+            "accuracy": rates_by_name(part.names, accuracy, totals),
             "worst_cell": _worst_cell(classes, part, rows, right),
         }
         if len(part.names) > 1:

@@ -9,7 +9,7 @@ import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level
 from lopsided.checkup.checks.group_law import group_law
-from lopsided.checkup.checks.part_findings import group_subject, opening
+from lopsided.checkup.checks.parts import group_subject, opening
 from lopsided.checkup.inputs.evidence import Evidence
 
 MATTERS = 0.1  # percent of excess risk per percent of fraction; less, either way, is not worth saying
@@ -17,8 +17,7 @@ MATTERS = 0.1  # percent of excess risk per percent of fraction; less, either wa
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """The first column of groups; intersections are left to `group_shift`."""
-    classes = evidence.classes
-    assert classes is not None
+    classes = evidence.labelled
     sample = evidence.space.sample
     part = next(iter(evidence.groups.values()))
     rarest = int(np.argmin(np.where(classes.counts > 0, classes.counts, np.iinfo(np.int64).max)))

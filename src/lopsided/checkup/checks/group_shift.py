@@ -19,7 +19,7 @@ import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.checks.intervals import ALPHA, mean_intervals
-from lopsided.checkup.checks.part_findings import all_of, group_subject, opening, without_implied
+from lopsided.checkup.checks.parts import all_of, group_subject, opening, without_implied
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Mark, Panel, Points

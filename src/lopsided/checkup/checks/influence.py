@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.checks.part_findings import counted
+from lopsided.checkup.checks.parts import counted
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import mapped_blocks
 from lopsided.core.errors import InputError
@@ -32,8 +32,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """Scores of all training rows, ranked within their class."""
     from scipy.stats import chi2
 
-    classes, space = evidence.classes, evidence.space
-    assert classes is not None
+    classes, space = evidence.labelled, evidence.space
     assert space.moments is not None
     rows = np.flatnonzero(evidence.training)
     scores = influence_scores_of_blocks(

@@ -32,9 +32,7 @@ _BINS = 64
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """Columns of features and columns of words, one after the other."""
-    classes, table = evidence.classes, evidence.table
-    assert classes is not None
-    assert table is not None
+    classes, table = evidence.labelled, evidence.features
     if table.width > MOST_COLUMNS:
         raise InputError(f"at most {MOST_COLUMNS:,} columns", f"{table.width:,}", "columns of pictures leak no label")
     rows = chosen_rows(evidence, MOST_ROWS)
@@ -85,8 +83,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
 
 def _columns(evidence: Evidence, rows: IntArray) -> dict[str, NDArray[Any]]:
     """Features by name or number, then columns of words."""
-    table = evidence.table
-    assert table is not None
+    table = evidence.features
     values = read_rows(evidence, rows)
     named = table.feature_names or [str(place) for place in range(table.width)]
     found: dict[str, NDArray[Any]] = {name: values[:, place] for place, name in enumerate(named)}

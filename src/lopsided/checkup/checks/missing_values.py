@@ -8,7 +8,7 @@ import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, named, shortened
 from lopsided.checkup.checks.intervals import gaps_to_rest, rate_intervals
-from lopsided.checkup.checks.part_findings import class_subject, group_subject, opening, without_implied
+from lopsided.checkup.checks.parts import class_subject, group_subject, opening, without_implied
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
@@ -20,8 +20,7 @@ MOST_NAMED = 5
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """All rows, then every class and group against the rest."""
-    missing, classes = evidence.missing, evidence.classes
-    assert classes is not None
+    missing, classes = evidence.missing, evidence.labelled
     if missing is None:
         if evidence.table is None:
             raise InputError("features", "none", "provide features (numbers, one row per example)")

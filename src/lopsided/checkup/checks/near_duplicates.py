@@ -134,7 +134,6 @@ def _labels(torn: IntArray, rows: int, found: NearPairs) -> Finding:
 
 def near_pairs(evidence: Evidence, rows: IntArray, random: np.random.Generator) -> NearPairs:
     """Near pairs among `rows` (sorted positions, no two of them equal)."""
-    assert evidence.table is not None
     if rows.size < FEWEST_ROWS:
         raise InputError(f"at least {FEWEST_ROWS} different rows", rows.size, "give more data")
     mapping = evidence.space.map
@@ -170,9 +169,8 @@ def _usual_distance(scaled: FloatArray, random: np.random.Generator) -> float:
 
 def _projected(evidence: Evidence, rows: IntArray, mapping: FeatureMap, directions: FloatArray) -> FloatArray:
     """The rows along the directions, block by block."""
-    assert evidence.table is not None
     found, start = [], 0
-    for block in evidence.table.blocks():
+    for block in evidence.features.blocks():
         low, high = np.searchsorted(rows, (start, start + len(block)))
         if high > low:
             found.append((_scaled(block[rows[low:high] - start], mapping) @ directions).astype(np.float32))
@@ -207,11 +205,10 @@ def _candidates(
 
 def _distances(evidence: Evidence, pairs: IntArray, mapping: FeatureMap) -> FloatArray:
     """Exact distances of pairs of positions, some thousand numbers at a time."""
-    assert evidence.table is not None
     if not len(pairs):
         return np.zeros(0)
     distances = np.empty(len(pairs))
-    batch = max(1, 20_000_000 // evidence.table.width)
+    batch = max(1, 20_000_000 // evidence.features.width)
     for start in range(0, len(pairs), batch):
         some = pairs[start : start + batch]
         needed, place = np.unique(some, return_inverse=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.checks.part_findings import all_of
+from lopsided.checkup.checks.parts import all_of
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import mapped_blocks
 from lopsided.core.errors import InputError
@@ -33,8 +33,7 @@ MOST_CLASSES = 200
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """Ratios of all pairs of classes in the feature space, and the region of every class."""
-    classes, space = evidence.classes, evidence.space
-    assert classes is not None
+    classes, space = evidence.labelled, evidence.space
     assert space.moments is not None
     usable = np.flatnonzero(space.moments.counts >= LEAST)
     if usable.size < 2:

@@ -19,8 +19,7 @@ MOST_ROWS = 2000
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """delta and lambda on a sample, stratified by class."""
-    classes = evidence.classes
-    assert classes is not None
+    classes = evidence.labelled
     rows = chosen_rows(evidence, MOST_ROWS)
     codes = classes.codes[rows]
     if np.unique(codes).size < 2:

@@ -46,6 +46,23 @@ class Evidence:
         """The rows on which predictions are judged: the test rows, all where there is no split."""
         return np.ones(self.rows, dtype=bool) if self.is_test is None else self.is_test
 
+    @property
+    def judged_words(self) -> str:
+        """Which rows the predictions are judged on."""
+        return "on the test rows" if self.is_test is not None else "on all rows given"
+
+    @property
+    def labelled(self) -> Partition:
+        """The classes, for a check that needs labels."""
+        assert self.classes is not None
+        return self.classes
+
+    @property
+    def features(self) -> Table:
+        """The table, for a check that needs features."""
+        assert self.table is not None
+        return self.table
+
     @cached_property
     def space(self) -> "FeatureSpace":
         """Features scaled and reduced, a sample of them, and the moments of every class; computed once."""

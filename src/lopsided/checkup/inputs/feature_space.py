@@ -70,9 +70,8 @@ class FeatureSpace:
 
 def training_blocks(evidence: Evidence) -> Iterator[tuple[NDArray[Any], IntArray]]:
     """(features, positions) of the training rows, block by block, as they are stored."""
-    assert evidence.table is not None
     training, start = evidence.training, 0
-    for block in evidence.table.blocks():
+    for block in evidence.features.blocks():
         here = np.flatnonzero(training[start : start + len(block)])
         if here.size:
             yield (block if here.size == len(block) else block[here]), here + start
@@ -81,9 +80,8 @@ def training_blocks(evidence: Evidence) -> Iterator[tuple[NDArray[Any], IntArray
 
 def mapped_blocks(evidence: Evidence, mapping: FeatureMap) -> Iterator[tuple[FloatArray, IntArray]]:
     """(rows of the space, class codes) of the training rows, block by block."""
-    assert evidence.classes is not None
     for block, rows in training_blocks(evidence):
-        yield mapping.apply(block), evidence.classes.codes[rows]
+        yield mapping.apply(block), evidence.labelled.codes[rows]
 
 
 def chosen_rows(evidence: Evidence, most: int) -> IntArray:
@@ -116,9 +114,8 @@ def chosen_rows(evidence: Evidence, most: int) -> IntArray:
 
 def read_rows(evidence: Evidence, rows: IntArray) -> NDArray[Any]:
     """Features of the chosen rows (sorted positions), read in one pass."""
-    assert evidence.table is not None
     parts, start = [], 0
-    for block in evidence.table.blocks():
+    for block in evidence.features.blocks():
         low, high = np.searchsorted(rows, (start, start + len(block)))
         if high > low:
             parts.append(block[rows[low:high] - start])
@@ -128,8 +125,7 @@ def read_rows(evidence: Evidence, rows: IntArray) -> NDArray[Any]:
 
 def feature_space(evidence: Evidence) -> FeatureSpace:
     """Scale and basis from a sample, moments from all training rows."""
-    table = evidence.table
-    assert table is not None
+    table = evidence.features
     classes = 0 if evidence.classes is None else len(evidence.classes.names)
     if classes > MOST_CLASSES:
         expected = f"at most {MOST_CLASSES:,} classes to compare the features of"

@@ -9,8 +9,7 @@ import numpy as np
 from lopsided.core.figure import Figure
 from lopsided.core.seeds import generator
 from lopsided.core.statistics import seed_mean
-from lopsided.data.class_components import cluster_each_class
-from lopsided.data.clusters import normalise
+from lopsided.data.clusters import cluster_each_class, normalise
 from lopsided.data.images import load_images
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.learners.wide_descent import wide_run

@@ -10,7 +10,6 @@ import numpy as np
 
 from lopsided.checkup.checks.finding import Finding, Level
 from lopsided.checkup.checks.intervals import Intervals, gaps_to_rest, rate_intervals
-from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.partitions import CROSS
 from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.partition import Partition
@@ -69,11 +68,6 @@ def without_implied(findings: Sequence[Finding]) -> list[Finding]:
     return kept
 
 
-def judged_words(evidence: Evidence) -> str:
-    """Which rows the predictions were judged on."""
-    return "on the test rows" if evidence.is_test is not None else "on all rows given"
-
-
 def gap_findings(
     subjects: list[str], right: IntArray, totals: IntArray, *, rows: str, remedy: str
 ) -> tuple[list[Finding], Intervals]:
@@ -97,6 +91,15 @@ def gap_findings(
             )
         )
     return found, accuracy
+
+
+def rates_by_name(names: Sequence[str], rates: Intervals, totals: IntArray) -> dict[str, dict[str, object]]:
+    """Plain values of the parts that have rows."""
+    return {
+        name: {"value": float(rates.value[code]), "interval": rates.of(code), "examples": int(totals[code])}
+        for code, name in enumerate(names)
+        if totals[code]
+    }
 
 
 def accuracy_figure(title: str, names: list[str], accuracy: Intervals, average: float) -> Figure:
