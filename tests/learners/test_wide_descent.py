@@ -4,7 +4,7 @@ import pytest
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
 from lopsided.data.clusters import ClusterSample, ClusterSpec, random_mixture, sample_mixture
-from lopsided.learners.wide_descent import WideDescent, full_batches, shuffled_batches, side_by_side
+from lopsided.learners.wide_descent import WideDescent, full_batches, shuffled_batches, side_by_side, wide_run
 from lopsided.learners.wide_relu import (
     WideNetwork,
     accuracy,
@@ -243,3 +243,20 @@ def test_bad_input_is_refused_in_a_sentence(sample: ClusterSample, network: Wide
         WideDescent(network, points, labels, batches, 0.1).probe_preactivations()
     with pytest.raises(InputError):
         shuffled_batches(10, 11, 1, generator(0))
+
+
+def test_a_run_on_a_sample_shares_its_start_and_its_batches_with_runs_of_the_same_seed(sample: ClusterSample) -> None:
+    common = {"classes": CLASSES, "steps": 6, "batch": 5, "seed": 3, "dtype": np.float64}
+    slow, fast = (
+        wide_run(sample.points, sample.labels, width=WIDTH, rate_times_width=rate, **common) for rate in (1.0, 10.0)
+    )
+    np.testing.assert_array_equal(slow.network.hidden, fast.network.hidden)
+    network = random_network(WIDTH, DIMENSION, CLASSES, generator(3, "network", WIDTH))
+    batches = shuffled_batches(EXAMPLES, 5, 6, generator(3, "batches"))
+    by_hand = WideDescent(network, sample.points, sample.labels, batches, 10.0 / WIDTH)
+    for run in (slow, fast, by_hand):
+        for state in run:
+            displaced = state.batch_preactivations - state.batch_initial_preactivations
+            np.testing.assert_array_equal(state.batch_displacement, displaced)
+    np.testing.assert_array_equal(fast.weights(), by_hand.weights())
+    assert np.abs(fast.weights() - slow.weights()).max() > 0

@@ -10,7 +10,7 @@ from lopsided.measure.coupling import (
     pattern_change_of_weights,
     trajectory_gap,
 )
-from lopsided.measure.weight_change import leading_values, relative_distance, spectrum
+from lopsided.measure.weight_change import Travelled, leading_values, relative_distance, spectrum
 
 
 def test_pattern_change_counts_pairs_and_units_by_hand() -> None:
@@ -61,6 +61,20 @@ def test_relative_distance_by_hand() -> None:
     assert distance.frobenius == pytest.approx(np.sqrt(5) / 5)
     assert distance.per_neuron[0] == pytest.approx(0.2)
     assert np.isnan(distance.per_neuron[1])
+
+
+def test_the_way_travelled_is_followed_without_the_weights() -> None:
+    """Updates w_r += sum_s c_{s,r} x_s by hand, against the weights themselves; float64, so to rounding."""
+    stream = generator(0, "way")
+    start, points = stream.normal(size=(7, 5)), stream.normal(size=(3, 5))
+    travelled, weights = Travelled(start), start.copy()
+    assert travelled.relative == 0
+    for _ in range(4):
+        update = stream.normal(size=(3, 7))
+        travelled.follow(points @ (weights - start).T, update, points @ points.T)
+        weights = weights + update.T @ points
+    np.testing.assert_allclose(travelled.distances, np.linalg.norm(weights - start, axis=1), rtol=1e-12)
+    assert travelled.relative == pytest.approx(relative_distance(start, weights).frobenius, rel=1e-12)
 
 
 def test_spectrum_finds_a_planted_rank() -> None:

@@ -49,7 +49,7 @@ class TwoSizeFacts:
 
 
 @dataclass(frozen=True)
-class Plan:
+class CollapsePlan:
     """Answers to the inverse questions."""
 
     oversampling: RatePlan
@@ -73,7 +73,7 @@ class CollapseForecast:
     collapsed_cosine: float | None
     target_cosine: float | None
     oversampling_rate: int | None
-    plan: Plan | None
+    plan: CollapsePlan | None
     seconds: float
 
     @property
@@ -236,9 +236,9 @@ def _checked_weights(weights: Sequence[float] | None, classes: int) -> FloatArra
     return checked.counts
 
 
-def _plan(counts: FloatArray, held: Restraint, model: Model) -> Plan:
+def _plan(counts: FloatArray, held: Restraint, model: Model) -> CollapsePlan:
     safe, solver = largest_safe_multiplier(counts, model), InTurn(held, model)
-    return Plan(
+    return CollapsePlan(
         rates_of_smallest_total(counts, held, model, solver),
         examples_to_collect(counts, held, model, solver),
         safe,
