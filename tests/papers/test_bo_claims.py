@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from lopsided.core.seeds import generator
-from lopsided.core.statistics import accuracy_mean, paired_rise
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Outcome
 
@@ -204,13 +203,3 @@ def test_image_rules() -> None:
     for off, outcome in ((0.3, Outcome.HOLDS), (0.9, Outcome.FAILS), (1.2, Outcome.CONTRADICTED)):
         cosines = np.where(eye, 0.9, off).tolist()
         assert shapes.judge(graded(shapes, lambda s, seed, c=cosines: {"cosines": c})).outcome is outcome
-
-
-def test_errors_of_means() -> None:
-    assert accuracy_mean([0.5], 100).error == pytest.approx(0.05)  # binomial: sqrt(0.25 / 100)
-    assert accuracy_mean([0.4, 0.6], 10**9).error == pytest.approx(0.1)  # spread over two seeds
-    assert accuracy_mean([1.0], 100).error > 0  # no error seen is not no error
-    first, last = ({seed: 0.5 + 0.1 * seed - 0.05 * size for seed in range(4)} for size in (0, 1))
-    difference, errors = paired_rise(first, last, 10**8)
-    assert difference == pytest.approx(-0.05)
-    assert errors < -100  # within every seed the fall is the same, whatever the seeds' own level

@@ -5,7 +5,6 @@ from importlib import import_module
 
 import numpy as np
 
-from lopsided.core.statistics import SeedCurve, power, power_of_square_mean, shape, trend
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Outcome
 from lopsided.papers.gi.mixture_lab import (
@@ -100,24 +99,6 @@ def test_the_rule_for_risks_tells_shapes_apart():
     valley = risk_rows(lambda x: 0.01 + (x - 3) ** 2, lambda x: 0.01 + (x - 3) ** 2)
     assert judge_risk(valley, "x", "valley").outcome is Outcome.HOLDS
     assert judge_risk(valley, "x", "hill").outcome is Outcome.CONTRADICTED
-
-
-def test_trends_need_more_than_their_error():
-    source = np.random.default_rng(1)
-    x = np.arange(6.0)
-    assert trend(SeedCurve(x, x + 0.1 * source.standard_normal((5, 6)))) == "rises"
-    assert trend(SeedCurve(x, -x + 0.1 * source.standard_normal((5, 6)))) == "falls"
-    words = [trend(SeedCurve(x, source.standard_normal((5, 6)))) for _ in range(300)]
-    # A 95 % interval leaves out zero in 5 % of the cases without any trend; five standard errors of 300 draws above.
-    assert np.mean([word != "flat" for word in words]) < 0.05 + 5 * np.sqrt(0.05 * 0.95 / 300)
-    assert shape(SeedCurve(x, (x - 2) ** 2 + 0.1 * source.standard_normal((5, 6)))) == "valley"
-    assert shape(SeedCurve(x, -((x - 2) ** 2) + 0.1 * source.standard_normal((5, 6)))) == "hill"
-    assert shape(SeedCurve(x, np.full((5, 6), np.nan))) == "undefined"
-    y = (x + 1) ** -0.5 * np.exp(0.01 * source.standard_normal((8, 6)))
-    for function in (power, power_of_square_mean):
-        exponent, error = function(SeedCurve(x + 1, y))
-        assert abs(exponent + 0.5) < 5 * error
-        assert error < 0.02
 
 
 def test_shuffled_numbers_do_not_hold():

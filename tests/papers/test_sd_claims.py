@@ -11,9 +11,9 @@ import pytest
 
 from lopsided.core.jsonable import jsonable
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Outcome
+from lopsided.papers.claim import Claim, Outcome, Part, weigh
 from lopsided.papers.sd.structured_runs import READINGS, measure_run
-from lopsided.papers.shared.structured_summary import Part, difference, exponent, grouped, spread, weigh
+from lopsided.papers.shared.structured_summary import difference, exponent, grouped
 
 SMALL = {"dimension": 60, "train": 120, "test": 150, "steps": 60, "record": 20}
 SETTINGS: Mapping[str, list[dict[str, Any]]] = {
@@ -164,12 +164,6 @@ def test_the_recorded_distance_is_that_of_the_weights() -> None:
     weights_at_start = np.sqrt(60)  # |W0|_F^2 is a sum of 300 x 60 squares of deviation 1/sqrt(300)
     # Sixty columns, so all singular values are shown; |W0|_F varies by 1/sqrt(2 x 18000) = 0.5 %: four of those.
     assert np.linalg.norm(update) / weights_at_start == pytest.approx(numbers["distance"][-1], rel=0.021)
-
-
-def test_intervals_are_students() -> None:
-    # t_{0.975, 2} = 4.30265: mean 2, s = 1, n = 3.
-    assert spread([1.0, 2.0, 3.0]).high == pytest.approx(2 + 4.30265 / np.sqrt(3), rel=1e-5)
-    assert spread([1.0]).high == np.inf
 
 
 def test_exponent_and_difference_are_paired_by_seed() -> None:

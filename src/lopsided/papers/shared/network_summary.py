@@ -105,6 +105,3 @@ def curve(
     if len({row.seed for row in rows}) < 2:
         return Line(places, means, label, dashed=dashed, markers=True)
     return Line(places, means, label, low=low, high=high, dashed=dashed, markers=not dashed)
-
-
-percent = SeedMean.percent

@@ -1,5 +1,4 @@
-"""From rows of runs to what a rule may say: groups, paired differences, exponents, parts; error bars are those of
-`core.statistics`."""
+"""From rows of runs to what a rule may say: groups, columns, paired differences, exponents, curves."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -10,29 +9,6 @@ import numpy as np
 from lopsided.core.figure import Line
 from lopsided.core.statistics import SeedMean, paired_mean, seed_mean
 from lopsided.engine.task import Numbers, Row
-from lopsided.papers.claim import Part, weigh
-
-__all__ = [
-    "Part",
-    "Spread",
-    "at_step",
-    "band",
-    "column",
-    "difference",
-    "exponent",
-    "final",
-    "grouped",
-    "named",
-    "outside",
-    "spread",
-    "weigh",
-    "within",
-]
-# Names from before `core.statistics`, until every claim uses the new ones.
-Spread = SeedMean
-spread = seed_mean
-within = SeedMean.within
-outside = SeedMean.outside
 
 
 def grouped(rows: Sequence[Row], key: str) -> dict[Any, list[Row]]:
