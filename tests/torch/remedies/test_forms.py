@@ -35,7 +35,7 @@ def test_shards_of_several_processes_are_one_epoch(name) -> None:
     shards = []
     for rank in range(2):
         sampler = torch_form(remedy, TRAINING, seed=4)
-        sampler._replicas, sampler._rank = 2, rank
+        sampler._place = 2, rank
         shards.append(list(sampler))
     whole = remedy.epoch_indices(TRAINING, 4, 0).tolist()
     together = [row for pair in zip(*shards, strict=True) for row in pair]

@@ -12,7 +12,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -128,7 +128,7 @@ def train(
     every `checkpoint_seconds`, at the end and on interruption, and resumed from where it exists. threads: of PyTorch,
     for this run; digits are reproducible at an equal number.
     """
-    data = _Data.make(network, inputs, labels, class_weights, example_weights, logit_adjustment)
+    data = _data(network.head.out_features, inputs, labels, class_weights, example_weights, logit_adjustment)
     run = _Run(network, recipe, data, order, seed, transform)
     fingerprint = "" if checkpoint is None else run.fingerprint()
     if checkpoint is not None:
@@ -158,8 +158,7 @@ def train(
     return Trained(network, recipe, tuple(run.history), run.step, run.diverged, time.perf_counter() - begin)
 
 
-@dataclass(frozen=True)
-class _Data:
+class _Data(NamedTuple):
     """Tensors that a run reads."""
 
     inputs: Tensor
@@ -167,39 +166,37 @@ class _Data:
     weights: Tensor | None
     adjustment: Tensor | None
 
-    @classmethod
-    def make(
-        cls,
-        network: Classifier,
-        inputs: Inputs,
-        labels: ArrayLike,
-        class_weights: Sequence[float] | FloatArray | None,
-        example_weights: FloatArray | None,
-        adjustment: Sequence[float] | FloatArray | None,
-    ) -> "_Data":
-        classes = network.head.out_features
-        tensor, codes = as_tensor(inputs), np.asarray(labels)
-        if codes.shape != (len(tensor),) or codes.dtype.kind not in "iu" or codes.size == 0:
-            raise InputError(f"{len(tensor)} labels coded as 0..{classes - 1}", f"shape {codes.shape}", "check them")
-        if codes.min() < 0 or codes.max() >= classes:
-            raise InputError(f"labels from 0 to {classes - 1}", f"{codes.min()} to {codes.max()}", "code them first")
-        if codes.size < 2:
-            raise InputError("at least two examples", codes.size, "BatchNorm needs a batch")
-        weights = np.ones(codes.size)
-        for given, size, name in ((class_weights, classes, "class"), (example_weights, codes.size, "example")):
-            if given is not None:
-                values = _numbers(given, size, f"a weight per {name}", least=0.0)
-                weights = weights * (values[codes] if name == "class" else values)
-        if not weights.sum() > 0:
-            raise InputError("weights of which one at least is positive", "zeros", "change them")
-        plain = class_weights is None and example_weights is None
-        shift = None if adjustment is None else _numbers(adjustment, classes, "a logit adjustment per class")
-        return cls(
-            tensor,
-            torch.from_numpy(codes.astype(np.int64)),
-            None if plain else torch.from_numpy((weights / weights.mean()).astype(np.float32)),
-            None if shift is None else torch.from_numpy(shift.astype(np.float32)),
-        )
+
+def _data(
+    classes: int,
+    inputs: Inputs,
+    labels: ArrayLike,
+    class_weights: Sequence[float] | FloatArray | None,
+    example_weights: FloatArray | None,
+    adjustment: Sequence[float] | FloatArray | None,
+) -> _Data:
+    tensor, codes = as_tensor(inputs), np.asarray(labels)
+    if codes.shape != (len(tensor),) or codes.dtype.kind not in "iu" or codes.size == 0:
+        raise InputError(f"{len(tensor)} labels coded as 0..{classes - 1}", f"shape {codes.shape}", "check them")
+    if codes.min() < 0 or codes.max() >= classes:
+        raise InputError(f"labels from 0 to {classes - 1}", f"{codes.min()} to {codes.max()}", "code them first")
+    if codes.size < 2:
+        raise InputError("at least two examples", codes.size, "BatchNorm needs a batch")
+    weights = np.ones(codes.size)
+    if class_weights is not None:
+        weights *= _numbers(class_weights, classes, "a weight per class", least=0.0)[codes]
+    if example_weights is not None:
+        weights *= _numbers(example_weights, codes.size, "a weight per example", least=0.0)
+    if not weights.sum() > 0:
+        raise InputError("weights of which one at least is positive", "zeros", "change them")
+    plain = class_weights is None and example_weights is None
+    shift = None if adjustment is None else _numbers(adjustment, classes, "a logit adjustment per class")
+    return _Data(
+        tensor,
+        torch.from_numpy(codes.astype(np.int64)),
+        None if plain else torch.from_numpy((weights / weights.mean()).astype(np.float32)),
+        None if shift is None else torch.from_numpy(shift.astype(np.float32)),
+    )
 
 
 def _numbers(values: ArrayLike, size: int, name: str, *, least: float = -np.inf) -> FloatArray:
@@ -302,7 +299,7 @@ class _Run:
     def fingerprint(self) -> str:
         recipe = asdict(replace(self.recipe, anneal_at=tuple(self.recipe.anneal_at)))
         parts = {"recipe": recipe, "seed": self.seed, "network": str(self.network)}
-        return fingerprint_of(parts, vars(self.data))
+        return fingerprint_of(parts, self.data._asdict())
 
     def state(self) -> Checkpoint:
         counters: dict[str, Any] = {name: getattr(self, name) for name in _COUNTERS}

@@ -95,7 +95,7 @@ class EarlyWarnings:
             return f"class {names[0]}"
         if len(names) > 12:
             names = [*names[:10], f"{len(names) - 10} more"]
-        return f"classes {', '.join(names[:-1])} and {names[-1]}"
+        return f"classes {_and(names)}"
 
 
 def _came_true(forecast: RunForecast) -> str:
@@ -105,10 +105,13 @@ def _came_true(forecast: RunForecast) -> str:
 
 
 def _numbers(values: FloatArray) -> str:
-    numbers = [f"{value:g}" for value in values]
-    if len(numbers) > 4:
+    if len(values) > 4:
         return f"{values.min():g} to {values.max():g}"
-    return numbers[0] if len(numbers) == 1 else f"{', '.join(numbers[:-1])} and {numbers[-1]}"
+    return _and([f"{value:g}" for value in values])
+
+
+def _and(words: Sequence[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _components(adjacent: BoolArray) -> list[list[int]]:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-import torch
 from lopsided.torch.monitor.class_sums import SumsSnapshot
+from lopsided.torch.processes import process_group
 
 FULLY_OBSERVED = 8192  # examples at the start of an epoch that are all observed
 OBSERVE_EVERY = 8
@@ -86,11 +86,6 @@ class EpochCounters:
             yield f"left out {self.overwritten_batches} whose features or logits were overwritten in place"
         if any(not np.isfinite(one.means[one.counts > 0]).all() for one in sums):
             yield "some features were NaN or infinite, so class means could not be measured"
-        if distributed() and not all_reduce:
-            rank, size = torch.distributed.get_rank(), torch.distributed.get_world_size()
+        size, rank = process_group()
+        if size > 1 and not all_reduce:
             yield f"process {rank} of {size} saw its own shard only; all_reduce=True adds them up"
-
-
-def distributed() -> bool:
-    """Whether this is one process of several that know of each other."""
-    return bool(torch.distributed.is_available() and torch.distributed.is_initialized())

@@ -23,7 +23,6 @@ from typing import Any, Self
 
 import numpy as np
 
-import torch
 from lopsided.core.blas import one_blas_thread
 from lopsided.core.counts import class_counts
 from lopsided.core.errors import InputError
@@ -36,7 +35,7 @@ from lopsided.torch.monitor.activation_probe import ActivationProbe
 from lopsided.torch.monitor.batch_rows import rows_of
 from lopsided.torch.monitor.class_sums import SumsSnapshot, affordable_interval
 from lopsided.torch.monitor.early_warnings import EarlyWarnings, ImbalanceWarning, merging_cosines
-from lopsided.torch.monitor.epoch_counters import EpochCounters, distributed, sparse_observation
+from lopsided.torch.monitor.epoch_counters import EpochCounters, sparse_observation
 from lopsided.torch.monitor.epoch_record import (
     ClassifierRecord,
     EpochRecord,
@@ -58,6 +57,7 @@ from lopsided.torch.monitor.monitor_arguments import (
 from lopsided.torch.monitor.phase_sums import Batches, PhaseSums, measure_exactly, quiet
 from lopsided.torch.monitor.run_forecast import RunForecast, run_forecast
 from lopsided.torch.monitor.run_settings import RunReader, RunSettings
+from lopsided.torch.processes import process_group
 from torch import nn
 
 DIVERGED = "the classifier holds NaN or infinite weights: the training has diverged"
@@ -308,9 +308,9 @@ class Monitor:
     def _forecast(
         self, train: SumsSnapshot | None, weight: FloatArray, shown: FloatArray | None, *, finite: bool, spectra: bool
     ) -> RunForecast:
-        world = torch.distributed.get_world_size() if distributed() else 1
+        processes, _ = process_group()
         return run_forecast(
-            self._run.read(self._counters.batch_size * world),
+            self._run.read(self._counters.batch_size * processes),
             np.zeros(self.head.classes) if shown is None else shown,
             weight if finite else np.zeros_like(weight),
             None if train is None or self._told_features or not finite else train.means,

@@ -17,6 +17,7 @@ import torch
 from lopsided.core.errors import InputError
 from lopsided.remedies.group_dro import dro_start
 from lopsided.torch.code_checks import IGNORED, check_codes
+from lopsided.torch.processes import process_group
 from torch import Tensor, nn
 
 
@@ -56,7 +57,7 @@ class GroupDROLoss(nn.Module):  # type: ignore[misc]
         precise = losses.double()
         sums = torch.zeros(number, dtype=torch.float64, device=losses.device).index_add(0, places, precise)
         sizes = torch.bincount(places, minlength=number).to(torch.float64)
-        processes = _world_size()
+        processes, _ = process_group()
         totals = torch.stack([sums.detach(), sizes])
         if processes > 1:
             distributed.all_reduce(totals)
@@ -72,7 +73,3 @@ class GroupDROLoss(nn.Module):  # type: ignore[misc]
         raised = self.weights * torch.exp(exponents - exponents.max())
         # a new tensor, because the graph of an earlier batch may still need the old one
         self.weights = raised / raised.sum()
-
-
-def _world_size() -> int:
-    return distributed.get_world_size() if distributed.is_available() and distributed.is_initialized() else 1

@@ -17,7 +17,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import torch.distributed as distributed
 from torch.utils.data import Dataset
 from torch.utils.data.distributed import DistributedSampler
 
@@ -27,6 +26,7 @@ from lopsided.core.validation import IntArray, check_count
 from lopsided.remedies.rates import Rate, Rates, rates_for
 from lopsided.remedies.recipe import Recipe
 from lopsided.remedies.resampling import resampling_plan
+from lopsided.torch.processes import process_group
 from lopsided.torch.remedies.label_lookup import dataset_labels, plain_array
 
 # Classes that give every process a share of what an inner sampler yields: Lightning and Catalyst, Ignite, Accelerate.
@@ -77,26 +77,23 @@ class OversamplingSampler(DistributedSampler):  # type: ignore[misc]
         self.seed, self.shuffle, self.drop_last, self.shard = check_seed(seed), shuffle, drop_last, shard
         if (num_replicas is None) != (rank is None):
             raise InputError("num_replicas and rank together", "one of them", "give both or neither")
-        self._replicas = None if num_replicas is None else check_count(num_replicas, "num_replicas")
-        self._rank = None if rank is None else check_count(rank, "rank", at_least=0)
-        if self._replicas is not None and self._rank is not None and self._rank >= self._replicas:
-            raise InputError(f"a rank below {self._replicas}", self._rank, "ranks start at 0")
+        self._place: tuple[int, int] | None = None  # W and r where they were told
+        if num_replicas is not None:
+            self._place = check_count(num_replicas, "num_replicas"), check_count(rank, "rank", at_least=0)
+            if self._place[1] >= self._place[0]:
+                raise InputError(f"a rank below {num_replicas}", rank, "ranks start at 0")
         self.epoch = 0
         self._passes = 0  # since the epoch was set
 
     @property
     def num_replicas(self) -> int:
         """W, the number of processes that share an epoch."""
-        if not self.shard:
-            return 1
-        return self._replicas if self._replicas is not None else (distributed.get_world_size() if _running() else 1)
+        return (self._place or process_group())[0] if self.shard else 1
 
     @property
     def rank(self) -> int:
         """r, which of them this one is."""
-        if not self.shard:
-            return 0
-        return self._rank if self._rank is not None else (distributed.get_rank() if _running() else 0)
+        return (self._place or process_group())[1] if self.shard else 0
 
     @property
     def total_size(self) -> int:
@@ -184,10 +181,6 @@ def check_loader(loader: Any) -> OversamplingSampler:
             "make it from the labels of that data set (of the Subset, not of its parent)",
         )
     return ours[0]
-
-
-def _running() -> bool:
-    return bool(distributed.is_available() and distributed.is_initialized())
 
 
 def _shard(indices: IntArray, rank: int, replicas: int, length: int) -> IntArray:
