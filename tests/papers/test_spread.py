@@ -4,7 +4,7 @@ import math
 import statistics
 
 from lopsided.engine.task import Row
-from lopsided.papers.spread import spread_table
+from lopsided.papers.site import spread_table
 
 
 def test_spread_over_seeds() -> None:

@@ -89,13 +89,8 @@ def plot(rows: Sequence[Row]) -> Figure:
     for measure_name in MEASURES:
         bars = []
         for part in ("high", "low"):
-            relative = [
-                float(
-                    np.mean(row.numbers["table"][measure_name][part])
-                    / max(np.mean(row.numbers["table"][measure_name]["middle"]), 1e-9)
-                )
-                for row in rows
-            ]
+            tables = [row.numbers["table"][measure_name] for row in rows]
+            relative = [float(np.mean(table[part]) / max(np.mean(table["middle"]), 1e-9)) for table in tables]
             bars.append(Bars([f"{name}\n{part}" for name in sets], relative, f"{part} tenth"))
         panels.append(Panel(f"{measure_name}, middle tenth = 1", "", "relative", bars))
     return Figure(

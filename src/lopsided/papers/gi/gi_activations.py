@@ -27,8 +27,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
     kind = check_activation(settings["activation"])
     mixture = lab.two_groups(DIMENSION, (0.6, 0.4), (0.5, -0.5), (1, 2))
     problem = problem_of(mixture, lab.drawn_teacher(mixture, NEURONS, seed).weights, kind)
-    data, _ = lab.drawn_data(problem, settings["n"], seed)
-    point = lab.nearest_critical_point(problem, data)
+    data, point = lab.solved(problem, settings["n"], seed)
     if not point.found:
         return {"error": None, "straightness": None, "over_law": None}
     step = 1.0 / point.largest_curvature

@@ -145,12 +145,7 @@ CLAIM = Claim(
         "quick": Runs([{**pictures.QUICK_PLANES, **_MANY}, {**pictures.QUICK_DIGITS, **_MANY}], seeds=range(4)),
         "paper": Runs(
             pictures.AlsoFaces(
-                [
-                    pictures.PAPER_PLANES,
-                    {**pictures.PAPER_PLANES, "network": "resnet-9", "width": 16, "steps": 1500},
-                    pictures.PAPER_GARMENTS,
-                ],
-                [pictures.FACES],
+                [pictures.PAPER_PLANES, pictures.RESNET_PLANES, pictures.PAPER_GARMENTS], [pictures.FACES]
             ),
             seeds=range(5),
         ),

@@ -144,7 +144,7 @@ CLAIM = Claim(
             pictures.AlsoFaces(
                 [
                     pictures.PAPER_PLANES,
-                    {**pictures.PAPER_PLANES, "network": "resnet-9", "width": 16, "steps": 1500},
+                    pictures.RESNET_PLANES,
                     pictures.PAPER_GARMENTS,
                     _ten(pictures.PAPER_GARMENTS, 1000, "fashion-mnist"),
                 ],

@@ -24,8 +24,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
     count, steps, size = settings["n"], settings["steps"], settings["xi"]
     mixture = lab.two_groups(DIMENSION, (0.5, 0.5), (1, -1), (1, 1))
     problem = lab.drawn_teacher(mixture, NEURONS, seed)
-    data, _ = lab.drawn_data(problem, count, seed)
-    point = lab.nearest_critical_point(problem, data)
+    data, point = lab.solved(problem, count, seed)
     if not point.found or STEP * point.largest_curvature >= 2.0:
         return {"distance": None, "bound": None}
     source = generator(seed, "noise")

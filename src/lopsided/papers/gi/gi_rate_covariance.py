@@ -30,8 +30,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
         covariance = sigma**2 * np.eye(DIMENSION)
     mixture = lab.two_groups(DIMENSION, (0.5, 0.5), (1, -1), (covariance, covariance))
     problem = lab.drawn_teacher(mixture, NEURONS, seed)
-    data, _ = lab.drawn_data(problem, settings["n"], seed)
-    point = lab.nearest_critical_point(problem, data)
+    data, point = lab.solved(problem, settings["n"], seed)
     if not point.found:
         return {"speed": None, "limit_speed": None}
     step = lab.mixture_step(mixture, 10.0) if settings["reading"] == "text" else 40.0 / (sigma + 1.0) ** 2

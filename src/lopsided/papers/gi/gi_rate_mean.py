@@ -30,8 +30,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
     mixture = lab.two_groups(DIMENSION, (0.5, 0.5), (size, -size), (covariance, covariance))
     text = settings["reading"] == "text"
     problem = lab.drawn_teacher(mixture, NEURONS, seed, scale=1.0 if text else 5.0)
-    data, _ = lab.drawn_data(problem, settings["n"], seed)
-    point = lab.nearest_critical_point(problem, data)
+    data, point = lab.solved(problem, settings["n"], seed)
     step = lab.mixture_step(mixture, settings["factor"]) if text else 196.0 / (size + 1.4) ** 2
     if not point.found or step * point.largest_curvature >= 2.0:
         return {"rate": None, "exponent": None, "straightness": None, "limit_exponent": None}

@@ -204,6 +204,7 @@ PAPER_PLANES = {
     "steps": 8000,
     "test_per_group": 1000,
 }
+RESNET_PLANES = {**PAPER_PLANES, "network": "resnet-9", "width": 16, "steps": 1500}
 PAPER_GARMENTS = {
     **QUICK_DIGITS,
     "images": "fashion-mnist",

@@ -22,8 +22,7 @@ def complexity_numbers(
     """Samples for |W - W*| = 0.5 at the critical point; and the steps until the authors' spread of 1e-4."""
     mixture = lab.two_groups(DIMENSION, (0.5, 0.5), means, covariances)
     problem = lab.drawn_teacher(mixture, NEURONS, seed)
-    data, _ = lab.drawn_data(problem, samples, seed)
-    point = lab.nearest_critical_point(problem, data)
+    data, point = lab.solved(problem, samples, seed)
     if not point.found:
         return {"found": False, "samples_for_distance": None, "steps_needed": None, "spread_reached": 0.0}
     distance, relative = lab.matched_error(point.weights, problem)

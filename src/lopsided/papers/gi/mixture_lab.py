@@ -58,6 +58,12 @@ def nearest_critical_point(problem: MixtureProblem, data: TrainingSet) -> Critic
     return newton(data, problem.weights)
 
 
+def solved(problem: MixtureProblem, count: int, seed: int) -> tuple[TrainingSet, CriticalPoint]:
+    """A training set of n points and the minimiser nearest to W* on it."""
+    data, _ = drawn_data(problem, count, seed)
+    return data, nearest_critical_point(problem, data)
+
+
 def mixture_step(mixture: Mixture, factor: float) -> float:
     """The paper's step for a mixture, with the factor c."""
     return paper_step(mixture.fractions, mixture.mean_lengths, mixture.spread, factor)
