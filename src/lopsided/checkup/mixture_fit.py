@@ -1,9 +1,8 @@
 """From labelled data to a mixture forecast: estimate the groups, fit the network, apply the large-n law.
 
 Features are centred and scaled to unit deviation, because the network has no intercept, and reduced to their leading
-principal components (000 Appendix G: a few carry nearly all of the accuracy). The fitted network stands in for W*,
-so the
-forecast is what the law would say if it were the truth.
+principal components (Li et al. 2024, Appendix G: a few carry nearly all of the accuracy). The fitted network stands in
+for W*, so the forecast is what the law would say if it were the truth.
 """
 
 import os

@@ -1,5 +1,5 @@
-"""Which examples stretch the covariance of their class most, and how the classes' noise overlaps: seed 002's scores
-on a user's data.
+"""Which examples stretch the covariance of their class most, and how the classes' noise overlaps: the scores of
+Xu and Chen 2025 on a user's data.
 
 `score` reads a file, a folder of pictures or arrays, computes the influence scores of eq (10) without training
 anything, in memory or in two passes over a file larger than memory, and ranks every example within its class.
