@@ -72,22 +72,12 @@ class AuditFacts:
 
     def frame(self) -> Any:
         """One row per finding: a pandas frame where pandas is installed, otherwise a list of dictionaries."""
-        rows = [
-            {
-                "id": finding.id,
-                "level": finding.level.value,
-                "subject": finding.subject,
-                "value": finding.value,
-                "low": None if finding.interval is None else finding.interval[0],
-                "high": None if finding.interval is None else finding.interval[1],
-                "message": finding.message,
-                "remedy": finding.remedy,
-                "ground": finding.ground,
-                "about": finding.about,
-                "skill": finding.skill,
-            }
-            for finding in self.findings
-        ]
+        rows = []
+        for finding in self.findings:
+            low, high = finding.interval or (None, None)
+            given = {"id": finding.id, "level": finding.level.value, "subject": finding.subject, "value": finding.value}
+            told = {name: getattr(finding, name) for name in ("message", "remedy", "ground", "about", "skill")}
+            rows.append({**given, "low": low, "high": high, **told})
         try:
             import pandas
         except ImportError:

@@ -19,6 +19,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import IntArray
 from lopsided.data.image_folders import load_image_folder
 from lopsided.data.image_set import Images
+from lopsided.data.npz_tables import read_npz_array
 from lopsided.data.plain_pickle import read_plain_pickle
 
 Split = Literal["train", "test"]
@@ -142,7 +143,7 @@ def _npz(name: str, place: Path, split: Split) -> Iterator[_Part]:
     else:
         paths, ending = sorted(place.glob(f"{name.replace('-', '')}_{split}*.npz")), ""
     for path in paths:
-        delta, labels = _arrays(path, f"delta{ending}", f"y{ending}")
+        delta, labels = read_npz_array(path, f"delta{ending}"), read_npz_array(path, f"y{ending}")
         if delta.dtype != np.uint8 or delta.ndim != 4 or (delta.shape[0], *delta.shape[2:]) != (3, SIDE, SIDE):
             raise InputError(f"differences (3, n, 32, 32) in {path}", f"{delta.dtype} {delta.shape}", "fetch it again")
         pixels = undo_differences(delta)
@@ -157,20 +158,6 @@ def undo_differences(delta: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(sums.transpose(1, 2, 3, 0))
 
 
-def _arrays(path: Path, *keys: str) -> list[NDArray[Any]]:
-    import lzma
-    import zipfile
-    import zlib
-
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as stored:
-            return [stored[key] for key in keys]
-    except KeyError as error:
-        raise InputError(f"an array {keys} in {path}", str(error), "fetch it again") from None
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile, lzma.LZMAError, zlib.error):
-        raise InputError("a whole npz file", f"a damaged one: {path}", "fetch it again") from None
-
-
 def _names(name: str, place: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Class names and superclass names from the files beside the data; numbers where there are none."""
     if name == "cifar-10":
@@ -178,7 +165,7 @@ def _names(name: str, place: Path) -> tuple[tuple[str, ...], tuple[str, ...]]:
     readers: tuple[Callable[[], tuple[Any, Any]], ...] = (
         lambda: _meta(place / "meta"),
         lambda: (_lines(place / "fine_label_names.txt"), _lines(place / "coarse_label_names.txt")),
-        lambda: (_arrays(next(iter(sorted(place.glob("cifar100*.npz")))), "names")[0].tolist(), ()),
+        lambda: (read_npz_array(next(iter(sorted(place.glob("cifar100*.npz")))), "names").tolist(), ()),
     )
     for read in readers:
         try:

@@ -1,5 +1,6 @@
 """Tables in NumPy's own files: .npz members streamed from the archive, .npy memory-mapped. No pickles."""
 
+import lzma
 import math
 import zipfile
 import zlib
@@ -136,7 +137,7 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError):
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError):
         # RuntimeError: encrypted, or packed by a method that Python lacks
         raise InputError("a whole npz file", f"a damaged one: {path}", "write it again with numpy.savez") from None
     except OSError as error:

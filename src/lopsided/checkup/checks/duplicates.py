@@ -40,10 +40,6 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         leaked = np.flatnonzero(evidence.is_test & np.isin(identity, np.unique(identity[training])))
         total = int(evidence.is_test.sum())
         measures["test_rows_in_training"] = int(leaked.size)
-        share = leaked.size / total
-        level = Level.HEALTHY
-        if leaked.size and not repeating:
-            level = Level.FAILING if share > FAILING_SHARE else Level.AT_RISK
         why, remedy = "", "Drop the listed test rows and measure again."
         if copied and leaked.size:
             why = f" {within:.0%} of the training rows repeat another, and no two others come near: rows were copied "
@@ -52,42 +48,39 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         elif repeating and leaked.size:
             why = f" {within:.0%} of the training rows repeat another and the columns have few values, so this is no "
             why += "sign of a leak, unless rows were copied before the split."
-        findings.append(
-            Finding(
-                level,
-                "test rows",
-                share,
-                rate_intervals(np.array([leaked.size]), np.array([total])).of(0),
-                f"{leaked.size:,} of {total:,} test rows ({share:.2%}) are also among the training rows.{why}",
-                remedy if level is not Level.HEALTHY else "Nothing to do.",
-                "example",
-                tuple(int(row) for row in leaked[:MOST_EXAMPLES]),
-            )
-        )
+        words = f"{leaked.size:,} of {total:,} test rows ({leaked.size / total:.2%}) are also among the training rows."
+        findings.append(rows_finding("test rows", leaked, total, words + why, remedy, quiet=repeating))
     if evidence.classes is not None:
         torn = _two_labels(identity, evidence.classes.codes)
         measures["rows_with_two_labels"] = int(torn.size)
-        share = torn.size / evidence.rows
-        level = Level.HEALTHY
-        if torn.size and not repeating:
-            level = Level.FAILING if share > FAILING_SHARE else Level.AT_RISK
-        findings.append(
-            Finding(
-                level,
-                "labels of equal rows",
-                share,
-                rate_intervals(np.array([torn.size]), np.array([evidence.rows])).of(0),
-                f"{torn.size:,} rows ({share:.2%}) have an equal with another label"
-                + (", as is usual where columns have few values." if torn.size and repeating else "."),
-                "Decide which label is right for the rows listed." if level is not Level.HEALTHY else "Nothing to do.",
-                "example",
-                tuple(int(row) for row in torn[:MOST_EXAMPLES]),
-            )
-        )
+        words = f"{torn.size:,} rows ({torn.size / evidence.rows:.2%}) have an equal with another label"
+        words += ", as is usual where columns have few values." if torn.size and repeating else "."
+        remedy = "Decide which label is right for the rows listed."
+        findings.append(rows_finding("labels of equal rows", torn, evidence.rows, words, remedy, quiet=repeating))
     if not findings:
         words = f"{within:.2%} of the rows repeat an earlier one."
         findings = [Finding(Level.HEALTHY, "all rows", within, None, words)]
     return Checked(findings, measures)
+
+
+def rows_finding(
+    subject: str,
+    found: IntArray,
+    total: int,
+    message: str,
+    remedy: str,
+    *,
+    quiet: bool = False,
+    failing: float = FAILING_SHARE,
+) -> Finding:
+    """A finding about the rows `found` among `total`, unless `quiet`: at risk from the first, failing above a share."""
+    share = found.size / total
+    interval = rate_intervals(np.array([found.size]), np.array([total])).of(0)
+    rows = tuple(int(row) for row in found[:MOST_EXAMPLES])
+    if quiet or not found.size:
+        return Finding(Level.HEALTHY, subject, share, interval, message, about="example", examples=rows)
+    level = Level.FAILING if share > failing else Level.AT_RISK
+    return Finding(level, subject, share, interval, message, remedy, "example", rows)
 
 
 def _copied(evidence: Evidence, identity: IntArray, within: float) -> bool:

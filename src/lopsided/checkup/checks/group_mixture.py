@@ -1,8 +1,8 @@
 """Would more data of a group help that group? The mixture fitted to the groups, and the exact large-n law on it.
 
-The law, the fit and the resampling are those of `checkup.checks.group_law`. The elasticity of the group's excess risk in
-its fraction says whether more of the group at fixed n helps (negative) or hurts (positive); a group is called only when
-the whole interval says so. More than two classes: the rarest against the rest.
+The law, the fit and the resampling are those of `checkup.checks.group_law`. The elasticity of the group's excess risk
+in its fraction says whether more of the group at fixed n helps (negative) or hurts (positive); a group is called only
+when the whole interval says so. More than two classes: the rarest against the rest.
 """
 
 import numpy as np

@@ -22,9 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopsided.checkup.checks.duplicates import FAILING_SHARE, MOST_EXAMPLES, description_codes, row_identities
+from lopsided.checkup.checks.duplicates import FAILING_SHARE, description_codes, row_identities, rows_finding
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level
-from lopsided.checkup.checks.intervals import rate_intervals
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import FeatureMap, principal_directions, read_rows
 from lopsided.core.errors import InputError
@@ -87,49 +86,24 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         exact = np.isin(identity, np.unique(identity[training]))
         leaked = leaked[~exact[leaked]]
         measures["test_rows_near_training"] = int(leaked.size)
-        findings.append(_leaks(leaked, int(evidence.is_test.sum()), found))
+        total = int(evidence.is_test.sum())
+        message = f"{leaked.size:,} of {total:,} test rows ({leaked.size / total:.2%}) differ from a training row by "
+        message += f"no more than {found.threshold:.2g} deviations of a column (root mean square), "
+        message += "but are not equal to one."
+        remedy = "Look at the listed test rows; drop the copies and measure again."
+        findings.append(rows_finding("test rows", leaked, total, message, remedy))
     if evidence.classes is not None:
         codes = evidence.classes.codes
         torn = np.unique(pairs[codes[pairs[:, 0]] != codes[pairs[:, 1]]])
         measures["rows_near_another_label"] = int(torn.size)
-        findings.append(_labels(torn, evidence.rows, found))
+        message = f"{torn.size:,} rows ({torn.size / evidence.rows:.2%}) have a near copy (within "
+        message += f"{found.threshold:.2g} deviations) with another label."
+        remedy = "Decide which label is right for the rows listed."
+        findings.append(rows_finding("labels of near rows", torn, evidence.rows, message, remedy, failing=np.inf))
     if not findings:
         message = f"{len(pairs):,} pairs of rows differ by no more than {found.threshold:.2g} deviations."
         findings = [Finding(Level.HEALTHY, "all rows", None, None, message)]
     return Checked(findings, measures)
-
-
-def _leaks(leaked: IntArray, total: int, found: NearPairs) -> Finding:
-    share = leaked.size / total
-    level = Level.HEALTHY
-    if leaked.size:
-        level = Level.FAILING if share > FAILING_SHARE else Level.AT_RISK
-    return Finding(
-        level,
-        "test rows",
-        share,
-        rate_intervals(np.array([leaked.size]), np.array([total])).of(0),
-        f"{leaked.size:,} of {total:,} test rows ({share:.2%}) differ from a training row by no more than "
-        f"{found.threshold:.2g} deviations of a column (root mean square), but are not equal to one.",
-        "Look at the listed test rows; drop the copies and measure again." if leaked.size else "Nothing to do.",
-        "example",
-        tuple(int(row) for row in leaked[:MOST_EXAMPLES]),
-    )
-
-
-def _labels(torn: IntArray, rows: int, found: NearPairs) -> Finding:
-    share = torn.size / rows
-    return Finding(
-        Level.AT_RISK if torn.size else Level.HEALTHY,
-        "labels of near rows",
-        share,
-        rate_intervals(np.array([torn.size]), np.array([rows])).of(0),
-        f"{torn.size:,} rows ({share:.2%}) have a near copy (within {found.threshold:.2g} deviations) "
-        "with another label.",
-        "Decide which label is right for the rows listed." if torn.size else "Nothing to do.",
-        "example",
-        tuple(int(row) for row in torn[:MOST_EXAMPLES]),
-    )
 
 
 def near_pairs(evidence: Evidence, rows: IntArray, random: np.random.Generator) -> NearPairs:
