@@ -7,24 +7,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lopsided.checkup.mixture_fit import mixture_fit
-    from lopsided.checkup.plan.plan import plan
-    from lopsided.checkup.score import score
-    from lopsided.checkup.trial.trial import trial
-    from lopsided.core.errors import InputError, LopsidedError
-    from lopsided.engine.query import results
-    from lopsided.learners.mixture_classifier import TeacherStudentClassifier
-    from lopsided.papers.reproduce import reproduce
-    from lopsided.papers.verdicts import claims
-    from lopsided.remedies.oversampler import Oversampler
-    from lopsided.remedies.rates import oversampling_rates
-    from lopsided.remedies.thresholds import ThresholdMover
-    from lopsided.report.audit import Audit, audit
-    from lopsided.skill.benchmark import skill
-    from lopsided.theory.collapse import CollapseForecast, collapse
-    from lopsided.theory.mixture_forecast import mixture
-    from lopsided.torch.checkpoints import compare
-    from lopsided.web.serve import serve
+    from lopsided.checkup.mixture_fit import mixture_fit as mixture_fit
+    from lopsided.checkup.plan.plan import plan as plan
+    from lopsided.checkup.score import score as score
+    from lopsided.checkup.trial.trial import trial as trial
+    from lopsided.core.errors import InputError as InputError
+    from lopsided.core.errors import LopsidedError as LopsidedError
+    from lopsided.engine.query import results as results
+    from lopsided.learners.mixture_classifier import TeacherStudentClassifier as TeacherStudentClassifier
+    from lopsided.papers.reproduce import reproduce as reproduce
+    from lopsided.papers.verdicts import claims as claims
+    from lopsided.remedies.oversampler import Oversampler as Oversampler
+    from lopsided.remedies.rates import oversampling_rates as oversampling_rates
+    from lopsided.remedies.thresholds import ThresholdMover as ThresholdMover
+    from lopsided.report.audit import Audit as Audit
+    from lopsided.report.audit import audit as audit
+    from lopsided.skill.benchmark import skill as skill
+    from lopsided.theory.collapse import CollapseForecast as CollapseForecast
+    from lopsided.theory.collapse import collapse as collapse
+    from lopsided.theory.mixture_forecast import mixture as mixture
+    from lopsided.torch.checkpoints import compare as compare
+    from lopsided.web.serve import serve as serve
 
 __version__ = "0.1.0"
 
@@ -52,30 +55,7 @@ _HOME = {
     "trial": "lopsided.checkup.trial.trial",
 }
 
-__all__ = [
-    "Audit",
-    "CollapseForecast",
-    "InputError",
-    "LopsidedError",
-    "Oversampler",
-    "TeacherStudentClassifier",
-    "ThresholdMover",
-    "__version__",
-    "audit",
-    "claims",
-    "collapse",
-    "compare",
-    "mixture",
-    "mixture_fit",
-    "oversampling_rates",
-    "plan",
-    "reproduce",
-    "results",
-    "score",
-    "serve",
-    "skill",
-    "trial",
-]
+__all__ = sorted([*_HOME, "__version__", "skill"])
 
 
 def __getattr__(name: str) -> Any:
