@@ -13,14 +13,8 @@ from lopsided.skill.benchmark import score_family
 from lopsided.skill.families import curation, remedies
 from lopsided.skill.families.remedies import ADJUST, OVERSAMPLING, PLAIN
 from lopsided.skill.family import Choice, Family
-from lopsided.skill.group_changes import (
-    RULES,
-    GroupPool,
-    compositions,
-    group_numbers,
-    signs_by,
-    true_signs,
-)
+from lopsided.skill.group_questions import RULES, signs_by, true_signs
+from lopsided.skill.group_runs import GroupPool, compositions, group_numbers
 from lopsided.skill.remedy_runs import Sample, _recalls, listed, planned
 from lopsided.skill.small_tables import folds
 
@@ -60,7 +54,7 @@ def test_every_view_of_one_sample_foresees_it(opposed, name: str) -> None:
 
 def test_the_law_is_the_sandwich_of_the_fit(opposed) -> None:
     """Twice the sample of every group halves the excess that the law gives."""
-    from lopsided.skill.group_changes import _law
+    from lopsided.skill.group_runs import _law
 
     features, labels, groups = _opposed(600, 3)
     now = np.bincount(groups)

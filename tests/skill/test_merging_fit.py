@@ -23,6 +23,7 @@ from lopsided.skill.merging_data import (
     write_measured,
 )
 from lopsided.skill.merging_fit import PRIOR, SETS, batches, fit, fit_all, law_of, names_of
+from lopsided.skill.survival_fit import survival_fits
 from lopsided.theory import merging_law
 
 
@@ -123,3 +124,11 @@ def test_what_a_set_lacks_is_zero() -> None:
     law = law_of(names, np.ones(len(names)))
     assert (law.convolution, law.loss, law.pilot_weight) == (0.0, 0.0, 0.0)
     assert law.noise == 1.0
+
+
+def test_measured_tasks_bear_the_survival_law_out(tasks) -> None:
+    """Its constants come from settings that were not kept; the tasks that were agree within three standard errors."""
+    for one in survival_fits(tasks).values():
+        assert one.tasks > 20
+        for name, committed in one.committed.items():
+            assert abs(one.constants[name] - committed) < 3 * one.errors[name], name

@@ -1,9 +1,13 @@
 """Rates and misses against other ways to compute them, and the contract of every family."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy.stats import norm
 
+import lopsided
+from lopsided.engine.code import closure
 from lopsided.skill.benchmark import families, skill
 from lopsided.skill.family import SPLITS, Amount, Choice, split_of
 from lopsided.skill.scoring import (
@@ -141,3 +145,23 @@ def test_a_run_is_scored_and_resumed(tmp_path) -> None:
     again = skill(**run, progress=progress)
     assert counted == [2]  # the second run measured nothing
     assert again.to_dict()["scores"] == first.to_dict()["scores"]
+
+
+@pytest.mark.parametrize("name", ["collapse-ratio", "collapse-tail", "group-adult", "group-images", "group-mixtures"])
+def test_a_changed_law_or_recipe_measures_nothing_again(name: str) -> None:
+    """The code of a result is the closure of the module that measures it: recipes, laws and scores are not in it."""
+    home = families()[f"skill-{name}"].measure.__module__
+    reached = closure(home, Path(lopsided.__file__).parent)
+    assert home in reached
+    assert [module for module in reached if module.startswith("lopsided.theory")] == []
+    recipes = ("benchmark", "collapse_recipes", "group_questions", "merging_fit", "scoring")
+    assert not {f"lopsided.skill.{module}" for module in recipes} & set(reached)
+
+
+def test_the_width_that_would_hold_nine_of_ten() -> None:
+    """Errors of ten times the stated deviation need intervals ten times as wide."""
+    random = np.random.default_rng(2)
+    half = float(norm.ppf(0.95))
+    tasks = [([Amount(10 * value)], [Amount(0.0, -half, half)]) for value in random.standard_normal(4000)]
+    found = number_score(tasks, "difference")
+    assert found.width_needed == pytest.approx(10.0, rel=0.05)  # two errors of a quantile of 4000

@@ -1,7 +1,7 @@
 """`lopsided skill`: how often our forecasts came true."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -97,25 +97,27 @@ def _fit(fit: bool, target: Path | None, store: Path | None, as_json: bool) -> N
     from lopsided.skill.benchmark import families, rows_of
     from lopsided.skill.merging_data import FAMILIES, MEASURED, measured_tasks, write_measured
     from lopsided.skill.merging_fit import fit_all
+    from lopsided.skill.survival_fit import survival_fits
 
     if target is not None:
         write_measured([row for name in FAMILIES for row in rows_of(families()[name], "development", store)], target)
     if not fit:
         return
-    found = fit_all(measured_tasks(MEASURED if target is None else target))
+    tasks = measured_tasks(MEASURED if target is None else target)
+    sets: list[dict[str, Any]] = [
+        {"set": name, "tasks": len(one.without), "constants": asdict(one.law), "errors": one.errors_by_name}
+        for name, one in fit_all(tasks).items()
+    ]
+    sets += [{"set": name, **asdict(one)} for name, one in survival_fits(tasks).items()]
     if as_json:
-        print_json(
-            [
-                {"set": name, "tasks": len(one.without), "constants": asdict(one.law), "errors": one.errors_by_name}
-                for name, one in found.items()
-            ]
-        )
+        print_json(sets)
         return
-    for name, one in found.items():
-        print_line(f"{name}, fitted to {len(one.without)} tasks")
-        for key, value in asdict(one.law).items():
-            error = one.errors_by_name.get(key)
-            print_line(f"    {key} = {value:g}" + ("" if error is None else f" +- {error:.2g}"))
+    for one in sets:
+        print_line(f"{one['set']}, fitted to {one['tasks']} tasks")
+        for key, value in one["constants"].items():
+            error, committed = one["errors"].get(key), one.get("committed", {}).get(key)
+            told = f"    {key} = {value:.3g}" + ("" if error is None else f" +- {error:.2g}")
+            print_line(told + ("" if committed is None else f" (committed: {committed:.3g})"))
 
 
 def _print(found: "Skill") -> None:

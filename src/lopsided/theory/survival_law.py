@@ -13,6 +13,7 @@ K = 10, two class sizes, 1-3 hidden layers, b 32-256, lr 0.03-0.3, wd 3e-3 to 3e
 beyond that.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,9 @@ from lopsided.core.validation import FloatArray, IntArray, check_count, check_in
 from lopsided.theory.network_equilibrium import Equilibrium, batchnorm_equilibrium
 
 SPREAD = 0.35  # of ln f at which classes are lost
+# ln c and the exponents of eta/b, D and the pilot's loss; `skill.survival_fit` holds them against measured tasks
+COEFFICIENTS = {"constant": math.log(1.44), "noise": 0.334, "depth": 0.548}
+PILOT_COEFFICIENTS = {"constant": math.log(1.61), "noise": 0.272, "depth": 0.725, "loss": 0.193}
 _FITTED = {"batch size": (32, 256), "step": (0.03, 0.3), "weight decay": (3e-3, 3e-2), "hidden layers": (1, 3)}
 _FITTED_CLASSES = 10
 _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
@@ -99,10 +103,12 @@ def survival_forecast(
         raise InputError("a momentum below 1", momentum, "give the optimiser's momentum, such as 0.9")
     noise = rate / (1.0 - inertia) / min(float(size), found.total)
     if pilot_loss is None:
-        recipe, threshold = "survival", 1.44 * decay * noise**0.334 * depth**0.548
+        recipe, law, loss = "survival", COEFFICIENTS, 1.0
     else:
+        recipe, law = "survival with pilot", PILOT_COEFFICIENTS
         loss = check_positive(pilot_loss, "the pilot's training loss")
-        recipe, threshold = "survival with pilot", 1.61 * decay * noise**0.272 * depth**0.725 * loss**0.193
+    threshold = decay * math.exp(law["constant"]) * noise ** law["noise"] * depth ** law["depth"]
+    threshold *= loss ** law.get("loss", 0.0)
     frequencies = found.counts / found.total
     survival = ndtr(np.log(frequencies / threshold) / SPREAD)
     rest = batchnorm_equilibrium(found, decay, size)

@@ -68,7 +68,8 @@ def _ratios(settings: Settings) -> list[int]:
     return [ratio for ratio in asked(settings) if ratio not in (PILOT, LATE_PILOT)]
 
 
-def _minority_mean(settings: Settings, cosines: FloatArray) -> FloatArray:
+def minority_mean(settings: Settings, cosines: FloatArray) -> FloatArray:
+    """The mean cosine between minority classes, as the one value that is read."""
     block = cosines[settings["majority"] :, settings["majority"] :]
     size = block.shape[0]
     return np.array([(block.sum() - np.trace(block)) / (size * (size - 1))])
@@ -78,7 +79,7 @@ def _lost_minority(settings: Settings, lost: BoolArray) -> BoolArray:
     return lost[settings["majority"] :][:1]  # all minority classes have one size
 
 
-def _crossing(ratios: FloatArray, values: FloatArray) -> float | None:
+def crossing(ratios: FloatArray, values: FloatArray) -> float | None:
     """Where the cosine first passes 1/2; None where that is not within the grid."""
     above = np.flatnonzero(values > LOST)
     if above.size == 0 or above[0] == 0:
@@ -98,7 +99,7 @@ def _threshold(source: Source, kind: str, factor: float | None = None) -> Callab
             return [Amount(None)]
         ratios = np.array(asked(settings), dtype=float) if factor is None else GRID
         found = [law(ratio if factor else int(ratio)) for ratio in ratios]
-        value = _crossing(ratios, np.array([_minority_mean(settings, one.cosines)[0] for one in found]))
+        value = crossing(ratios, np.array([minority_mean(settings, one.cosines)[0] for one in found]))
         if value is None or factor is None:
             return [Amount(value)]
         own = found[0].threshold_factor or factor
@@ -126,7 +127,7 @@ def _by_ratio(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
 
 
 def _lost(source: Source, tie: float = 0.0) -> ChoiceForecaster:
-    return lost_by(source, _ratios, _minority_mean, _lost_minority, tie)
+    return lost_by(source, _ratios, minority_mean, _lost_minority, tie)
 
 
 FAMILY = Family(
@@ -165,12 +166,12 @@ FAMILY = Family(
         *(
             NumberQuestion(
                 f"minority cosine, {kind}",
-                values_by(happened, _ratios, _minority_mean, kind),
+                values_by(happened, _ratios, minority_mean, kind),
                 {
-                    name: values_by(by_recipe(recipe), _ratios, _minority_mean, kind, attrgetter("means"))
+                    name: values_by(by_recipe(recipe), _ratios, minority_mean, kind, attrgetter("means"))
                     for name, recipe in RECIPES.items()
                 }
-                | {ANOTHER_RUN: values_by(another_run, _ratios, _minority_mean, kind)},
+                | {ANOTHER_RUN: values_by(another_run, _ratios, minority_mean, kind)},
                 DEFAULT,
                 {"constant 0": _constant(0.0), "constant 1/2": _constant(0.5), "by the ratio alone": _by_ratio},
                 unshipped=UNSHIPPED,

@@ -1,22 +1,21 @@
 """More examples of a group of census rows: do they help that group, the others, the worst group?
 
 Adult, groups by sex, by race (the two smallest joined) or by both; natural or random fractions, random sizes, factors,
-learners. What is measured and seen: `group_changes`.
+learners. What is measured and seen: `group_runs`.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from lopsided.core.seeds import generator
-from lopsided.engine.task import Numbers, Settings
+from lopsided.engine.task import Settings
 from lopsided.skill.family import Family
-from lopsided.skill.group_changes import GroupPool, change_question, group_numbers, sign_question
-from lopsided.skill.small_tables import census_pool
+from lopsided.skill.group_questions import change_question, sign_question
+from lopsided.skill.group_runs import measure
 
 TASKS = 48
-WIDTH = 1.1  # deviations to either side: what held nine of ten changes on the development half
+WIDTH = 1.1  # deviations to either side: `width_needed` was about 1 on the development half
 PARTITIONS = {"sex": 2, "race": 4, "sex and race": 6}
 NATURAL = {
     "sex": (0.67, 0.33),
@@ -51,23 +50,6 @@ def tasks() -> Sequence[Settings]:
             }
         )
     return made
-
-
-@lru_cache(maxsize=3)
-def _pool(partition: str) -> GroupPool:
-    pool = census_pool()
-    codes = []
-    for words in (pool.words, pool.test_words):
-        sex = (words["sex"] == "Female").astype(np.int64)
-        race = np.select([words["race"] == "White", words["race"] == "Black", words["race"] == "Asian-Pac-Islander"],
-                         [0, 1, 2], 3)  # fmt: skip
-        codes.append({"sex": sex, "race": race, "sex and race": 3 * sex + np.minimum(race, 2)}[partition])
-    return GroupPool(pool.features, pool.labels, codes[0], pool.test_features, pool.test_labels, codes[1])
-
-
-def measure(settings: Settings, seed: int) -> Numbers:
-    """Changes of every group's risk, and the views of one sample."""
-    return group_numbers(settings, _pool(settings["partition"]), seed)
 
 
 FAMILY = Family(

@@ -7,23 +7,21 @@ Two groups of pictures with two labels, of four kinds:
     turned     two classes, upright in one group and turned by a quarter in the other
     noisy      two classes, clean in one group and under noise in the other
 
-What is measured and seen: `group_changes`.
+What is measured and seen: `group_runs`.
 """
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from lopsided.core.seeds import generator
-from lopsided.core.validation import FloatArray, IntArray
-from lopsided.engine.task import Numbers, Settings
+from lopsided.engine.task import Settings
 from lopsided.skill.family import Family
-from lopsided.skill.group_changes import GroupPool, change_question, group_numbers, sign_question
-from lopsided.skill.small_tables import components, pictures
+from lopsided.skill.group_questions import change_question, sign_question
+from lopsided.skill.group_runs import measure
 
 TASKS = 48
-WIDTH = 3.3  # deviations to either side: what held nine of ten changes on the development half
+WIDTH = 3.3  # deviations to either side: `width_needed` was about 1 on the development half
 KINDS = ("pairs", "coloured", "turned", "noisy")
 
 
@@ -51,50 +49,6 @@ def tasks() -> Sequence[Settings]:
             }
         )
     return made
-
-
-@lru_cache(maxsize=1)
-def _pool(kind: str, data: str, members: tuple[int, ...], world: int) -> GroupPool:
-    """Labels, groups and components of the task's pictures."""
-    parts = []
-    for split in ("train", "test"):
-        found = pictures(data, split)
-        chosen = np.flatnonzero(np.isin(found.labels, members if kind == "pairs" else members[:2]))
-        place = np.array([members.index(label) for label in found.labels[chosen]])
-        labels, groups = place % 2, place // 2
-        random = generator(world, "skill", "group pictures", split)
-        if kind != "pairs":
-            groups = random.integers(2, size=labels.size)
-        values = found.take(chosen).rows().reshape(found.take(chosen).pixels.shape)
-        parts.append((_changed(kind, values, labels, groups, random), labels, groups))
-    (train, labels, groups), (test, test_labels, test_groups) = parts
-    features, test_features, _ = components(train, test)
-    return GroupPool(features, labels, groups, test_features, test_labels, test_groups)
-
-
-def _changed(
-    kind: str, values: FloatArray, labels: IntArray, groups: IntArray, random: np.random.Generator
-) -> FloatArray:
-    """Pictures as flat rows, those of the second group changed."""
-    second = groups == 1
-    if kind == "turned":
-        values = np.where(_like(second, values), np.rot90(values, axes=(1, 2)), values)
-    if kind == "noisy":
-        values = values + np.where(_like(second, values), 0.5, 0.0) * random.standard_normal(values.shape)
-    if kind == "coloured":
-        red = (labels == 0) != second
-        values = np.stack([values * red[:, None, None], values * ~red[:, None, None]], axis=-1)
-    return values.reshape(values.shape[0], -1)
-
-
-def _like(mask: IntArray, values: FloatArray) -> IntArray:
-    return mask.reshape(-1, *[1] * (values.ndim - 1))
-
-
-def measure(settings: Settings, seed: int) -> Numbers:
-    """Changes of both groups' risk, and the views of one sample."""
-    pool = _pool(settings["kind"], settings["data"], tuple(settings["members"]), settings["index"])
-    return group_numbers(settings, pool, seed)
 
 
 FAMILY = Family(

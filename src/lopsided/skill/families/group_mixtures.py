@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.engine.task import Numbers, Settings
+from lopsided.engine.task import Settings
 from lopsided.skill.family import (
     Amount,
     Choice,
@@ -22,10 +22,10 @@ from lopsided.skill.family import (
     NumberForecaster,
     NumberQuestion,
 )
+from lopsided.skill.group_questions import BASELINES, part_names, sign, signs, subjects
+from lopsided.skill.mixture_runs import measure, new_fraction, world_of
 
 TASKS = 80
-REPEATS = 200
-CLEAR = 2.0  # standard errors of the measured difference
 # Chosen on the development half: the median of log(truth / law) / law there, and how far a forecast change, as a share
 # of the excess, can be off.
 SECOND_ORDER, SPREAD = 36.0, 0.1
@@ -56,100 +56,17 @@ def tasks() -> Sequence[Settings]:
     return made
 
 
-def _world(settings: Settings) -> Any:
-    """The mixture and teacher of a task."""
-    from lopsided.core.mixture_spec import mixture_of, problem_of
-    from lopsided.core.seeds import generator
-    from lopsided.data.mixture import random_mixture
-
-    random = generator(settings["index"], "skill", "world")
-    size = settings["dimension"]
-    mixture = random_mixture(settings["groups"], size, random)
-    means, covariances = mixture.means.copy(), mixture.covariances.copy()
-    chosen = settings["group"]
-    if settings["kind"] == "narrow":
-        covariances[chosen] = covariances[chosen] * random.uniform(0.02, 0.3)
-    if settings["kind"] == "wide":
-        covariances[chosen] = covariances[chosen] * random.uniform(3.0, 30.0)
-    if settings["kind"] == "far":
-        means[chosen] = means[chosen] * random.uniform(2.0, 5.0)
-    changed = mixture_of(mixture.fractions, list(means), list(covariances), size)
-    return problem_of(changed, random.standard_normal((size, settings["neurons"])))
-
-
-def _new_fraction(fraction: float, factor: float) -> float:
-    return min(0.95, fraction * factor, 0.5 * (1.0 + fraction))
-
-
-def measure(settings: Settings, seed: int) -> Numbers:
-    """Excess of every group at both fractions, with standard errors; and one sample's estimates."""
-    from lopsided.core.mixture_spec import problem_of
-    from lopsided.core.seeds import generator
-    from lopsided.data.mixture import draw_sample, draw_tests
-    from lopsided.data.mixture_estimate import estimate_by_moments
-    from lopsided.learners.teacher_student import training_set
-    from lopsided.learners.teacher_student_newton import newton
-    from lopsided.measure.mixture_errors import population_risk
-
-    problem = _world(settings)
-    mixture, count, chosen = problem.mixture, settings["samples"], settings["group"]
-    new = _new_fraction(float(mixture.fractions[chosen]), settings["factor"])
-    worlds = {"now": problem, "later": problem_of(mixture.with_fraction(chosen, new), problem.weights)}
-    excess: dict[str, list[list[float]]] = {word: [] for word in worlds}
-    lost = 0
-    for word, world in worlds.items():
-        tests = draw_tests(world.mixture, seed)
-        for repeat in range(REPEATS):
-            sample = draw_sample(world, count, generator(seed, "sample", word, repeat))
-            point = newton(training_set(sample.features, sample.labels), problem.weights)
-            if not point.found:
-                lost += 1
-                continue
-            excess[word].append(population_risk(point.weights, world, tests).excess)
-    one = draw_sample(problem, count, generator(seed, "seen"))
-    data = training_set(one.features, one.labels)
-    # Newton from several random starts: a forecaster does not know the teacher
-    starts = [generator(seed, "seen start", k).standard_normal(problem.weights.shape) for k in range(6)]
-    points = [point for start in starts if (point := newton(data, start, limit=50.0)).found]
-    seen: dict[str, Any] = {"fitted": None}
-    if points:
-        best = min(points, key=lambda point: point.loss)
-        estimate = estimate_by_moments(one.features, one.groups).mixture
-        seen["fitted"] = {
-            "fractions": estimate.fractions.tolist(),
-            "means": estimate.means.tolist(),
-            "covariances": estimate.covariances.tolist(),
-            "weights": best.weights.tolist(),
-        }
-    truth: dict[str, Any] = {"lost": lost}
-    for word, rows in excess.items():
-        array = np.array(rows).reshape(len(rows), mixture.groups)
-        enough = len(rows) >= REPEATS // 2
-        truth[word] = array.mean(axis=0).tolist() if enough else None
-        truth[f"{word}_error"] = (array.std(axis=0, ddof=1) / np.sqrt(len(rows))).tolist() if enough else None
-    return {"seen": seen, "truth": truth}
-
-
-def _subjects(settings: Settings) -> list[int]:
-    """The group that grows first, then the others."""
-    others = [group for group in range(settings["groups"]) if group != settings["group"]]
-    return [settings["group"], *others]
-
-
 def _true_signs(settings: Settings, truth: Mapping[str, Any]) -> list[Choice]:
     if truth["now"] is None or truth["later"] is None:
         return [Choice(None)] * (settings["groups"] + 1)
-    change = np.array(truth["later"]) - np.array(truth["now"])
-    error = np.hypot(truth["later_error"], truth["now_error"])
-    signs = [_sign(change[g], CLEAR * error[g]) for g in _subjects(settings)]
-    worst = (int(np.argmax(truth["later"])), int(np.argmax(truth["now"])))
-    gap = max(truth["later"]) - max(truth["now"])
-    width = CLEAR * float(np.hypot(truth["later_error"][worst[0]], truth["now_error"][worst[1]]))
-    return [*signs, _sign(gap, width)]
-
-
-def _sign(change: float, width: float) -> Choice:
-    return Choice(None if abs(change) <= width else "hurts" if change > 0 else "helps")
+    before, after = int(np.argmax(truth["now"])), int(np.argmax(truth["later"]))
+    error = float(np.hypot(truth["later_error"][after], truth["now_error"][before]))
+    return signs(
+        settings,
+        np.array(truth["later"]) - np.array(truth["now"]),
+        np.hypot(truth["later_error"], truth["now_error"]),
+        (truth["later"][after] - truth["now"][before], error),
+    )
 
 
 @cache
@@ -169,7 +86,7 @@ def _laws(text: str) -> Any:
 def _forecast(settings: Settings, problem_text: str) -> tuple[Any, Any]:
     law = _laws(problem_text)
     mixture, chosen = law.problem.mixture, settings["group"]
-    new = _new_fraction(float(mixture.fractions[chosen]), settings["factor"])
+    new = new_fraction(float(mixture.fractions[chosen]), settings["factor"])
     later = mixture.with_fraction(chosen, new).fractions
     return law.forecast(settings["samples"]), law.forecast(settings["samples"], later)
 
@@ -183,7 +100,7 @@ def _seen_text(settings: Settings, seen: Mapping[str, Any]) -> str | None:
 def _true_text(settings: Settings, seen: Mapping[str, Any]) -> str:
     import json
 
-    problem = _world(settings)
+    problem = world_of(settings)
     mixture = problem.mixture
     return json.dumps(
         {
@@ -211,7 +128,7 @@ def _signs(source: Any, least: float) -> ChoiceForecaster:
             return silent
         before = np.array([group.excess_risk for group in now.groups])
         after = np.array([group.excess_risk for group in later.groups])
-        signs = [_stated(after[g] - before[g], before[g], least) for g in _subjects(settings)]
+        signs = [_stated(after[g] - before[g], before[g], least) for g in subjects(settings)]
         return [*signs, _stated(after.max() - before.max(), before.max(), least)]
 
     return answer
@@ -220,19 +137,7 @@ def _signs(source: Any, least: float) -> ChoiceForecaster:
 def _stated(change: float, before: float, least: float) -> Choice:
     """The sign, surer the more of the excess it is."""
     sure = NormalDist().cdf(abs(change) / (SPREAD * before))
-    return Choice(_sign(change, least * before).answer, confidence=sure)
-
-
-def _always(own: str, others: str, worst: str) -> ChoiceForecaster:
-    def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
-        return [Choice(own), *[Choice(others)] * (settings["groups"] - 1), Choice(worst)]
-
-    return answer
-
-
-def _parts(settings: Settings) -> list[str]:
-    first, *others = _subjects(settings)
-    return [f"group {first} itself", *(f"group {code}" for code in others), "the worst group"]
+    return Choice(sign(change, least * before).answer, confidence=sure)
 
 
 def _true_excess(settings: Settings, truth: Mapping[str, Any]) -> list[Amount]:
@@ -278,11 +183,8 @@ FAMILY = Family(
         _true_signs,
         {"law, fitted": _signs(_seen_text, 0.0), "law, true mixture": _signs(_true_text, 0.0)},
         "law, fitted",
-        {
-            "more data helps": _always("helps", "hurts", "helps"),
-            "more data helps everyone": _always("helps", "helps", "helps"),
-        },
-        parts=_parts,
+        BASELINES,
+        parts=part_names,
     ),
     numbers=(
         NumberQuestion(
@@ -296,6 +198,7 @@ FAMILY = Family(
             "law to second order, fitted",
             {"dK/2n for every group": _average_excess},
             miss="ratio",
+            unshipped=("law to second order, fitted",),
             parts=lambda settings: [f"group {code}" for code in range(settings["groups"])],
         ),
     ),

@@ -133,6 +133,7 @@ FAMILY = Family(
         {"pilot, scaled by 1/sqrt(width)": _by_pilot, "Theorem 4.1's width": _by_theory},
         "pilot, scaled by 1/sqrt(width)",
         {"always near": _constant("near"), "always far": _constant("far")},
+        unshipped=("pilot, scaled by 1/sqrt(width)", "Theorem 4.1's width"),
     ),
     numbers=(
         NumberQuestion(
@@ -142,6 +143,7 @@ FAMILY = Family(
             "pilot, scaled by 1/sqrt(width)",
             {"the pilot's own distance": _unscaled},
             miss="ratio",
+            unshipped=("pilot, scaled by 1/sqrt(width)",),
         ),
     ),
 )

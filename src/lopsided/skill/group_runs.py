@@ -1,4 +1,4 @@
-"""More data of one group, measured on real rows: what the families on census rows and on pictures share.
+"""More data of one group, measured on real rows: what the families on census rows and on pictures measure.
 
 Two ways to have more of group g: `added` (its examples grow `factor` times, the others stay) and `swapped` (its
 fraction grows, the size stays). The risk of a group is its mean cross entropy on test rows; the truth is the mean
@@ -13,32 +13,21 @@ A forecaster sees one sample of the first composition. Three views of it, all on
                  model is right about real rows)
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
-from lopsided.engine.task import Settings
-from lopsided.skill.family import (
-    Amount,
-    Choice,
-    ChoiceForecaster,
-    ChoiceQuestion,
-    NumberForecaster,
-    NumberQuestion,
-)
-from lopsided.skill.scoring import Z90
-from lopsided.skill.small_tables import fitted, folds, log_chances
+from lopsided.engine.task import Numbers, Settings
+from lopsided.skill.small_tables import census_pool, components, fitted, folds, log_chances, pictures
 
-CLEAR = 2.0  # standard errors of the measured change
 SAMPLES = {"logistic": 30, "network": 10, "forest": 12, "boosting": 12}
 FOLDS, REPEATS = 3, {"logistic": 10, "network": 3, "forest": 4, "boosting": 4}
 TEST_ROWS = 1500  # of each group
-PULL, SCALING = 4.0, 0.3
 
 
 @dataclass(frozen=True)
@@ -51,6 +40,64 @@ class GroupPool:
     test_features: FloatArray
     test_labels: IntArray
     test_groups: IntArray
+
+
+@lru_cache(maxsize=3)
+def _census(partition: str) -> GroupPool:
+    pool = census_pool()
+    codes = []
+    for words in (pool.words, pool.test_words):
+        sex = (words["sex"] == "Female").astype(np.int64)
+        race = np.select([words["race"] == "White", words["race"] == "Black", words["race"] == "Asian-Pac-Islander"],
+                         [0, 1, 2], 3)  # fmt: skip
+        codes.append({"sex": sex, "race": race, "sex and race": 3 * sex + np.minimum(race, 2)}[partition])
+    return GroupPool(pool.features, pool.labels, codes[0], pool.test_features, pool.test_labels, codes[1])
+
+
+@lru_cache(maxsize=1)
+def _pictures(kind: str, data: str, members: tuple[int, ...], world: int) -> GroupPool:
+    """Labels, groups and components of the task's pictures."""
+    parts = []
+    for split in ("train", "test"):
+        found = pictures(data, split)
+        chosen = np.flatnonzero(np.isin(found.labels, members if kind == "pairs" else members[:2]))
+        place = np.array([members.index(label) for label in found.labels[chosen]])
+        labels, groups = place % 2, place // 2
+        random = generator(world, "skill", "group pictures", split)
+        if kind != "pairs":
+            groups = random.integers(2, size=labels.size)
+        values = found.take(chosen).rows().reshape(found.take(chosen).pixels.shape)
+        parts.append((_changed(kind, values, labels, groups, random), labels, groups))
+    (train, labels, groups), (test, test_labels, test_groups) = parts
+    features, test_features, _ = components(train, test)
+    return GroupPool(features, labels, groups, test_features, test_labels, test_groups)
+
+
+def _changed(
+    kind: str, values: FloatArray, labels: IntArray, groups: IntArray, random: np.random.Generator
+) -> FloatArray:
+    """Pictures as flat rows, those of the second group changed."""
+    second = groups == 1
+    if kind == "turned":
+        values = np.where(_like(second, values), np.rot90(values, axes=(1, 2)), values)
+    if kind == "noisy":
+        values = values + np.where(_like(second, values), 0.5, 0.0) * random.standard_normal(values.shape)
+    if kind == "coloured":
+        red = (labels == 0) != second
+        values = np.stack([values * red[:, None, None], values * ~red[:, None, None]], axis=-1)
+    return values.reshape(values.shape[0], -1)
+
+
+def _like(mask: IntArray, values: FloatArray) -> IntArray:
+    return mask.reshape(-1, *[1] * (values.ndim - 1))
+
+
+def measure(settings: Settings, seed: int) -> Numbers:
+    """Changes of every group's risk, and the views of one sample: of census rows, or of pictures."""
+    if "partition" in settings:
+        return group_numbers(settings, _census(settings["partition"]), seed)
+    chosen = settings["kind"], settings["data"], tuple(settings["members"]), settings["index"]
+    return group_numbers(settings, _pictures(*chosen), seed)
 
 
 def compositions(settings: Settings, pool: GroupPool) -> tuple[IntArray, IntArray]:
@@ -201,151 +248,3 @@ def _law(
         spread = inverse @ np.einsum("g,gij->ij", counts.astype(float), covariances) @ inverse
         excess[name] = [float(np.trace(spread @ hessians[code])) / 2 for code in range(count)]
     return excess
-
-
-def subjects(settings: Settings) -> list[int]:
-    """The group that grows first, then the others."""
-    return [settings["group"], *(code for code in range(len(settings["shares"])) if code != settings["group"])]
-
-
-def sign(change: float, width: float = 0.0) -> Choice:
-    """helps, hurts, or undecided within `width`."""
-    return Choice(None if abs(change) <= width else "hurts" if change > 0 else "helps")
-
-
-def true_signs(settings: Settings, truth: Mapping[str, Any]) -> list[Choice]:
-    """For the group, the others and the worst group (that of the largest risk, before and after)."""
-    signs = [sign(truth["change"][code], CLEAR * truth["error"][code]) for code in subjects(settings)]
-    before, after = int(np.argmax(truth["now"])), int(np.argmax(truth["later"]))
-    if before == after:
-        return [*signs, sign(truth["change"][before], CLEAR * truth["error"][before])]
-    gap = truth["later"][after] - truth["now"][before]
-    return [*signs, sign(gap, CLEAR * float(np.hypot(truth["error"][after], truth["error"][before])))]
-
-
-# (settings, seen) -> change of every group and its deviation
-Changes = Callable[[Settings, Mapping[str, Any]], tuple[FloatArray, FloatArray]]
-
-
-def signs_by(rule: Changes, width: float) -> ChoiceForecaster:
-    """Signs of the changes that a rule forecasts; nine of ten changes lie within `width` deviations of it."""
-
-    def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
-        change, error = rule(settings, seen)
-        risk = np.array(seen["risk"])
-        worst = float((risk + change).max() - risk.max())
-        after = int(np.argmax(risk + change))
-        told = [*((change[code], error[code]) for code in subjects(settings)), (worst, error[after])]
-        return [likely_sign(float(value), float(spread) * width / Z90) for value, spread in told]
-
-    return answer
-
-
-def likely_sign(change: float, deviation: float) -> Choice:
-    """The sign, and the chance of it under a normal law."""
-    answer = sign(change).answer
-    return Choice(answer, confidence=NormalDist().cdf(abs(change) / deviation) if deviation > 0 else None)
-
-
-def reweighted(settings: Settings, seen: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:
-    """The view of that name."""
-    return np.array(seen["reweighted"]), np.array(seen["reweighted_error"])
-
-
-def thinned(settings: Settings, seen: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:
-    """The view of that name."""
-    return np.array(seen["thinned"]), np.array(seen["thinned_error"])
-
-
-def thinned_and_law(settings: Settings, seen: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:
-    """The thinned view t, scaled to the full size by f^-0.3 and pulled towards what is expected beforehand:
-
-        w f^-0.3 t + (1 - w) p,    w = z^2 / (z^2 + 4),  z = t over its error
-
-    p is the law's change where there is one, else a little in the direction that more data helps. A change that comes
-    of fewer errors of estimation shrinks as 1/f with the size, one that comes of groups that want different rules not
-    at all; 0.3 and 4 were chosen on the development half, as was the share of the forecast that its deviation counts.
-    """
-    change, error = thinned(settings, seen)
-    factor = settings["factor"]
-    z = change / np.maximum(error, 1e-12)
-    weight = z**2 / (z**2 + PULL)
-    if seen["law"] is not None:
-        expected = np.array(seen["law"]["later"]) - np.array(seen["law"]["now"])
-    else:
-        grows = np.arange(change.size) == settings["group"]
-        expected = np.where(grows | (settings["way"] == "added"), -0.2, 0.2) * error / factor
-    found = weight * factor**-SCALING * change + (1 - weight) * expected
-    own = weight * (factor**-SCALING * error) ** 2 + 0.3 * (1 - weight) * (error / factor) ** 2
-    return found, np.sqrt(own + (0.25 * found) ** 2 + (0.02 * np.array(seen["risk"])) ** 2)
-
-
-def always(own: str, others: str, worst: str) -> ChoiceForecaster:
-    """Fixed answers."""
-    return lambda settings, seen: [Choice(own), *[Choice(others)] * (len(settings["shares"]) - 1), Choice(worst)]
-
-
-def true_changes(settings: Settings, truth: Mapping[str, Any]) -> list[Amount]:
-    """Change of every group's risk."""
-    return [Amount(truth["change"][code]) for code in subjects(settings)]
-
-
-def changes_by(rule: Changes, width: float) -> NumberForecaster:
-    """Changes with intervals of so many errors."""
-
-    def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
-        change, error = rule(settings, seen)
-        return [
-            Amount(*(float(change[code] + side * width * error[code]) for side in (0.0, -1.0, 1.0)))
-            for code in subjects(settings)
-        ]
-
-    return answer
-
-
-def no_change(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
-    """The baseline that expects nothing."""
-    return [Amount(0.0)] * len(settings["shares"])
-
-
-BASELINES = {
-    "more data helps": always("helps", "hurts", "helps"),
-    "more data helps everyone": always("helps", "helps", "helps"),
-}
-DEFAULT = "thinned and law"
-RULES: dict[str, Changes] = {DEFAULT: thinned_and_law, "thinned": thinned, "reweighted": reweighted}
-
-
-def part_names(settings: Settings) -> list[str]:
-    """What is asked, one name an answer."""
-    return [*group_names(settings), "the worst group"]
-
-
-def group_names(settings: Settings) -> list[str]:
-    """The group that grows, then the others."""
-    first, *others = subjects(settings)
-    return [f"group {first} itself", *(f"group {code}" for code in others)]
-
-
-def sign_question(width: float) -> ChoiceQuestion:
-    """Helps or hurts; `width` deviations to either side hold nine of ten changes."""
-    return ChoiceQuestion(
-        "does it help the group, the others, the worst group",
-        true_signs,
-        {name: signs_by(rule, width) for name, rule in RULES.items()},
-        DEFAULT,
-        BASELINES,
-        parts=part_names,
-    )
-
-
-def change_question(width: float) -> NumberQuestion:
-    """By how much."""
-    return NumberQuestion(
-        "change of each group's cross entropy",
-        true_changes,
-        {name: changes_by(rule, width) for name, rule in RULES.items()},
-        DEFAULT,
-        {"no change": no_change},
-        parts=group_names,
-    )
