@@ -58,6 +58,11 @@ class Arm:
         return self.remedy.name
 
     @property
+    def kind(self) -> str:
+        """The word under which it is written to files."""
+        return self.remedy.kind
+
+    @property
     def simulated(self) -> bool:
         """Whether it stands for examples that are not there yet: its model is plain training, only its gain its own."""
         return self.remedy.collects is not None
@@ -83,7 +88,7 @@ class Arm:
         """Plain values under the names that scripts rely on."""
         return {
             "name": self.name,
-            "kind": self.remedy.kind,
+            "kind": self.kind,
             "metrics": {name: measured.to_dict() for name, measured in self.metrics.items()},
             "read_in": self.read_in,
             "forecast": jsonable(self.forecast),
