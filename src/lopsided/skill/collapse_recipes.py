@@ -21,7 +21,7 @@ its answers off the cosines at its ratios, in the same way for a recipe, another
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -30,10 +30,12 @@ from lopsided.engine.task import Numbers, Settings
 from lopsided.skill.collapse_runs import LATE_PILOT, PILOT, counts_at, tail_pilot_counts
 from lopsided.skill.family import Amount, Choice
 from lopsided.skill.small_networks import HIDDEN_LAYERS, cosines_of_gram, mean_cosines
+from lopsided.theory import network_forecast as public
+from lopsided.theory.collapse import collapse
+from lopsided.theory.merging_law import InputFacts, PilotRun, merging_law
+from lopsided.theory.network_equilibrium import batchnorm_equilibrium, cosines_of_strengths
+from lopsided.theory.survival_law import SurvivalForecast, survival_forecast
 from lopsided.theory.training_settings import TrainingSettings
-
-if TYPE_CHECKING:
-    from lopsided.theory.survival_law import SurvivalForecast
 
 ANOTHER_RUN, DEFAULT = "another run", "merging law"
 UNSHIPPED = (ANOTHER_RUN, "survival law with pilot")  # an experiment; and it adds the pilot's misses to the law
@@ -88,29 +90,28 @@ def training_of(settings: Settings) -> TrainingSettings:
     )
 
 
+def _asked_of(settings: Settings) -> dict[str, Any] | None:
+    """What the laws of networks with BatchNorm under SGD are asked with; None for others."""
+    training = training_of(settings)
+    if training.optimiser != "sgd" or not training.batch_norm:
+        return None
+    names = ("weight_decay", "step", "batch_size", "momentum", "hidden_layers")
+    return {name: getattr(training, name) for name in names}
+
+
 def _survival(pilot: bool) -> PairRecipe:
     def recipe(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
-        from lopsided.theory.survival_law import SurvivalForecast, survival_forecast
-
-        training, (ran, run) = training_of(settings), pilots["pilot"]
-        if training.optimiser != "sgd" or not training.batch_norm:
+        known, (ran, run) = _asked_of(settings), pilots["pilot"]
+        if known is None:
             return None
-
-        def law(counts: Counts) -> SurvivalForecast:
-            return survival_forecast(
-                list(counts),
-                weight_decay=training.weight_decay,
-                step=training.step,
-                batch_size=training.batch_size,
-                momentum=training.momentum,
-                hidden_layers=training.hidden_layers,
-                pilot_loss=run["loss"] if pilot else None,
-            )
-
-        miss = cosines_of_gram(run["gram"]) - law(ran).cosines if pilot else 0.0
+        known["pilot_loss"] = run["loss"] if pilot else None
+        there = survival_forecast(list(ran), **known)
+        miss = cosines_of_gram(run["gram"]) - there.cosines if pilot else 0.0
 
         def forecast(counts: Counts) -> PairForecast:
-            found = law(counts)  # the pilot's miss carries over as far as both classes survive
+            found = survival_forecast(
+                list(counts), **known
+            )  # the pilot's miss carries over as far as both classes survive
             carried = found.cosines + np.outer(found.survival, found.survival) * miss
             return PairForecast(np.clip(carried, -1.0, 1.0))
 
@@ -120,23 +121,31 @@ def _survival(pilot: bool) -> PairRecipe:
 
 
 def _equilibrium(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
-    from lopsided.theory.network_equilibrium import batchnorm_equilibrium, cosines_of_strengths
-
-    training = training_of(settings)
-    if training.optimiser != "sgd" or not training.batch_norm:
+    known = _asked_of(settings)
+    if known is None:
         return None
 
     def forecast(counts: Counts) -> PairForecast:
-        rest = batchnorm_equilibrium(list(counts), training.weight_decay, training.batch_size)
+        rest = batchnorm_equilibrium(list(counts), known["weight_decay"], known["batch_size"])
         return PairForecast(cosines_of_strengths(rest.strengths + _TINY))
+
+    return forecast
+
+
+def _network_forecast(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
+    known = _asked_of(settings)
+    if known is None:
+        return None
+
+    def forecast(counts: Counts) -> PairForecast:
+        found = public.network_forecast(list(counts), **known)
+        return replace(_of_law(found), lost=np.isin(np.arange(len(counts)), found.at_risk))
 
     return forecast
 
 
 def _layer_peeled(hold: str) -> PairRecipe:
     def recipe(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
-        from lopsided.theory.collapse import collapse
-
         if settings["optimiser"] != "sgd":
             return None
         classes, (_, run) = len(settings["classes"]), pilots["pilot"]
@@ -157,8 +166,6 @@ def _layer_peeled(hold: str) -> PairRecipe:
 
 def _merging(*names: str, short: bool = False) -> PairRecipe:
     def recipe(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
-        from lopsided.theory.merging_law import InputFacts, PilotRun, merging_law
-
         data = seen["data"]
         likeness = cosines_of_gram(seen["short"]["mean_gram"]) if short else np.array(data["mean_cosines"])
         law = merging_law(
@@ -179,31 +186,10 @@ def _merging(*names: str, short: bool = False) -> PairRecipe:
     return recipe
 
 
-def _of_law(found: "SurvivalForecast") -> PairForecast:
+def _of_law(found: SurvivalForecast) -> PairForecast:
     assert found.threshold_interval is not None
     factor = found.threshold_interval[1] / found.threshold_frequency
     return PairForecast(found.cosines, found.cosine_intervals, found.mean_intervals, factor)
-
-
-def _network_forecast(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
-    from lopsided.theory.network_forecast import network_forecast
-
-    training = training_of(settings)
-    if training.optimiser != "sgd" or not training.batch_norm:
-        return None
-
-    def forecast(counts: Counts) -> PairForecast:
-        found = network_forecast(
-            list(counts),
-            weight_decay=training.weight_decay,
-            step=training.step,
-            batch_size=training.batch_size,
-            momentum=training.momentum,
-            hidden_layers=training.hidden_layers,
-        )
-        return replace(_of_law(found), lost=np.isin(np.arange(len(counts)), found.at_risk))
-
-    return forecast
 
 
 RECIPES: dict[str, PairRecipe] = {

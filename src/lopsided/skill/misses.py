@@ -4,12 +4,12 @@ A wrong choice is the worse the surer it was; a number by its error. Only the de
 task that had been looked at would be held out no longer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from lopsided.engine.task import Row
-from lopsided.skill.family import ChoiceQuestion, Family, NumberQuestion
+from lopsided.skill.family import Amount, Choice, ChoiceQuestion, Family, NumberQuestion
 from lopsided.skill.scoring import error_of
 
 MOST = 3  # of each question
@@ -34,42 +34,41 @@ class Miss:
 
 def worst_misses(family: Family, rows: Sequence[Row]) -> list[Miss]:
     """At most `MOST` of every question, the worst first."""
-    found = _choices(family, family.question, rows)
-    for question in family.numbers:
-        found += _numbers(family, question, rows)
+    found: list[Miss] = []
+    questions: list[ChoiceQuestion | NumberQuestion] = [family.question, *family.numbers]
+    for question in questions:
+        own = [miss for row in rows for miss in _of_task(family, question, row)]
+        found += sorted(own, key=lambda miss: -miss.size)[:MOST]
     return found
 
 
-def _choices(family: Family, question: ChoiceQuestion, rows: Sequence[Row]) -> list[Miss]:
-    recipe, found = question.recipes[question.default], []
-    for row in rows:
-        truths = question.truth(row.settings, row.numbers["truth"])
-        forecasts = recipe(row.settings, row.numbers["seen"])
-        for place, (truth, forecast) in enumerate(zip(truths, forecasts, strict=True)):
-            if truth.answer is None or forecast.answer is None or truth.holds(forecast):
-                continue
-            sure = forecast.confidence
-            said = forecast.answer + (f" (chance {sure:.2f})" if sure is not None else "")
-            part = _part(question, row.settings, place)
-            found.append(_miss(family, question.name, part, row, said, truth.answer, -1.0 if sure is None else sure))
-    return sorted(found, key=lambda miss: -miss.size)[:MOST]
+def _of_task(family: Family, question: ChoiceQuestion | NumberQuestion, row: Row) -> Iterator[Miss]:
+    truths: Sequence[Any] = question.truth(row.settings, row.numbers["truth"])
+    forecasts: Sequence[Any] = question.recipes[question.default](row.settings, row.numbers["seen"])
+    for place, (truth, forecast) in enumerate(zip(truths, forecasts, strict=True)):
+        told = _chosen(truth, forecast) if isinstance(question, ChoiceQuestion) else _counted(truth, forecast, question)
+        if told is not None:
+            yield _miss(family, question.name, _part(question, row.settings, place), row, *told)
 
 
-def _numbers(family: Family, question: NumberQuestion, rows: Sequence[Row]) -> list[Miss]:
-    recipe, found = question.recipes[question.default], []
-    for row in rows:
-        truths = question.truth(row.settings, row.numbers["truth"])
-        forecasts = recipe(row.settings, row.numbers["seen"])
-        for place, (truth, forecast) in enumerate(zip(truths, forecasts, strict=True)):
-            if truth.value is None or forecast.value is None:
-                continue
-            said = f"{forecast.value:.4g}"
-            if forecast.low is not None and forecast.high is not None:
-                said += f" [{forecast.low:.4g}, {forecast.high:.4g}]"
-            size = error_of(truth.value, forecast.value, question.miss)
-            part = _part(question, row.settings, place)
-            found.append(_miss(family, question.name, part, row, said, f"{truth.value:.4g}", size))
-    return sorted(found, key=lambda miss: -miss.size)[:MOST]
+def _chosen(truth: Choice, forecast: Choice) -> tuple[str, str, float] | None:
+    """Said, happened and size of a wrong choice."""
+    if truth.answer is None or forecast.answer is None or truth.holds(forecast):
+        return None
+    sure = forecast.confidence
+    if sure is None:
+        return forecast.answer, truth.answer, -1.0
+    return f"{forecast.answer} (chance {sure:.2f})", truth.answer, sure
+
+
+def _counted(truth: Amount, forecast: Amount, question: NumberQuestion) -> tuple[str, str, float] | None:
+    """The same of a number."""
+    if truth.value is None or forecast.value is None:
+        return None
+    said = f"{forecast.value:.4g}"
+    if forecast.low is not None and forecast.high is not None:
+        said += f" [{forecast.low:.4g}, {forecast.high:.4g}]"
+    return said, f"{truth.value:.4g}", error_of(truth.value, forecast.value, question.miss)
 
 
 def _part(question: ChoiceQuestion | NumberQuestion, settings: Mapping[str, Any], place: int) -> str:

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.core.mixture_spec import mixture_of, problem_of
+from lopsided.core.mixture_spec import Mixture, mixture_of, problem_of
 from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray
 from lopsided.data.mixture import draw_sample, draw_tests, random_mixture
 from lopsided.data.mixture_estimate import estimate_by_moments
 from lopsided.engine.task import Numbers, Settings
@@ -32,6 +33,16 @@ def world_of(settings: Settings) -> Any:
         means[chosen] = means[chosen] * random.uniform(2.0, 5.0)
     changed = mixture_of(mixture.fractions, list(means), list(covariances), size)
     return problem_of(changed, random.standard_normal((size, settings["neurons"])))
+
+
+def described(mixture: Mixture, weights: FloatArray) -> dict[str, Any]:
+    """Mixture and network in plain numbers."""
+    return {
+        "fractions": mixture.fractions.tolist(),
+        "means": mixture.means.tolist(),
+        "covariances": mixture.covariances.tolist(),
+        "weights": weights.tolist(),
+    }
 
 
 def new_fraction(fraction: float, factor: float) -> float:
@@ -65,12 +76,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
     if points:
         best = min(points, key=lambda point: point.loss)
         estimate = estimate_by_moments(one.features, one.groups).mixture
-        seen["fitted"] = {
-            "fractions": estimate.fractions.tolist(),
-            "means": estimate.means.tolist(),
-            "covariances": estimate.covariances.tolist(),
-            "weights": best.weights.tolist(),
-        }
+        seen["fitted"] = described(estimate, best.weights)
     truth: dict[str, Any] = {"lost": lost}
     for word, rows in excess.items():
         array = np.array(rows).reshape(len(rows), mixture.groups)
