@@ -7,6 +7,7 @@ there) can win among its likes and keep one. Each task draws a profile with pair
 from `theory`, and checks it by descent on the nonconvex program.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
 from lopsided.papers.lp.peeled import descend, largest_distance, problem
 from lopsided.papers.shared.network_settings import varied
+from lopsided.papers.shared.network_summary import chosen
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_free
 
@@ -28,10 +30,8 @@ CLOSE = 0.02  # sizes within 2 % of the forecast count are not judged: the trans
 
 def measure(settings: Settings, seed: int) -> Numbers:
     """Distances within pairs and margins of all classes, beside the forecast count."""
-    stream = generator(seed, "profile")
-    groups = settings["groups"]
-    ratio = settings["largest_ratio"]
-    sizes = np.exp(stream.uniform(0.0, np.log(ratio), size=groups))
+    groups, ratio = settings["groups"], settings["largest_ratio"]
+    sizes = np.exp(generator(seed, "profile").uniform(0.0, np.log(ratio), size=groups))
     counts = np.repeat(sizes, settings["members"])
     held = {"weight_energy": 1.0, "feature_energy": settings["feature_energy"]}
     solution = solve_free(counts, restraint(len(counts), **held))
@@ -52,15 +52,13 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 def _compare(rows: Sequence[Row], shown: str, size: str, limit: float) -> tuple[int, int, int, int]:
     """Over all entries: forecast to collapse and did, did not; forecast to stay and did, did not."""
-    table = [0, 0, 0, 0]
-    for row in rows:
-        for count, value in zip(row.numbers[size], row.numbers[shown], strict=True):
-            needed = row.numbers["count_needed"]
-            if abs(count / needed - 1) <= CLOSE:
-                continue
-            below, apart = count <= needed, value > limit
-            table[(0 if not apart else 1) if below else (2 if apart else 3)] += 1
-    return table[0], table[1], table[2], table[3]
+    found = Counter(
+        (count <= row.numbers["count_needed"], value > limit)
+        for row in rows
+        for count, value in zip(row.numbers[size], row.numbers[shown], strict=True)
+        if abs(count / row.numbers["count_needed"] - 1) > CLOSE
+    )
+    return found[True, False], found[True, True], found[False, True], found[False, False]
 
 
 def _largest_below(rows: Sequence[Row]) -> int:
@@ -75,8 +73,7 @@ def _largest_below(rows: Sequence[Row]) -> int:
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """Equal sizes must follow the forecast without exception; unequal ones are reported."""
-    pairs = [row for row in rows if row.settings["members"] > 1]
-    singles = [row for row in rows if row.settings["members"] == 1]
+    pairs, singles = chosen(rows, members=2), chosen(rows, members=1)
     collapsed, missed, apart, false = _compare(pairs, "distances", "sizes", TOGETHER)
     gone, kept, positive, lost = _compare(singles, "margins", "counts", MARGIN)
     numbers = {
@@ -105,8 +102,7 @@ def plot(rows: Sequence[Row]) -> Figure:
         points = Points(x, [value for row in own for value in row.numbers[shown]], label)
         return Panel(title, "size / (lambda* N)", y_label, [points], [Mark(1.0, "forecast")], x_log=True)
 
-    pairs = [row for row in rows if row.settings["members"] > 1]
-    singles = [row for row in rows if row.settings["members"] == 1]
+    pairs, singles = chosen(rows, members=2), chosen(rows, members=1)
     panels = [
         panel("Classes of one size", "distance of their classifiers", pairs, "sizes", "distances", "group"),
         panel("Classes of different sizes", "margin", singles, "counts", "margins", "class"),
@@ -135,5 +131,4 @@ CLAIM = Claim(
     plot=plot,
     paper_says="An interesting question is to extend Minority Collapse from two-valued class sizes to general "
     "imbalanced datasets.",
-    quick_budget_seconds=20.0,
 )

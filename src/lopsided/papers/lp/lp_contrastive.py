@@ -74,13 +74,10 @@ def judge(rows: Sequence[Row]) -> Verdict:
     lowest = min(row.numbers["loss_excess"] for row in rows)
     numbers = {"frames": frames, "runs": len(rows), "largest_deviation": worst, "lowest_loss_excess": lowest}
     if lowest < -LOSS_TOLERANCE:
-        return Verdict(
-            Outcome.CONTRADICTED, f"Descent found a loss {-lowest:.2g} (relative) below the frame's.", numbers
-        )
-    found = (
-        f"{frames} of {len(rows)} runs ended at the simplex frame; largest deviation {worst:.1g}; "
-        f"none went below its loss."
-    )
+        found = f"Descent found a loss {-lowest:.2g} (relative) below the frame's."
+        return Verdict(Outcome.CONTRADICTED, found, numbers)
+    ended = f"{frames} of {len(rows)} runs ended at the simplex frame"
+    found = f"{ended}; largest deviation {worst:.1g}; none went below its loss."
     return Verdict(Outcome.HOLDS if frames == len(rows) else Outcome.FAILS, found, numbers)
 
 
@@ -91,10 +88,8 @@ def plot(rows: Sequence[Row]) -> Figure:
         for temperature in sorted({row.settings["temperature"] for row in rows})
         for own in [chosen(rows, temperature=temperature)]
     ]
-    panel = deviation_panel("classes K", series, TOLERANCE)
-    return Figure(
-        "The contrastive loss ends at the simplex frame", [panel], "Each point: the lowest of several starts."
-    )
+    panel, caption = deviation_panel("classes K", series, TOLERANCE), "Each point: the lowest of several starts."
+    return Figure("The contrastive loss ends at the simplex frame", [panel], caption)
 
 
 def _settings(classes: Sequence[int], examples: Sequence[int], starts: int) -> list[dict[str, Any]]:

@@ -23,9 +23,8 @@ LOSS_TOLERANCE = 1e-9  # relative; rounding of the logarithm, with margin
 
 def measure(settings: Settings, seed: int) -> Numbers:
     """Descend once and compare with the frame."""
-    classes, examples = settings["classes"], settings["examples"]
-    size = settings["dimension"]
-    instance = problem([1.0] * classes, **energies(settings), dimension=size, examples=[examples] * classes)
+    classes, size, examples = settings["classes"], settings["dimension"], [settings["examples"]] * settings["classes"]
+    instance = problem([1.0] * classes, **energies(settings), dimension=size, examples=examples)
     (fit,) = descend(instance, generator(seed, "start"))
     means = class_means(fit, instance.labels)
     constant = np.sqrt(settings["feature_energy"] / settings["weight_energy"])
@@ -71,12 +70,12 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 
 def _settings(classes: Sequence[int], examples: int) -> list[Settings]:
-    fixed = [
-        ({"classes": k, "examples": examples, "dimension": k - 1 + extra}, feature, weight)
+    base = {"examples": examples}
+    return [
+        {**base, "classes": k, "dimension": k - 1 + extra, "feature_energy": feature, "weight_energy": weight}
         for k in classes
         for extra, feature, weight in ((0, 1.0, 1.0), (3, 5.0, 0.5))
     ]
-    return [{**shape, "feature_energy": feature, "weight_energy": weight} for shape, feature, weight in fixed]
 
 
 CLAIM = Claim(

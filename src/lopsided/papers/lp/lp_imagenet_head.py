@@ -19,6 +19,7 @@ from lopsided.core.figure import Figure, Line, Mark, Panel
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Runs, Source, Verdict, tally
 from lopsided.papers.lp.peeled import pair_cosines
+from lopsided.papers.shared.network_settings import varied
 
 FILE = "classifier-heads/efficientnet_lite0_imagenet1k_fc.npz"
 LEAST_SPREAD = 1.0  # degrees; a frame has none, and random directions in 1280 dimensions would have 1.6
@@ -74,25 +75,21 @@ def plot(rows: Sequence[Row]) -> Figure:
     """Histogram of angles."""
     series = []
     for row in rows:
-        edges = row.numbers["edges"]
-        middles = [(low + high) / 2 for low, high in pairwise(edges)]
+        middles = [(low + high) / 2 for low, high in pairwise(row.numbers["edges"])]
         series.append(Line(middles, row.numbers["histogram"], f"rows {row.settings['reading']}"))
     marks = [Mark(rows[0].numbers["frame_angle"], "simplex frame")]
     panel = Panel("Angles between the rows of the head", "angle, degrees", "pairs", series, marks)
     return Figure("An ImageNet head is not a simplex frame", [panel])
 
 
-def _plan(classes: int) -> Runs:
-    return Runs([{"reading": reading, "classes": classes} for reading in ("as they are", "centred")])
-
-
+_RUNS = Runs(varied({"classes": 1000}, reading=("as they are", "centred")))
 CLAIM = Claim(
     id="lp-imagenet-head",
     statement="A trained ImageNet classifier is not a simplex equiangular tight frame: its angles spread widely.",
     source=Source("fang2021layerpeeled", "Fig 9"),
     rule=f"In both readings the angles deviate by at least {LEAST_SPREAD:g} degree and the closest pair lies at least "
     f"{LEAST_OPENING:g} degrees below the frame's angle.",
-    plans={"quick": _plan(1000), "paper": _plan(1000)},
+    plans={"quick": _RUNS, "paper": _RUNS},
     measure=measure,
     judge=judge,
     plot=plot,

@@ -13,14 +13,7 @@ from lopsided.core.figure import Figure, Line, Mark, Panel
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Runs, Source, Verdict, tally
-from lopsided.papers.lp.peeled import (
-    curves_over_ratio,
-    descend,
-    energies,
-    largest_distance,
-    ratio_settings,
-    two_sizes,
-)
+from lopsided.papers.lp.peeled import curves_over_ratio, descend, energies, largest_distance, ratio_settings, two_sizes
 from lopsided.papers.shared.structured_summary import column
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_two_sizes
@@ -46,7 +39,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     curves = curves_over_ratio(rows)
     good, last, first_zero = 0, {}, {}
     for name, curve in curves.items():
-        distances = [row.numbers["distance"] for row in curve]
+        distances = column(curve, "distance")
         falls = all(b <= a + NOISE for a, b in pairwise(distances))
         agrees = all(abs(row.numbers["distance"] - row.numbers["theory_distance"]) <= 2 * ZERO for row in curve)
         last[name] = distances[-1]

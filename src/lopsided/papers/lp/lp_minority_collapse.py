@@ -15,15 +15,7 @@ from lopsided.core.figure import Figure, Line, Mark, Panel, Points
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict, tally
-from lopsided.papers.lp.peeled import (
-    curves_over_ratio,
-    descend,
-    energies,
-    mean_cosine,
-    pair_cosines,
-    ratio_settings,
-    two_sizes,
-)
+from lopsided.papers.lp.peeled import curves_over_ratio, descend, energies, mean_cosine, ratio_settings, two_sizes
 from lopsided.papers.shared.structured_summary import column, grouped, named
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_two_sizes
@@ -43,7 +35,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
     return {
         "cosine": cosine,
         "theory_cosine": solution.mean_cosine(np.arange(k_a + k_b) >= k_a),
-        "majority_cosine": float(pair_cosines(fit.classifiers[:k_a]).mean()),
+        "majority_cosine": mean_cosine(fit, slice(k_a)),
         "loss_difference": fit.loss / solution.objective - 1.0,
         "collapse_ratio": collapse_ratio(k_a, k_b, tau),
         "vanishing_ratio": vanishing_ratio(k_a, k_b, tau),
@@ -57,10 +49,9 @@ def judge(rows: Sequence[Row]) -> Verdict:
     curves = curves_over_ratio(rows)
     largest = max(abs(row.numbers["loss_difference"]) for row in rows)
     for name, curve in curves.items():
-        threshold = curve[0].numbers["collapse_ratio"]
-        thresholds[name] = threshold
+        threshold = thresholds[name] = curve[0].numbers["collapse_ratio"]
         shown = [row for row in curve if row.numbers["cosine"] is not None]
-        cosines = [row.numbers["cosine"] for row in shown]
+        cosines = column(shown, "cosine")
         rises = all(later >= earlier - AGREE for earlier, later in pairwise(cosines))
         reversed_curves += cosines[-1] < cosines[0] - AGREE
         reached = [
@@ -116,9 +107,8 @@ CLAIM = Claim(
     rule=f"Every curve by descent never falls by more than {AGREE:g}, is within {COLLAPSED:g} of 1 exactly for the "
     f"ratios at or above the closed-form R0, agrees with theory within {AGREE:g}, and has no classifier left exactly "
     "beyond R1.",
-    revised=(
-        "the energies are 3, 5 and 10 at paper scale, since for (7,3) at 1 no ratio of the grid lay between R0 and R1."
-    ),
+    revised="the energies are 3, 5 and 10 at paper scale, since for (7,3) at 1 no ratio of the grid lay between R0 "
+    "and R1.",
     plans={
         "quick": Runs(
             ratio_settings(

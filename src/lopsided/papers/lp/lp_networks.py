@@ -13,15 +13,7 @@ from lopsided.core.figure import Figure, Panel
 from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
-from lopsided.papers.lp.network_forecasts import (
-    ENERGIES,
-    EQUILIBRIUM,
-    MULTIPLIER,
-    PILOT,
-    SURVIVAL,
-    forecast_lines,
-    recipe_errors,
-)
+from lopsided.papers.lp.network_forecasts import ENERGIES, RECIPES, forecast_lines, recipe_errors
 from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, VGG, split_over, varied
 from lopsided.papers.shared.network_summary import chosen, crossings, curve, level, paired
@@ -41,9 +33,7 @@ def curves(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """Collapse at the largest ratio, the error of the paper's forecast, and its transition point."""
-    parts: list[Part] = []
-    numbers = {}
-    sentences = []
+    parts, numbers, sentences = [], {}, []
     for name, own in curves(rows).items():
         ratios = sorted({row.settings["ratio"] for row in own})
         least, most = chosen(own, ratio=ratios[0]), chosen(own, ratio=ratios[-1])
@@ -84,8 +74,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     """Cosine over R, measured and forecast on the same axes."""
     panels = []
     for name, own in curves(rows).items():
-        recipes = (ENERGIES, MULTIPLIER, EQUILIBRIUM, SURVIVAL, PILOT)
-        series = [curve(own, "ratio", "minority_cosine", "measured"), *forecast_lines(own, "ratio", recipes)]
+        series = [curve(own, "ratio", "minority_cosine", "measured"), *forecast_lines(own, "ratio", RECIPES)]
         label = "average minority cosine"
         panels.append(Panel(name, "imbalance ratio R", label, series, x_log=True, y_range=(-0.25, 1.05)))
     return Figure(

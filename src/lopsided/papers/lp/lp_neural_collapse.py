@@ -80,11 +80,8 @@ def plot(rows: Sequence[Row]) -> Figure:
                 steps = [record["step"] for record in part[0].numbers["course"][:length]]
                 series.append(interval_line(steps, means, f"R = {ratio:g}"))
             panels.append(Panel(f"{title} ({name})", "step", "value", series))
-    return Figure(
-        "Neural collapse over training",
-        panels,
-        "Bands: 95 % intervals over seeds. The step is divided by 10 after one and after two thirds.",
-    )
+    caption = "Bands: 95 % intervals over seeds. The step is divided by 10 after one and after two thirds."
+    return Figure("Neural collapse over training", panels, caption)
 
 
 def _settings(base: dict[str, Any], ratio: int) -> list[dict[str, Any]]:

@@ -20,18 +20,9 @@ from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
 from lopsided.papers.shared.network_runs import network_claim, network_numbers
-from lopsided.papers.shared.network_settings import (
-    LARGE,
-    MOMENTUM,
-    SMALL,
-    SPLITS,
-    TINY,
-    split_over,
-    training_recipe,
-    varied,
-)
+from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, split_over, training_recipe, varied
 from lopsided.papers.shared.network_summary import chosen, level
-from lopsided.papers.shared.structured_summary import named
+from lopsided.papers.shared.structured_summary import column, named
 
 EQUAL_WITHOUT = 1e-3  # standard deviation over mean of the lengths, no minority examples; the paper has at most 1.4e-4
 EQUAL_COLLAPSED = 0.05  # the same for collapsed classes that do have examples
@@ -49,7 +40,7 @@ def forgetting(settings: Settings, steps: int) -> float:
     """The share of the first weights that weight decay has left: exp(-sum step wd / (1 - momentum))."""
     recipe = training_recipe(settings)
     total = sum(recipe.rate_at(step, steps) for step in range(steps))
-    return math.exp(-total * settings["weight_decay"] / (1 - MOMENTUM))
+    return math.exp(-total * recipe.weight_decay / (1 - recipe.momentum))
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
@@ -57,7 +48,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     parts: list[Part] = []
     numbers: dict[str, Any] = {}
     words = []
-    for name, own in _splits([row for row in rows if row.settings["ratio"] is None]).items():
+    for name, own in _splits(chosen(rows, ratio=None)).items():
         strongest = max(row.settings["weight_decay"] for row in own)
         found = level(chosen(own, weight_decay=strongest), "minority_norm_variation")
         parts.append(Part.below(f"R infinite, {name}", found, EQUAL_WITHOUT))
@@ -108,14 +99,9 @@ def _splits(rows: Sequence[Row]) -> dict[str, list[Row]]:
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Variation of lengths against forgetting, and all runs by their cosine."""
-    without = [row for row in rows if row.settings["ratio"] is None]
-    finite = [row for row in rows if row.settings["ratio"] is not None]
+    without, finite = chosen(rows, ratio=None), [row for row in rows if row.settings["ratio"] is not None]
     second = [
-        Points(
-            [row.numbers["minority_cosine"] for row in own],
-            [row.numbers["minority_norm_variation"] for row in own],
-            label,
-        )
+        Points(column(own, "minority_cosine"), column(own, "minority_norm_variation"), label)
         for label, own in (("R infinite", without), ("finite R", finite))
         if own
     ]
@@ -124,9 +110,8 @@ def plot(rows: Sequence[Row]) -> Figure:
         _fading(without, "angle", 2, "1 - average minority cosine"),
         Panel("All runs", "average minority cosine", "variation of minority lengths", second, y_log=True),
     ]
-    return Figure(
-        "Lengths of minority classifiers", panels, "Standard deviation of |w_k| over its mean, as in Table 1."
-    )
+    caption = "Standard deviation of |w_k| over its mean, as in Table 1."
+    return Figure("Lengths of minority classifiers", panels, caption)
 
 
 def _fading(rows: Sequence[Row], kind: str, power: int, y_label: str) -> Panel:
@@ -136,7 +121,7 @@ def _fading(rows: Sequence[Row], kind: str, power: int, y_label: str) -> Panel:
     level_at = [np.mean([value(row.numbers) for row in rows if row.numbers["forgetting"] == place]) for place in places]
     law = [float(level_at[-1]) * (place / places[-1]) ** power for place in places]
     series: list[Line | Points] = [
-        Points([row.numbers["forgetting"] for row in own], [value(row.numbers) for row in own], name)
+        Points(column(own, "forgetting"), [value(row.numbers) for row in own], name)
         for name, own in _splits(rows).items()
     ]
     series.append(Line(places, law, "decay alone", dashed=True))

@@ -169,5 +169,4 @@ CLAIM = Claim(
     paper_says="An immediate question is whether this model with m = 2 is capable of capturing new patterns of deep "
     "learning training.",
     readings={"linear": "no nonlinearity between the two layers", "relu": "a ReLU between the two layers"},
-    quick_budget_seconds=20.0,
 )

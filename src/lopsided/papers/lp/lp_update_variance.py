@@ -57,8 +57,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
     step = count / copies.sum()  # eta_w / eta_s = N_w / N_s
     mean_w, second_w, variance_w = _moments(gradients, uniform, step * copies)
     mean_s, second_s, variance_s = _moments(gradients, oversampled, np.ones(count))
-    stream = generator(seed, "draws")
-    draws = settings["draws"]
+    stream, draws = generator(seed, "draws"), settings["draws"]
     picked_w = stream.choice(count, size=draws, p=uniform)
     picked_s = stream.choice(count, size=draws, p=oversampled)
     seen_w = _sample_variance(step * copies[picked_w, None] * gradients[picked_w])
@@ -163,10 +162,8 @@ CLAIM = Claim(
     source=Source("fang2021layerpeeled", "eq 84-88"),
     rule="With w = R: the mean updates are equal to rounding, exact and drawn variances agree within 5 standard "
     "errors, and over the larger half of the rates the variance ratio grows like w to a power between 0.8 and 1.2.",
-    revised=(
-        "the standard error is taken from the exact distribution, after the paper scale showed that the estimated "
-        "one is too small at large rates."
-    ),
+    revised="the standard error is taken from the exact distribution, after the paper scale showed that the estimated "
+    "one is too small at large rates.",
     plans={
         "quick": Runs(_settings((2, 5, 10, 20, 50, 100), minority_size=5, draws=4000), seeds=range(2)),
         "paper": Runs(_settings((2, 5, 10, 20, 50, 100, 300, 1000), minority_size=6, draws=20_000), seeds=range(5)),

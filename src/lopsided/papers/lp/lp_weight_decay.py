@@ -6,6 +6,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 
 from lopsided.core.figure import Figure, Panel
@@ -59,21 +60,15 @@ def plot(rows: Sequence[Row]) -> Figure:
     panels = []
     for name, own in _networks(rows).items():
         by_decay = grouped(own, "weight_decay")
-        shown = {
-            f"{name}: measured": [
-                curve(part, "ratio", "minority_cosine", f"wd {decay:g}") for decay, part in by_decay.items()
-            ]
-        }
+        measured = {decay: partial(curve, part, "ratio", "minority_cosine") for decay, part in by_decay.items()}
+        shown = {f"{name}: measured": [line(f"wd {decay:g}") for decay, line in measured.items()]}
         for decay, part in by_decay.items():
-            measured = curve(part, "ratio", "minority_cosine", "measured")
-            shown[f"{name}, wd {decay:g}"] = [measured, *forecast_lines(part, "ratio", (EQUILIBRIUM, SURVIVAL))]
+            forecast = forecast_lines(part, "ratio", (EQUILIBRIUM, SURVIVAL))
+            shown[f"{name}, wd {decay:g}"] = [measured[decay]("measured"), *forecast]
         for title, series in shown.items():
             panels.append(Panel(title, "imbalance ratio R", "minority cosine", series, x_log=True))
-    return Figure(
-        "More weight decay, earlier collapse",
-        panels,
-        "Bands: 95 % intervals over seeds. Dashed: forecasts from the settings alone.",
-    )
+    caption = "Bands: 95 % intervals over seeds. Dashed: forecasts from the settings alone."
+    return Figure("More weight decay, earlier collapse", panels, caption)
 
 
 CLAIM = network_claim(

@@ -23,13 +23,8 @@ from lopsided.theory.layer_peeled.solve import solve_free
 from lopsided.theory.network_equilibrium import batchnorm_equilibrium
 from lopsided.theory.survival_law import survival_forecast
 
-ENERGIES, MULTIPLIER, EQUILIBRIUM, SURVIVAL, PILOT = (
-    "measured energies",
-    "constant multiplier",
-    "BatchNorm equilibrium",
-    "survival law",
-    "survival law, pilot",
-)
+RECIPES = ("measured energies", "constant multiplier", "BatchNorm equilibrium", "survival law", "survival law, pilot")
+ENERGIES, MULTIPLIER, EQUILIBRIUM, SURVIVAL, PILOT = RECIPES
 PILOT_RATIO = 10
 _WITHOUT_BATCH_NORM = ("mlp-plain", "lenet-5")  # the last three recipes say nothing about these
 

@@ -7,7 +7,8 @@ from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import steps_panel
 from lopsided.papers.sd.structured_runs import reach_claim, unreached
-from lopsided.papers.shared.structured_summary import exponent, grouped
+from lopsided.papers.shared.network_settings import varied
+from lopsided.papers.shared.structured_summary import column, exponent, grouped
 
 LEVEL = 0.98
 ROUGHLY = 0.1  # steps ~ d^s with |s| below this: a thousand times the dimension at most doubles the steps
@@ -21,10 +22,10 @@ def judge(rows: Sequence[Row]) -> Verdict:
     steps = exponent(rows, "dimension", lambda numbers: numbers["step"])
     way = exponent(rows, "dimension", lambda numbers: numbers["distance"]).less(SHIFT)
     parts = [Part.near("steps", steps, 0.0, ROUGHLY), Part.near("way travelled", way, 0.0, ROUGHLY)]
+    dimensions = column(rows, "dimension")
     found = (
         f"Steps to {LEVEL:.0%} ~ d^s with s = {steps.text()}, way travelled |W - W0| ~ d^s with s = {way.text()}, "
-        f"for d from {min(row.settings['dimension'] for row in rows):,} to "
-        f"{max(row.settings['dimension'] for row in rows):,}"
+        f"for d from {min(dimensions):,} to {max(dimensions):,}"
     )
     return weigh(parts, found, {"steps_exponent": steps, "way_exponent": way})
 
@@ -35,6 +36,7 @@ def plot(rows: Sequence[Row]) -> Figure:
     return Figure("Steps to an accuracy against the dimension", [panel], "Same k, l and separation; only d varies.")
 
 
+_GOAL = {"stop_at": LEVEL}
 CLAIM = reach_claim(
     id="sd-dimension",
     statement="Learning does not depend on the ambient dimension d, only on k, l and the separation.",
@@ -42,12 +44,8 @@ CLAIM = reach_claim(
     rule=f"Every run reaches {LEVEL:.0%}; 95 % intervals over seeds of s in steps ~ d^s and in |W - W0|_F ~ d^s "
     f"within (-{ROUGHLY}, {ROUGHLY}).",
     plans={
-        "quick": Runs(
-            [{"dimension": value, "width": 1000, "stop_at": LEVEL} for value in (100, 300, 1000, 3000)], seeds=range(6)
-        ),
-        "paper": Runs(
-            [{"dimension": value, "width": 4000, "stop_at": LEVEL} for value in (100, 300, 1000, 3000, 10000)], range(8)
-        ),
+        "quick": Runs(varied({**_GOAL, "width": 1000}, dimension=(100, 300, 1000, 3000)), seeds=range(6)),
+        "paper": Runs(varied({**_GOAL, "width": 4000}, dimension=(100, 300, 1000, 3000, 10000)), seeds=range(8)),
     },
     judge=judge,
     plot=plot,

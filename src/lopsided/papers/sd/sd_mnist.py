@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from lopsided.learners.wide_descent import wide_run
 from lopsided.measure.weight_change import relative_distance
 from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
-from lopsided.papers.sd.structured_runs import Curves, end_spectra, first_reaching, separability_numbers
+from lopsided.papers.sd.structured_runs import Curves, end_spectra, final_means, first_reaching, separability_numbers
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.network_summary import chosen
 from lopsided.papers.shared.structured_summary import difference, final, grouped
@@ -28,7 +29,6 @@ READINGS = {
     "40/m": "a hundredth of the printed rate, at which the run stays near its start at widths that two cores allow",
 }
 PRINTED = "4000/m"
-ENDS = ("accuracy", "pattern_change", "distance")
 LEVEL = 0.95  # the accuracy of Fig 4 and 5, asked after 20,000 steps
 QUICK_LEVEL = 0.85  # asked after the 400 steps of the quick scale
 COUPLED = 0.25  # half of the 0.5 that unrelated weights give
@@ -73,10 +73,9 @@ def judge(rows: Sequence[Row]) -> Verdict:
     groups = {name: grouped(chosen(runs, reading=name), "width") for name in SCALES}
     printed = groups[PRINTED]
     widest = printed[max(printed)]
-    ends = {key: seed_mean(final(row.numbers, key) for row in widest) for key in ENDS}
+    ends = final_means(widest)
     ranks = seed_mean(row.numbers["update_entropy_rank"] / row.numbers["weight_entropy_rank"] for row in widest)
-    fewer = difference(printed, lambda numbers: final(numbers, "pattern_change"))
-    nearer = difference(printed, lambda numbers: final(numbers, "distance"))
+    fewer, nearer = (difference(printed, partial(final, key=key)) for key in ("pattern_change", "distance"))
     level = widest[0].settings["level"]
     parts = [
         Part.above(f"accuracy above {level:.0%}", ends["accuracy"], level),
@@ -124,8 +123,7 @@ def _summary(groups: dict[int, list[Row]]) -> dict[str, Any]:
         for row in rows
         if (place := first_reaching(row.numbers, LEVEL)) is not None
     ]
-    widest = groups[max(groups)]
-    ends = {key: float(np.mean([final(row.numbers, key) for row in widest])) for key in ENDS}
+    ends = {key: found.mean for key, found in final_means(groups[max(groups)]).items()}
     return {"width": max(groups), **ends, "factor": float(np.mean(factors)) if factors else None}
 
 

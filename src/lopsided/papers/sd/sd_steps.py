@@ -8,6 +8,7 @@ from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import steps_panel
 from lopsided.papers.sd.structured_runs import reach_claim
+from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.structured_summary import column, exponent, grouped
 
 LEVEL = 0.98
@@ -43,10 +44,8 @@ CLAIM = reach_claim(
     rule=f"Every run reaches {LEVEL:.0%}, and the 95 % interval over seeds of s in steps ~ m^s lies within "
     f"(-{ROUGHLY}, {ROUGHLY}). MNIST: see sd-mnist.",
     plans={
-        "quick": Runs(
-            [{"width": width, "stop_at": LEVEL, "test": 500} for width in (250, 500, 1000, 2000)], seeds=range(8)
-        ),
-        "paper": Runs([{"width": width, "stop_at": LEVEL} for width in (500, 1000, 2000, 4000, 8000, 16000)], range(8)),
+        "quick": Runs(varied({"stop_at": LEVEL, "test": 500}, width=(250, 500, 1000, 2000)), seeds=range(8)),
+        "paper": Runs(varied({"stop_at": LEVEL}, width=(500, 1000, 2000, 4000, 8000, 16000)), seeds=range(8)),
     },
     judge=judge,
     plot=plot,

@@ -1,13 +1,14 @@
 """Fig 1: on structured data SGD learns close to its start, with few changed patterns and a low-rank update."""
 
 from collections.abc import Sequence
+from functools import partial
 
 from lopsided.core.figure import Figure
-from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
-from lopsided.papers.sd.structured_runs import PAIRS, run_claim
+from lopsided.papers.sd.structured_runs import PAIRS, final_means, run_claim
+from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.structured_summary import difference, final, grouped
 
 NEAR_ONE, SMALL = 0.98, 0.1  # "converges to 100%", "less than 0.1"
@@ -19,18 +20,15 @@ def judge(rows: Sequence[Row]) -> Verdict:
     """Every part at the largest width, plus the trend from the smallest to the largest."""
     groups = grouped(rows, "width")
     widest = groups[max(groups)]
-    accuracy, changed, distance = (
-        seed_mean(final(row.numbers, key) for row in widest) for key in ("accuracy", "pattern_change", "distance")
-    )
+    ends = final_means(widest)
     gaps = [row.numbers["update_values"][PAIRS - 1] / row.numbers["update_values"][PAIRS] for row in widest]
     flat = [row.numbers["weight_values"][PAIRS - 1] / row.numbers["weight_values"][PAIRS] for row in widest]
     places = {row.numbers["update_gap_at"] for row in widest}
-    fewer = difference(groups, lambda numbers: final(numbers, "pattern_change"))
-    nearer = difference(groups, lambda numbers: final(numbers, "distance"))
+    fewer, nearer = (difference(groups, partial(final, key=key)) for key in ("pattern_change", "distance"))
     parts = [
-        Part.above(f"accuracy above {NEAR_ONE}", accuracy, NEAR_ONE),
-        Part.below("pattern change below 0.1", changed, SMALL),
-        Part.below("relative distance below 0.1", distance, SMALL),
+        Part.above(f"accuracy above {NEAR_ONE}", ends["accuracy"], NEAR_ONE),
+        Part.below("pattern change below 0.1", ends["pattern_change"], SMALL),
+        Part.below("relative distance below 0.1", ends["distance"], SMALL),
         Part(
             f"update of rank {PAIRS}, weights without a gap",
             places == {PAIRS} and min(gaps) > GAP and max(flat) < FLAT,
@@ -39,14 +37,12 @@ def judge(rows: Sequence[Row]) -> Verdict:
         Part("patterns and distance fall as m grows", max(fewer.high, nearer.high) < 0, min(fewer.low, nearer.low) > 0),
     ]
     found = (
-        f"At m = {max(groups):,}: accuracy {accuracy.text()}, pattern change {changed.text()}, relative distance "
-        f"{distance.text()}; singular value {PAIRS} of the update is {min(gaps):.3g} times the next or more, of the "
-        f"weights {max(flat):.4g} times or less"
+        f"At m = {max(groups):,}: accuracy {ends['accuracy'].text()}, pattern change {ends['pattern_change'].text()}, "
+        f"relative distance {ends['distance'].text()}; singular value {PAIRS} of the update is {min(gaps):.3g} times "
+        f"the next or more, of the weights {max(flat):.4g} times or less"
     )
     numbers = {
-        "accuracy": accuracy,
-        "pattern_change": changed,
-        "distance": distance,
+        **ends,
         "smallest_update_gap": min(gaps),
         "largest_weight_gap": max(flat),
         "pattern_change_difference": fewer,
@@ -73,8 +69,8 @@ CLAIM = run_claim(
     f"stands at 20 and is above {GAP:g} while the weights' ratio there is below {FLAT}; pattern change and "
     "distance fall from the smallest to the largest width, paired by seed.",
     plans={
-        "quick": Runs([{**_QUICK, "width": width} for width in (500, 1000, 2000)], seeds=(0, 1, 2)),
-        "paper": Runs([{"width": width, "record": 10} for width in (1000, 2000, 4000, 8000, 16000)], seeds=range(5)),
+        "quick": Runs(varied(_QUICK, width=(500, 1000, 2000)), seeds=range(3)),
+        "paper": Runs(varied({"record": 10}, width=(1000, 2000, 4000, 8000, 16000)), seeds=range(5)),
     },
     judge=judge,
     plot=plot,

@@ -14,6 +14,7 @@ import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
+from lopsided.core.statistics import SeedMean, seed_mean
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.clusters import (
     ClusterMixture,
@@ -33,6 +34,7 @@ from lopsided.measure.coupling import pattern_change
 from lopsided.measure.separability import components_needed, separability
 from lopsided.measure.weight_change import Travelled, relative_distance, spectrum
 from lopsided.papers.claim import Claim, Part, Verdict, weigh
+from lopsided.papers.shared.structured_summary import final
 
 READINGS = {
     "unit, A3": "inputs of length 1 (A2), initial standard deviation 1/sqrt(m) (A3), component covariance sigma^2/d",
@@ -233,6 +235,12 @@ def separability_numbers(sample: ClusterSample) -> dict[str, Any]:
         "components_lower": needed.lower,
         "components_upper": needed.upper,
     }
+
+
+def final_means(rows: Sequence[Row]) -> dict[str, SeedMean]:
+    """The last records of the runs, over their seeds."""
+    ends = ("accuracy", "pattern_change", "distance")
+    return {key: seed_mean(final(row.numbers, key) for row in rows) for key in ends}
 
 
 def first_reaching(numbers: Numbers, level: float) -> int | None:
