@@ -10,6 +10,7 @@ import importlib.util
 import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -54,8 +55,9 @@ class Registered:
 def register(own: Path | None = None) -> dict[str, Registered]:
     """All claims by id: the catalogue's order, then what only files know; `own` is a folder of further files."""
     found = {name.replace("_", "-"): _registered(name, home) for name, home in _homes(own)}
-    ordered = [*catalogue(), *(claim_id for claim_id in found if claim_id not in catalogue())]
-    return {claim_id: found.get(claim_id) or _not_written(claim_id) for claim_id in ordered}
+    why = "Its experiment is not written yet."
+    listed = {name: Registered(name, entry, None, None, why) for name, entry in catalogue().items()}
+    return listed | found
 
 
 def load_claim(home: str) -> Claim:
@@ -66,24 +68,18 @@ def load_claim(home: str) -> Claim:
 def select(known: dict[str, Registered], ids: list[str], papers: list[str], everything: bool) -> list[str]:
     """The ids that a person asked for, in the register's order and each once."""
     if not (ids or papers or everything):
-        raise InputError(
-            "claims to run", "none", "name ids (lopsided claims lists them), a paper (--paper lp) or --all"
-        )
+        remedy = "name ids (lopsided claims lists them), a paper (--paper lp) or --all"
+        raise InputError("claims to run", "none", remedy)
     for claim_id in ids:
         if claim_id not in known:
-            raise InputError("the id of a claim", repr(claim_id), _remedy(claim_id, list(known)))
+            near = get_close_matches(claim_id.lower(), list(known), n=3, cutoff=0.6)
+            remedy = f"perhaps {' or '.join(near)} is meant" if near else "lopsided claims lists them all"
+            raise InputError("the id of a claim", repr(claim_id), remedy)
     groups = sorted({paper_of(claim_id) for claim_id in known})
     for paper in papers:
         if paper not in groups:
             raise InputError(f"a paper among {', '.join(groups)}", repr(paper), "name one of those")
     return [claim_id for claim_id in known if everything or claim_id in ids or paper_of(claim_id) in papers]
-
-
-def _remedy(claim_id: str, known: list[str]) -> str:
-    import difflib
-
-    near = difflib.get_close_matches(claim_id.lower(), known, n=3, cutoff=0.6)
-    return f"perhaps {' or '.join(near)} is meant" if near else "lopsided claims lists them all"
 
 
 def _homes(own: Path | None) -> Iterator[tuple[str, str]]:
@@ -112,10 +108,6 @@ def _registered(name: str, home: str) -> Registered:
         sentence = str(error) if isinstance(error, LopsidedError) else f"{type(error).__name__}: {error}"
         return Registered(claim_id, entry, None, home, f"The file {name}.py could not be loaded: {sentence}", True)
     return Registered(claim_id, entry, claim, home)
-
-
-def _not_written(claim_id: str) -> Registered:
-    return Registered(claim_id, catalogue()[claim_id], None, None, "Its experiment is not written yet.")
 
 
 @cache

@@ -189,21 +189,19 @@ def _judge(
         found = f"Its rule broke: {type(error).__name__}: {' '.join(str(error).split())} (traceback: {path})"
         return replace(record, found=found, broken=True), rows
     store.clear_traceback(claim.id)
-    return (
-        replace(
-            record,
-            verdict=verdict.outcome.value,
-            found=verdict.found,
-            numbers=jsonable(dict(verdict.numbers)),
-            seeds=sorted({row.seed for row in rows}),
-            seconds=sum(result.seconds for result in whole),
-            tasks=len(plan.tasks),
-            reused=sum(task.key in stored for task in plan.tasks),
-            reading=_reading(claim, rows),
-            provenance=_origin(whole),
-        ),
-        rows,
+    judged = replace(
+        record,
+        verdict=verdict.outcome.value,
+        found=verdict.found,
+        numbers=jsonable(dict(verdict.numbers)),
+        seeds=sorted({row.seed for row in rows}),
+        seconds=sum(result.seconds for result in whole),
+        tasks=len(plan.tasks),
+        reused=sum(task.key in stored for task in plan.tasks),
+        reading=_reading(claim, rows),
+        provenance=_origin(whole),
     )
+    return judged, rows
 
 
 def _blank(registered: Registered, scale: Scale) -> Reproduced:

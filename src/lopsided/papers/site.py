@@ -17,12 +17,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from lopsided import __version__
 from lopsided.core.figure import Figure
 from lopsided.core.files import WriteError, write_atomically
 from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row, canonical
 from lopsided.papers.catalogue import PAPERS
-from lopsided.papers.claim import Outcome
+from lopsided.papers.claim import Claim, Outcome
 from lopsided.papers.reproduce import Reproduced, Run
 from lopsided.report.page import panel_table, render, script_json
 from lopsided.report.plotly import figure_json
@@ -152,19 +153,15 @@ def _tally(records: Sequence[Reproduced]) -> list[tuple[str, int]]:
 
 
 def _claim_page(record: Reproduced, run: Run, neighbours: dict[str, str | None]) -> str:
-    registered = run.registered[record.id]
-    claim, rows = registered.claim, run.rows.get(record.id, [])
-    figure, drawing_problem = _figure(record, run)
+    claim, rows = run.registered[record.id].claim, run.rows.get(record.id, [])
+    figure, drawing_problem = _figure(claim, rows)
     return render(
         "claim.html",
         title=record.id,
         record=record,
         word=word(record),
         paper=PAPERS[record.paper].title if record.paper in PAPERS else record.paper,
-        rule=claim.rule if claim is not None else "",
-        revised=claim.revised if claim is not None else "",
-        paper_says=claim.paper_says if claim is not None else "",
-        readings=dict(claim.readings) if claim is not None else {},
+        **{name: getattr(claim, name, "") for name in ("rule", "revised", "paper_says", "readings")},
         used_readings=sorted({str(row.settings["reading"]) for row in rows if "reading" in row.settings}),
         numbers=list(_named(record.numbers)),
         spread=_spread(rows),
@@ -179,8 +176,7 @@ def _claim_page(record: Reproduced, run: Run, neighbours: dict[str, str | None])
     )
 
 
-def _figure(record: Reproduced, run: Run) -> tuple[Figure | None, str]:
-    claim, rows = run.registered[record.id].claim, run.rows.get(record.id)
+def _figure(claim: Claim | None, rows: Sequence[Row]) -> tuple[Figure | None, str]:
     if claim is None or not rows:
         return None, ""
     try:
@@ -307,22 +303,12 @@ def _provenance(record: Reproduced) -> list[tuple[str, str]]:
     facts = [
         ("tasks", f"{record.tasks}, seeds {_seeds(record.seeds)}"),
         ("computing time", f"{record.seconds:.3g} s on one core"),
-        (
-            "computed",
-            " to ".join(dict.fromkeys(time[:16].replace("T", " ") for time in (origin["first"], origin["last"]))),
-        ),
+        ("computed", " to ".join(dict.fromkeys(_minute(origin[end]) for end in ("first", "last")))),
     ]
-    facts += [
-        ("packages", ", ".join(f"{name} {version}" for name, version in versions.items()))
-        for versions in origin["versions"]
-    ]
-    facts += [
-        (
-            "machine",
-            f"{machine['processor']}, {machine['cores']} cores, {machine['system']}, Python {machine['python']}",
-        )
-        for machine in origin["machines"]
-    ]
+    for versions in origin["versions"]:
+        facts.append(("packages", ", ".join(f"{name} {version}" for name, version in versions.items())))
+    machine = "{processor}, {cores} cores, {system}, Python {python}"
+    facts += [("machine", machine.format(**found)) for found in origin["machines"]]
     facts.append(("claim", f"version {record.version}, file {origin['code']}"))
     return facts
 
@@ -334,8 +320,9 @@ def _seeds(seeds: Sequence[int]) -> str:
 
 
 def _footer(records: Sequence[Reproduced]) -> str:
-    from lopsided import __version__
-
-    latest = max((record.time for record in records), default="")
-    written = latest[:16].replace("T", " ")
+    written = _minute(max((record.time for record in records), default=""))
     return f"lopsided {__version__} · written {written} UTC · verdicts come from rules, never by hand"
+
+
+def _minute(time: str) -> str:
+    return time[:16].replace("T", " ")

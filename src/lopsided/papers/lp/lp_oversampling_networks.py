@@ -51,9 +51,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
         for word, key in ACCURACIES.items():
             gains = {rate: paired(plain, by_rate[rate], key) for rate in rates[1:]}
             best = max(gains, key=lambda rate: gains[rate].mean)
-            parts.append(
-                Part(f"{name}: raises {word} accuracy", gains[best].low > 0, all(g.high < 0 for g in gains.values()))
-            )
+            lowers = all(gain.high < 0 for gain in gains.values())
+            parts.append(Part(f"{name}: raises {word} accuracy", gains[best].low > 0, lowers))
             inner = [rate for rate in rates[:-1] if paired(largest, by_rate[rate], key).low > 0]
             beaten = all(paired(by_rate[rate], largest, key).low > 0 for rate in rates[:-1])
             parts.append(Part(f"{name}: largest rate not best ({word})", bool(inner), beaten))
@@ -102,12 +101,8 @@ def plot(rows: Sequence[Row]) -> Figure:
             for word, key in (("all classes alike", "test_balanced"), ("minority", "test_minority"))
         ]
         panels.append(Panel("All arms", "", "test accuracy", bars, y_range=(0.0, 1.0)))
-    return Figure(
-        "Oversampling the minority classes",
-        panels,
-        "Bands: 95 % intervals over paired seeds. Dashed in the first panel: forecasts from the settings alone, with "
-        "w n_B minority examples.",
-    )
+    caption = "Bands: 95 % intervals over paired seeds. Dashed in the first panel: forecasts from the settings alone, "
+    return Figure("Oversampling the minority classes", panels, caption + "with w n_B minority examples.")
 
 
 def _settings(base: dict[str, Any], ratio: int, rates: Sequence[int]) -> list[dict[str, Any]]:

@@ -123,24 +123,18 @@ def descend(
         Sphere((instance.classes, instance.dimension), instance.classes * instance.weight_energy),
         Sphere((instance.dimension, len(instance.labels)), instance.feature_energy, instance.energy_weights),
     )
-    ends = descents(log_loss, spheres, stream, starts)
     fits = []
-    for end in ends:
+    for end in descents(log_loss, spheres, stream, starts):
         w, h = end.blocks
         fits.append(PeeledFit(w, h, float(np.exp(log_loss(w, h)[0])), end.gradient, end.status))
     return sorted(fits, key=lambda fit: fit.loss)
 
 
-def cosines(vectors: FloatArray) -> FloatArray:
-    """Cosines between rows; nan where a row is zero."""
+def pair_cosines(vectors: FloatArray) -> FloatArray:
+    """Cosines between all pairs of different rows; nan where a row is zero."""
     with np.errstate(invalid="ignore"):
         unit: FloatArray = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    return unit @ unit.T
-
-
-def pair_cosines(vectors: FloatArray) -> FloatArray:
-    """Cosines between all pairs of different rows."""
-    chosen: FloatArray = cosines(vectors)[np.triu_indices(len(vectors), 1)]
+    chosen: FloatArray = (unit @ unit.T)[np.triu_indices(len(vectors), 1)]
     return chosen
 
 

@@ -14,11 +14,11 @@ from lopsided.measure.coupling import certified_coupled_fraction, coupled_fracti
 from lopsided.measure.weight_change import Travelled
 from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
 from lopsided.papers.sd.structured_figures import points_over
-from lopsided.papers.sd.structured_runs import WideRun, case_s, draw, point_mixture, run_settings
+from lopsided.papers.sd.structured_runs import WideRun, as_curves, case_s, draw, point_mixture, run_settings
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.network_summary import chosen
 from lopsided.papers.shared.structured_summary import column, difference, exponent, grouped
-from lopsided.theory.wide_bounds import coupling_bound, unit_gradient_bounds
+from lopsided.theory.wide_bounds import CouplingBound, coupling_bound, unit_gradient_bounds
 
 EXPONENT, ROUGHLY = -0.5, 0.15  # the bound's deficit e tau k l / sigma falls like 1/sqrt(m) at equal eta m t
 HALF = 0.5  # share of the records at the largest width where the bound must say something
@@ -31,33 +31,28 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 def _bound(settings: Settings, seed: int) -> Numbers:
     run, corners = case_s(point_mixture(settings, seed), settings, seed)
-    width, network = settings["width"], run.network
-    largest = float(unit_gradient_bounds(network.top).max())
-    travelled, lengths = Travelled(network.hidden), np.linalg.norm(corners.points, axis=1)
-    measured, certified, stated, union = [], [], [], []
+    initial, lengths = run.probe_initial_preactivations, np.linalg.norm(corners.points, axis=1)
+    largest, travelled = float(unit_gradient_bounds(run.network.top).max()), Travelled(run.network.hidden)
+    records = []
     for state in run:
         travelled.follow(state.batch_displacement, state.batch_update, state.batch_gram)
-        initial = state.probe_initial_preactivations
-        measured.append(coupled_fraction(initial, state.probe_preactivations()))
-        certified.append(certified_coupled_fraction(initial, travelled.distances, lengths))
-        bound = coupling_bound(
-            classes=settings["classes"],
-            components=settings["components"],
-            width=width,
-            deviation=initial_deviation(width),
-            rate=settings["rate_times_width"] / width,
-            steps=state.step,
-            gradient_bound=largest,
-        )
-        stated.append(bound.stated)
-        union.append(bound.union)
-    return {
-        "steps": list(range(1, settings["steps"] + 1)),
-        "measured": measured,
-        "certified": certified,
-        "stated": stated,
-        "union": union,
-    }
+        bound = _lemma(settings, state.step, gradient_bound=largest)
+        record = {
+            "steps": state.step,
+            "measured": coupled_fraction(initial, state.probe_preactivations()),
+            "certified": certified_coupled_fraction(initial, travelled.distances, lengths),
+            "stated": bound.stated,
+            "union": bound.union,
+        }
+        records.append(record)
+    return as_curves(records)
+
+
+def _lemma(run: Settings, steps: int, **known: float) -> CouplingBound:
+    width = run["width"]
+    rate, deviation = run["rate_times_width"] / width, initial_deviation(width)
+    kinds = {"classes": run["classes"], "components": run["components"]}
+    return coupling_bound(**kinds, width=width, deviation=deviation, rate=rate, steps=steps, **known)
 
 
 def _trajectories(settings: Settings, seed: int) -> Numbers:
@@ -68,13 +63,6 @@ def _trajectories(settings: Settings, seed: int) -> Numbers:
     batches = shuffled_batches(run.train, run.batch, run.steps, generator(seed, "batches"))
     *_, (true, pseudo) = side_by_side(network, train.points, train.labels, batches, run.rate_times_width / run.width)
     return {"gap": trajectory_gap(true.weights(), pseudo.weights(), network.hidden)}
-
-
-def _first_step_of_section_7(width: int) -> float:
-    run = WideRun(width=width)
-    rate, deviation = run.rate_times_width / width, initial_deviation(width)
-    kinds = {"classes": run.classes, "components": run.components}
-    return coupling_bound(**kinds, width=width, deviation=deviation, rate=rate, steps=1).stated
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
@@ -100,7 +88,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
         f"deficit ~ m^s with s = {falls.text()}; gap between true and pseudo trajectory "
         + ", ".join(f"{gap.mean:.3g} at m = {width:,}" for width, gap in gaps.items())
     )
-    printed = _first_step_of_section_7(max(trajectories))
+    printed = _lemma(vars(WideRun(width=max(trajectories))), 1).stated
     found += (
         f"; with the rate of Section 7 the stated bound is {printed:.3g} after one step at m = {max(trajectories):,}"
     )

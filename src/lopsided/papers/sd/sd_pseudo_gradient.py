@@ -18,7 +18,7 @@ from lopsided.learners.wide_relu import (
 )
 from lopsided.measure.separability import separability
 from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
-from lopsided.papers.sd.structured_runs import case_s, point_mixture
+from lopsided.papers.sd.structured_runs import as_curves, case_s, point_mixture
 from lopsided.papers.shared.network_summary import chosen
 from lopsided.theory.wide_bounds import gradient_bound, gradient_energy_bound
 
@@ -46,7 +46,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
     classes, components = mixture.class_count, mixture.components_per_class
     delta = separability(points, labels, corners.components).delta
     scale = delta / (classes * components)
-    curves: dict[str, list[float]] = {}
+    records = []
     initial = run.probe_initial_preactivations
     for state in run:
         if (state.step - 1) % settings["record"]:
@@ -66,9 +66,8 @@ def measure(settings: Settings, seed: int) -> Numbers:
             "energy": float((lengths**2).mean() / v**2),
             "accuracy": accuracy(outputs, labels),
         }
-        for key, value in record.items():
-            curves.setdefault(key, []).append(value)
-    return {**curves, "needed_share": scale, "delta": delta, "energy_bound": gradient_energy_bound(points)}
+        records.append(record)
+    return {**as_curves(records), "needed_share": scale, "delta": delta, "energy_bound": gradient_energy_bound(points)}
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
@@ -112,27 +111,20 @@ def _by_data(rows: Sequence[Row]) -> dict[str, list[Numbers]]:
 
 
 def plot(rows: Sequence[Row]) -> Figure:
-    """The error v and the mean squared pseudo gradient in units of v^2 along the descent."""
-    errors, energies = [], []
+    """The error v and the share of units with a large pseudo gradient along the descent."""
+    errors, shares = [], []
     for data, group in _by_data(rows).items():
         steps = group[0]["steps"]
         errors.append(Line(steps, np.mean([numbers["error"] for numbers in group], axis=0).tolist(), data))
-        shares = np.mean([np.array(numbers["large_share"]) / numbers["needed_share"] for numbers in group], axis=0)
-        energies.append(Line(steps, shares.tolist(), data))
-    return Figure(
-        "Is the pseudo gradient large while the error is?",
-        [
-            Panel("Largest error v = max p v", "step", "v", errors, y_log=True),
-            Panel(
-                "Units with |pseudo gradient| ≥ v δ/(k l)",
-                "step",
-                "share, in units of δ/(k l)",
-                energies,
-                marks=[Mark(1.0, "Lemma 5.2 with constant 1", axis="y")],
-            ),
-        ],
-        "Case S, gradient descent; means over seeds.",
-    )
+        share = np.mean([np.array(numbers["large_share"]) / numbers["needed_share"] for numbers in group], axis=0)
+        shares.append(Line(steps, share.tolist(), data))
+    title, marks = "Units with |pseudo gradient| ≥ v δ/(k l)", [Mark(1.0, "Lemma 5.2 with constant 1", axis="y")]
+    panels = [
+        Panel("Largest error v = max p v", "step", "v", errors, y_log=True),
+        Panel(title, "step", "share, in units of δ/(k l)", shares, marks),
+    ]
+    caption = "Case S, gradient descent; means over seeds."
+    return Figure("Is the pseudo gradient large while the error is?", panels, caption)
 
 
 def _plan(width: int, steps: int, record: int, seeds: int) -> Runs:

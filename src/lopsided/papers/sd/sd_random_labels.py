@@ -12,7 +12,7 @@ from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.learners.wide_relu import accuracy
 from lopsided.measure.weight_change import Travelled
 from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
-from lopsided.papers.sd.structured_runs import descent, draw, run_settings
+from lopsided.papers.sd.structured_runs import as_curves, descent, draw, run_settings
 from lopsided.papers.shared.network_summary import chosen
 from lopsided.papers.shared.structured_summary import band
 
@@ -27,18 +27,16 @@ def measure(settings: Settings, seed: int) -> Numbers:
         train = with_random_labels(train, run.classes, generator(seed, "labels"))
     states = descent(run, train, seed, np.vstack([train.points, test.points]))
     travelled = Travelled(states.network.hidden)
-    steps, fitted, tested, distances = [], [], [], []
+    records = []
     for state in states:
         travelled.follow(state.batch_displacement, state.batch_update, state.batch_gram)
         if state.step % run.record == 0:
             outputs = state.probe_outputs()
-            steps.append(state.step)
-            fitted.append(accuracy(outputs[: run.train], train.labels))
-            tested.append(accuracy(outputs[run.train :], test.labels))
-            distances.append(travelled.relative)
-    at = fitted.index(1.0) if 1.0 in fitted else None
-    curves = {"steps": steps, "train_accuracy": fitted, "test_accuracy": tested, "distance": distances}
-    return {**curves, "fitted_at": at}
+            fit, tested = accuracy(outputs[: run.train], train.labels), accuracy(outputs[run.train :], test.labels)
+            reached = {"train_accuracy": fit, "test_accuracy": tested, "distance": travelled.relative}
+            records.append({"steps": state.step, **reached})
+    fitted_at = next((place for place, record in enumerate(records) if record["train_accuracy"] == 1), None)
+    return {**as_curves(records), "fitted_at": fitted_at}
 
 
 def _at_fit(numbers: Numbers, key: str) -> float:

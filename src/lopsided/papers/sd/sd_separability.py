@@ -29,11 +29,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
     if settings["components"] == 1:
         sample = replace(sample, components=sample.labels)
     shown = slice(SHOWN if settings["data"] == "xor" else 0)
-    return {
-        **separability_numbers(sample),
-        "points": sample.points[shown].tolist(),
-        "labels": sample.labels[shown].tolist(),
-    }
+    return {**separability_numbers(sample), "points": sample.points[shown], "labels": sample.labels[shown]}
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
@@ -77,27 +73,17 @@ def plot(rows: Sequence[Row]) -> Figure:
     """The XOR sample of Fig 3, and lambda of the data of Section 7 against the limit."""
     xor = chosen(rows, data="xor", components=2)[0].numbers
     points, labels = np.array(xor["points"]), np.array(xor["labels"])
-    balls = Panel(
-        f"XOR: δ = {xor['delta']:.3g}, λ = {xor['ratio']:.3g} with l = 2",
-        "x₁",
-        "x₂",
-        [
-            Points(points[labels == code, 0].tolist(), points[labels == code, 1].tolist(), name)
-            for code, name in ((0, "class +"), (1, "class −"))
-        ],
-    )
+    classes = [
+        Points(points[labels == code, 0].tolist(), points[labels == code, 1].tolist(), name)
+        for code, name in ((0, "class +"), (1, "class −"))
+    ]
+    balls = Panel(f"XOR: δ = {xor['delta']:.3g}, λ = {xor['ratio']:.3g} with l = 2", "x₁", "x₂", classes)
     groups = grouped(chosen(rows, data="section 7"), "spread")
     ratios = [seed_mean(column(group, "ratio")).mean for group in groups.values()]
-    limit = next(iter(groups.values()))[0].numbers["needed_ratio"]
-    gaussian = Panel(
-        "Data of Section 7, l = 2",
-        "σ within components",
-        "λ = largest diameter / δ",
-        [Line(list(groups), ratios, "measured", markers=True)],
-        marks=[Mark(limit, "1/(8 l)", axis="y")],
-        x_log=True,
-        y_log=True,
-    )
+    measured = [Line(list(groups), ratios, "measured", markers=True)]
+    limit = [Mark(next(iter(groups.values()))[0].numbers["needed_ratio"], "1/(8 l)", axis="y")]
+    title, y_label = "Data of Section 7, l = 2", "λ = largest diameter / δ"
+    gaussian = Panel(title, "σ within components", y_label, measured, limit, x_log=True, y_log=True)
     caption = "A sample sees δ from above and diameters from below."
     return Figure("Separability (A1), measured", [balls, gaussian], caption)
 

@@ -5,7 +5,7 @@ set, the test set, the network and the batches have streams of their own under a
 in one thing share the rest.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from typing import Any, Literal
@@ -16,17 +16,8 @@ from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
 from lopsided.core.statistics import SeedMean, seed_mean
 from lopsided.core.validation import FloatArray, IntArray
-from lopsided.data.clusters import (
-    ClusterMixture,
-    ClusterSample,
-    ClusterSpec,
-    CovarianceReading,
-    Normalisation,
-    Shape,
-    component_points,
-    random_mixture,
-    sample_mixture,
-)
+from lopsided.data import clusters
+from lopsided.data.clusters import ClusterMixture, ClusterSample, ClusterSpec, random_mixture, sample_mixture
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.learners.wide_descent import WideDescent, full_batches, wide_run
 from lopsided.learners.wide_relu import accuracy, cross_entropy, network_outputs, random_network
@@ -55,7 +46,7 @@ class WideRun:
     dimension: int = 1000
     spread: float = 1.0
     centre_spread: float = 5.0
-    shape: Shape = "gaussian"
+    shape: clusters.Shape = "gaussian"
     train: int = 1000
     test: int = 1000
     steps: int = 400
@@ -112,19 +103,9 @@ def draw(run: WideRun, seed: int) -> tuple[ClusterSample, ClusterSample]:
 
 def descent(run: WideRun, train: ClusterSample, seed: int, probe: FloatArray) -> WideDescent:
     """SGD of Section 7 on `train`, watching the points of `probe`."""
-    return wide_run(
-        train.points,
-        train.labels,
-        classes=run.classes,
-        width=run.width,
-        steps=run.steps,
-        batch=run.batch,
-        rate_times_width=run.rate_times_width,
-        seed=seed,
-        initialisation=_reading(run.reading)[2],
-        dtype=run.precision,
-        probe=probe,
-    )
+    shared = {name: getattr(run, name) for name in ("classes", "width", "steps", "batch", "rate_times_width")}
+    how = {"initialisation": _reading(run.reading)[2], "dtype": run.precision}
+    return wide_run(train.points, train.labels, **shared, **how, seed=seed, probe=probe)
 
 
 def point_mixture(settings: Settings, seed: int) -> ClusterMixture:
@@ -135,7 +116,7 @@ def point_mixture(settings: Settings, seed: int) -> ClusterMixture:
 
 def case_s(mixture: ClusterMixture, settings: Settings, seed: int) -> tuple[WideDescent, ClusterSample]:
     """Gradient descent on the components' points, weighted by their probabilities and watched; and those points."""
-    corners, width = component_points(mixture), settings["width"]
+    corners, width = clusters.component_points(mixture), settings["width"]
     stream = generator(seed, "network", width)
     network = random_network(width, corners.points.shape[1], mixture.class_count, stream)
     states = WideDescent(
@@ -206,6 +187,11 @@ def unreached(rows: Sequence[Row], level: float) -> Verdict | None:
     return weigh([Part("every run reaches the accuracy", False)], f"{lost} runs did not reach {level:.0%}", {})
 
 
+def as_curves(records: Sequence[Mapping[str, float]]) -> dict[str, list[float]]:
+    """The records of a run, number by number."""
+    return {name: [record[name] for record in records] for name in records[0]}
+
+
 def end_spectra(states: WideDescent) -> dict[str, Any]:
     """Singular values of the update and of the weights, their ranks, and the distance neuron by neuron."""
     initial, weights = states.network.hidden, states.weights()
@@ -248,8 +234,8 @@ def first_reaching(numbers: Numbers, level: float) -> int | None:
     return next((place for place, value in enumerate(numbers["accuracy"]) if value >= level), None)
 
 
-def _reading(name: str) -> tuple[Normalisation, CovarianceReading, str]:
-    readings: dict[str, tuple[Normalisation, CovarianceReading, str]] = {
+def _reading(name: str) -> tuple[clusters.Normalisation, clusters.CovarianceReading, str]:
+    readings: dict[str, tuple[clusters.Normalisation, clusters.CovarianceReading, str]] = {
         "unit, A3": ("unit", "section 7", "A3"),
         "raw": ("raw", "section 7", "A3"),
         "appendix D": ("unit", "appendix D", "A3"),
