@@ -54,11 +54,9 @@ def run_on_cluster(
     tasks: Sequence[Task], store: Store, *, cluster: Cluster, data: str | None, progress: Ended
 ) -> Failures:
     """Run `tasks` on the cluster and keep their results in `store`; returns what failed."""
-    failures: Failures = {}
     with _quiet(), _connect(cluster) as client:
         _wait_for_a_worker(client, cluster)
-        _run(client, list(tasks), store, WorkerSetup(store=None, data=data), failures, progress)
-    return failures
+        return _run(client, tasks, store, WorkerSetup(store=None, data=data), progress)
 
 
 @contextlib.contextmanager
@@ -111,9 +109,10 @@ def _wait_for_a_worker(client: Any, cluster: Cluster) -> None:
         ) from None
 
 
-def _run(client: Any, tasks: list[Task], store: Store, setup: WorkerSetup, failures: Failures, progress: Ended) -> None:
+def _run(client: Any, tasks: Sequence[Task], store: Store, setup: WorkerSetup, progress: Ended) -> Failures:
     from distributed import as_completed
 
+    failures: Failures = {}
     waiting = iter(tasks)
     known: dict[str, Task] = {}  # by the future's key
 
@@ -135,6 +134,7 @@ def _run(client: Any, tasks: list[Task], store: Store, setup: WorkerSetup, failu
         following = next(waiting, None)
         if following is not None:
             ended.add(submit(following))
+    return failures
 
 
 def _outcome(future: Any) -> Result | Failure:
@@ -145,19 +145,14 @@ def _outcome(future: Any) -> Result | Failure:
         raise lost
     try:
         error = future.exception()
+        outcome: Result | Failure | None = None if error is not None else future.result()[1]
     except OSError:  # the connection broke while the answer was fetched
         raise lost from None
     if isinstance(error, KilledWorker):
         return Failure("It lost its Dask workers again and again (out of memory?); see their logs.", str(error))
     if error is not None:
         return Failure(f"{type(error).__name__} on a Dask worker: {' '.join(str(error).split())}", repr(error))
-    try:
-        _, outcome = future.result()
-    except OSError:
-        raise lost from None
     if outcome is None:
-        raise ClusterError(
-            "Expected numbers from the Dask worker, but none came; install the same lopsided everywhere."
-        )
-    result: Result | Failure = outcome
-    return result
+        remedy = "install the same lopsided everywhere"
+        raise ClusterError(f"Expected numbers from the Dask worker, but none came; {remedy}.")
+    return outcome

@@ -50,21 +50,14 @@ def closure(home: str, package: Path) -> dict[str, Path]:
         found, waiting = {}, [home]
     while waiting:
         name = waiting.pop()
-        if name in found:
-            continue
-        path = _file(name, package)
+        path = None if name in found else _file(name, package)
         if path is None:
             continue
         found[name] = path
         waiting += list(_imported(path, package))
-        waiting += [parent for parent in _parents(name) if parent != PACKAGE]
+        parts = name.split(".")
+        waiting += [".".join(parts[:end]) for end in range(2, len(parts))]  # the packages that it lies in, but lopsided
     return found
-
-
-def _parents(name: str) -> Iterator[str]:
-    parts = name.split(".")
-    for end in range(1, len(parts)):
-        yield ".".join(parts[:end])
 
 
 def _file(name: str, package: Path) -> Path | None:
@@ -120,10 +113,6 @@ def _parsed(path: str, modified: int, size: int) -> _Read:
             names = tuple(alias.name for alias in node.names)
             if (node.module, names) != (PACKAGE, ("__version__",)):
                 imports.append((node.module, names))
-        elif (
-            isinstance(node, ast.Constant)
-            and isinstance(node.value, str)
-            and node.value.replace(".", "").isidentifier()
-        ):
-            strings.append(node.value)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            strings += [node.value] if node.value.replace(".", "").isidentifier() else []
     return _Read(tuple(imports), tuple(strings))

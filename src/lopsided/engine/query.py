@@ -14,12 +14,11 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import check_text
 from lopsided.engine.store import Result, Store
 
+_CLAIM = {"claim": "VARCHAR", "paper": "VARCHAR"}
+_TASK = {**_CLAIM, "seed": "BIGINT", "settings": "JSON"}
 TABLES = {
     "tasks": {
-        "claim": "VARCHAR",
-        "paper": "VARCHAR",
-        "seed": "BIGINT",
-        "settings": "JSON",
+        **_TASK,
         "numbers": "JSON",
         "seconds": "DOUBLE",
         "processor_seconds": "DOUBLE",
@@ -30,18 +29,14 @@ TABLES = {
         "machine": "JSON",
     },
     "numbers": {
-        "claim": "VARCHAR",
-        "paper": "VARCHAR",
-        "seed": "BIGINT",
-        "settings": "JSON",
+        **_TASK,
         "claim_version": "BIGINT",
         "name": "VARCHAR",
         "position": "BIGINT",
         "value": "DOUBLE",
     },
     "verdicts": {
-        "claim": "VARCHAR",
-        "paper": "VARCHAR",
+        **_CLAIM,
         "scale": "VARCHAR",
         "verdict": "VARCHAR",
         "found": "VARCHAR",
@@ -123,10 +118,8 @@ def _fill(connection: Any, store: Store) -> None:
         fields = ", ".join(f"{key} {kind}" for key, kind in columns.items())
         connection.execute(f"CREATE TABLE {name} ({fields})")
         if contents[name]:
-            rows = pyarrow.table(
-                {key: [row[position] for row in contents[name]] for position, key in enumerate(columns)}
-            )
-            connection.register("incoming", rows)
+            values = zip(*contents[name], strict=True)
+            connection.register("incoming", pyarrow.table(dict(zip(columns, map(list, values), strict=True))))
             connection.execute(f"INSERT INTO {name} SELECT * FROM incoming")
             connection.unregister("incoming")
 
@@ -134,10 +127,7 @@ def _fill(connection: Any, store: Store) -> None:
 def _task(result: Result) -> tuple[Any, ...]:
     origin = result.provenance
     return (
-        result.name,
-        _paper(result.name),
-        result.seed,
-        json.dumps(result.settings),
+        *_head(result),
         json.dumps(result.numbers),
         result.seconds,
         result.processor_seconds,
@@ -149,8 +139,12 @@ def _task(result: Result) -> tuple[Any, ...]:
     )
 
 
+def _head(result: Result) -> tuple[Any, ...]:
+    return result.name, _paper(result.name), result.seed, json.dumps(result.settings)
+
+
 def _values(result: Result) -> Iterator[tuple[Any, ...]]:
-    head = (result.name, _paper(result.name), result.seed, json.dumps(result.settings), result.version)
+    head = (*_head(result), result.version)
     for name, value in _flat("", result.numbers):
         for position, entry in enumerate(value if isinstance(value, list) else [value]):
             if isinstance(entry, (bool, int, float)):

@@ -59,7 +59,7 @@ def _in_processes(tasks: Sequence[Task], store: Store, jobs: int, progress: Ende
         _pool(waiting, store, jobs, failures, progress)
     except TerminatedWorkerError:
         _drop_kept(waiting, store, progress)
-        for name in dict.fromkeys(task.name for task in list(waiting.values())):
+        for name in dict.fromkeys(task.name for task in waiting.values()):
             _alone(name, waiting, store, jobs, failures, progress)
     return failures
 

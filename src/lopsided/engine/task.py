@@ -80,8 +80,7 @@ class Task:
     @property
     def settings(self) -> dict[str, Any]:
         """The settings as plain JSON values, fresh for every caller."""
-        values: dict[str, Any] = json.loads(self.settings_text)
-        return values
+        return dict(json.loads(self.settings_text))
 
     @cached_property
     def key(self) -> str:

@@ -116,7 +116,6 @@ def _numbers(measurement: Measures, task: Task) -> dict[str, Any]:
     settings = task.settings | ({"place": task.place} if task.place else {})
     numbers = jsonable(measurement.measure(settings, task.seed))
     if not isinstance(numbers, dict):
-        raise LopsidedError(
-            f"Expected named numbers from {task.name}, but got a {type(numbers).__name__}; return a dict."
-        )
+        got = type(numbers).__name__
+        raise LopsidedError(f"Expected named numbers from {task.name}, but got a {got}; return a dict.")
     return numbers

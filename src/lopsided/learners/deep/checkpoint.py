@@ -37,37 +37,31 @@ class Checkpoint:
     velocity: Tensor
     counters: Mapping[str, Any]
 
+    def write(self, path: str | os.PathLike[str], fingerprint: str) -> None:
+        """Write the file, whole or not at all."""
+        tensors = {_STATE + name: tensor.detach().clone().contiguous() for name, tensor in self.network.items()}
+        tensors[_VELOCITY] = self.velocity.clone()
+        metadata = {"fingerprint": fingerprint, "counters": json.dumps(dict(self.counters))}
+        write_atomically(path, save(tensors, metadata=metadata))
 
-def write_checkpoint(path: str | os.PathLike[str], checkpoint: Checkpoint, fingerprint: str) -> None:
-    """Write the file, whole or not at all."""
-    tensors = {_STATE + name: tensor.detach().clone().contiguous() for name, tensor in checkpoint.network.items()}
-    tensors[_VELOCITY] = checkpoint.velocity.clone()
-    metadata = {"fingerprint": fingerprint, "counters": json.dumps(dict(checkpoint.counters))}
-    write_atomically(path, save(tensors, metadata=metadata))
-
-
-def read_checkpoint(path: str | os.PathLike[str], fingerprint: str) -> Checkpoint | None:
-    """The stored state; None where there is no file yet."""
-    source = Path(path)
-    if not source.exists():
-        return None
-    try:
-        with safe_open(source, framework="pt") as stored:
-            metadata = stored.metadata() or {}
-            tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 - not a dict
-        counters = json.loads(metadata["counters"])
-        velocity = tensors.pop(_VELOCITY)
-    except (SafetensorError, OSError, KeyError, ValueError):
-        raise InputError(
-            "a checkpoint of a training run", f"something else: {source}", "remove it or name another"
-        ) from None
-    if metadata.get("fingerprint") != fingerprint:
-        raise InputError(
-            f"the checkpoint {source} to be of this run",
-            "one with another recipe, seed, network or data",
-            "remove it or name another",
-        )
-    return Checkpoint({name.removeprefix(_STATE): tensor for name, tensor in tensors.items()}, velocity, counters)
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], fingerprint: str) -> "Checkpoint | None":
+        """The stored state; None where there is no file yet."""
+        source, remedy = Path(path), "remove it or name another"
+        if not source.exists():
+            return None
+        try:
+            with safe_open(source, framework="pt") as stored:
+                metadata = stored.metadata() or {}
+                tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 - not a dict
+            counters = json.loads(metadata["counters"])
+            velocity = tensors.pop(_VELOCITY)
+        except (SafetensorError, OSError, KeyError, ValueError):
+            raise InputError("a checkpoint of a training run", f"something else: {source}", remedy) from None
+        if metadata.get("fingerprint") != fingerprint:
+            got = "one with another recipe, seed, network or data"
+            raise InputError(f"the checkpoint {source} to be of this run", got, remedy)
+        return cls({name.removeprefix(_STATE): tensor for name, tensor in tensors.items()}, velocity, counters)
 
 
 def fingerprint_of(parts: Mapping[str, Any], tensors: Mapping[str, Tensor | None]) -> str:

@@ -22,13 +22,7 @@ import torch
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
-from lopsided.learners.deep.checkpoint import (
-    Checkpoint,
-    fingerprint_of,
-    held_interruptions,
-    read_checkpoint,
-    write_checkpoint,
-)
+from lopsided.learners.deep.checkpoint import Checkpoint, fingerprint_of, held_interruptions
 from lopsided.learners.deep.classifier import Classifier, FloatRows, Inputs, as_tensor, features_of, logits_of
 from lopsided.learners.deep.optimisers import FlatAdamW, FlatSGD
 from lopsided.learners.deep.recipe import TrainingRecipe, batches
@@ -131,10 +125,8 @@ def train(
     data = _data(network.head.out_features, inputs, labels, class_weights, example_weights, logit_adjustment)
     run = _Run(network, recipe, data, order, seed, transform)
     fingerprint = "" if checkpoint is None else run.fingerprint()
-    if checkpoint is not None:
-        stored = read_checkpoint(checkpoint, fingerprint)
-        if stored is not None:
-            run.restore(stored)
+    if checkpoint is not None and (stored := Checkpoint.read(checkpoint, fingerprint)) is not None:
+        run.restore(stored)
     begin = shown = kept = time.perf_counter()
     first = run.step
     with _threads(threads), torch.random.fork_rng(devices=[]), held_interruptions() as interrupted:
@@ -150,7 +142,7 @@ def train(
                 network.train()
             due = now - kept > checkpoint_seconds or run.finished
             if checkpoint is not None and (due or interrupted()):
-                write_checkpoint(checkpoint, run.state(), fingerprint)
+                run.state().write(checkpoint, fingerprint)
                 kept = now
             if interrupted():
                 break  # the interruption is delivered as this block ends

@@ -1,6 +1,7 @@
 """Lemma 5.1: most units keep the gradient they would have under their initial activation patterns."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ def _bound(settings: Settings, seed: int) -> Numbers:
     return as_curves(records)
 
 
-def _lemma(run: Settings, steps: int, **known: float) -> CouplingBound:
+def _lemma(run: Settings, steps: int, **known: Any) -> CouplingBound:
     width = run["width"]
     rate, deviation = run["rate_times_width"] / width, initial_deviation(width)
     kinds = {"classes": run["classes"], "components": run["components"]}

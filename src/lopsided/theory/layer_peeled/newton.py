@@ -29,6 +29,7 @@ from lopsided.theory.layer_peeled.proximal import accelerated_steps, singular_va
 # Called with the iteration and the relative gap; True ends the solve at the best point so far.
 Progress = Callable[[int, float], bool | None]
 STEPS_WITHOUT_GAIN = 6
+EXACT_TOLERANCE = 1e-10
 
 
 class Status(Enum):
@@ -38,6 +39,11 @@ class Status(Enum):
     STALLED = "stalled: rounding stops further progress; the gap says how near the optimum is"
     STOPPED = "stopped early, as asked; the gap says how near the optimum is"
     OUT_OF_ITERATIONS = "stopped after the largest number of iterations; the gap says how near the optimum is"
+
+    @classmethod
+    def of_exact(cls, certificate: Certificate) -> "Status":
+        """Of a solution by scalar roots, which end at rounding; the gap magnifies it by tau and the classes."""
+        return cls.CERTIFIED if certificate.relative_gap < EXACT_TOLERANCE else cls.STALLED
 
 
 def solve_merged(
@@ -114,11 +120,10 @@ class Iterate:
         derivatives = objective.derivatives(point.matrix, point.contrasts)
         operator = derivatives.operator_norm(problem, float(np.linalg.norm(derivatives.matrix, 2)))
         certificate = regulariser.certify(problem, derivatives, point, nuclear, operator)
-        multiplier = (
-            regulariser.multiplier
-            if not isinstance(regulariser, Ball)
-            else -inner(derivatives, point) / regulariser.tau
-        )
+        if isinstance(regulariser, Ball):
+            multiplier = -inner(derivatives, point) / regulariser.tau
+        else:
+            multiplier = regulariser.multiplier
         return cls(point, left, values, right, derivatives, nuclear, multiplier, certificate)
 
     @property

@@ -26,60 +26,28 @@ from scipy.optimize import brentq
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray, check_count
 from lopsided.theory.layer_peeled.energy import Ball, Certificate, Penalty, Restraint
-from lopsided.theory.layer_peeled.merged import Merged, merge
+from lopsided.theory.layer_peeled.merged import merge
 from lopsided.theory.layer_peeled.newton import Status
-
-# One scalar root and sums over classes: rounding only.
-EXACT_TOLERANCE = 1e-10
+from lopsided.theory.layer_peeled.solution import Minimiser
 
 
-@dataclass(frozen=True)
-class ReluSolution:
-    """The minimiser with nonnegative features; the same questions can be asked of it as of free features."""
+@dataclass(frozen=True, kw_only=True)
+class ReluSolution(Minimiser):
+    """The minimiser with nonnegative features; margins are u_k. Collapsed classes have no feature and share one
+    classifier."""
 
-    problem: Merged
-    total: float
-    group_logits: FloatArray
-    class_losses_by_group: FloatArray
-    multiplier: float
     count_needed: float
-    norm: float
-    weight_to_feature_energy: float
-    certificate: Certificate
-    objective: float
-    status: Status
-    iterations: int = 0
     features: str = "relu"
 
     @property
     def rank(self) -> int:
         """Number of classes with a feature of their own."""
-        return int(self.problem.multiplicity[self.group_logits > 0].sum())
-
-    @property
-    def collapsed(self) -> list[int]:
-        """Classes with at most `count_needed` examples: no feature, one common classifier."""
-        return [int(index) for index in np.flatnonzero((self.group_logits <= 0)[self.problem.group_of_class])]
-
-    @property
-    def group_margins(self) -> FloatArray:
-        """u_k per group of equal sizes."""
-        return self.group_logits
-
-    @property
-    def margins(self) -> FloatArray:
-        """u_k of every class."""
-        return self.group_logits[self.problem.group_of_class]
-
-    @property
-    def class_losses(self) -> FloatArray:
-        """Cross entropy of every class."""
-        return self.class_losses_by_group[self.problem.group_of_class]
+        return int(self.problem.multiplicity[self.group_margins > 0].sum())
 
     @cached_property
     def _own(self) -> FloatArray:
         """t_k = u_k (K-1)/K, the own logit of a class."""
-        return self.group_logits * (self.problem.classes - 1) / self.problem.classes
+        return self.group_margins * (self.problem.classes - 1) / self.problem.classes
 
     @cached_property
     def _squared_norms(self) -> FloatArray:
@@ -98,7 +66,7 @@ class ReluSolution:
     @property
     def feature_norms(self) -> FloatArray:
         """|h_k| of every class: |w part| |h_k| = |z_k| with both of equal energy after scaling."""
-        length = math.sqrt((self.problem.classes - 1) / self.problem.classes) * self.group_logits
+        length = math.sqrt((self.problem.classes - 1) / self.problem.classes) * self.group_margins
         norms: FloatArray = np.sqrt(length / self.weight_to_feature_energy**0.5)[self.problem.group_of_class]
         return norms
 
@@ -139,7 +107,7 @@ class ReluSolution:
 
 def solve_relu(counts: FloatArray, held: Restraint) -> ReluSolution:
     """The minimiser with H >= 0 for effective class counts."""
-    problem, total = merge(counts), float(counts.sum())
+    problem = merge(counts)
     classes = problem.classes
     sizes, members = problem.weights, problem.multiplicity  # c is found in units of N
     shrinkage = math.sqrt((classes - 1) / classes)
@@ -178,14 +146,14 @@ def solve_relu(counts: FloatArray, held: Restraint) -> ReluSolution:
         certificate = Certificate(objective + multiplier * nuclear, abs(max(multiplier, longest) * nuclear - alignment))
     return ReluSolution(
         problem=problem,
-        total=total,
-        group_logits=margin,
-        class_losses_by_group=losses,
+        group_margins=margin,
+        group_losses=losses,
+        collapsed_groups=margin <= 0,
         multiplier=multiplier,
-        count_needed=needed * total,
+        count_needed=needed * float(counts.sum()),
         norm=nuclear,
         weight_to_feature_energy=held.weight_to_feature_energy,
         certificate=certificate,
         objective=objective,
-        status=Status.CERTIFIED if certificate.relative_gap < EXACT_TOLERANCE else Status.STALLED,
+        status=Status.of_exact(certificate),
     )

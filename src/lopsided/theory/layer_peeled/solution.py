@@ -16,8 +16,8 @@ import numpy as np
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray, check_count
 from lopsided.theory.layer_peeled.energy import Certificate, Point
-from lopsided.theory.layer_peeled.merged import Derivatives, Merged
-from lopsided.theory.layer_peeled.newton import Status
+from lopsided.theory.layer_peeled.merged import Merged
+from lopsided.theory.layer_peeled.newton import Iterate, Status
 
 # A squared length below this share of the largest is zero to the accuracy of a certified solve (1e-8 in length).
 _ZERO_SHARE = 1e-16
@@ -32,68 +32,21 @@ class GroupGeometry:
     between: FloatArray
 
 
-@dataclass(frozen=True)
-class LayerPeeledSolution:
-    """Free features: the certified minimiser for one set of class weights."""
+@dataclass(frozen=True, kw_only=True)
+class Minimiser:
+    """What either feature model has at its minimum; groups are of equal class sizes, `objective` is f(Z)."""
 
     problem: Merged
-    total: float
-    point: Point
-    left: FloatArray
-    singular: FloatArray
-    right: FloatArray
-    derivatives: Derivatives
+    objective: float
     multiplier: float
     norm: float
+    group_margins: FloatArray  # z_own - max of the other logits; never positive for collapsed classes
+    group_losses: FloatArray
+    collapsed_groups: BoolArray
     weight_to_feature_energy: float
     certificate: Certificate
     status: Status
-    iterations: int
-    features: str = "free"
-
-    @property
-    def count_needed(self) -> float:
-        """lambda* N: classes of one size collapse together exactly iff they have at most so many examples."""
-        return self.multiplier * self.total
-
-    @property
-    def objective(self) -> float:
-        """f(Z), the mean cross entropy."""
-        return self.derivatives.value
-
-    @property
-    def rank(self) -> int:
-        """rank Z, hence the smallest dimension of features that carries the solution."""
-        live = self.point.contrasts > 0
-        mean_part = np.count_nonzero(self.singular > 1e-9 * max(float(self.singular.max(initial=0.0)), 1e-300))
-        return int(self.problem.contrast_weight[live].sum()) + int(mean_part)
-
-    @cached_property
-    def _below(self) -> BoolArray:
-        return self.problem.weights <= self.multiplier
-
-    @cached_property
-    def collapsed_groups(self) -> BoolArray:
-        """Groups at or below `count_needed`; a class alone there counts only when its margin is gone too."""
-        below = self._below
-        if self.problem.multiplicity[below].sum() == 1:
-            return below & (self.group_margins <= 1e-9)
-        return below
-
-    @property
-    def collapsed(self) -> list[int]:
-        """Indices of the classes that the network fails to tell apart."""
-        return [int(index) for index in np.flatnonzero(self.collapsed_groups[self.problem.group_of_class])]
-
-    @cached_property
-    def group_margins(self) -> FloatArray:
-        """z_own - max of the other logits, per group; never positive for collapsed classes."""
-        problem, matrix = self.problem, self.point.matrix
-        root = np.sqrt(problem.multiplicity)
-        own = self.point.contrasts * (1 - 1 / problem.multiplicity) + np.diag(matrix) / problem.multiplicity
-        logits = matrix / np.outer(root, root) - own
-        np.fill_diagonal(logits, np.where(problem.repeated, -self.point.contrasts, -np.inf))
-        return np.asarray(-logits.max(axis=0), dtype=np.float64)
+    iterations: int = 0
 
     @property
     def margins(self) -> FloatArray:
@@ -103,7 +56,36 @@ class LayerPeeledSolution:
     @property
     def class_losses(self) -> FloatArray:
         """Cross entropy of every class."""
-        return self.derivatives.class_losses[self.problem.group_of_class]
+        return self.group_losses[self.problem.group_of_class]
+
+    @property
+    def collapsed(self) -> list[int]:
+        """Indices of the classes that the network fails to tell apart."""
+        return [int(index) for index in np.flatnonzero(self.collapsed_groups[self.problem.group_of_class])]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerPeeledSolution(Minimiser):
+    """Free features: the certified minimiser for one set of class weights."""
+
+    total: float
+    point: Point
+    left: FloatArray
+    singular: FloatArray
+    right: FloatArray
+    features: str = "free"
+
+    @property
+    def count_needed(self) -> float:
+        """lambda* N: classes of one size collapse together exactly iff they have at most so many examples."""
+        return self.multiplier * self.total
+
+    @property
+    def rank(self) -> int:
+        """rank Z, hence the smallest dimension of features that carries the solution."""
+        live = self.point.contrasts > 0
+        mean_part = np.count_nonzero(self.singular > 1e-9 * max(float(self.singular.max(initial=0.0)), 1e-300))
+        return int(self.problem.contrast_weight[live].sum()) + int(mean_part)
 
     def _geometry(self, vectors: FloatArray, scale: float) -> GroupGeometry:
         members = self.problem.multiplicity
@@ -189,6 +171,35 @@ class LayerPeeledSolution:
         w[:, :rank] = scale * np.hstack(left) * np.sqrt(singular)
         h[:rank] = (np.hstack(right) * np.sqrt(singular)).T / scale
         return w, h
+
+
+def free_solution(problem: Merged, total: float, share: float, found: Iterate, norm: float) -> LayerPeeledSolution:
+    """What a solve found; `share` is |W|^2 / |H|^2. A class alone at or below `count_needed` has collapsed only when
+    its margin is gone too."""
+    members, contrasts, matrix = problem.multiplicity, found.point.contrasts, found.point.matrix
+    own = contrasts * (1 - 1 / members) + np.diag(matrix) / members
+    logits = matrix / np.outer(np.sqrt(members), np.sqrt(members)) - own
+    np.fill_diagonal(logits, np.where(problem.repeated, -contrasts, -np.inf))
+    margins = np.asarray(-logits.max(axis=0), dtype=np.float64)
+    below = problem.weights <= found.multiplier
+    return LayerPeeledSolution(
+        problem=problem,
+        total=total,
+        objective=found.derivatives.value,
+        multiplier=found.multiplier,
+        norm=norm,
+        group_margins=margins,
+        group_losses=found.derivatives.class_losses,
+        collapsed_groups=below & (margins <= 1e-9) if members[below].sum() == 1 else below,
+        weight_to_feature_energy=share,
+        certificate=found.certificate,
+        status=found.status,
+        iterations=found.iterations,
+        point=found.point,
+        left=found.left,
+        singular=found.singular_values,
+        right=np.ascontiguousarray(found.right.T),
+    )
 
 
 def _contrast_basis(members: int) -> FloatArray:

@@ -21,14 +21,12 @@ from lopsided.core.validation import BoolArray, FloatArray
 from lopsided.theory.layer_peeled import two_sizes
 from lopsided.theory.layer_peeled.energy import Ball, Penalty, Point, Regulariser, Restraint
 from lopsided.theory.layer_peeled.merged import Merged, Objective, merge
-from lopsided.theory.layer_peeled.newton import Progress, Status, solve_merged
+from lopsided.theory.layer_peeled.newton import Iterate, Progress, Status, solve_merged
 from lopsided.theory.layer_peeled.relu_features import ReluSolution, solve_relu
-from lopsided.theory.layer_peeled.solution import LayerPeeledSolution
+from lopsided.theory.layer_peeled.solution import LayerPeeledSolution, free_solution
 
 Features = Literal["free", "relu"]
 PeeledSolution = LayerPeeledSolution | ReluSolution
-# Scalar roots end at rounding, which the gap magnifies by tau and the number of classes.
-EXACT_TOLERANCE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -80,21 +78,8 @@ def solve_free(
         return _exact(problem, total, held, *_two_sizes(problem, regulariser))
     start = None if near is None else point_near(near, problem)
     found = solve_merged(problem, regulariser, tolerance=tolerance, progress=progress, near=start)
-    return LayerPeeledSolution(
-        problem=problem,
-        total=total,
-        point=found.point,
-        left=found.left,
-        singular=found.singular_values,
-        right=np.ascontiguousarray(found.right.T),
-        derivatives=found.derivatives,
-        multiplier=found.multiplier,
-        norm=float(found.singular_values.sum() + problem.contrast_weight @ found.point.contrasts),
-        weight_to_feature_energy=held.weight_to_feature_energy,
-        certificate=found.certificate,
-        status=found.status,
-        iterations=found.iterations,
-    )
+    norm = float(found.singular_values.sum() + problem.contrast_weight @ found.point.contrasts)
+    return free_solution(problem, total, held.weight_to_feature_energy, found, norm)
 
 
 def solve_two_sizes(majority_classes: int, minority_classes: int, ratio: float, held: Restraint) -> LayerPeeledSolution:
@@ -146,29 +131,16 @@ def _exact(
         problem, derivatives, point, nuclear, derivatives.operator_norm(problem, gradient_norm)
     )
     size = float(np.linalg.norm(point.matrix))
+    left, values, right = np.zeros((problem.groups, 0)), np.zeros(0), np.zeros((0, problem.groups))
     if size > 0:
         column = int(np.argmax(np.abs(point.matrix).sum(axis=0)))
-        left = point.matrix[:, column] / np.linalg.norm(point.matrix[:, column])
-        right = left @ point.matrix / size
-        vectors, values, others = left[:, None], np.array([size]), right[:, None]
-    else:
-        vectors = others = np.zeros((problem.groups, 0))
-        values = np.zeros(0)
-    return LayerPeeledSolution(
-        problem=problem,
-        total=total,
-        point=point,
-        left=vectors,
-        singular=values,
-        right=others,
-        derivatives=derivatives,
-        multiplier=held.regulariser.multiplier if isinstance(held.regulariser, Penalty) else multiplier,
-        norm=nuclear,
-        weight_to_feature_energy=held.weight_to_feature_energy,
-        certificate=certificate,
-        status=Status.CERTIFIED if certificate.relative_gap < EXACT_TOLERANCE else Status.STALLED,
-        iterations=0,
-    )
+        vector = point.matrix[:, column] / np.linalg.norm(point.matrix[:, column])
+        left, values, right = vector[:, None], np.array([size]), (vector @ point.matrix / size)[None]
+    if isinstance(held.regulariser, Penalty):
+        multiplier = held.regulariser.multiplier
+    status = Status.of_exact(certificate)
+    found = Iterate(point, left, values, right, derivatives, nuclear, multiplier, certificate, status)
+    return free_solution(problem, total, held.weight_to_feature_energy, found, nuclear)
 
 
 def point_near(logits: FloatArray, problem: Merged) -> Point | None:
