@@ -82,12 +82,9 @@ class CheckpointComparison:
     def figure(self) -> Figure:
         """Distances of the layers, and the spectra of their changes."""
         known = [(place, layer) for place, layer in enumerate(self.layers) if layer.relative_distance is not None]
-        distances = Points(
-            [place for place, _ in known],
-            [layer.relative_distance for _, layer in known],
-            "layers",
-            names=[layer.name for _, layer in known],
-        )
+        heights = [layer.relative_distance for _, layer in known]
+        names = [layer.name for _, layer in known]
+        distances = Points([place for place, _ in known], heights, "layers", names=names)
         spectra = [
             Line(np.arange(1, len(values) + 1).tolist(), values.tolist(), layer.name)
             for layer in self.layers
@@ -95,9 +92,8 @@ class CheckpointComparison:
         ][-8:]
         panels = [Panel("Distance of each layer from before", "layer", "|W - W0| / |W0|", [distances])]
         if spectra:
-            panels.append(
-                Panel("Singular values of the change", "place", "singular value", spectra, x_log=True, y_log=True)
-            )
+            title = "Singular values of the change"
+            panels.append(Panel(title, "place", "singular value", spectra, x_log=True, y_log=True))
         return Figure("Two checkpoints compared", panels)
 
 
@@ -115,12 +111,9 @@ def compare_checkpoints(
     only_first = tuple(name for name in first if name not in second)
     only_second = tuple(name for name in second if name not in first)
     if not common or (strict and (only_first or only_second)):
-        alone = (only_first or only_second)[0]
-        raise InputError(
-            "two checkpoints of one network",
-            f"{alone!r} in one of them only",
-            "compare checkpoints of one run, or what both have with strict=False (--common)",
-        )
+        got = f"{(only_first or only_second)[0]!r} in one of them only"
+        remedy = "compare checkpoints of one run, or what both have with strict=False (--common)"
+        raise InputError("two checkpoints of one network", got, remedy)
     for name in common:
         if first[name].shape != second[name].shape:
             got = f"{name!r} of shape {tuple(first[name].shape)} and {tuple(second[name].shape)}"
@@ -200,15 +193,13 @@ def read_weights(path: str | os.PathLike[str]) -> dict[str, torch.Tensor]:
     """Names and floating-point tensors of a checkpoint, in its order."""
     source = check_regular(path, "a checkpoint file")
     content = _safetensors(source) if source.suffix == ".safetensors" else _torch(source)
-    for name in _INSIDE:
-        if isinstance(content, Mapping) and isinstance(content.get(name), Mapping):
-            content = content[name]
-            break
-    weights = (
-        {_bare(str(name)): _dense(str(name), value) for name, value in content.items() if _is_weight(value)}
-        if isinstance(content, Mapping)
-        else {}
-    )
+    named: Mapping[Any, Any] = content if isinstance(content, Mapping) else {}
+    named = next((named[name] for name in _INSIDE if isinstance(named.get(name), Mapping)), named)
+    weights = {
+        _bare(str(name)): _dense(str(name), value)
+        for name, value in named.items()
+        if isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel() > 0
+    }
     if not weights:
         raise InputError("named weights in the checkpoint", f"none in {source}", "save model.state_dict()")
     return weights
@@ -223,9 +214,8 @@ def _safetensors(source: Path) -> Any:
     try:
         return load_file(source)
     except (SafetensorError, OSError, ValueError) as error:
-        raise InputError(
-            "a safetensors file", f"{source}, which is damaged: {_first(error)}", "save it again"
-        ) from None
+        got = f"{source}, which is damaged: {_first(error)}"
+        raise InputError("a safetensors file", got, "save it again") from None
 
 
 def _torch(source: Path) -> Any:
@@ -251,8 +241,7 @@ def _is_whole_pickle(source: Path) -> bool:
         if zipfile.is_zipfile(source):
             with zipfile.ZipFile(source) as archive:
                 name = next(entry for entry in archive.namelist() if entry.endswith("data.pkl"))
-                with archive.open(name) as inner:
-                    content = inner.read(MOST_OPCODES)
+                content = archive.open(name).read(MOST_OPCODES)
         else:
             with source.open("rb") as plain:
                 content = plain.read(MOST_OPCODES)
@@ -261,10 +250,6 @@ def _is_whole_pickle(source: Path) -> bool:
     except Exception:
         return False
     return True
-
-
-def _is_weight(value: object) -> bool:
-    return isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel() > 0
 
 
 def _dense(name: str, value: torch.Tensor) -> torch.Tensor:

@@ -222,7 +222,5 @@ def _spread(values: FloatArray, present: BoolArray) -> tuple[float | None, ...]:
 
 
 def _group(name: str, count: float, correct: float, losses: float) -> GroupRecord:
-    known = count > 0
-    return GroupRecord(
-        name, int(count), float(correct / count) if known else None, float(losses / count) if known else None
-    )
+    accuracy, loss = (float(sums / count) if count > 0 else None for sums in (correct, losses))
+    return GroupRecord(name, int(count), accuracy, loss)

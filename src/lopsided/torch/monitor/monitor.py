@@ -31,6 +31,7 @@ from lopsided.measure.angles import PairwiseAngles, pairwise_angles
 from lopsided.theory.layer_peeled.solve import minority_of
 from lopsided.torch.code_checks import class_codes, group_codes
 from lopsided.torch.loggers import Logger
+from lopsided.torch.monitor import monitor_arguments as checked
 from lopsided.torch.monitor.activation_probe import ActivationProbe
 from lopsided.torch.monitor.batch_rows import rows_of
 from lopsided.torch.monitor.class_sums import SumsSnapshot, affordable_interval
@@ -46,14 +47,6 @@ from lopsided.torch.monitor.epoch_record import (
 from lopsided.torch.monitor.forward_watch import ForwardWatch
 from lopsided.torch.monitor.head import Head, find_head, unwrap, weight_count
 from lopsided.torch.monitor.layer_change import LayerStarts
-from lopsided.torch.monitor.monitor_arguments import (
-    checked_ignore_index,
-    checked_loggers,
-    checked_optimizer,
-    class_names,
-    group_names,
-    minority_mask,
-)
 from lopsided.torch.monitor.phase_sums import Batches, PhaseSums, measure_exactly, quiet
 from lopsided.torch.monitor.run_forecast import RunForecast, run_forecast
 from lopsided.torch.monitor.run_settings import RunReader, RunSettings
@@ -127,14 +120,14 @@ class Monitor:
             raise InputError("a torch.nn.Module to watch", type(model).__name__, "give the network itself")
         given = None if counts is None else class_counts(counts)
         self.head: Head = find_head(model, head, None if given is None else given.classes)
-        self.names = class_names(names or (None if given is None else given.names), self.head.classes)
+        self.names = checked.class_names(names or (None if given is None else given.names), self.head.classes)
         self.records: list[EpochRecord] = []
         self._model, self._told_features, self._all_reduce = model, features is not None, all_reduce
         self._counts: FloatArray | None = None if given is None else given.counts
-        self._minority = minority_mask(minority, self.head.classes)
-        self._group_names = group_names(groups)
-        self._loggers = checked_loggers(loggers)
-        self._counted_by_optimizer = checked_optimizer(optimizer) is not None
+        self._minority = checked.minority_mask(minority, self.head.classes)
+        self._group_names = checked.group_names(groups)
+        self._loggers = checked.several_loggers(loggers)
+        self._counted_by_optimizer = checked.any_optimizer(optimizer) is not None
         self._run = RunReader(unwrap(model), self.head.layer.weight, optimizer, settings)
         self._warnings = EarlyWarnings(
             self.head.classes,
@@ -150,7 +143,7 @@ class Monitor:
             interval=affordable_interval(self.head.width, self.head.classes, weight_count(model))
             if scatter_every is None
             else check_count(scatter_every, "scatter_every"),
-            ignored=checked_ignore_index(ignore_index),
+            ignored=checked.ignored_label(ignore_index),
             all_reduce=all_reduce,
         )
         every = None if observe_every is None else check_count(observe_every, "observe_every")
@@ -245,9 +238,8 @@ class Monitor:
         Unlike the running sums, the features do not move, every example enters the scatter, and NC4 compares with the
         means of these very examples. `batches` is a DataLoader, a list, or a function that starts a new pass.
         """
-        found = measure_exactly(
-            self._model, self.head, self._watch, self._phases, batches, told_features=self._told_features
-        )
+        told = self._told_features
+        found = measure_exactly(self._model, self.head, self._watch, self._phases, batches, told_features=told)
         counts = found.counts.astype(np.float64) if self._counts is None else self._counts
         weight = self.head.weight()
         angles = pairwise_angles(weight) if np.isfinite(weight).all() else None
@@ -328,13 +320,10 @@ class Monitor:
         train: PhaseRecord | None,
     ) -> tuple[ClassifierRecord | None, list[str]]:
         """The classifier's facts, and the warnings that are new."""
+        before, self._diverged = self._diverged, angles is None
         if angles is None:
-            said = [] if self._diverged else [DIVERGED]
-            self._diverged = True
-            return None, said
-        self._diverged = False
+            return None, [] if before else [DIVERGED]
         absent = () if train is None or self._counters.passed_rows else train.absent
         merging = merging_cosines(weight, angles)
-        return classifier_record(angles, minority), self._warnings.look(
-            merging, angles.lengths, forecast, shown, absent
-        )
+        said = self._warnings.look(merging, angles.lengths, forecast, shown, absent)
+        return classifier_record(angles, minority), said

@@ -15,9 +15,10 @@ def class_names(names: Sequence[str] | None, classes: int) -> tuple[str, ...]:
     """One name per class; their numbers where none are given."""
     if names is None:
         return tuple(str(k) for k in range(classes))
-    given = _listed(names, f"{classes} class names", "give one per output of the head")
+    expected, remedy = f"{classes} class names", "give one per output of the head"
+    given = _listed(names, expected, remedy)
     if len(given) != classes:
-        raise InputError(f"{classes} class names", len(given), "give one per output of the head")
+        raise InputError(expected, len(given), remedy)
     return tuple(str(name) for name in given)
 
 
@@ -41,38 +42,36 @@ def group_names(groups: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(str(name) for name in _listed(groups, "names of the groups", "give a list such as ['land', 'water']"))
 
 
-def checked_loggers(loggers: Any) -> tuple[Logger, ...]:
+def several_loggers(loggers: Any) -> tuple[Logger, ...]:
     """One logger, several, or none."""
     if loggers is None:
         return ()
     several = tuple(loggers) if isinstance(loggers, (list, tuple)) else (loggers,)
     for logger in several:
         if not callable(getattr(logger, "log", None)):
-            raise InputError(
-                "loggers with a method log(values, step)",
-                repr(logger) if isinstance(logger, str) else type(logger).__name__,
-                "give for instance TensorBoardLogger(folder), or a list of loggers",
-            )
+            remedy = "give for instance TensorBoardLogger(folder), or a list of loggers"
+            raise InputError("loggers with a method log(values, step)", _kind(logger), remedy)
     return several
 
 
-def checked_optimizer(optimizer: Any) -> Any:
+def any_optimizer(optimizer: Any) -> Any:
     """Something with parameter groups, as every optimizer of PyTorch has; None where there is none."""
     groups = getattr(optimizer, "param_groups", None)
     if optimizer is not None and not (isinstance(groups, list) and groups):
-        raise InputError(
-            "a PyTorch optimizer",
-            repr(optimizer) if isinstance(optimizer, str) else type(optimizer).__name__,
-            "give the object that the loop steps, or its numbers with settings=",
-        )
+        remedy = "give the object that the loop steps, or its numbers with settings="
+        raise InputError("a PyTorch optimizer", _kind(optimizer), remedy)
     return optimizer
 
 
-def checked_ignore_index(ignored: Any) -> int:
+def ignored_label(ignored: Any) -> int:
     """The label that carries no class."""
     if isinstance(ignored, bool) or not isinstance(ignored, (int, np.integer)):
         raise InputError("a whole number for ignore_index", repr(ignored), "-100 is PyTorch's")
     return int(ignored)
+
+
+def _kind(value: object) -> str:
+    return repr(value) if isinstance(value, str) else type(value).__name__
 
 
 def _listed(values: Any, expected: str, remedy: str) -> list[Any]:

@@ -3,6 +3,7 @@
 import math
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +16,9 @@ from lopsided.report.style import short
 from lopsided.torch.monitor.epoch_record import EpochRecord
 
 MOST_LAYERS = 8  # curves in one panel that can still be told apart
-Place = (
-    str | tuple[str, ...]
-)  # of a number in an epoch's record, from attribute to attribute; of a tuple, its entry's name
+KINDS = ("majority", "minority")
+# of a number in an epoch's record, from attribute to attribute; of a tuple, its entry's name
+Place = str | tuple[str, ...]
 
 
 def write_report(path: str | os.PathLike[str], records: Sequence[EpochRecord], names: Sequence[str]) -> Path:
@@ -38,22 +39,15 @@ def write_report(path: str | os.PathLike[str], records: Sequence[EpochRecord], n
 
 def figures(records: Sequence[EpochRecord]) -> list[Figure]:
     """All figures of the page."""
+    panel = partial(_panel, records)
     lengths = [
-        _panel(
-            records,
+        panel(
             "Lengths",
             "mean length",
-            {
-                "classifier, majority": "classifier.angles.majority_norm",
-                "classifier, minority": "classifier.angles.minority_norm",
-            },
-            dashed={
-                "centred class means, majority": "train.means.majority_norm",
-                "centred class means, minority": "train.means.minority_norm",
-            },
+            {f"classifier, {kind}": f"classifier.angles.{kind}_norm" for kind in KINDS},
+            dashed={f"centred class means, {kind}": f"train.means.{kind}_norm" for kind in KINDS},
         ),
-        _panel(
-            records,
+        panel(
             "Energies",
             "mean squared length",
             {
@@ -63,8 +57,7 @@ def figures(records: Sequence[EpochRecord]) -> list[Figure]:
             },
             log=True,
         ),
-        _panel(
-            records,
+        panel(
             "Scatter within classes over scatter between them",
             "tr S_W / tr S_B",
             {"training": "train.scatter_ratio", "held out": "held_out.scatter_ratio"},
@@ -74,16 +67,12 @@ def figures(records: Sequence[EpochRecord]) -> list[Figure]:
     distances, ranks = (_of_layers(records, "layers", value) for value in ("relative_distance", "stable_rank"))
     patterns = _of_layers(records, "patterns", "pairs")
     network = [
-        _panel(records, "Relative distance of each layer", "|W - W0| / |W0|", distances),
-        _panel(records, "Stable rank of each layer's change", "stable rank", ranks),
-        _panel(records, "Changed activation patterns", "share of (unit, example) pairs", patterns, limits=(-0.02, 1.0)),
+        panel("Relative distance of each layer", "|W - W0| / |W0|", distances),
+        panel("Stable rank of each layer's change", "stable rank", ranks),
+        panel("Changed activation patterns", "share of (unit, example) pairs", patterns, limits=(-0.02, 1.0)),
     ]
-    made = [
-        overview(records),
-        Figure("Lengths, energies and scatter", _some(lengths)),
-        Figure("The network against its start", _some(network)),
-    ]
-    return [made[0], *(figure for figure in made[1:] if figure.panels)]
+    titles = {"Lengths, energies and scatter": _some(lengths), "The network against its start": _some(network)}
+    return [overview(records), *(Figure(title, panels) for title, panels in titles.items() if panels)]
 
 
 def overview(records: Sequence[EpochRecord]) -> Figure:
@@ -93,32 +82,26 @@ def overview(records: Sequence[EpochRecord]) -> Figure:
     counts = () if records[-1].train is None else tuple(count for count in records[-1].train.counts if count)
     phase = "held_out" if any(record.held_out and record.held_out.groups for record in records) else "train"
     groups = {group.name for record in records for group in getattr(getattr(record, phase), "groups", ())}
+    panel = partial(_panel, records)
     panels = [
-        _panel(
-            records,
+        panel(
             "Cosines between classes",
             "mean cosine",
-            {
-                "classifier, minority": "classifier.angles.minority_cosine",
-                "classifier, majority": "classifier.angles.majority_cosine",
-                "classifier, between": "classifier.angles.between_cosine",
-            },
+            {f"classifier, {kind}": f"classifier.angles.{kind}_cosine" for kind in ("minority", "majority", "between")},
             dashed={
                 "class means, minority": "train.means.minority_cosine",
                 "closest pair of classifiers": "classifier.angles.largest_cosine",
             },
             limits=(-1.05, 1.05),
         ),
-        _panel(
-            records,
+        panel(
             "Accuracy",
             "mean accuracy of the classes",
-            {f"held out, {kind}": f"held_out.{kind}_accuracy" for kind in ("majority", "minority")},
-            dashed={f"training, {kind}": f"train.{kind}_accuracy" for kind in ("majority", "minority")},
+            {f"held out, {kind}": f"held_out.{kind}_accuracy" for kind in KINDS},
+            dashed={f"training, {kind}": f"train.{kind}_accuracy" for kind in KINDS},
             limits=(-0.03, 1.05),
         ),
-        _panel(
-            records,
+        panel(
             "Examples a class needs, forecast",
             "examples",
             {"by the multiplier": "forecast.count_needed"},
@@ -126,8 +109,7 @@ def overview(records: Sequence[EpochRecord]) -> Figure:
             marks=[Mark(float(min(counts)), "smallest class", axis="y")] if counts else [],
             log=True,
         ),
-        _panel(
-            records,
+        panel(
             "Neural collapse (training features)",
             "NC1-NC4, 0 when collapsed",
             {
@@ -139,8 +121,7 @@ def overview(records: Sequence[EpochRecord]) -> Figure:
             },
             log=True,
         ),
-        _panel(
-            records,
+        panel(
             f"Accuracy of the groups, {phase.replace('_', ' ')}",
             "accuracy",
             {name: (phase, "groups", name, "accuracy") for name in sorted(groups)[:MOST_LAYERS]},

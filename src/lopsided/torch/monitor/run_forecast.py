@@ -149,10 +149,8 @@ def _by_multiplier(
         raise _Declined("classifiers or centred class means are 0")
     multiplier = wd * math.sqrt(weight_energy / mean_energy)
     norm = nuclear_norm_of_product(weight, centred) if spectra or min(weight.shape) <= DECOMPOSED else 0.0
-    facts: dict[str, Any] = {
-        "multiplier": multiplier,
-        "multiplier_from_logits": wd * len(weight) * weight_energy / norm if norm > 0 else None,
-    }
+    from_logits = wd * len(weight) * weight_energy / norm if norm > 0 else None
+    facts: dict[str, Any] = {"multiplier": multiplier, "multiplier_from_logits": from_logits}
     if features == "relu" or len(np.unique(counts)) <= MOST_SIZES:
         found = collapse(counts, multiplier=multiplier, features=features)
         return facts | {
