@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from lopsided.core.progress import ProgressStart, counted
+
 _SECONDS_BETWEEN_LINES = 60.0
 # Tasks differ in length, so the last ten minutes say more about the time left than the last seconds.
 _SECONDS_OF_SPEED = 600
@@ -78,22 +80,10 @@ def progress_steps(words: str, *, quiet: bool = False, **options: Any) -> Iterat
 
 
 @contextlib.contextmanager
-def progress_tasks(words: str) -> Iterator[Callable[[int], Callable[[int], None]]]:
+def progress_tasks(words: str) -> Iterator[ProgressStart]:
     """Gives a function that, told how many tasks there are, returns the counter of those that ended."""
     with progress_steps(words, speed_estimate_period=_SECONDS_OF_SPEED) as told:
-
-        def start(total: int) -> Callable[[int], None]:
-            done = 0
-
-            def count(ended: int) -> None:
-                nonlocal done
-                done += ended
-                told(done, total)
-
-            count(0)
-            return count
-
-        yield start
+        yield counted(told)
 
 
 @contextlib.contextmanager

@@ -60,3 +60,9 @@ def _option(name: str, value: Any) -> list[str]:
 def python_command(code: str) -> str:
     """The code as a command line, where there is no command of its own."""
     return f"python - <<'EOF'\n{code}\nEOF"
+
+
+def call_recipe(module: str, function: str, settings: Mapping[str, Any], seed: int) -> CodeRecipe:
+    """One call of a function that takes settings and a seed."""
+    code = f"from {module} import {function}\n\nprint({function}({settings!r}, seed={seed}))"
+    return CodeRecipe(python=code, command=python_command(code))

@@ -87,3 +87,9 @@ def _begin(work: Callable[[Watch], Result], watch: Watch) -> Result:
 async def _until_gone(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+def compute_of(request: Request) -> Compute:
+    """The threads of the server that was asked."""
+    compute: Compute = request.app.state.compute
+    return compute

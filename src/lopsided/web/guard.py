@@ -10,7 +10,7 @@ import hmac
 import ipaddress
 import re
 import socket
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -72,7 +72,7 @@ class Access:
         name = host_name(host)
         if name is None:
             return False
-        if name in LOOPBACK_NAMES or name == _plain(self.host):
+        if name in LOOPBACK_NAMES or name == (_address(self.host) or self.host.lower()):
             return True
         if is_loopback(self.host):
             return False
@@ -96,10 +96,6 @@ def _address(text: str, version: int | None = None) -> str | None:
     except ValueError:
         return None
     return str(address) if version in (None, address.version) else None
-
-
-def _plain(host: str) -> str:
-    return _address(host) or host.lower()
 
 
 class Guard:
@@ -203,11 +199,8 @@ def _with_headers(send: Send) -> Send:
     async def add(message: Message) -> None:
         if message["type"] == "http.response.start":
             present = {name.lower() for name, _ in message["headers"]}
-            message["headers"] = [*message["headers"], *_missing(present)]
+            ours = [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+            message["headers"] = [*message["headers"], *(pair for pair in ours if pair[0] not in present)]
         await send(message)
 
     return add
-
-
-def _missing(present: Iterable[bytes]) -> list[tuple[bytes, bytes]]:
-    return [(name.encode(), value.encode()) for name, value in HEADERS.items() if name.encode() not in present]

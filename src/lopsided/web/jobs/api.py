@@ -8,7 +8,7 @@ from fastapi import APIRouter, Header, Path, Request, Response
 from fastapi.responses import StreamingResponse
 
 from lopsided.web.jobs.job import JobStatus, State
-from lopsided.web.jobs.runner import Jobs
+from lopsided.web.jobs.runner import Jobs, jobs_of
 from lopsided.web.problems import Refused, responses
 
 JobId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="The name of a job.")]
@@ -21,45 +21,40 @@ _HEARTBEAT_SECONDS = 15.0
 router = APIRouter(prefix="/api/jobs", tags=["jobs"], responses=responses(404))
 
 
-def _jobs(request: Request) -> Jobs:
-    jobs: Jobs = request.app.state.jobs
-    return jobs
-
-
 @router.get("")
 def list_jobs(request: Request) -> list[JobStatus]:
     """Every job that is remembered, the latest first."""
-    return _jobs(request).statuses()
+    return jobs_of(request).statuses()
 
 
 @router.get("/{job_id}")
 def read_job(request: Request, job_id: JobId) -> JobStatus:
     """One job."""
-    return _jobs(request).status(job_id)
+    return jobs_of(request).status(job_id)
 
 
 @router.post("/{job_id}/cancel")
 def cancel_job(request: Request, job_id: JobId) -> JobStatus:
     """Take it out of the queue, or end it."""
-    return _jobs(request).cancel(job_id)
+    return jobs_of(request).cancel(job_id)
 
 
 @router.post("/{job_id}/pause", responses=responses(409))
 def pause_job(request: Request, job_id: JobId) -> JobStatus:
     """Let it rest."""
-    return _jobs(request).pause(job_id)
+    return jobs_of(request).pause(job_id)
 
 
 @router.post("/{job_id}/resume", responses=responses(409))
 def resume_job(request: Request, job_id: JobId) -> JobStatus:
     """Let it go on."""
-    return _jobs(request).pause(job_id, resume=True)
+    return jobs_of(request).pause(job_id, resume=True)
 
 
 @router.get("/{job_id}/result", responses=responses(409))
 def read_result(request: Request, job_id: JobId) -> dict[str, Any]:
     """What it found."""
-    job = _jobs(request).job(job_id)
+    job = jobs_of(request).job(job_id)
     if job.state is not State.DONE or job.result is None:
         remedy = "wait for it" if job.state in (State.WAITING, State.RUNNING, State.PAUSED) else "start it again"
         raise Refused(409, f"Expected a job that is done, but it is {job.state.value}; {remedy}.")
@@ -69,7 +64,7 @@ def read_result(request: Request, job_id: JobId) -> dict[str, Any]:
 @router.get("/{job_id}/report", response_class=Response, responses={200: {"content": {"text/html": {}}}})
 def read_report(request: Request, job_id: JobId, download: bool = False) -> Response:
     """The page it wrote, for a frame or for the disk."""
-    job = _jobs(request).job(job_id)
+    job = jobs_of(request).job(job_id)
     if job.report is None:
         raise Refused(404, "Expected a job with a report, but it has none; look at its result.")
     headers = {"Content-Security-Policy": REPORT_POLICY}
@@ -83,9 +78,9 @@ async def follow_job(
     request: Request, job_id: JobId, last_event_id: Annotated[str | None, Header()] = None
 ) -> StreamingResponse:
     """`status` whenever it changes and `data` as the job sends it, until the job has ended (server-sent events)."""
-    _jobs(request).job(job_id)
+    jobs_of(request).job(job_id)
     first = int(last_event_id) + 1 if last_event_id is not None and last_event_id.isdecimal() else 0
-    return StreamingResponse(_stream(_jobs(request), job_id, first), media_type="text/event-stream")
+    return StreamingResponse(_stream(jobs_of(request), job_id, first), media_type="text/event-stream")
 
 
 async def _stream(jobs: Jobs, job_id: str, sent: int) -> AsyncIterator[bytes]:

@@ -66,19 +66,9 @@ class Job:
     def status(self, position: int | None = None) -> JobStatus:
         """The line for the list."""
         until = self.ended if self.ended is not None else time.monotonic()
-        return JobStatus(
-            id=self.id,
-            kind=self.kind,
-            title=self.title,
-            state=self.state,
-            done=self.done,
-            total=self.total,
-            words=self.words,
-            position=position,
-            seconds=round(until - (self.began if self.began is not None else self.created), 3),
-            error=self.error,
-            has_report=self.report is not None,
-        )
+        seconds = round(until - (self.began if self.began is not None else self.created), 3)
+        known = {name: value for name, value in vars(self).items() if name in JobStatus.model_fields}
+        return JobStatus(**known, position=position, seconds=seconds, has_report=self.report is not None)
 
     def take(self, message: dict[str, Any], most_events: int) -> None:
         """A message of the worker: progress, or data to pass on."""

@@ -16,6 +16,9 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
+from fastapi import Request
+
+from lopsided.core.jsonable import dump_json
 from lopsided.web.jobs.job import Job, JobStatus, State
 from lopsided.web.jobs.worker import main
 from lopsided.web.limits import Limits
@@ -164,7 +167,7 @@ class Jobs:
     def _attend(self, job: Job, worker: _Worker) -> None:
         """Follow one job to its end; runs in a thread of its own."""
         try:
-            worker.connection.send_bytes(json.dumps({"kind": job.kind, "parameters": job.parameters}).encode())
+            worker.connection.send_bytes(dump_json({"kind": job.kind, "parameters": job.parameters}).encode())
             self._listen(job, worker)
         except (EOFError, OSError):
             worker.process.join(1.0)
@@ -208,3 +211,9 @@ class Jobs:
     def _end(self, job: Job, state: State, error: str | None = None) -> None:
         job.state, job.error, job.ended = state, error, time.monotonic()
         job.wake()
+
+
+def jobs_of(request: Request) -> Jobs:
+    """The jobs of the server that was asked."""
+    jobs: Jobs = request.app.state.jobs
+    return jobs

@@ -5,25 +5,22 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from fastapi import APIRouter, Request
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from lopsided.web.answers import CodeRecipe, call, command, python_command
 from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
-from lopsided.web.rooms.files import check_names, check_source, kept_name, open_upload, shown_name, upload_parameters
-from lopsided.web.uploads import UploadId
+from lopsided.web.rooms.files import DataProblem, check_names, open_upload, shown_name
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 TAIL = 0.7  # of the built-in tail: each class has this share of the examples of the class before
 router = APIRouter(prefix="/api/audit", tags=["audit"], responses=responses(404, 429))
 
 
-class AuditProblem(BaseModel):
+class AuditProblem(DataProblem):
     """What to audit, and which of its columns (or arrays) mean what; absent names are looked for by the audit."""
 
-    model_config = ConfigDict(extra="forbid")
-    upload: UploadId | None = None
     builtin: Literal["long-tailed digits", "digits"] | None = None
     labels: Name | None = None
     groups: list[Name] = Field(default_factory=list, max_length=4)
@@ -45,14 +42,7 @@ class AuditProblem(BaseModel):
 @router.post("/run")
 def start_audit(request: Request, problem: AuditProblem) -> JobStatus:
     """Audit the data: a job with a report."""
-    check_source(problem.upload, problem.builtin, [name for name in problem.parts() if name != "weight_decay"])
-    parameters: dict[str, Any] = {"asked": problem.model_dump()}
-    title: str = problem.builtin or "digits"
-    if problem.upload is not None:
-        parameters["upload"] = upload_parameters(request, problem.upload)
-        title = kept_name(request, problem.upload)
-    status: JobStatus = request.app.state.jobs.submit("audit", f"Audit {title}", parameters)
-    return status
+    return problem.submit(request, "audit", [name for name in problem.parts() if name != "weight_decay"])
 
 
 def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """Room 6, Claims: the register with verdicts, one claim with its rule and picture, and a rerun at quick scale."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,6 +9,7 @@ from fastapi import Path as PathParameter
 from pydantic import BaseModel
 
 from lopsided.core.errors import LopsidedError
+from lopsided.core.progress import counted
 from lopsided.engine.needs import data_folder
 from lopsided.engine.store import Store
 from lopsided.engine.task import Row
@@ -20,8 +20,9 @@ from lopsided.papers.reproduce import expand, own_claims
 from lopsided.papers.verdicts import ClaimStatus
 from lopsided.report.style import sentence
 from lopsided.web.answers import CodeRecipe, Drawing, command, drawing
-from lopsided.web.compute import Compute
+from lopsided.web.compute import compute_of
 from lopsided.web.jobs.job import JobStatus
+from lopsided.web.jobs.runner import jobs_of
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import Refused, responses
 
@@ -62,9 +63,8 @@ async def list_claims(request: Request) -> ClaimList:
     """The register with the latest verdicts, as `lopsided claims` prints it."""
     from lopsided.papers.verdicts import claims
 
-    compute: Compute = request.app.state.compute
     settings = request.app.state.settings
-    lines = await compute.run(request, lambda watch: claims(store=settings.store, data=settings.data))
+    lines = await compute_of(request).run(request, lambda watch: claims(store=settings.store, data=settings.data))
     papers = {
         paper: PAPERS[paper].title if paper in PAPERS else paper for paper in dict.fromkeys(x.paper for x in lines)
     }
@@ -74,9 +74,8 @@ async def list_claims(request: Request) -> ClaimList:
 @router.get("/{claim_id}", responses=responses(404))
 async def read_claim(request: Request, claim_id: ClaimId) -> ClaimPage:
     """One claim: its rule, its verdict, the numbers behind it and the picture of the stored measurements."""
-    compute: Compute = request.app.state.compute
     settings = request.app.state.settings
-    return await compute.run(request, lambda watch: _page(claim_id, settings.store, settings.data))
+    return await compute_of(request).run(request, lambda watch: _page(claim_id, settings.store, settings.data))
 
 
 def _page(claim_id: str, store: Path | None, data: Path | None) -> ClaimPage:
@@ -101,7 +100,10 @@ def _page(claim_id: str, store: Path | None, data: Path | None) -> ClaimPage:
         can_run=claim is not None and "quick" in claim.plans,
         budget_seconds=claim.quick_budget_seconds if claim else None,
         figure=_figure(entry, rows),
-        recipe=_recipe(claim_id),
+        recipe=CodeRecipe(
+            python=f"import lopsided\n\nprint(lopsided.reproduce([{claim_id!r}], scale='quick').claims)",
+            command=command(["reproduce", claim_id], {"json": True}),
+        ),
     )
 
 
@@ -142,41 +144,22 @@ def stored_rows(claim_id: str, store: Path | None, data: Path | None, scale: str
     return rows, len(tasks)
 
 
-def _recipe(claim_id: str) -> CodeRecipe:
-    python = f"import lopsided\n\nprint(lopsided.reproduce([{claim_id!r}], scale='quick').claims)"
-    return CodeRecipe(python=python, command=command(["reproduce", claim_id], {"json": True}))
-
-
 @router.post("/{claim_id}/rerun", responses=responses(404, 409, 429))
 def start_rerun(request: Request, claim_id: ClaimId) -> JobStatus:
     """Run the claim afresh at quick scale: a job; the verdict goes into the store."""
     entry, settings = _known(claim_id), request.app.state.settings
     if entry.claim is None or "quick" not in entry.claim.plans:
         raise Refused(409, f"Expected a claim that can run, but {claim_id} cannot: {entry.problem or 'no quick plan'}")
-    parameters = {
-        "id": claim_id,
-        "fresh": True,
-        "store": None if settings.store is None else str(settings.store),
-        "data": None if settings.data is None else str(settings.data),
-    }
-    status: JobStatus = request.app.state.jobs.submit("claim", f"Rerun {claim_id}", parameters)
-    return status
+    parameters = {"id": claim_id, "fresh": True, "store": settings.store, "data": settings.data}
+    return jobs_of(request).submit("claim", f"Rerun {claim_id}", parameters)
 
 
 def rerun(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     """The job: `lopsided.reproduce` for one claim."""
     from lopsided.papers.reproduce import reproduce
 
-    def begin(total: int) -> Callable[[int], None]:
-        done = 0
-        report(done=0, total=total, words="measuring")
-
-        def ended(count: int) -> None:
-            nonlocal done
-            done += count
-            report(done=done, total=total, words=f"{done} of {total} measurements")
-
-        return ended
+    def told(done: int, total: int) -> None:
+        report(done=done, total=total, words=f"{done} of {total} measurements" if done else "measuring")
 
     finished = reproduce(
         [parameters["id"]],
@@ -185,7 +168,7 @@ def rerun(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
         store=parameters["store"],
         data=parameters["data"],
         fresh=parameters["fresh"],
-        progress=begin,
+        progress=counted(told),
     )
     record = finished.claims[0]
     return {"id": record.id, "verdict": record.verdict, "found": sentence(record.found), "broken": record.broken}

@@ -24,7 +24,7 @@ from lopsided.theory.layer_peeled.inverse import InTurn, rates_of_smallest_total
 from lopsided.theory.layer_peeled.newton import Progress
 from lopsided.theory.layer_peeled.solve import Model, PeeledSolution
 from lopsided.web.answers import CodeRecipe, Drawing, call, command, drawing
-from lopsided.web.compute import Compute, Watch
+from lopsided.web.compute import Watch, compute_of
 from lopsided.web.problems import responses
 
 MOST_IN_MATRIX = 40  # more classes than this have no legible matrix of angles
@@ -146,11 +146,10 @@ def _counts(text: str, most: int) -> ClassCounts:
     return counts
 
 
-def _prepared(request: Request, problem: CollapseProblem) -> tuple[ClassCounts, bool, Compute]:
+def _prepared(request: Request, problem: CollapseProblem) -> tuple[ClassCounts, bool]:
     counts = _counts(problem.counts, request.app.state.settings.limits.classes)
-    compute: Compute = request.app.state.compute
     heavy = problem.features == "free" and len(set(counts.counts.tolist())) > QUICK_CLASSES
-    return counts, heavy, compute
+    return counts, heavy
 
 
 def _recipe(problem: CollapseProblem, *, plan: bool = False) -> CodeRecipe:
@@ -170,13 +169,13 @@ def warm_up() -> None:
 @router.post("/forecast", response_model=Forecast)
 async def forecast(request: Request, problem: CollapseProblem) -> Response:
     """Which classes a network will fail to tell apart."""
-    counts, heavy, compute = _prepared(request, problem)
+    counts, heavy = _prepared(request, problem)
     drafts: Drafts = request.app.state.drafts
 
     def written(watch: Watch) -> str:  # here, not by the framework, which would check every number once more
         return _forecast(counts, problem, drafts, watch).model_dump_json()
 
-    return Response(await compute.run(request, written, heavy=heavy), media_type="application/json")
+    return Response(await compute_of(request).run(request, written, heavy=heavy), media_type="application/json")
 
 
 def _forecast(counts: ClassCounts, problem: CollapseProblem, drafts: Drafts, watch: Watch) -> Forecast:
@@ -255,9 +254,9 @@ def _angles(found: CollapseForecast, weights: FloatArray | None) -> Drawing | No
 @router.post("/cure")
 async def cure(request: Request, problem: CollapseProblem) -> Cure:
     """How often to repeat the examples of each class so that none collapses, at the smallest total."""
-    counts, _, compute = _prepared(request, problem)
+    counts, _ = _prepared(request, problem)
     drafts: Drafts = request.app.state.drafts
-    return await compute.run(request, lambda watch: _cure(counts, problem, drafts, watch), heavy=True)
+    return await compute_of(request).run(request, lambda watch: _cure(counts, problem, drafts, watch), heavy=True)
 
 
 def _cure(counts: ClassCounts, problem: CollapseProblem, drafts: Drafts, watch: Watch) -> Cure:
@@ -291,10 +290,10 @@ def _same(shown: CollapseForecast, counts: ClassCounts, held: Restraint, model: 
 @router.post("/curve")
 async def curve(request: Request, problem: CollapseProblem) -> Drawing:
     """The picture of `lopsided collapse --plot`: cosines against the ratio for two sizes, else size against margin."""
-    counts, heavy, compute = _prepared(request, problem)
+    counts, heavy = _prepared(request, problem)
 
     def draw(watch: Watch) -> Drawing:
         found = collapse(counts, features=problem.features, progress=watch.check, **problem.held())
         return drawing(collapse_figure(found))
 
-    return await compute.run(request, draw, heavy=heavy)
+    return await compute_of(request).run(request, draw, heavy=heavy)

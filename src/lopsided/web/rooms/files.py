@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 from fastapi import APIRouter, Request
+from pydantic import BaseModel, ConfigDict
 
 from lopsided.core.errors import InputError
 from lopsided.data.tables import Table, open_table
 from lopsided.web.jobs.job import JobStatus
+from lopsided.web.jobs.runner import jobs_of
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
 from lopsided.web.uploads import UploadId
@@ -22,31 +24,36 @@ router = APIRouter(prefix="/api/uploads", tags=["uploads"], responses=responses(
 @router.post("/{upload_id}/inspect")
 def start_inspection(request: Request, upload_id: UploadId) -> JobStatus:
     """Look what is in an upload (columns, rows, whether examples are pictures): a job."""
-    status: JobStatus = request.app.state.jobs.submit(
-        "inspect", f"Look into {kept_name(request, upload_id)}", upload_parameters(request, upload_id)
-    )
-    return status
+    upload = _parameters(request, upload_id)
+    return jobs_of(request).submit("inspect", f"Look into {upload['name']}", upload)
 
 
-def check_source(upload: str | None, builtin: str | None, names: Sequence[str]) -> None:
-    """An upload or a built-in set, not both; the columns of a built-in set are known, so none is named for it."""
-    if upload is not None and builtin is not None:
-        raise InputError("an upload or a built-in set", "both", "leave one of them out")
-    if upload is None and names:
-        raise InputError("names of columns for an upload alone", ", ".join(sorted(names)), "leave them out, or upload")
+class DataProblem(BaseModel):
+    """Work on an upload or on a built-in set, the digits where neither is named."""
+
+    model_config = ConfigDict(extra="forbid")
+    upload: UploadId | None = None
+    builtin: str | None = None
+
+    def submit(self, request: Request, kind: str, names: Sequence[str], **more: Any) -> JobStatus:
+        """Queue the job; the columns of a built-in set are known, so no `names` may have been given for it."""
+        if self.upload is not None and self.builtin is not None:
+            raise InputError("an upload or a built-in set", "both", "leave one of them out")
+        if self.upload is None and names:
+            got = ", ".join(sorted(names))
+            raise InputError("names of columns for an upload alone", got, "leave them out, or upload")
+        title, parameters = self.builtin or "digits", {"asked": self.model_dump(), **more}
+        if self.upload is not None:
+            parameters["upload"] = _parameters(request, self.upload)
+            title = parameters["upload"]["name"]
+        return jobs_of(request).submit(kind, f"{kind.title()} {title}", parameters)
 
 
-def kept_name(request: Request, upload_id: str) -> str:
-    """What the client called the file."""
-    name: str = request.app.state.uploads.find(upload_id).facts.name
-    return name
-
-
-def upload_parameters(request: Request, upload_id: str) -> dict[str, Any]:
+def _parameters(request: Request, upload_id: str) -> dict[str, Any]:
     """What a job needs to open an upload."""
     kept = request.app.state.uploads.find(upload_id)
     return {
-        "path": str(kept.path),
+        "path": kept.path,
         "name": kept.facts.name,
         "most_rows": request.app.state.settings.limits.upload_rows,
     }

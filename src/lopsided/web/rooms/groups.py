@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -13,12 +12,14 @@ from lopsided.core.figure import Figure, Line, Mark, Panel, Points
 from lopsided.core.jsonable import jsonable
 from lopsided.core.mixture_file import mixture_problem
 from lopsided.core.mixture_spec import MixtureProblem, problem_of
+from lopsided.core.progress import counted
 from lopsided.core.published_skill import skill_sentence
 from lopsided.core.seeds import generator
 from lopsided.report import style
 from lopsided.web.answers import CodeRecipe, Drawing, command, drawing
-from lopsided.web.compute import Compute
+from lopsided.web.compute import compute_of
 from lopsided.web.jobs.job import JobStatus
+from lopsided.web.jobs.runner import jobs_of
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
 
@@ -55,6 +56,11 @@ class GroupsProblem(BaseModel):
     swept: int = Field(1, ge=0, le=2)
     seed: int = Field(0, ge=0, le=2**31)
 
+    @property
+    def swept_group(self) -> int:
+        """The last group where there are not so many."""
+        return min(self.swept, len(self.groups) - 1)
+
     def specification(self) -> dict[str, Any]:
         """As `lopsided.mixture` takes it."""
         total = sum(group.share for group in self.groups)
@@ -90,8 +96,7 @@ def _covariance(group: Group) -> list[list[float]]:
 @router.post("/forecast")
 async def forecast(request: Request, problem: GroupsProblem) -> GroupsForecast:
     """The large-n law for every group, at these shares and against the share of one group."""
-    compute: Compute = request.app.state.compute
-    return await compute.run(request, lambda watch: _forecast(problem))
+    return await compute_of(request).run(request, lambda watch: _forecast(problem))
 
 
 def _forecast(asked: GroupsProblem) -> GroupsForecast:
@@ -107,14 +112,10 @@ def _forecast(asked: GroupsProblem) -> GroupsForecast:
     )
 
 
-def _swept(asked: GroupsProblem) -> int:
-    return min(asked.swept, len(asked.groups) - 1)
-
-
 def _sweep(problem: MixtureProblem, asked: GroupsProblem) -> Drawing:
     from lopsided.theory.fisher_law import FisherLaw
 
-    group = _swept(asked)
+    group = asked.swept_group
     laws = FisherLaw(problem).over_fractions(asked.samples, group, SWEPT)
     marks = [Mark(float(problem.mixture.fractions[group]), "now")]
 
@@ -187,21 +188,12 @@ def _recipe(asked: GroupsProblem) -> CodeRecipe:
 @router.post("/simulate", responses=responses(429))
 def start_simulation(request: Request, problem: GroupsProblem) -> JobStatus:
     """Train networks on fresh samples at several shares: a job."""
-    status: JobStatus = request.app.state.jobs.submit(
-        "groups", f"Simulate {len(problem.groups)} groups at n = {problem.samples:,}", problem.model_dump()
-    )
-    return status
+    title = f"Simulate {len(problem.groups)} groups at n = {problem.samples:,}"
+    return jobs_of(request).submit("groups", title, problem.model_dump())
 
 
 def simulated_at(
-    problem: MixtureProblem,
-    samples: int,
-    group: int,
-    fraction: float,
-    *,
-    repeats: int,
-    seed: int,
-    progress: Callable[[], None] | None = None,
+    problem: MixtureProblem, samples: int, group: int, fraction: float, repeats: int, seed: int, **options: Any
 ) -> "SimulatedExcess":
     """Networks trained on samples in which `group` has this fraction.
 
@@ -210,7 +202,7 @@ def simulated_at(
     from lopsided.papers.gi.mixture_lab import simulated_excess
 
     world = problem_of(problem.mixture.with_fraction(group, fraction), problem.weights, problem.activation)
-    return simulated_excess(world, samples, repeats, seed, "fractions", repr(float(fraction)), progress=progress)
+    return simulated_excess(world, samples, repeats, seed, "fractions", repr(float(fraction)), **options)
 
 
 def simulate(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -218,20 +210,18 @@ def simulate(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     from lopsided.theory.fisher_law import FisherLaw
 
     asked = GroupsProblem(**parameters)
-    problem, group = mixture_problem(asked.specification()), _swept(asked)
+    problem, group = mixture_problem(asked.specification()), asked.swept_group
     samples = min(asked.samples, MOST_SAMPLES)
-    done = 0
 
-    def count() -> None:
-        nonlocal done
-        done += 1
-        report(done=done, total=REPEATS * len(SIMULATED), words="training networks on fresh samples")
+    def told(done: int, total: int) -> None:
+        words = "training networks on fresh samples" if done else "compiling (the first time takes longer)"
+        report(done=done, total=total, words=words)
 
-    report(done=0, total=REPEATS * len(SIMULATED), words="compiling (the first time takes longer)")
+    ended = counted(told)(REPEATS * len(SIMULATED))
     laws = FisherLaw(problem).over_fractions(asked.samples, group, SIMULATED)
     rows, distances = [], []
     for part, law in zip(SIMULATED, laws, strict=True):
-        found = simulated_at(problem, samples, group, part, repeats=REPEATS, seed=asked.seed, progress=count)
+        found = simulated_at(problem, samples, group, part, REPEATS, asked.seed, progress=lambda: ended(1))
         # Beyond this n the excess is rescaled by 1/n, as the law has it.
         scale = samples / asked.samples
         row = {

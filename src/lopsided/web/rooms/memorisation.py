@@ -11,14 +11,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from lopsided.core.jsonable import jsonable
 from lopsided.core.noise_geometry import NoiseGeometry
 from lopsided.theory.overfitting_bounds import Region, TheoremConstants, regions, theorem_terms
-from lopsided.web.answers import CodeRecipe, Drawing, PanelDrawing, command, drawing, python_command
-from lopsided.web.compute import Compute, Watch
+from lopsided.web.answers import CodeRecipe, Drawing, PanelDrawing, call_recipe, command, drawing, python_command
+from lopsided.web.compute import Watch, compute_of
 from lopsided.web.jobs.job import JobStatus
+from lopsided.web.jobs.runner import jobs_of
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
 from lopsided.web.rooms.claims import stored_rows
-from lopsided.web.rooms.files import check_names, check_source, kept_name, open_upload, upload_parameters
-from lopsided.web.uploads import UploadId
+from lopsided.web.rooms.files import DataProblem, check_names, open_upload
 
 CLAIM = "bo-phase"
 NORMS = np.round(np.linspace(0.0, 3.8, 39), 3)
@@ -76,9 +76,8 @@ def _geometry(classes: int, per_class: int, dimension: int, ratio: float) -> Noi
 @router.post("/phase")
 async def phase(request: Request, problem: PhaseProblem) -> PhasePoint:
     """Where this problem lies, with the borders fitted on the measured cells of the claim bo-phase."""
-    compute: Compute = request.app.state.compute
     store, data = request.app.state.settings.store, request.app.state.settings.data
-    return await compute.run(request, lambda watch: _phase(problem, _constants(store, data), watch))
+    return await compute_of(request).run(request, lambda watch: _phase(problem, _constants(store, data), watch))
 
 
 def _constants(store: Path | None, data: Path | None) -> TheoremConstants | None:
@@ -100,7 +99,7 @@ def _phase(asked: PhaseProblem, constants: TheoremConstants | None, watch: Watch
         constants=None if constants is None else jsonable(vars(constants)),
         diagram=None if constants is None else _diagram(asked, constants, sizes, watch),
         note="Theorem 1 gives no values for its constants; the borders are fitted on the measured cells of bo-phase.",
-        recipe=_phase_recipe(asked),
+        recipe=call_recipe("lopsided.papers.bo.overfitting_runs", "measured_cell", asked.settings(), asked.seed),
     )
 
 
@@ -151,26 +150,12 @@ def _diagram(asked: PhaseProblem, constants: TheoremConstants, sizes: Any, watch
     return Drawing(title="Phase diagram", caption="Click to move the point.", panels=[panel])
 
 
-def _phase_recipe(asked: PhaseProblem) -> CodeRecipe:
-    code = (
-        "from lopsided.papers.bo.overfitting_runs import measured_cell\n\n"
-        f"print(measured_cell({asked.settings()!r}, seed={asked.seed}))"
-    )
-    return CodeRecipe(python=code, command=python_command(code))
-
-
 @router.post("/measure", responses=responses(429))
 def start_phase(request: Request) -> JobStatus:
     """Measure the cells of bo-phase at quick scale, for the borders of the diagram: a job."""
     settings = request.app.state.settings
-    status: JobStatus = request.app.state.jobs.submit(
-        "phase", "Measure the phase diagram", {"store": _text(settings.store), "data": _text(settings.data)}
-    )
-    return status
-
-
-def _text(path: Path | None) -> str | None:
-    return None if path is None else str(path)
+    parameters = {"store": settings.store, "data": settings.data}
+    return jobs_of(request).submit("phase", "Measure the phase diagram", parameters)
 
 
 def measure_phase(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -183,10 +168,8 @@ def measure_phase(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
 @router.post("/train", responses=responses(429))
 def start_training(request: Request, problem: PhaseProblem) -> JobStatus:
     """Train the two-patch network at this point: a job."""
-    status: JobStatus = request.app.state.jobs.submit(
-        "train", f"Train at |u| = {problem.feature_norm:g}, Γ = {problem.ratio:g}", problem.model_dump()
-    )
-    return status
+    title = f"Train at |u| = {problem.feature_norm:g}, Γ = {problem.ratio:g}"
+    return jobs_of(request).submit("train", title, problem.model_dump())
 
 
 def train_here(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
@@ -198,13 +181,11 @@ def train_here(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     return measured_cell(asked.settings(), asked.seed)
 
 
-class ScoreProblem(BaseModel):
+class ScoreProblem(DataProblem):
     """A built-in set, or an upload with its column of labels."""
 
-    model_config = ConfigDict(extra="forbid")
     builtin: Literal["digits", "mnist", "fashion-mnist"] | None = None
     per_class: int = Field(200, ge=10, le=2000)
-    upload: UploadId | None = None
     labels: str | None = Field(None, max_length=200)
     extremes: int = Field(8, ge=1, le=12)
 
@@ -220,14 +201,8 @@ def sets(request: Request) -> list[str]:
 @router.post("/score", responses=responses(404, 429))
 def start_scoring(request: Request, problem: ScoreProblem) -> JobStatus:
     """Influence scores of every example: a job."""
-    check_source(problem.upload, problem.builtin, [] if problem.labels is None else ["labels"])
-    parameters: dict[str, Any] = {"asked": problem.model_dump(), "data": _text(request.app.state.settings.data)}
-    title = f"Score {problem.builtin or 'digits'}"
-    if problem.upload is not None:
-        parameters["upload"] = upload_parameters(request, problem.upload)
-        title = f"Score {kept_name(request, problem.upload)}"
-    status: JobStatus = request.app.state.jobs.submit("score", title, parameters)
-    return status
+    names = [] if problem.labels is None else ["labels"]
+    return problem.submit(request, "score", names, data=request.app.state.settings.data)
 
 
 def score_examples(parameters: dict[str, Any], report: Report) -> dict[str, Any]:

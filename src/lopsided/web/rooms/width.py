@@ -6,8 +6,9 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from lopsided.core.seeds import generator
-from lopsided.web.answers import CodeRecipe, python_command
+from lopsided.web.answers import CodeRecipe, call_recipe
 from lopsided.web.jobs.job import JobStatus
+from lopsided.web.jobs.runner import jobs_of
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
 
@@ -40,18 +41,13 @@ class WidthProblem(BaseModel):
 @router.post("/recipe", responses=responses())
 def recipe(problem: WidthProblem) -> CodeRecipe:
     """The same run outside the page."""
-    code = (
-        "from lopsided.papers.sd.structured_runs import measure_run\n\n"
-        f"print(measure_run({problem.settings()!r}, seed={problem.seed}))"
-    )
-    return CodeRecipe(python=code, command=python_command(code))
+    return call_recipe("lopsided.papers.sd.structured_runs", "measure_run", problem.settings(), problem.seed)
 
 
 @router.post("/run", responses=responses(429))
 def start_run(request: Request, problem: WidthProblem) -> JobStatus:
     """Train the network: a job that sends every record as it is measured."""
-    status: JobStatus = request.app.state.jobs.submit("width", f"Width {problem.width:,}", problem.model_dump())
-    return status
+    return jobs_of(request).submit("width", f"Width {problem.width:,}", problem.model_dump())
 
 
 def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
