@@ -5,13 +5,31 @@ import pytest
 
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
-from lopsided.learners.patch_cnn import READINGS, Training, gradient, initial_weights, outputs, probabilities, train
+from lopsided.learners.patch_cnn import READINGS, Training, initial_weights, outputs, probabilities, train
 
 
 def problem(seed=0, K=3, m=4, d=7, n=11):
     random = generator(seed, "cnn")
     labels = random.integers(0, K, n)
     return initial_weights(random, K, m, d), random.standard_normal((K, d)), random.standard_normal((n, d)), labels
+
+
+def gradient(weights, features, noise, labels):
+    """(loss, dL/dW) of eq (2) and eq (60) by the plain formulas; the reference for `train`."""
+    K, m, d = weights.shape
+    logits = outputs(weights, features, noise, labels)
+    p = probabilities(logits)
+    rows = np.arange(labels.size)
+    loss = float(-np.log(p[rows, labels]).mean())
+    residual = p.copy()
+    residual[rows, labels] -= 1.0
+    residual /= m * labels.size
+    flat = weights.reshape(K * m, d)
+    on_noise = (flat @ noise.T > 0).reshape(K, m, -1) * residual.T[:, None, :]
+    per_feature = np.stack([residual[labels == k].sum(axis=0) for k in range(K)], axis=1)  # K outputs x K features
+    on_features = (flat @ features.T > 0).reshape(K, m, K) * per_feature[:, None, :]
+    slope = np.einsum("kmn,nd->kmd", on_noise, noise, optimize=True) + on_features @ features
+    return loss, slope
 
 
 def torch_loss(torch, W, features, noise, labels):

@@ -26,13 +26,8 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray, check_count, check_labels
 from lopsided.data.frames import frame_table, is_frame
 from lopsided.data.tables import Table, array_table, looks_like_a_file, open_table, read_label_file
-from lopsided.measure.class_moments import Block, moments_of_blocks
-from lopsided.measure.influence import (
-    Convention,
-    InfluenceScores,
-    influence_scores,
-    influence_scores_of_blocks,
-)
+from lopsided.measure.class_moments import Block, Convention, moments_of_blocks
+from lopsided.measure.influence import InfluenceScores, influence_scores, influence_scores_of_blocks
 from lopsided.measure.noise_matrix import Estimator, NoiseMatrix, noise_matrix_of_blocks
 from lopsided.measure.noise_matrix import noise_matrix as noise_matrix_in_memory
 

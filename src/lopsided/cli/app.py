@@ -1,26 +1,15 @@
 """All commands in one application. A command's module imports the rooms it needs inside its function, so that
 `lopsided --help` stays immediate."""
 
+from importlib import import_module
 from typing import Annotated
 
 import typer
 
-from lopsided.cli import (
-    audit,
-    bench,
-    claims,
-    collapse,
-    compare,
-    demo,
-    docs,
-    mixture,
-    plan,
-    reproduce,
-    results,
-    score,
-    serve,
-    skill,
-    trial,
+# in the order of `lopsided --help`; each is a module of this room with the function `command`
+COMMANDS = (
+    *("demo", "audit", "collapse", "mixture", "score", "plan", "trial", "compare"),
+    *("reproduce", "claims", "results", "skill", "serve", "bench", "docs"),
 )
 
 application = typer.Typer(
@@ -50,18 +39,5 @@ def _options(
     """Predict, measure and mend what imbalance does to a neural network."""
 
 
-application.command("demo")(demo.command)
-application.command("audit")(audit.command)
-application.command("collapse")(collapse.command)
-application.command("mixture")(mixture.command)
-application.command("score")(score.command)
-application.command("plan")(plan.command)
-application.command("trial")(trial.command)
-application.command("compare")(compare.command)
-application.command("reproduce")(reproduce.command)
-application.command("claims")(claims.command)
-application.command("results")(results.command)
-application.command("skill")(skill.command)
-application.command("serve")(serve.command)
-application.command("bench")(bench.command)
-application.command("docs")(docs.command)
+for _name in COMMANDS:
+    application.command(_name)(import_module(f"lopsided.cli.{_name}").command)

@@ -5,27 +5,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lopsided.cli.options import (
-    AsJson,
-    Data,
-    Features,
-    Groups,
-    Labels,
-    Split,
-    WeightDecay,
-    names,
-    one_or_several,
-)
+from lopsided.cli import options
 
 if TYPE_CHECKING:
+    from lopsided.checkup.audit import AuditFacts
     from lopsided.report.audit import Audit
 
 
 def command(
-    data: Data,
-    labels: Labels = None,
-    groups: Groups = None,
-    features: Features = None,
+    data: options.Data,
+    labels: options.Labels = None,
+    groups: options.Groups = None,
+    features: options.Features = None,
     classifier: Annotated[str | None, typer.Option(help="Array of classifier weights (K x p).")] = None,
     bias: Annotated[str | None, typer.Option(help="Array of the classifier's biases.")] = None,
     probabilities: Annotated[
@@ -39,15 +30,15 @@ def command(
         typer.Option(help="Class names (comma-separated) in the order of classifier rows and unnamed probabilities."),
     ] = None,
     predictions: Annotated[str | None, typer.Option(help="Column or array of predicted labels.")] = None,
-    split: Split = None,
-    weight_decay: WeightDecay = None,
+    split: options.Split = None,
+    weight_decay: options.WeightDecay = None,
     checks: Annotated[str | None, typer.Option(help="Only these checks, comma-separated.")] = None,
     report: Annotated[Path | None, typer.Option(help="The report to write (.html); default DATA-audit.html.")] = None,
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     with_plan: Annotated[bool, typer.Option("--plan", help="Add the plan of remedies to report and output.")] = False,
     fail_on: Annotated[str | None, typer.Option(help="Exit with code 1 when a finding is at-risk or failing.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of samples and intervals.", min=0)] = 0,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Audit your data: counts, forecasts, the model's last layer and predictions, groups, labels, duplicates.
 
@@ -66,17 +57,17 @@ def command(
         result = audit(
             data,
             labels=labels,
-            groups=names(groups),
-            features=one_or_several(features),
+            groups=options.names(groups),
+            features=options.one_or_several(features),
             classifier=classifier,
             bias=bias,
-            probabilities=one_or_several(probabilities),
-            logits=one_or_several(logits),
+            probabilities=options.one_or_several(probabilities),
+            logits=options.one_or_several(logits),
             predictions=predictions,
             split=split,
             weight_decay=weight_decay,
-            classes=names(classes),
-            checks=names(checks),
+            classes=options.names(classes),
+            checks=options.names(checks),
             seed=seed,
             progress=progress,
         )
@@ -102,7 +93,8 @@ def command(
         raise typer.Exit(1)
 
 
-def _show(result: "Audit", target: Path | None) -> None:
+def print_alarms(result: "AuditFacts") -> None:
+    """The verdict, and every finding that is not healthy."""
     from lopsided.checkup.checks.finding import Level
     from lopsided.cli.console import print_line, print_rows
     from lopsided.report.audit import verdict
@@ -111,6 +103,13 @@ def _show(result: "Audit", target: Path | None) -> None:
     alarms = [finding for finding in result.findings if finding.level is not Level.HEALTHY]
     if alarms:
         print_rows("", ("level", "subject", "finding"), [[one.level.value, one.subject, one.message] for one in alarms])
+
+
+def _show(result: "Audit", target: Path | None) -> None:
+    from lopsided.checkup.checks.finding import Level
+    from lopsided.cli.console import print_line, print_rows
+
+    print_alarms(result)
     healthy = [finding for finding in result.findings if finding.level is Level.HEALTHY]
     if healthy:
         print_rows("Healthy", ("check", "finding"), [[one.id, one.message] for one in healthy])

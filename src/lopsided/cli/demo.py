@@ -57,14 +57,11 @@ def command(
 
 
 def _show(demo: "DigitsDemo") -> None:
-    from lopsided.checkup.checks.finding import Level
-    from lopsided.cli.console import print_line, print_rows, print_table
+    from lopsided.cli.audit import print_alarms
+    from lopsided.cli.console import print_table
     from lopsided.cli.trial import print_trial
-    from lopsided.report.audit import verdict
 
-    print_line(verdict(demo.audit))
-    alarms = [one for one in demo.audit.findings if one.level is not Level.HEALTHY]
-    print_rows("", ("level", "subject", "finding"), [[one.level.value, one.subject, one.message] for one in alarms])
+    print_alarms(demo.audit)
     print_trial(demo.trial)
     plain = demo.held_out_recall["plain"].mean()
     rows = [

@@ -5,43 +5,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lopsided.cli.options import (
-    AsJson,
-    BatchSize,
-    Data,
-    Export,
-    Features,
-    Group,
-    Groups,
-    Labels,
-    LearningRate,
-    Metric,
-    Momentum,
-    Split,
-    WeightDecay,
-    network_recipe,
-    one_or_several,
-)
+from lopsided.cli import options
 
 if TYPE_CHECKING:
     from lopsided.checkup.plan.result import Plan
 
 
 def command(
-    data: Data,
-    labels: Labels = None,
-    groups: Groups = None,
-    features: Features = None,
-    split: Split = None,
-    weight_decay: WeightDecay = None,
-    learning_rate: LearningRate = None,
-    batch_size: BatchSize = None,
-    momentum: Momentum = None,
-    metric: Metric = None,
-    group: Group = None,
-    export: Export = None,
+    data: options.Data,
+    labels: options.Labels = None,
+    groups: options.Groups = None,
+    features: options.Features = None,
+    split: options.Split = None,
+    weight_decay: options.WeightDecay = None,
+    learning_rate: options.LearningRate = None,
+    batch_size: options.BatchSize = None,
+    momentum: options.Momentum = None,
+    metric: options.Metric = None,
+    group: options.Group = None,
+    export: options.Export = None,
     seed: Annotated[int, typer.Option(help="Seed of the pilot's folds.", min=0)] = 0,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Plan remedies: rates, weights, offsets, noise, examples to collect, each with its forecast gain.
 
@@ -51,13 +35,13 @@ def command(
     from lopsided.cli.console import print_json, print_line
     from lopsided.cli.progress import status_line
 
-    recipe = network_recipe(weight_decay, learning_rate, batch_size, momentum)
+    recipe = options.network_recipe(weight_decay, learning_rate, batch_size, momentum)
     with status_line("forecasting with a small pilot", quiet=as_json):
         made = plan(
             data,
             labels=labels,
-            groups=one_or_several(groups),
-            features=one_or_several(features),
+            groups=options.one_or_several(groups),
+            features=options.one_or_several(features),
             split=split,
             weight_decay=weight_decay,
             metric=metric,

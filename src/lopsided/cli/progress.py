@@ -4,6 +4,7 @@ On a terminal a bar that is gone when the work ends; in a log (a batch job, `noh
 """
 
 import contextlib
+import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +15,15 @@ from lopsided.core.progress import ProgressStart, counted
 _SECONDS_BETWEEN_LINES = 60.0
 # Tasks differ in length, so the last ten minutes say more about the time left than the last seconds.
 _SECONDS_OF_SPEED = 600
+
+
+def stop_on_sigterm() -> None:
+    """Batch systems end jobs so: as with Ctrl-C, what was finished is kept."""
+
+    def stop(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGTERM, stop)
 
 
 class LogLines:

@@ -1,12 +1,11 @@
 """`lopsided reproduce`: rerun a paper's claims and print the verdicts."""
 
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from lopsided.cli.options import folder
+from lopsided.cli.options import DataFolder, StoreFolder, folder
 
 if TYPE_CHECKING:
     from lopsided.engine.cluster import Cluster
@@ -25,8 +24,8 @@ def command(
     tls_ca: Annotated[str | None, typer.Option(help="Authority's certificate for a tls:// scheduler.")] = None,
     tls_cert: Annotated[str | None, typer.Option(help="Our certificate for a tls:// scheduler.")] = None,
     tls_key: Annotated[str | None, typer.Option(help="Our key for a tls:// scheduler.")] = None,
-    store: Annotated[Path | None, folder("Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")] = None,
-    data_dir: Annotated[Path | None, folder("Folder with the data sets; else LOPSIDED_DATA.")] = None,
+    store: StoreFolder = None,
+    data_dir: DataFolder = None,
     out: Annotated[Path | None, folder("Write a site of pages, offline, into this folder.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not reuse stored results.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
@@ -36,13 +35,13 @@ def command(
     Exit code 0 whatever the verdicts; 1 only if a run broke.
     """
     from lopsided.cli.console import print_json
-    from lopsided.cli.progress import progress_tasks
+    from lopsided.cli.progress import progress_tasks, stop_on_sigterm
     from lopsided.core.errors import InputError
     from lopsided.papers.reproduce import reproduce
 
     if out is not None and out.exists() and not out.is_dir():
         raise InputError("a folder for the site", f"the file {out}", "name another with --out")
-    signal.signal(signal.SIGTERM, _stop)  # batch systems end jobs so: as with Ctrl-C, what was finished is kept
+    stop_on_sigterm()
     with progress_tasks("claims") as progress:
         run = reproduce(
             ids or [],
@@ -69,10 +68,6 @@ def command(
         _print(run, index)
     if run.broken:
         raise typer.Exit(1)
-
-
-def _stop(number: int, frame: object) -> None:
-    raise KeyboardInterrupt
 
 
 def _cluster(address: str | None, ca: str | None, cert: str | None, key: str | None) -> "Cluster | None":

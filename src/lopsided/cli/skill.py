@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from lopsided.cli.options import DataFolder, StoreFolder
+
 if TYPE_CHECKING:
     from lopsided.skill.benchmark import FamilyScore, Skill
 
@@ -16,10 +18,8 @@ def command(
     tasks: Annotated[int | None, typer.Option(help="Only so many tasks of each family and half.", min=1)] = None,
     index: Annotated[int | None, typer.Option(help="Only the task with this number, shown in full.", min=0)] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes on this machine; all cores when not given.")] = None,
-    store: Annotated[
-        Path | None, typer.Option(help="Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")
-    ] = None,
-    data_dir: Annotated[Path | None, typer.Option(help="Folder with the data sets; else LOPSIDED_DATA.")] = None,
+    store: StoreFolder = None,
+    data_dir: DataFolder = None,
     publish: Annotated[
         Path | None, typer.Option(help="Write the score to this file, as it ships; families not run keep theirs.")
     ] = None,

@@ -1,28 +1,11 @@
 """`lopsided trial`: remedies side by side on the user's data, cross-validated, beside their forecasts."""
 
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lopsided.cli.options import (
-    AsJson,
-    BatchSize,
-    Data,
-    Export,
-    Features,
-    Group,
-    Groups,
-    Labels,
-    LearningRate,
-    Metric,
-    Momentum,
-    Split,
-    WeightDecay,
-    network_recipe,
-    one_or_several,
-)
+from lopsided.cli import options
 
 if TYPE_CHECKING:
     from lopsided.checkup.trial.result import Trial
@@ -31,20 +14,20 @@ if TYPE_CHECKING:
 
 
 def command(
-    data: Data,
-    labels: Labels = None,
-    groups: Groups = None,
-    features: Features = None,
-    split: Split = None,
-    weight_decay: WeightDecay = None,
-    learning_rate: LearningRate = None,
-    batch_size: BatchSize = None,
-    momentum: Momentum = None,
+    data: options.Data,
+    labels: options.Labels = None,
+    groups: options.Groups = None,
+    features: options.Features = None,
+    split: options.Split = None,
+    weight_decay: options.WeightDecay = None,
+    learning_rate: options.LearningRate = None,
+    batch_size: options.BatchSize = None,
+    momentum: options.Momentum = None,
     learner: Annotated[
         str, typer.Option(help="logistic, boosting, network, deep (PyTorch), or a classifier as package.module:Class.")
     ] = "logistic",
-    metric: Metric = None,
-    group: Group = None,
+    metric: options.Metric = None,
+    group: options.Group = None,
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
     repeats: Annotated[int, typer.Option(help="How often it is repeated with other folds.")] = 2,
     jobs: Annotated[int | None, typer.Option(help="Processes; all cores when not given.")] = None,
@@ -53,9 +36,9 @@ def command(
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not reuse stored results.")] = False,
     report: Annotated[Path | None, typer.Option(help="Write a report (.html, or .png with the pictures).")] = None,
-    export: Export = None,
+    export: options.Export = None,
     seed: Annotated[int, typer.Option(help="Seed of the folds and of the learners.", min=0)] = 0,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Try remedies side by side, cross-validated, each outcome beside its forecast.
 
@@ -65,19 +48,19 @@ def command(
     from lopsided.checkup.trial.trial import trial
     from lopsided.cli.console import print_json, print_line
     from lopsided.cli.plan import export_plan
-    from lopsided.cli.progress import progress_tasks
+    from lopsided.cli.progress import progress_tasks, stop_on_sigterm
     from lopsided.report.drawing import check_plot_path
 
     if report is not None:
         check_plot_path(report)
-    recipe = network_recipe(weight_decay, learning_rate, batch_size, momentum)
-    signal.signal(signal.SIGTERM, _stop)  # batch systems end jobs so: as with Ctrl-C, what was finished is kept
+    recipe = options.network_recipe(weight_decay, learning_rate, batch_size, momentum)
+    stop_on_sigterm()
     with progress_tasks("trial") as progress:
         evidence = gather(
             data,
             labels=labels,
-            groups=one_or_several(groups),
-            features=one_or_several(features),
+            groups=options.one_or_several(groups),
+            features=options.one_or_several(features),
             split=split,
             weight_decay=weight_decay,
             seed=seed,
@@ -148,7 +131,3 @@ def _interval(found: "Estimate | GainForecast | None") -> str:
         return "–"
     value = found.gain if isinstance(found, GainForecast) else found.value
     return f"{100 * value:+.1f} [{100 * found.low:+.1f}, {100 * found.high:+.1f}]"
-
-
-def _stop(number: int, frame: object) -> None:
-    raise KeyboardInterrupt

@@ -50,12 +50,7 @@ class ClassCounts:
 CountsLike = ClassCounts | str | os.PathLike[str] | Mapping[str, float] | Iterable[float]
 
 
-def class_counts(
-    value: CountsLike,
-    *,
-    names: Sequence[str] | None = None,
-    at_least_two: bool = True,
-) -> ClassCounts:
+def class_counts(value: CountsLike, *, at_least_two: bool = True) -> ClassCounts:
     """Read class counts in any of the accepted forms.
 
     >>> class_counts("5000*2,50").counts.tolist()
@@ -72,10 +67,10 @@ def class_counts(
     if isinstance(value, str):
         if _looks_like_file(value):
             return counts_file(value)
-        return _checked(_parse(value), names, at_least_two)
+        return _checked(_parse(value), None, at_least_two)
     if isinstance(value, Mapping):
         return _checked(list(value.values()), [str(name) for name in value], at_least_two)
-    return _checked(value, names, at_least_two)
+    return _checked(value, None, at_least_two)
 
 
 def counts_file(path: str | os.PathLike[str]) -> ClassCounts:
@@ -119,12 +114,9 @@ def _from_table(lines: list[str], source: Path) -> ClassCounts:
             rows = list(csv.reader(text, delimiter=delimiter, strict=True, skipinitialspace=True))
         except csv.Error as error:
             raise InputError("a csv file of class counts", f"{source}: {error}", "mend its quotes") from None
-    if (
-        len(rows) == 1
-        and len(re.split(r"[;\s]+", lines[0])) > 1
-        and all(map(_is_number, re.split(r"[;\s]+", lines[0])))
-    ):
-        return _checked([_number(cell) for cell in re.split(r"[;\s]+", lines[0])], None, True)
+    numbers = re.split(r"[;\s]+", lines[0])
+    if len(rows) == 1 and len(numbers) > 1 and all(map(_is_number, numbers)):
+        return _checked([_number(cell) for cell in numbers], None, True)
     header = [cell.strip().lower() for cell in rows[0]]
     has_header = not any(_is_number(cell) for cell in rows[0])
     count_column = _column(header, _COUNT_COLUMNS) if has_header else None
@@ -143,13 +135,12 @@ def _from_table(lines: list[str], source: Path) -> ClassCounts:
         others = [column for column in range(len(body[0])) if column != count_column]
         name_column = others[0] if others else None
     names = None if name_column is None else [_cell(row, name_column) for row in body]
-    counts = []
-    for number, row in enumerate(body, start=2 if has_header else 1):
-        if not _is_number(_cell(row, count_column)):
-            got = f"{_cell(row, count_column)!r} in row {number} of {source}"
+    cells = [_cell(row, count_column) for row in body]
+    for number, cell in enumerate(cells, start=2 if has_header else 1):
+        if not _is_number(cell):
+            got = f"{cell!r} in row {number} of {source}"
             raise InputError("a number of examples in every row", got, "fill it in or remove the row")
-        counts.append(_number(_cell(row, count_column)))
-    return _checked(counts, names, True)
+    return _checked([_number(cell) for cell in cells], names, True)
 
 
 def _column(header: list[str], known: tuple[str, ...]) -> int | None:
@@ -233,11 +224,9 @@ def _checked(values: Iterable[float], names: Sequence[str] | None, at_least_two:
     bad = ~((counts >= LEAST_COUNT) & (counts <= LARGEST_COUNT))
     if bad.any():
         first = int(bad.argmax())
-        who = f" ({names[first]})" if names is not None and first < len(names) else ""
+        who = "" if names is None else f" ({names[first]})"
         usual = "leave out classes without examples" if counts[first] <= 0 else f"give at most {LARGEST_COUNT:g}"
         raise InputError(
             "a positive number of examples in every class", f"{counts[first]:g} for class {first}{who}", usual
         )
-    if names is not None and len(names) != counts.size:
-        raise InputError(f"{counts.size} class names", len(names), "give one name per class")
-    return ClassCounts(counts, None if names is None else tuple(str(name) for name in names))
+    return ClassCounts(counts, None if names is None else tuple(names))

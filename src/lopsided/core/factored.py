@@ -83,8 +83,7 @@ def joint_span(*matrices: FactoredMatrix) -> FloatArray:
     """An orthonormal basis of everything the matrices treat differently from the identity."""
     stacked = np.hstack([matrices[0].avoided, *[block for A in matrices for block in (A.left, A.right)]])
     left, values, _ = np.linalg.svd(stacked, full_matrices=False)
-    kept: FloatArray = left[:, values > 1e-12 * values[0]] if values.size and values[0] > 0 else left[:, :0]
-    return kept
+    return np.asarray(left[:, values > 1e-12 * values[0]] if values.size and values[0] > 0 else left[:, :0])
 
 
 def product_norms(first: FactoredMatrix, second: FactoredMatrix) -> tuple[float, float]:

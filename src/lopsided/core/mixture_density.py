@@ -64,19 +64,15 @@ class ScoreMoments:
     mixture: Mixture
 
     @cached_property
-    def _posterior(self) -> FloatArray:
-        return responsibilities(self.features, self.mixture)
-
-    @cached_property
     def _parts(self) -> list[tuple[FloatArray, FloatArray, FloatArray]]:
         """Per group: weights c_i r_l(x_i) / n, rows a_l(x_i), precision P_l."""
-        count = self.features.shape[0]
+        count, posterior = self.features.shape[0], responsibilities(self.features, self.mixture)
         parts = []
         for group, covariance in enumerate(self.mixture.covariances):
             precision = np.linalg.inv(covariance)
             centred = self.features - self.mixture.means[group]
             rows = centred * np.diag(precision) if _is_diagonal(covariance) else centred @ precision
-            parts.append((self.coefficients * self._posterior[:, group] / count, rows, precision))
+            parts.append((self.coefficients * posterior[:, group] / count, rows, precision))
         return parts
 
     def first(self) -> FloatArray:

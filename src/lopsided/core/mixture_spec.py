@@ -192,27 +192,15 @@ def is_symmetric(mixture: Mixture, tolerance: float = 1e-9) -> bool:
     Q_2 vanishes then, because phi'' is odd.
     """
     scale = max(1.0, float(np.max(mixture.mean_lengths)), float(np.max(mixture.spread)) ** 2)
-    unmatched = list(range(mixture.groups))
-    # Groups that coincide act as one, so their fractions are added before mirror images are sought.
-    merged: list[list[int]] = []
-    while unmatched:
-        first = unmatched.pop(0)
-        same = [first] + [
-            other
-            for other in unmatched
-            if np.max(np.abs(mixture.means[other] - mixture.means[first])) <= tolerance * scale
-            and np.max(np.abs(mixture.covariances[other] - mixture.covariances[first])) <= tolerance * scale
-        ]
-        unmatched = [other for other in unmatched if other not in same]
-        merged.append(same)
-    for members in merged:
-        mean, covariance = mixture.means[members[0]], mixture.covariances[members[0]]
-        share = mixture.fractions[members].sum()
-        if not any(
-            np.max(np.abs(mixture.means[other[0]] + mean)) <= tolerance * scale
-            and np.max(np.abs(mixture.covariances[other[0]] - covariance)) <= tolerance * scale
-            and abs(mixture.fractions[other].sum() - share) <= tolerance
-            for other in merged
-        ):
-            return False
-    return True
+
+    def share_at(mean: FloatArray, covariance: FloatArray) -> float:
+        """Groups that coincide act as one, so their fractions are added."""
+        return sum(
+            float(part)
+            for part, other, spread in zip(mixture.fractions, mixture.means, mixture.covariances, strict=True)
+            if np.max(np.abs(other - mean)) <= tolerance * scale
+            and np.max(np.abs(spread - covariance)) <= tolerance * scale
+        )
+
+    groups = zip(mixture.means, mixture.covariances, strict=True)
+    return all(abs(share_at(mean, spread) - share_at(-mean, spread)) <= tolerance for mean, spread in groups)

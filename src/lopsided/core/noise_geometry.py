@@ -32,8 +32,14 @@ class NoiseGeometry:
     def ratios(self, sizes: FloatArray) -> FloatArray:
         """Gamma_{k,j} = |S_k| |A_k^T A_k|_F^2 / (|S_j| |A_k^T A_j|_F^2) of Theorem 1.2(b); 1 on the diagonal."""
         own = sizes * np.diag(self.squared_frobenius)
-        ratio: FloatArray = own[:, None] / (sizes[None, :] * self.squared_frobenius)
-        return ratio
+        return np.asarray(own[:, None] / (sizes[None, :] * self.squared_frobenius))
+
+
+def weakest(ratios: FloatArray) -> FloatArray:
+    """min_{j != k} of every row k: against the class that disturbs it most."""
+    others = ratios.copy()
+    np.fill_diagonal(others, np.inf)
+    return np.asarray(others.min(axis=1))
 
 
 def noise_geometry(matrices: Sequence[FactoredMatrix]) -> NoiseGeometry:

@@ -1,6 +1,7 @@
 """Checks of what users give, each with the sentence that helps: numbers, matrices, labels, features."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -123,6 +124,16 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
         raise InputError(f"class labels in {name}", f"values of type {array.dtype}", "give whole numbers or strings")
     names, codes = _distinct(array)
     return codes.astype(np.int64).ravel(), [_text(entry) for entry in names]
+
+
+def codes_among(value: ArrayLike, known: Sequence[str], expected: str, remedy: str, **options: Any) -> IntArray:
+    """Where each label stands among names that are known already; the sentence for others says what was `expected`."""
+    codes, names = check_labels(value, **options)
+    position = {name: number for number, name in enumerate(known)}
+    strange = [name for name in names if name not in position]
+    if strange:
+        raise InputError(f"{expected} ({', '.join(known[:8])})", ", ".join(strange[:8]), remedy)
+    return np.array([position[name] for name in names], dtype=np.int64)[codes]
 
 
 def _distinct(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

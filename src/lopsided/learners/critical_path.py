@@ -11,7 +11,7 @@ The price is the Hessians': K(K+1)/2 weighted products of 2 d^2 operations per e
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -103,7 +103,11 @@ class _Reached:
 def _restart(prefix: Sequence[TrainingSet], origin: FloatArray, tolerance: float) -> _Reached:
     """Damped Newton from the start; weights LARGEST times the start's are taken for running away."""
     limit = LARGEST * float(np.max(np.abs(origin)))
-    point = newton(_joined(prefix), origin, tolerance=tolerance, steps=RESTART_STEPS, limit=limit, single=True)
+    features, signs = [block.features for block in prefix], [block.signs for block in prefix]
+    joined = replace(
+        prefix[0], features=np.ascontiguousarray(np.concatenate(features, axis=1)), signs=np.concatenate(signs)
+    )
+    point = newton(joined, origin, tolerance=tolerance, steps=RESTART_STEPS, limit=limit, single=True)
     place = _Place(point.weights, _slopes(prefix, point.weights), _hessians(prefix, point.weights))
     return _Reached(place, point.loss, point.gradient_norm, point.steps, point.outcome)
 
@@ -163,13 +167,3 @@ def _hessians(prefix: Sequence[TrainingSet], weights: FloatArray) -> list[FloatA
 def _mean(prefix: Sequence[TrainingSet], parts: Sequence[FloatArray]) -> FloatArray:
     total = sum(block.count for block in prefix)
     return np.asarray(sum(part * (block.count / total) for part, block in zip(parts, prefix, strict=True)))
-
-
-def _joined(prefix: Sequence[TrainingSet]) -> TrainingSet:
-    first = prefix[0]
-    return TrainingSet(
-        np.ascontiguousarray(np.concatenate([block.features for block in prefix], axis=1)),
-        np.concatenate([block.signs for block in prefix]),
-        first.code,
-        first.activation,
-    )

@@ -11,7 +11,7 @@ import numpy as np
 from lopsided.core.activation import Activation
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray
-from lopsided.learners.teacher_student import TrainingSet, loss, probability, training_set
+from lopsided.learners.teacher_student import TrainingSet, probability, training_set
 
 
 def bits_needed(classes: int) -> int:
@@ -36,12 +36,6 @@ def fit_bits(
     """One network per bit; `fit(data, bit)` returns its weights (d, K)."""
     targets = class_bits(labels, bits)
     return [fit(training_set(features, targets[:, bit], activation), bit) for bit in range(bits)]
-
-
-def joint_loss(weights: list[FloatArray], features: FloatArray, labels: IntArray, activation: Activation) -> float:
-    """Eq 60: the sum over bits of the binary losses."""
-    targets = class_bits(labels, len(weights))
-    return sum(loss(matrix, training_set(features, targets[:, bit], activation)) for bit, matrix in enumerate(weights))
 
 
 def class_probability(weights: list[FloatArray], features: FloatArray, activation: Activation) -> FloatArray:

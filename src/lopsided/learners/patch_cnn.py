@@ -107,35 +107,13 @@ def outputs(weights: FloatArray, features: FloatArray, noise: FloatArray, labels
     flat = weights.reshape(K * m, d)
     from_noise = np.maximum(flat @ noise.T, 0.0).reshape(K, m, -1).mean(axis=1).T
     from_features = np.maximum(flat @ features.T, 0.0).reshape(K, m, K).mean(axis=1).T
-    result: FloatArray = from_noise + from_features[labels]
-    return result
+    return np.asarray(from_noise + from_features[labels])
 
 
 def probabilities(logits: FloatArray) -> FloatArray:
     """softmax by rows, eq (3)."""
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
-    result: FloatArray = shifted / shifted.sum(axis=1, keepdims=True)
-    return result
-
-
-def gradient(
-    weights: FloatArray, features: FloatArray, noise: FloatArray, labels: IntArray
-) -> tuple[float, FloatArray]:
-    """(loss, dL/dW) of eq (2) and eq (60) by the plain formulas; the reference for `train`."""
-    K, m, d = weights.shape
-    logits = outputs(weights, features, noise, labels)
-    p = probabilities(logits)
-    rows = np.arange(labels.size)
-    loss = float(-np.log(p[rows, labels]).mean())
-    residual = p.copy()
-    residual[rows, labels] -= 1.0
-    residual /= m * labels.size
-    flat = weights.reshape(K * m, d)
-    on_noise = (flat @ noise.T > 0).reshape(K, m, -1) * residual.T[:, None, :]
-    per_feature = np.stack([residual[labels == k].sum(axis=0) for k in range(K)], axis=1)  # K outputs x K features
-    on_features = (flat @ features.T > 0).reshape(K, m, K) * per_feature[:, None, :]
-    slope: FloatArray = np.einsum("kmn,nd->kmd", on_noise, noise, optimize=True) + on_features @ features
-    return loss, slope
+    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
 
 
 class _Run:
@@ -162,9 +140,8 @@ class _Run:
     def noise_activations(self, rows: slice | IntArray) -> FloatArray:
         """<w, xi> for every neuron and the noise patches in `rows`."""
         if self.form == "weights":
-            result: FloatArray = self.noise[rows] @ self.flat.T
-            return result
-        result = self.gram[rows] @ self.noise_weights
+            return np.asarray(self.noise[rows] @ self.flat.T)
+        result: FloatArray = self.gram[rows] @ self.noise_weights
         result += self.start[rows]
         if self.crossing:
             result += self.cross[rows] @ self.feature_weights
@@ -174,8 +151,7 @@ class _Run:
         """F of eq (1) from the activations of noise patches and the labels that name the feature patches."""
         from_noise = np.maximum(activations, 0.0).reshape(-1, self.K, self.m).mean(axis=2)
         from_features = np.maximum(self.on_features, 0.0).reshape(self.K, self.K, self.m).mean(axis=2)
-        result: FloatArray = from_noise + from_features[labels]
-        return result
+        return np.asarray(from_noise + from_features[labels])
 
     def move(self, rows: slice | IntArray, by_noise: FloatArray, by_features: FloatArray) -> None:
         """W += by_noise^T X[rows] + by_features^T U, in whatever form W is kept."""
@@ -285,8 +261,7 @@ def _snapshot(run: _Run, labels: IntArray) -> tuple[FloatArray, ...]:
     counts = np.maximum(np.bincount(labels, minlength=K), 1)
 
     def by_class(values: FloatArray) -> FloatArray:
-        mean: FloatArray = np.bincount(labels, weights=values, minlength=K) / counts
-        return mean
+        return np.asarray(np.bincount(labels, weights=values, minlength=K) / counts)
 
     return (
         losses.mean(),

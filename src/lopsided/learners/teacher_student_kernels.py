@@ -28,8 +28,7 @@ def _compiled(function: Function) -> Function:
 
 def _compiled_sum(function: Function) -> Function:
     # Sums may be reassociated, which is what vectorises them. Numba hands these flags down to every function called,
-    # and
-    # they would cancel the rounding step of `_fast_exp`, so functions under this decorator call nothing.
+    # and they would cancel the rounding step of `_fast_exp`, so functions under this decorator call nothing.
     flags = {"reassoc", "contract", "nsz"}
     return cast(Function, numba.njit(cache=True, nogil=True, fastmath=flags, error_model="numpy")(function))
 

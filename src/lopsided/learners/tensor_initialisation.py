@@ -51,34 +51,27 @@ def decompose(tensor: FloatArray, randomness: np.random.Generator, *, tries: int
     scale = float(np.linalg.norm(tensor))
     if scale == 0.0:
         return Decomposition(np.zeros((size, size)), float("nan"))
-    target = tensor / scale
+    target, unit = tensor / scale, np.eye(size)
+
+    def residual(flat: FloatArray) -> FloatArray:
+        vectors = flat.reshape(size, -1)
+        return np.asarray(np.einsum("ar,br,cr->abc", vectors, vectors, vectors) - target).ravel()
+
+    def jacobian(flat: FloatArray) -> FloatArray:
+        vectors = flat.reshape(size, -1)
+        part = np.einsum("ai,br,cr->abcir", unit, vectors, vectors)
+        total = part + part.transpose(1, 0, 2, 3, 4) + part.transpose(1, 2, 0, 3, 4)
+        return np.asarray(total.reshape(size**3, -1))
+
     best, least = np.zeros((size, size)), np.inf
     for attempt in range(tries):
         start = _jennrich(target, randomness) if attempt % 2 == 0 else randomness.standard_normal((size, size)) * 0.6
-        fit = least_squares(
-            lambda flat: _residual(flat, target), start.ravel(), jac=lambda flat: _jacobian(flat, size), method="lm"
-        )
+        fit = least_squares(residual, start.ravel(), jac=jacobian, method="lm")
         if 2.0 * fit.cost < least:
             best, least = fit.x.reshape(size, size), 2.0 * fit.cost
         if least < 1e-24:
             break
     return Decomposition(best * np.cbrt(scale), float(np.sqrt(least)))
-
-
-def _cubes(vectors: FloatArray) -> FloatArray:
-    return np.asarray(np.einsum("ar,br,cr->abc", vectors, vectors, vectors))
-
-
-def _residual(flat: FloatArray, target: FloatArray) -> FloatArray:
-    return (_cubes(flat.reshape(target.shape[0], -1)) - target).ravel()
-
-
-def _jacobian(flat: FloatArray, size: int) -> FloatArray:
-    vectors = flat.reshape(size, -1)
-    unit = np.eye(size)
-    part = np.einsum("ai,br,cr->abcir", unit, vectors, vectors)
-    total = part + part.transpose(1, 0, 2, 3, 4) + part.transpose(1, 2, 0, 3, 4)
-    return np.asarray(total.reshape(size**3, -1))
 
 
 def _jennrich(target: FloatArray, randomness: np.random.Generator) -> FloatArray:
@@ -103,9 +96,8 @@ UNSURE = 0.5  # a relative error beyond this means that the start says little ab
 class TensorStart:
     """W_0, its own estimate of |W_0 - W*| / |W*|, and the signs of trouble.
 
-    `signal` is the smallest kept eigenvalue of the subspace matrix over its noise (a value near 1 or below: the data
-    do not
-    show K separate neurons); `saturated` lists neurons whose length is only known to be at least what is returned.
+    `signal` is the smallest kept eigenvalue of the subspace matrix over its noise (a value near 1 or below: the data do
+    not show K separate neurons); `saturated` lists neurons whose length is only known to be at least what is returned.
     """
 
     weights: FloatArray
@@ -250,15 +242,13 @@ def _leading(
 
 
 def _products(samples: list[ScoreMoments], along: FloatArray | None, block: FloatArray) -> FloatArray:
-    products = [s.second_times(block) if along is None else s.third_along_times(along, block) for s in samples]
-    return _mean(products)
+    return _mean([s.second_times(block) if along is None else s.third_along_times(along, block) for s in samples])
 
 
 def neuron_length(
     direction: FloatArray, strength: float, mixture: Mixture, activation: Activation = "sigmoid"
 ) -> tuple[float, bool]:
-    """r with r E[phi'(r direction^T x)] = strength, on the rising branch; and whether it was capped where that
-    saturates."""
+    """r with r E[phi'(r direction^T x)] = strength, on the rising branch; whether it was capped at saturation."""
     from scipy.optimize import brentq
 
     means = mixture.means @ direction
@@ -282,8 +272,7 @@ def neuron_length(
 def _response(
     r: float, fractions: FloatArray, means: FloatArray, deviations: FloatArray, activation: Activation
 ) -> float:
-    """r E[phi'(r t)], t a mixture of normals, by the trapezoid rule in whichever variable keeps the integrand
-    smooth."""
+    """r E[phi'(r t)], t a mixture of normals, by the trapezoid rule in the variable that keeps the integrand smooth."""
     total = 0.0
     for part, mean, deviation in zip(fractions, means, deviations, strict=True):
         if r * deviation < 1.0:

@@ -12,7 +12,7 @@ product is taken once they are not.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from scipy.linalg.blas import dgemm, sgemm
@@ -68,17 +68,13 @@ class WeightForm(Protocol):
         """W as an (m, d) matrix of its own."""
 
 
-def _gemm(dtype: np.dtype[Any]) -> Any:
-    return sgemm if dtype == np.float32 else dgemm
-
-
 class DenseWeights:
     """W itself, updated in place by one matrix product per block of steps."""
 
     def __init__(self, hidden: Array, points: Array) -> None:
         self._initial, self._points = hidden, points
         self._weights = hidden.copy()
-        self._multiply = _gemm(hidden.dtype)
+        self._multiply = sgemm if hidden.dtype == np.float32 else dgemm
 
     def preactivations(self, examples: IntArray) -> Array:
         """X_s W^T."""

@@ -10,13 +10,15 @@ machines can be merged.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_finite
 
+Convention = Literal["n", "n-1"]
 Block = tuple[NDArray[np.floating], IntArray]  # rows (b x d) and their class codes (b)
 MOST_BYTES = 1_500_000_000
 LARGEST_FEATURE, SMALLEST_FEATURE = 1e60, 1e-60  # sums of fourth powers over any data that fits a disk stay numbers
@@ -98,6 +100,24 @@ def split_by_class(codes: IntArray) -> Iterator[tuple[int, IntArray]]:
     present, starts = np.unique(codes[order], return_index=True)
     for k, members in zip(present, np.split(order, starts[1:]), strict=True):
         yield int(k), members
+
+
+def as_rows(features: ArrayLike) -> NDArray[np.floating]:
+    """n x d from n x anything: images are flattened."""
+    array = np.asarray(features)
+    if array.dtype.kind not in "biuf" or array.ndim < 2 or array.size == 0:
+        raise InputError(
+            "a non-empty array of numbers, one row per example",
+            f"shape {array.shape} of type {array.dtype}",
+            "give features as n x d, or images as n x height x width",
+        )
+    return np.reshape(array, (array.shape[0], -1))
+
+
+def check_convention(convention: Convention) -> None:
+    """Covariances divided by n or by n-1."""
+    if convention not in ("n", "n-1"):
+        raise InputError("the covariance convention n or n-1", repr(convention), "name one of the two")
 
 
 def check_block(rows: NDArray[np.floating], codes: IntArray, classes: int, dimension: int) -> None:

@@ -14,7 +14,6 @@ ranking within a class is nearly the same. Rank within a class: a ranking over a
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,12 +23,13 @@ from lopsided.core.validation import FloatArray, IntArray, check_labels
 from lopsided.measure.class_moments import (
     Block,
     ClassMoments,
+    Convention,
+    as_rows,
     check_block,
+    check_convention,
     moments_of_blocks,
     split_by_class,
 )
-
-Convention = Literal["n", "n-1"]
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class InfluenceScores:
 
 def influence_scores(features: ArrayLike, labels: ArrayLike, *, convention: Convention = "n-1") -> InfluenceScores:
     """Scores of every row of `features` (n x anything, images are flattened) within its class, in memory."""
-    rows = _as_rows(features)
+    rows = as_rows(features)
     codes, names = check_labels(labels, length=rows.shape[0])
     check_block(rows, codes, len(names), rows.shape[1])
     scores = np.full(rows.shape[0], np.nan)
@@ -143,27 +143,13 @@ def class_scores(rows: NDArray[np.floating], convention: Convention = "n-1") -> 
 def _closed_form(energy: float, q: FloatArray, r: FloatArray, n: int, convention: Convention) -> FloatArray:
     z = 1 if convention == "n-1" else 0
     a = n / (n - 1)
-    result: FloatArray = energy / (n - z) ** 2 - (energy - 2.0 * a * q + (a * r) ** 2) / (n - 1 - z) ** 2
-    return result
+    return np.asarray(energy / (n - z) ** 2 - (energy - 2.0 * a * q + (a * r) ** 2) / (n - 1 - z) ** 2)
 
 
 def _reason(n: int, convention: Convention) -> str:
-    if convention not in ("n", "n-1"):
-        raise InputError("the covariance convention n or n-1", repr(convention), "name one of the two")
+    check_convention(convention)
     least = 3 if convention == "n-1" else 2
     if n >= least:
         return ""
     words = "one example has" if n == 1 else f"{n} examples have"
     return f"{words} no leave-one-out covariance under the 1/({convention}) convention; at least {least} are needed"
-
-
-def _as_rows(features: ArrayLike) -> NDArray[np.floating]:
-    array = np.asarray(features)
-    if array.dtype.kind not in "biuf" or array.ndim < 2 or array.size == 0:
-        raise InputError(
-            "a non-empty array of numbers, one row per example",
-            f"shape {array.shape} of type {array.dtype}",
-            "give features as n x d, or images as n x height x width",
-        )
-    rows: NDArray[np.floating] = array.reshape(array.shape[0], -1)
-    return rows

@@ -102,8 +102,7 @@ class PooledMoments:
     @property
     def centred_means(self) -> FloatArray:
         """mu_k - mu_G, with every class counting alike."""
-        centred: FloatArray = self.means - self.means.mean(axis=0)
-        return centred
+        return np.asarray(self.means - self.means.mean(axis=0))
 
 
 def _check_ordinary(values: FloatArray, what: str) -> None:

@@ -26,12 +26,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lopsided.core.errors import InputError
+from lopsided.core.noise_geometry import weakest
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray, check_count, check_in_range, check_labels
-from lopsided.measure.class_moments import Block, ClassMoments, moments_of_blocks, split_by_class
+from lopsided.measure.class_moments import (
+    Block,
+    ClassMoments,
+    Convention,
+    as_rows,
+    check_convention,
+    moments_of_blocks,
+    split_by_class,
+)
 
 Estimator = Literal["auto", "sample", "shrunk", "unbiased"]
-Convention = Literal["n", "n-1"]
 
 
 @dataclass(frozen=True)
@@ -53,10 +61,7 @@ class NoiseMatrix:
 
     def weakest_ratios(self) -> FloatArray:
         """min_{j != i} Gamma_ij for every class: what Theorem 1.2(b) asks to be large."""
-        others = self.ratios.copy()
-        np.fill_diagonal(others, np.inf)
-        weakest: FloatArray = others.min(axis=1)
-        return weakest
+        return weakest(self.ratios)
 
 
 def noise_matrix(
@@ -71,10 +76,7 @@ def noise_matrix(
     random: np.random.Generator | None = None,
 ) -> NoiseMatrix:
     """The class-by-class noise matrix of features (n x anything) in memory."""
-    array = np.asarray(features)
-    if array.dtype.kind not in "biuf" or array.ndim < 2 or array.size == 0:
-        raise InputError("a non-empty array of numbers, one row per example", f"shape {array.shape}", "give n x d")
-    rows = array.reshape(array.shape[0], -1)
+    rows = as_rows(features)
     codes, names = check_labels(labels, length=rows.shape[0])
     step = max(1, 8_000_000 // rows.shape[1])
 
@@ -113,8 +115,7 @@ def noise_matrix_of_blocks(
     """The same in two passes over blocks of examples, for data larger than memory; in one where `moments` are known."""
     if estimator not in ("auto", "sample", "shrunk", "unbiased"):
         raise InputError("auto, sample, shrunk or unbiased", repr(estimator), "name one of those")
-    if convention not in ("n", "n-1"):
-        raise InputError("the covariance convention n or n-1", repr(convention), "name one of the two")
+    check_convention(convention)
     if estimator == "unbiased" and convention == "n":
         raise InputError("the 1/(n-1) convention with the unbiased estimator", "n", "use n-1, or another estimator")
     check_count(resamples, "resamples", at_least=0)
@@ -178,8 +179,7 @@ def _choose(estimator: Estimator, moments: ClassMoments) -> tuple[str, str]:
 def _products(moments: ClassMoments, divisors: FloatArray) -> FloatArray:
     """tr(S_i S_j) of the covariances: one product of the flattened matrices."""
     flat = moments.scatters.reshape(moments.classes, -1)
-    result: FloatArray = (flat @ flat.T) / np.outer(divisors, divisors)
-    return result
+    return np.asarray((flat @ flat.T) / np.outer(divisors, divisors))
 
 
 def _second_pass(
@@ -271,5 +271,4 @@ def _replicates(
 def _ratios(products: FloatArray, sizes: FloatArray) -> FloatArray:
     own = np.einsum("...kk->...k", products) * sizes
     with np.errstate(divide="ignore", invalid="ignore"):
-        result: FloatArray = own[..., :, None] / (products * sizes)
-    return result
+        return np.asarray(own[..., :, None] / (products * sizes))

@@ -109,7 +109,7 @@ def _nearest_by_products(own: FloatArray, others: FloatArray) -> float:
     first, second = own - centre, others - centre
     squares, own_squares = (np.einsum("ij,ij->i", side, side) for side in (second, first))
     # A sum of d products is off by at most d eps |x||x'|; three such sums make a squared distance.
-    margin = 4 * _product_rounding(first.shape[1]) * max(float(squares.max()), float(own_squares.max()))
+    margin = 4 * first.shape[1] * float(np.finfo(np.float64).eps) * max(float(squares.max()), float(own_squares.max()))
     best = np.inf
     rows = max(1, _CHUNK_ENTRIES // len(second))
     for start in range(0, len(first), rows):
@@ -120,11 +120,6 @@ def _nearest_by_products(own: FloatArray, others: FloatArray) -> float:
             row, column = np.nonzero(distances <= least + margin)
             best = min(best, float(np.linalg.norm(chunk[row] - second[column], axis=1).min()))
     return best
-
-
-def _product_rounding(dimension: int) -> float:
-    """Rounding of an inner product of `dimension` terms, relative to the lengths."""
-    return dimension * float(np.finfo(np.float64).eps)
 
 
 def _diameter(members: FloatArray, exact: bool) -> tuple[float, float]:

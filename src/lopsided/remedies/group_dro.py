@@ -63,11 +63,8 @@ def _group_counts(counts: CountsLike) -> FloatArray:
     try:
         return class_counts(counts).counts
     except InputError as error:  # counts are read as those of classes are, but these are groups
-        raise InputError(*(_of_groups(part) for part in (error.expected, error.got, error.remedy))) from None
-
-
-def _of_groups(words: str) -> str:
-    return words.replace("classes", "groups").replace("class", "group")
+        words = (error.expected, error.got, error.remedy)
+        raise InputError(*(part.replace("classes", "groups").replace("class", "group") for part in words)) from None
 
 
 def group_means(losses: ArrayLike, groups: ArrayLike, number: int) -> tuple[FloatArray, IntArray]:

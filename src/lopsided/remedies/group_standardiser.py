@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
-from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
+from lopsided.core.validation import FloatArray, check_labels, check_matrix, codes_among
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.remedies.contract import Occasion, Proposal, Proposals, Remedy, several_groups
 
@@ -46,7 +46,9 @@ class GroupStandardiser:
         if not hasattr(self, "means_"):
             raise InputError("a fitted GroupStandardiser", "one that has seen no data", "call fit first")
         given = check_matrix(features, "features", columns=self.means_.shape[1])
-        codes = self._codes(groups, given.shape[0])
+        remedy = "fit on examples of every group that will come"
+        rows = given.shape[0]
+        codes = codes_among(groups, self.groups_, "groups that were fitted", remedy, name="groups", length=rows)
         centred: FloatArray = given - self.means_[codes]
         if self.whiteners_ is None:
             return centred
@@ -62,18 +64,6 @@ class GroupStandardiser:
     def state(self) -> dict[str, Any]:
         """What was fitted, as plain values."""
         return {"groups": list(self.groups_), "means": self.means_, "whiteners": self.whiteners_}
-
-    def _codes(self, groups: ArrayLike, rows: int) -> IntArray:
-        codes, names = check_labels(groups, "groups", length=rows)
-        position = {name: number for number, name in enumerate(self.groups_)}
-        unseen = [name for name in names if name not in position]
-        if unseen:
-            raise InputError(
-                f"groups that were fitted ({', '.join(self.groups_[:8])})",
-                ", ".join(unseen[:8]),
-                "fit on examples of every group that will come",
-            )
-        return np.array([position[name] for name in names], dtype=np.int64)[codes]
 
 
 def _whitener(rows: FloatArray, name: str) -> tuple[FloatArray, float]:

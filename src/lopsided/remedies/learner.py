@@ -28,7 +28,11 @@ SUM_SLACK = 0.01  # probabilities rounded to two digits pass, scores do not
 
 def learner_probabilities(fitted: Any, features: FloatArray, name: str) -> FloatArray:
     """predict_proba of the learner called `name`: n x its classes, finite, none below 0, rows with sum 1."""
-    rows, classes = features.shape[0], len(_classes(fitted, name))
+    if getattr(fitted, "classes_", None) is None:
+        raise InputError(
+            f"classes_ of {name}, which say what the columns of its predict_proba are", "none", "set them in its fit"
+        )
+    rows, classes = features.shape[0], len(fitted.classes_)
     given = fitted.predict_proba(features)
     try:
         found = np.asarray(given, dtype=np.float64)
@@ -50,15 +54,6 @@ def learner_probabilities(fitted: Any, features: FloatArray, name: str) -> Float
         count = int(np.count_nonzero(off > SUM_SLACK))
         raise _refused(name, f"a sum of {sums[off.argmax()]:.4g} (sums are off for {count:,} of {rows:,} examples)")
     return np.maximum(found, 0.0)
-
-
-def _classes(fitted: Any, name: str) -> Any:
-    found = getattr(fitted, "classes_", None)
-    if found is None:
-        raise InputError(
-            f"classes_ of {name}, which say what the columns of its predict_proba are", "none", "set them in its fit"
-        )
-    return found
 
 
 def _refused(name: str, got: str) -> InputError:

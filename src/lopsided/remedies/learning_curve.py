@@ -23,7 +23,7 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.measure.paired_scores import LEVEL
-from lopsided.remedies.pilot import FOLDS, logistic, repeats_for
+from lopsided.remedies.pilot import FOLDS, chances, repeats_for
 
 SHARES = (0.25, 0.5, 1.0)
 LEAST_EXAMPLES = 10  # then a quarter of four fifths of them is two
@@ -85,18 +85,19 @@ class LearningCurve:
 def learning_curve(training: LabelledSet, axis: str, code: int, seed: int, *, ratio: float = 2.0) -> LearningCurve:
     """The curve of a class (`axis` "class") or a group ("group"); `training` should be `pilot.reduced` first."""
     subject = (training.classes.codes if axis == "class" else training.group_codes) == code
-    wrong, total, likelier = [], [], []
-    for repeat in range(repeats_for(training, len(training.classes.names))):
+    wrong, total, likelier, classes = [], [], [], len(training.classes.names)
+    for repeat in range(repeats_for(training, classes)):
         fold = deal(training.classes.codes, training.group_codes, FOLDS, seed, repeat)
         order = generator(seed, "learning curve", axis, code, repeat).permutation(training.size)
         for number in range(FOLDS):
             held_out = (fold == number) & subject
             inside = fold != number
-            chances = [_chances(training, inside, held_out, subject, order, share) for share in SHARES]
+            kept = [inside & thinned(subject & inside, order, share) for share in SHARES]
+            found = [chances(training.features, training.classes.codes, rows, held_out, classes) for rows in kept]
             factors = [1.0 / share for share in SHARES] if axis == "class" else [1.0] * len(SHARES)
             codes = training.classes.codes[held_out]
-            wrong.append([_wrong(one, codes, code, factor) for one, factor in zip(chances, factors, strict=True)])
-            likelier.append(_wrong(chances[-1], codes, code, ratio if axis == "class" else 1.0))
+            wrong.append([_wrong(one, codes, code, factor) for one, factor in zip(found, factors, strict=True)])
+            likelier.append(_wrong(found[-1], codes, code, ratio if axis == "class" else 1.0))
             total.append([float(held_out.sum())] * len(SHARES))
     return LearningCurve(np.array(wrong), np.array(total), np.array(likelier), ratio)
 
@@ -109,26 +110,8 @@ def thinned(subject: BoolArray, order: IntArray, share: float) -> BoolArray:
     return kept
 
 
-def _chances(
-    training: LabelledSet, inside: BoolArray, held_out: BoolArray, subject: BoolArray, order: IntArray, share: float
-) -> FloatArray:
-    """Class probabilities of the subject's held-out examples after training on a share of its other examples."""
-    codes = training.classes.codes
-    found = np.zeros((int(held_out.sum()), len(training.classes.names)))
-    kept = inside & thinned(subject & inside, order, share)
-    present = np.unique(codes[kept])
-    if found.shape[0] == 0 or present.size < 2:
-        found[:, present] = 1.0
-        return found
-    model = logistic(training.features[kept], codes[kept])
-    found[:, model.classes_] = model.predict_proba(training.features[held_out])
-    return found
-
-
-def _wrong(chances: FloatArray, codes: IntArray, code: int, factor: float) -> float:
+def _wrong(probabilities: FloatArray, codes: IntArray, code: int, factor: float) -> float:
     """Wrong answers once class `code` is `factor` times more probable than the model was told."""
-    raised = chances
-    if factor != 1.0:
-        raised = chances.copy()
-        raised[:, code] *= factor
+    raised = probabilities.copy()
+    raised[:, code] *= factor
     return float((raised.argmax(axis=1) != codes).sum())

@@ -58,7 +58,10 @@ def logit_offsets(counts: ArrayLike | Rates, *, tau: float = 1.0, target: ArrayL
     """
     offsets = _checked_tau(tau) * np.log(prior_of(counts))
     if target is not None:
-        offsets = offsets - tau * np.log(_target(target, offsets.size))
+        wanted = prior_of(target)
+        if wanted.size != offsets.size:
+            raise InputError(f"a target prior of {offsets.size} classes", wanted.size, "give one number per class")
+        offsets = offsets - tau * np.log(wanted)
     return np.asarray(offsets - offsets.mean())
 
 
@@ -94,13 +97,6 @@ def adjust_probabilities(
         scaled = np.exp(logs - logs.max(axis=1, keepdims=True))
         totals = scaled.sum(axis=1, keepdims=True)
     return np.asarray(scaled / totals)
-
-
-def _target(target: ArrayLike, classes: int) -> FloatArray:
-    prior = prior_of(target)
-    if prior.size != classes:
-        raise InputError(f"a target prior of {classes} classes", prior.size, "give one number per class")
-    return prior
 
 
 def _checked_tau(tau: float) -> float:

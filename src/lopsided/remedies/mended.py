@@ -64,7 +64,8 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = training.features.shape[1]
         self.preparation_ = remedy.prepare(training)
         if self.preparation_ is not None:
-            training = training.with_features(self._prepared(training.features, _group_names(training)))
+            groups = None if training.groups is None else np.array(training.groups.names)[training.groups.codes]
+            training = training.with_features(self._prepared(training.features, groups))
         learner = Learner(self.estimator, self.seed)
         self.offsets_ = remedy.shift(training, learner, self.seed)
         weights = remedy.weigh(training, learner, self.seed)
@@ -93,12 +94,7 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return features
         if groups is None:
             raise InputError("groups of the examples to predict", "none", "give one group per example")
-        found: FloatArray = self.preparation_.transform(features, np.asarray(groups).astype(str))
-        return found
-
-
-def _group_names(training: LabelledSet) -> Any:
-    return None if training.groups is None else np.array(training.groups.names)[training.groups.codes]
+        return np.asarray(self.preparation_.transform(features, np.asarray(groups).astype(str)))
 
 
 def shifted(probabilities: FloatArray, offsets: FloatArray) -> FloatArray:

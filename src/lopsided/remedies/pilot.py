@@ -114,22 +114,22 @@ def run_pilot(training: LabelledSet, seed: int, counting: tuple[int, ...] | None
     for repeat in range(repeats):
         for number in range(FOLDS):
             inside = fold[repeat] != number
-            found[repeat, ~inside] = _fitted(training.features, cell, inside, classes * modelled)
+            found[repeat, ~inside] = chances(training.features, cell, inside, ~inside, classes * modelled)
     shape = (repeats, training.size, classes, modelled)
     return Pilot(
         training, found.reshape(shape), fold, sees_groups, judged_parts(training.classes, training.groups, counting)
     )
 
 
-def _fitted(features: FloatArray, cell: IntArray, inside: BoolArray, cells: int) -> FloatArray:
-    """Probabilities of the rows outside, from logistic regression on the rows inside; absent cells get 0."""
-    probabilities = np.zeros((int((~inside).sum()), cells))
-    present = np.unique(cell[inside])
-    if present.size < 2:
+def chances(features: FloatArray, codes: IntArray, inside: BoolArray, outside: BoolArray, number: int) -> FloatArray:
+    """Probabilities of `number` codes for the rows outside, by the pilot fitted on the rows inside; 0 for absent ones."""
+    probabilities = np.zeros((int(outside.sum()), number))
+    present = np.unique(codes[inside])
+    if probabilities.shape[0] == 0 or present.size < 2:
         probabilities[:, present] = 1.0
         return probabilities
-    model = logistic(features[inside], cell[inside])
-    probabilities[:, model.classes_] = model.predict_proba(features[~inside])
+    model = logistic(features[inside], codes[inside])
+    probabilities[:, model.classes_] = model.predict_proba(features[outside])
     return probabilities
 
 

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import check_seed, generator
-from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
+from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix, codes_among
 from lopsided.remedies.logit_adjustment import prior_of
 
 Objective = Literal["balanced", "worst"]
@@ -200,7 +200,7 @@ class ThresholdMover:
         if (given < 0).any() or (given > 1 + 1e-6).any():  # float32 softmax sums to 1 within 1e-6
             raise InputError("probabilities from 0 to 1", "others", "apply a softmax to logits first")
         _, names = check_labels(labels if classes is None else classes)
-        codes = _codes_among(labels, names, given.shape[0])
+        codes = codes_among(labels, names, "labels among the classes", "name all classes", length=given.shape[0])
         if len(names) != given.shape[1]:
             raise InputError(
                 f"labels of {given.shape[1]} classes, one per column", len(names), "name them all with classes="
@@ -270,12 +270,3 @@ def _two_columns(probabilities: ArrayLike) -> FloatArray:
     if array.ndim == 1 and array.dtype.kind in "fiub":
         array = np.column_stack([1.0 - array, array])
     return check_matrix(array, "probabilities")
-
-
-def _codes_among(labels: ArrayLike, names: list[str], rows: int) -> IntArray:
-    codes, found = check_labels(labels, length=rows)
-    position = {name: number for number, name in enumerate(names)}
-    strange = [name for name in found if name not in position]
-    if strange:
-        raise InputError(f"labels among {', '.join(names[:8])}", ", ".join(strange[:8]), "name all classes")
-    return np.array([position[name] for name in found], dtype=np.int64)[codes]

@@ -130,19 +130,12 @@ class CollapseForecast:
             "minority_cosine": self.minority_cosine,
             "majority_cosine": self.majority_cosine,
             "collapsed_cosine": self.collapsed_cosine,
-            "ratio": two.ratio if two else None,
-            "ratio_threshold": two.ratio_threshold if two else None,
-            "vanishing_ratio": two.vanishing_ratio if two else None,
+            **{name: getattr(two, name, None) for name in ("ratio", "ratio_threshold", "vanishing_ratio")},
             "oversampling_rate": self.oversampling_rate,
             "sizes": self._sizes(),
         }
         if self.plan is not None:
-            facts["plan"] = {
-                "oversampling": self.plan.oversampling,
-                "collection": self.plan.collection,
-                "safe_multiplier": self.plan.safe_multiplier,
-                "safe_tau": self.plan.safe_tau,
-            }
+            facts["plan"] = dict(vars(self.plan))
         return facts | {"seconds": self.seconds}
 
     def _sizes(self) -> list[dict[str, float | int]]:
@@ -200,11 +193,8 @@ def collapse(
     with one_blas_thread():
         solution = model.solve(effective, held, progress, None if near is None else near.solution)
         minority = minority_of(effective)
-        if not minority.any():
-            cosine = solution.mean_cosine(~minority)
-            minority_cosine = majority_cosine = cosine
-        else:
-            minority_cosine, majority_cosine = solution.mean_cosine(minority), solution.mean_cosine(~minority)
+        majority_cosine = solution.mean_cosine(~minority)
+        minority_cosine = solution.mean_cosine(minority) if minority.any() else majority_cosine
         collapsed = np.zeros(given.classes, dtype=bool)
         collapsed[solution.collapsed] = True
         rate = None if target_cosine is None else rate_for_cosine(effective, held, model, target_cosine)

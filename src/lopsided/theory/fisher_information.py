@@ -47,18 +47,17 @@ def group_information(
     basis, triangle = np.linalg.qr(factor.T @ weights)
     rank = basis.shape[1]
     steepness = float(np.max(np.linalg.norm(triangle, axis=0)))
-    # phi has its nearest pole at distance pi, so in t the integrand is analytic in a strip of about pi / steepness
-    # and the
-    # rule's error is about exp(-2 pi strip / step). A step of 0.3 strips gives 1e-9; where that grid is too large,
-    # up to 0.6
-    # strips are accepted. The strip is an estimate (1/(H(1-H)) has poles too): the two shifted grids measure the error.
+    # phi has its nearest pole at distance pi, so in t the integrand is analytic in a strip of about pi / steepness and
+    # the rule's error is about exp(-2 pi strip / step). A step of 0.3 strips gives 1e-9; where that grid is too large,
+    # up to 0.6 strips are accepted. The strip is an estimate (1/(H(1-H)) has poles too): two grids measure the error.
     strip = np.pi / max(steepness, 1e-300)
     for share in (0.3, 0.45, 0.6):
         step = min(0.4, share * strip)
         if (2.0 * np.ceil(_REACH / step) + 1.0) ** rank <= MOST_NODES / 2:
             rules = [_grid(rank, step, shift) for shift in (0.0, 0.5)]
             return _integrate(mean, factor, weights, basis, triangle, activation, rules, "quadrature")
-    return _integrate(mean, factor, weights, basis, triangle, activation, _sobol(rank), "quasi-Monte Carlo")
+    rules = [_sobol(rank, replicate) for replicate in range(_REPLICATES)]
+    return _integrate(mean, factor, weights, basis, triangle, activation, rules, "quasi-Monte Carlo")
 
 
 def _grid(rank: int, step: float, shift: float) -> Iterator[tuple[FloatArray, FloatArray]]:
@@ -72,11 +71,7 @@ def _grid(rank: int, step: float, shift: float) -> Iterator[tuple[FloatArray, Fl
         yield axis[places], mass[places].prod(axis=1)
 
 
-def _sobol(rank: int) -> list[Iterator[tuple[FloatArray, FloatArray]]]:
-    return [_sobol_points(rank, replicate) for replicate in range(_REPLICATES)]
-
-
-def _sobol_points(rank: int, replicate: int) -> Iterator[tuple[FloatArray, FloatArray]]:
+def _sobol(rank: int, replicate: int) -> Iterator[tuple[FloatArray, FloatArray]]:
     from scipy.special import ndtri
     from scipy.stats import qmc
 
@@ -107,8 +102,7 @@ def _integrate(
     spread = np.linalg.norm(np.array(estimates) - information, axis=(1, 2)) / size
     level = float(np.mean(entropies))
     # Scramblings are independent: the standard error of their mean. Two shifted grids differ by twice the leading
-    # error,
-    # which their mean cancels, so half their difference is on the safe side.
+    # error, which their mean cancels, so half their difference is on the safe side.
     many = float(len(rules))
     scale = 1.0 / np.sqrt(2.0) if method == "quadrature" else 1.0 / np.sqrt(many * (many - 1.0))
     return GroupInformation(
@@ -130,9 +124,7 @@ def _moments(
     entropy, count = 0.0, 0
     for t, mass in rule:
         z = offset + t @ triangle
-        steepest = float(np.max(np.abs(z)))
-        sides = _sides if steepest < _DIRECT[activation] else _sides_from_logarithms
-        (log_yes, pulls_yes), (log_no, pulls_no) = sides(z, activation)
+        (log_yes, pulls_yes), (log_no, pulls_no) = _sides(z, activation)
         yes, no = np.exp(log_yes), np.exp(log_no)
         entropy -= float(mass @ (yes * log_yes + no * log_no))
         extended = np.column_stack([np.ones(len(t)), t])
@@ -155,6 +147,8 @@ _DIRECT: dict[Activation, float] = {"sigmoid": 600.0, "tanh": 300.0, "erf": 25.0
 
 def _sides(z: FloatArray, activation: Activation) -> tuple[Side, Side]:
     """For y = 1 and y = 0: log mean_j phi(+-z_j), and (phi'(z_j)/K) / mean_j phi(+-z_j)."""
+    if not float(np.max(np.abs(z))) < _DIRECT[activation]:
+        return _side_from_logarithms(z, activation), _side_from_logarithms(-z, activation)
     bell = slope(z, activation)
     pair = []
     for side in (value(z, activation), value(-z, activation)):
@@ -163,12 +157,7 @@ def _sides(z: FloatArray, activation: Activation) -> tuple[Side, Side]:
     return pair[0], pair[1]
 
 
-def _sides_from_logarithms(z: FloatArray, activation: Activation) -> tuple[Side, Side]:
-    """The same where phi underflows."""
-    return _side(z, activation), _side(-z, activation)
-
-
-def _side(z: FloatArray, activation: Activation) -> Side:
+def _side_from_logarithms(z: FloatArray, activation: Activation) -> Side:
     """log mean_j phi(z_j), and (phi'(z_j)/K) / mean phi = softmax_j(log phi(z)) phi'(z_j)/phi(z_j)."""
     logs = log_value(z, activation)
     top = logs.max(axis=1, keepdims=True)

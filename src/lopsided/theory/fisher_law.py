@@ -33,9 +33,8 @@ WORST_CONDITION = 1e13
 class FractionEffect:
     """What a larger fraction of a group does to that group's own excess risk at fixed n.
 
-    `elasticity` is d log excess / d log fraction; `crossing` the fraction beyond which more hurts, None where there
-    is none
-    inside (0, 1); `neutral` where the slope is within its numerical error.
+    `elasticity` is d log excess / d log fraction; `crossing` the fraction beyond which more hurts, None where there is
+    none inside (0, 1); `neutral` where the slope is within its numerical error.
     """
 
     effect: Effect
@@ -45,8 +44,7 @@ class FractionEffect:
 
 @dataclass(frozen=True)
 class GroupForecast:
-    """One group's share of the forecast, in nats; `numerical_error` is the integration's relative share in the
-    excess."""
+    """One group's share of the forecast, in nats; `numerical_error`: the integration's relative share in the excess."""
 
     fraction: float
     excess_risk: float
@@ -58,8 +56,7 @@ class GroupForecast:
 @dataclass(frozen=True)
 class FisherForecast:
     """The law at n samples. `relative_error` bounds the numerical integration's share; `reliable` says whether n is
-    large
-    enough for the law: the predicted relative weight error is at most `RELIABLE_ERROR`."""
+    large enough for the law: the predicted relative weight error is at most `RELIABLE_ERROR`."""
 
     groups: tuple[GroupForecast, ...]
     average_excess_risk: float
@@ -73,9 +70,8 @@ class FisherForecast:
 
 
 # From simulation: 24 random mixtures (d = 4, K = 2), n from 500 to 8000, 16 samples each. Observed over predicted
-# average
-# excess was 1.01 to 1.09 while the predicted |W - W*| / |W*| was up to 0.25, then 1.23 (to 0.3), 1.41 (to 0.4), 1.6
-# (to 0.7).
+# average excess was 1.01 to 1.09 while the predicted |W - W*| / |W*| was up to 0.25, then 1.23 (to 0.3), 1.41 (to
+# 0.4), 1.6 (to 0.7).
 RELIABLE_ERROR = 0.25
 
 
@@ -172,8 +168,7 @@ def _elasticity(theta: FloatArray, part: float) -> float:
 
 
 def _relative_eigenvalues(group: FloatArray, rest: FloatArray) -> FloatArray:
-    """Eigenvalues theta of H_l v = theta H_rest v, from the pair's sum so that neither need be well conditioned
-    alone."""
+    """Eigenvalues theta of H_l v = theta H_rest v, from the pair's sum: neither need be well conditioned alone."""
     from scipy.linalg import eigh
 
     shares = np.clip(eigh(group, group + rest, eigvals_only=True), 1e-14, 1 - 1e-14)

@@ -93,7 +93,7 @@ def mixture_bounds(problem: MixtureProblem) -> MixtureBounds:
     complexity = (widest * largest) ** 2 * tau**12 * gamma**-2 * d12 if gamma > 0 else float("inf")
     q = core / (penalty * scale)
     smooth = (float(share @ reach**4) * float(share @ reach**8)) ** 0.25
-    size = mixture.dimension
+    size, logarithm = mixture.dimension, float(np.log(max(mixture.dimension, 2)))
     return MixtureBounds(
         rho=rhos,
         A=scale,
@@ -108,12 +108,7 @@ def mixture_bounds(problem: MixtureProblem) -> MixtureBounds:
         E=scale / core if core > 0 else float("inf"),
         El=np.sqrt(scale) * reach / core if core > 0 else np.full(mixture.groups, np.inf),
         radius=EPSILON_0 * core / penalty / (neurons**3.5 * smooth),
-        sample_complexity=EPSILON_0**-2
-        * kappa**12
-        * neurons**14
-        * complexity
-        * size
-        * float(np.log(max(size, 2))) ** 2,
+        sample_complexity=EPSILON_0**-2 * kappa**12 * neurons**14 * complexity * size * logarithm**2,
         condition=kappa,
         regimes=tuple(_regime(problem, group) for group in range(mixture.groups)),
     )

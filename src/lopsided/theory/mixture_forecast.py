@@ -12,6 +12,9 @@ from lopsided.core.validation import check_count
 from lopsided.theory.fisher_law import FisherForecast, FisherLaw
 from lopsided.theory.mixture_bounds import MixtureBounds, mixture_bounds
 
+# what is shown of the order bounds
+_BOUNDS = ("rho", "D6", "D12", "Gamma", "B", "q", "v", "Ew", "E", "El", "radius", "sample_complexity")
+
 
 @dataclass(frozen=True)
 class MixtureForecast:
@@ -53,18 +56,7 @@ class MixtureForecast:
             "integration": law.method,
             "integration_error": law.relative_error,
             "information_condition": law.condition,
-            "rho": bounds.rho,
-            "D6": bounds.D6,
-            "D12": bounds.D12,
-            "Gamma": bounds.Gamma,
-            "B": bounds.B,
-            "q": bounds.q,
-            "v": bounds.v,
-            "Ew": bounds.Ew,
-            "E": bounds.E,
-            "El": bounds.El,
-            "radius": bounds.radius,
-            "sample_complexity": bounds.sample_complexity,
+            **{name: getattr(bounds, name) for name in _BOUNDS},
             "seconds": self.seconds,
         }
 

@@ -102,8 +102,7 @@ def plain_equilibrium(counts: CountsLike, weight_decay: float, layers: int, inpu
     price = decay * (np.sqrt(chance) / radius) ** power  # of u^p / p
 
     def slope(u: FloatArray) -> FloatArray:
-        fall: FloatArray = price * u ** (power - 1.0) - frequencies * _share_of_errors(u, classes)
-        return fall
+        return np.asarray(price * u ** (power - 1.0) - frequencies * _share_of_errors(u, classes))
 
     # price u^(p-1) / q(u) is smallest where u (1 - q) = 1 - p, so the minimum sought lies beyond that point, if the
     # slope is negative there; otherwise the objective only rises.
@@ -125,8 +124,7 @@ def plain_equilibrium(counts: CountsLike, weight_decay: float, layers: int, inpu
 
 
 def _share_of_errors(u: FloatArray, classes: int) -> FloatArray:
-    share: FloatArray = 1.0 / (1.0 + np.exp(u) / (classes - 1))
-    return share
+    return np.asarray(1.0 / (1.0 + np.exp(u) / (classes - 1)))
 
 
 def _turning_point(classes: int, level: float) -> float:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
-from lopsided.core.noise_geometry import NoiseGeometry
+from lopsided.core.noise_geometry import NoiseGeometry, weakest
 from lopsided.core.validation import FloatArray
 
 
@@ -43,11 +43,11 @@ class Terms:
 
     def weakest_signal(self) -> FloatArray:
         """min_{j != k} signal_{k,j} for every class k."""
-        return _weakest(self.signal)
+        return weakest(self.signal)
 
     def weakest_ratio(self) -> FloatArray:
         """min_{j != k} Gamma_{k,j} for every class k."""
-        return _weakest(self.ratio)
+        return weakest(self.ratio)
 
 
 @dataclass(frozen=True)
@@ -165,21 +165,13 @@ def check_constants(cells: Sequence[Cell], constants: TheoremConstants, *, benig
     return FitQuality(classes, kept, broken)
 
 
-def _weakest(values: FloatArray) -> FloatArray:
-    others = values.copy()
-    np.fill_diagonal(others, np.inf)
-    weakest: FloatArray = others.min(axis=1)
-    return weakest
-
-
 def _summed(c: float, exponents: FloatArray) -> FloatArray:
     """sum_{j != k} exp(-c exponents_kj), at most 1; no exponent bounds nothing, even where no finite c was fitted."""
     present = exponents > 0
     terms = np.ones_like(exponents)
     terms[present] = np.exp(-c * exponents[present])
     np.fill_diagonal(terms, 0.0)
-    bound: FloatArray = np.minimum(terms.sum(axis=1), 1.0)
-    return bound
+    return np.asarray(np.minimum(terms.sum(axis=1), 1.0))
 
 
 def _least_above(values: FloatArray, good: NDArray[np.bool_]) -> float:

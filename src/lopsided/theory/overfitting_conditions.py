@@ -47,11 +47,6 @@ class ConditionReport:
         """The smallest C that (a)3 admits."""
         return max(line.constant for line in self.lines if not line.upper)
 
-    @property
-    def tightest(self) -> ConditionLine:
-        """The line that limits C from above."""
-        return min((line for line in self.lines if line.upper), key=lambda line: line.constant)
-
     def holds(self, C: float = 1.0) -> bool:
         """Do all lines hold with this constant?"""
         return self.noise_threshold is not None and all(line.admits(C) for line in self.lines)

@@ -25,7 +25,7 @@ from lopsided.core.validation import FloatArray, IntArray, check_count, check_po
 
 @dataclass(frozen=True)
 class Accuracy:
-    """An accuracy with the standard error of its Monte Carlo estimate (0 where it is a quadrature)."""
+    """An accuracy with its standard error, which is 0 where it is a quadrature."""
 
     value: float
     standard_error: float
@@ -49,8 +49,7 @@ class NoiseBayesRule:
 
     def predict(self, noise: FloatArray) -> IntArray:
         """The class of every noise patch."""
-        classes: IntArray = self.scores(noise).argmax(axis=1)
-        return classes
+        return np.asarray(self.scores(noise).argmax(axis=1))
 
     def _scores(self, inside: FloatArray, outside: FloatArray) -> FloatArray:
         columns = [
@@ -84,28 +83,6 @@ def noise_bayes_rule(matrices: Sequence[FactoredMatrix], priors: FloatArray | No
         )
     scales = np.array([A.scale for A in matrices])
     return NoiseBayesRule(basis, tuple(whiteners), scales, rest, np.array(offsets))
-
-
-def noise_bayes_accuracy(
-    matrices: Sequence[FactoredMatrix],
-    random: np.random.Generator,
-    *,
-    draws: int = 100_000,
-    priors: FloatArray | None = None,
-) -> Accuracy:
-    """Accuracy of the Bayes rule by Monte Carlo over the joint span; a chi-square stands for the rest."""
-    rule = noise_bayes_rule(matrices, priors)
-    K = len(matrices)
-    each = check_count(draws, "draws") // K + 1
-    right = np.zeros(K)
-    for k, A in enumerate(matrices):
-        # A maps the span into itself and acts as a scalar outside, so xi's two parts are independent.
-        inside = random.standard_normal((each, rule.basis.shape[1])) @ (rule.basis.T @ A.apply(rule.basis.T).T).T
-        outside = A.scale**2 * random.chisquare(rule.rest, each) if rule.rest else np.zeros(each)
-        right[k] = (rule._scores(inside, outside).argmax(axis=1) == k).mean()
-    weights = np.full(K, 1.0 / K) if priors is None else np.asarray(priors, dtype=np.float64)
-    error = float(np.sqrt(np.sum(weights**2 * right * (1 - right) / each)))
-    return Accuracy(float(weights @ right), error, right)
 
 
 def one_direction_accuracy(classes: int, eigenvalue: float, base: float = 0.5) -> Accuracy:
