@@ -122,7 +122,7 @@ def run_pilot(training: LabelledSet, seed: int, counting: tuple[int, ...] | None
 
 
 def chances(features: FloatArray, codes: IntArray, inside: BoolArray, outside: BoolArray, number: int) -> FloatArray:
-    """Probabilities of `number` codes for the rows outside, by the pilot fitted on the rows inside; 0 for absent ones."""
+    """Probabilities of `number` codes for the rows outside, by the pilot fitted on those inside; 0 for absent codes."""
     probabilities = np.zeros((int(outside.sum()), number))
     present = np.unique(codes[inside])
     if probabilities.shape[0] == 0 or present.size < 2:
