@@ -1,16 +1,31 @@
 """All commands in one application. A command's module imports the rooms it needs inside its function, so that
 `lopsided --help` stays immediate."""
 
-from importlib import import_module
 from typing import Annotated
 
 import typer
 
-# in the order of `lopsided --help`; each is a module of this room with the function `command`
-COMMANDS = (
-    *("demo", "audit", "collapse", "mixture", "score", "plan", "trial", "compare"),
-    *("reproduce", "claims", "results", "skill", "serve", "bench", "docs"),
+from lopsided.cli import (
+    audit,
+    bench,
+    claims,
+    collapse,
+    compare,
+    demo,
+    docs,
+    mixture,
+    plan,
+    reproduce,
+    results,
+    score,
+    serve,
+    skill,
+    trial,
 )
+
+# in the order of `lopsided --help`
+_ON_DATA = (demo, audit, collapse, mixture, score, plan, trial, compare)
+_ON_THE_HOUSE = (reproduce, claims, results, skill, serve, bench, docs)
 
 application = typer.Typer(
     name="lopsided",
@@ -39,5 +54,5 @@ def _options(
     """Predict, measure and mend what imbalance does to a neural network."""
 
 
-for _name in COMMANDS:
-    application.command(_name)(import_module(f"lopsided.cli.{_name}").command)
+for _module in (*_ON_DATA, *_ON_THE_HOUSE):
+    application.command(_module.__name__.rpartition(".")[2])(_module.command)

@@ -12,7 +12,6 @@ product is taken once they are not.
 """
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 from scipy.linalg.blas import dgemm, sgemm
@@ -47,25 +46,6 @@ class ProbePoints:
                 self._now += (self._points @ examples.T) @ coefficients
         self._owed = []
         return self._now
-
-
-class WeightForm(Protocol):
-    """What a descent asks of the weights. Examples are named by their position in the order of first use."""
-
-    def preactivations(self, examples: IntArray) -> Array:
-        """<w_r, x_s>, (len(examples), m)."""
-
-    def initial_preactivations(self, examples: IntArray) -> Array:
-        """<w_r^(0), x_s>."""
-
-    def gram(self, rows: IntArray, columns: IntArray) -> Array:
-        """<x_s, x_u>."""
-
-    def add(self, examples: IntArray, coefficients: Array) -> None:
-        """w_r += sum_s coefficients[s, r] x_s; an example may occur more than once."""
-
-    def dense(self) -> Array:
-        """W as an (m, d) matrix of its own."""
 
 
 class DenseWeights:
@@ -134,3 +114,8 @@ class CoefficientWeights:
     def dense(self) -> Array:
         """W0 + C^T X."""
         return np.asarray(self._hidden + self._coefficients[: self._used].T @ self._points[: self._used])
+
+
+# What a descent asks of the weights. Examples are named by their position in the order of first use, and one may occur
+# more than once in an update.
+WeightForm = DenseWeights | CoefficientWeights

@@ -27,6 +27,10 @@ _REACH = 8.0  # the normal density beyond 8 deviations has mass 1e-15
 _REPLICATES, _SOBOL_POWER = 8, 14
 
 
+Method = Literal["quadrature", "quasi-Monte Carlo"]
+Nodes = tuple[FloatArray, FloatArray]  # t (n x r) and their masses (n)
+
+
 @dataclass(frozen=True)
 class GroupInformation:
     """H_l (K d, K d), ordered neuron by neuron; the mean label entropy in nats; and their estimated relative errors."""
@@ -35,7 +39,7 @@ class GroupInformation:
     entropy: float
     information_error: float
     entropy_error: float
-    method: Literal["quadrature", "quasi-Monte Carlo"]
+    method: Method
     nodes: int
 
 
@@ -45,50 +49,7 @@ def group_information(
     """Integrate by the trapezoid rule where its grid is affordable, else by quasi-Monte Carlo."""
     factor = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)  # x = mu + factor e
     basis, triangle = np.linalg.qr(factor.T @ weights)
-    rank = basis.shape[1]
-    steepness = float(np.max(np.linalg.norm(triangle, axis=0)))
-    # phi has its nearest pole at distance pi, so in t the integrand is analytic in a strip of about pi / steepness and
-    # the rule's error is about exp(-2 pi strip / step). A step of 0.3 strips gives 1e-9; where that grid is too large,
-    # up to 0.6 strips are accepted. The strip is an estimate (1/(H(1-H)) has poles too): two grids measure the error.
-    strip = np.pi / max(steepness, 1e-300)
-    for share in (0.3, 0.45, 0.6):
-        step = min(0.4, share * strip)
-        if (2.0 * np.ceil(_REACH / step) + 1.0) ** rank <= MOST_NODES / 2:
-            rules = [_grid(rank, step, shift) for shift in (0.0, 0.5)]
-            return _integrate(mean, factor, weights, basis, triangle, activation, rules, "quadrature")
-    rules = [_sobol(rank, replicate) for replicate in range(_REPLICATES)]
-    return _integrate(mean, factor, weights, basis, triangle, activation, rules, "quasi-Monte Carlo")
-
-
-def _grid(rank: int, step: float, shift: float) -> Iterator[tuple[FloatArray, FloatArray]]:
-    half = int(np.ceil(_REACH / step))
-    axis = np.asarray((np.arange(-half, half + 1) + shift) * step, dtype=np.float64)
-    mass = np.exp(-0.5 * np.square(axis))
-    mass /= mass.sum()
-    total = axis.size**rank
-    for start in range(0, total, _CHUNK):
-        places = np.stack(np.unravel_index(np.arange(start, min(start + _CHUNK, total)), (axis.size,) * rank), axis=1)
-        yield axis[places], mass[places].prod(axis=1)
-
-
-def _sobol(rank: int, replicate: int) -> Iterator[tuple[FloatArray, FloatArray]]:
-    from scipy.special import ndtri
-    from scipy.stats import qmc
-
-    uniform = qmc.Sobol(rank, scramble=True, rng=np.random.default_rng(replicate)).random_base2(_SOBOL_POWER)
-    yield ndtri(np.clip(uniform, 1e-16, 1 - 1e-16)), np.full(len(uniform), 1.0 / len(uniform))
-
-
-def _integrate(
-    mean: FloatArray,
-    factor: FloatArray,
-    weights: FloatArray,
-    basis: FloatArray,
-    triangle: FloatArray,
-    activation: Activation,
-    rules: list[Iterator[tuple[FloatArray, FloatArray]]],
-    method: Literal["quadrature", "quasi-Monte Carlo"],
-) -> GroupInformation:
+    rules, method = _rules(basis.shape[1], float(np.max(np.linalg.norm(triangle, axis=0))))
     spanned = factor @ basis
     rest = factor @ factor.T - spanned @ spanned.T
     estimates, entropies, nodes = [], [], 0
@@ -115,8 +76,40 @@ def _integrate(
     )
 
 
+def _rules(rank: int, steepness: float) -> tuple[list[Iterator[Nodes]], Method]:
+    """Several independent sets of nodes with their masses."""
+    # phi has its nearest pole at distance pi, so in t the integrand is analytic in a strip of about pi / steepness and
+    # the rule's error is about exp(-2 pi strip / step). A step of 0.3 strips gives 1e-9; where that grid is too large,
+    # up to 0.6 strips are accepted. The strip is an estimate (1/(H(1-H)) has poles too): two grids measure the error.
+    strip = np.pi / max(steepness, 1e-300)
+    for share in (0.3, 0.45, 0.6):
+        step = min(0.4, share * strip)
+        if (2.0 * np.ceil(_REACH / step) + 1.0) ** rank <= MOST_NODES / 2:
+            return [_grid(rank, step, shift) for shift in (0.0, 0.5)], "quadrature"
+    return [_sobol(rank, replicate) for replicate in range(_REPLICATES)], "quasi-Monte Carlo"
+
+
+def _grid(rank: int, step: float, shift: float) -> Iterator[Nodes]:
+    half = int(np.ceil(_REACH / step))
+    axis = np.asarray((np.arange(-half, half + 1) + shift) * step, dtype=np.float64)
+    mass = np.exp(-0.5 * np.square(axis))
+    mass /= mass.sum()
+    total = axis.size**rank
+    for start in range(0, total, _CHUNK):
+        places = np.stack(np.unravel_index(np.arange(start, min(start + _CHUNK, total)), (axis.size,) * rank), axis=1)
+        yield axis[places], mass[places].prod(axis=1)
+
+
+def _sobol(rank: int, replicate: int) -> Iterator[Nodes]:
+    from scipy.special import ndtri
+    from scipy.stats import qmc
+
+    uniform = qmc.Sobol(rank, scramble=True, rng=np.random.default_rng(replicate)).random_base2(_SOBOL_POWER)
+    yield ndtri(np.clip(uniform, 1e-16, 1 - 1e-16)), np.full(len(uniform), 1.0 / len(uniform))
+
+
 def _moments(
-    offset: FloatArray, triangle: FloatArray, activation: Activation, rule: Iterator[tuple[FloatArray, FloatArray]]
+    offset: FloatArray, triangle: FloatArray, activation: Activation, rule: Iterator[Nodes]
 ) -> tuple[FloatArray, float, int]:
     """E[w_jk (1, t)(1, t)^T] for every pair of neurons, shape (K, K, r + 1, r + 1), and the entropy."""
     rank, neurons = triangle.shape

@@ -66,14 +66,6 @@ class Theorem41:
     width: float  # m = (k l)^20 / (delta^12 eps^24)
 
 
-EXPONENTS = {
-    "rate_times_width": {"k": -5, "l": -5, "delta": 3, "epsilon": 6},
-    "batch": {"k": 10, "l": 10, "delta": -6, "epsilon": -12},
-    "steps": {"k": 10, "l": 10, "delta": -6, "epsilon": -12},
-    "width": {"k": 20, "l": 20, "delta": -12, "epsilon": -24},
-}
-
-
 def unit_gradient_bounds(top: ArrayLike) -> FloatArray:
     """R_r = max_i a_ir - min_i a_ir >= |dL/dw_r| for unit inputs, for each unit; `top` is a, (k, m)."""
     matrix = check_matrix(top, "the top layer")
@@ -162,7 +154,7 @@ def gradient_energy_bound(points: ArrayLike) -> float:
 
 
 def theorem_41(*, classes: int, components: int, delta: float, epsilon: float) -> Theorem41:
-    """Learning rate, batch, steps and width of Theorem 4.1; see `EXPONENTS`."""
+    """Learning rate, batch, steps and width of Theorem 4.1."""
     pairs = check_count(classes, "k", at_least=2) * check_count(components, "l")
     separation, error = check_positive(delta, "delta"), check_in_range(epsilon, "epsilon", 1e-12, 1.0)
     v, gamma = error**3 / (8 * pairs), separation / pairs

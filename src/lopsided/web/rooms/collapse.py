@@ -269,12 +269,7 @@ def _cure(counts: ClassCounts, problem: CollapseProblem, drafts: Drafts, watch: 
     weights = plan.rates.tolist()
     after = collapse(counts, features=problem.features, class_weights=weights, progress=watch.check, **problem.held())
     return Cure(
-        possible=plan.possible,
-        why_not=plan.why_not,
-        rates=weights,
-        level=plan.level,
-        added_total=plan.added_total,
-        verified=plan.verified,
+        **{name: value for name, value in jsonable(plan).items() if name in Cure.model_fields},
         collapsed_after=after.collapsed,
         minority_cosine_after=after.minority_cosine,
         recipe=_recipe(problem, plan=True),
