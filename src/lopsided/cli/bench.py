@@ -1,6 +1,7 @@
 """`lopsided bench`: speed against peers, measured in one run, printed as ratios."""
 
 import runpy
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,8 +38,7 @@ def command(
             results[name] = []
             try:
                 with status_line(f"{name}: measuring") as say:
-                    # each file of bench/ defines run(quick), which gives rows: what, seconds, peer, peer_seconds, note
-                    for row in runpy.run_path(str(found[name]))["run"](quick):
+                    for row in _load(found[name])(quick):
                         results[name].append(row)
                         say(f"{name}: {len(results[name])} measured, the last: {row['what']}")
             finally:  # interrupted, the rows that were measured are still shown
@@ -48,6 +48,12 @@ def command(
     finally:
         if as_json:
             print_json({"machine": machine(), "quick": quick, "complete": complete, "benchmarks": results})
+
+
+def _load(path: Path) -> Callable[[bool], Iterable[dict[str, Any]]]:
+    """Each file of bench/ defines run(quick), which gives rows: what, seconds, peer, peer_seconds, note."""
+    function: Callable[[bool], Iterable[dict[str, Any]]] = runpy.run_path(str(path))["run"]
+    return function
 
 
 def _cells(row: dict[str, Any]) -> list[str]:

@@ -43,15 +43,12 @@ def command(
     from lopsided.core.counts import class_counts
     from lopsided.core.counts import counts_file as read_counts
     from lopsided.core.errors import InputError
+    from lopsided.report.drawing import check_plot_path, write_figure
 
     if (counts is None) == (counts_file is None):
         came = "neither" if counts is None else "both"
         raise InputError("either --counts or --counts-file", came, "give for example --counts 5000*5,50*5")
-    target = None
-    if plot is not None:
-        from lopsided.report.drawing import check_plot_path
-
-        target = check_plot_path(plot)
+    target = None if plot is None else check_plot_path(plot)
     given = class_counts(counts) if counts is not None else read_counts(str(counts_file))
     weights = None if class_weights is None else class_counts(class_weights).counts.tolist()
     held: dict[str, Any] = {
@@ -66,6 +63,7 @@ def command(
     if assumed:
         held |= {"feature_energy": 5.0, "weight_energy": 1.0}
 
+    from lopsided.report.collapse import collapse_figure, summary, verdict
     from lopsided.theory.collapse import collapse
 
     words = f"solving for {given.classes} classes"
@@ -82,8 +80,6 @@ def command(
     facts = forecast.to_dict()
     if target is not None:
         from lopsided.core.provenance import provenance
-        from lopsided.report.collapse import collapse_figure, summary
-        from lopsided.report.drawing import write_figure
 
         origin = provenance(seed=None, settings={})
         footer = f"lopsided {origin['version']}, {origin['time']}"
@@ -92,8 +88,6 @@ def command(
     if as_json:
         print_json(facts)
         return
-    from lopsided.report.collapse import summary, verdict
-
     print_line(verdict(forecast))
     print_facts(summary(forecast))
     if assumed:

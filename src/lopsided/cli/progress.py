@@ -26,22 +26,33 @@ def stop_on_sigterm() -> None:
     signal.signal(signal.SIGTERM, stop)
 
 
-class LogLines:
-    """`lopsided: claims 12 of 360, about 4 min left`, at most one line a minute."""
+class _MinuteLines:
+    """Lines of a log, at most one a minute."""
 
-    def __init__(self, words: str, clock: Callable[[], float] = time.monotonic) -> None:
-        self._words, self._clock = words, clock
-        self._began = self._last = clock()
+    def __init__(self, clock: Callable[[], float] | None = None) -> None:
+        self._clock = clock or time.monotonic
+        self._began = self._last = self._clock()
+
+    def say(self, known: str) -> None:
+        """Write it, if a minute has passed since the last line."""
+        if self._clock() - self._last >= _SECONDS_BETWEEN_LINES:
+            self._last = self._clock()
+            sys.stderr.write(f"lopsided: {known}\n")
+            sys.stderr.flush()
+
+
+class LogLines(_MinuteLines):
+    """`lopsided: claims 12 of 360, about 4 min left`; silent at the end, when the results speak."""
+
+    def __init__(self, words: str, clock: Callable[[], float] | None = None) -> None:
+        super().__init__(clock)
+        self._words = words
 
     def __call__(self, done: int, total: int) -> None:
-        """Say it, if a minute has passed; silent at the end, when the results speak."""
-        now = self._clock()
-        if now - self._last < _SECONDS_BETWEEN_LINES or done >= total:
-            return
-        self._last = now
-        left = f", about {_spoken((now - self._began) / done * (total - done))} left" if done else ""
-        sys.stderr.write(f"lopsided: {self._words} {done} of {total}{left}\n")
-        sys.stderr.flush()
+        """How far the work is."""
+        if done < total:
+            seconds = (self._clock() - self._began) / done * (total - done) if done else 0.0
+            self.say(f"{self._words} {done} of {total}" + (f", about {_spoken(seconds)} left" if done else ""))
 
 
 def _spoken(seconds: float) -> str:
@@ -111,18 +122,4 @@ def status_line(words: str, *, quiet: bool = False) -> Iterator[Callable[[str], 
         with console.status(words) as status:
             yield status.update
     else:
-        yield _MinuteLines()
-
-
-class _MinuteLines:
-    """A line of a log, if a minute has passed since the last."""
-
-    def __init__(self) -> None:
-        self._last = time.monotonic()
-
-    def __call__(self, known: str) -> None:
-        now = time.monotonic()
-        if now - self._last >= _SECONDS_BETWEEN_LINES:
-            self._last = now
-            sys.stderr.write(f"lopsided: {known}\n")
-            sys.stderr.flush()
+        yield _MinuteLines().say

@@ -56,8 +56,8 @@ class WideDescent:
     """A run that can be stepped through: `for state in WideDescent(...)` yields the descent itself after each step.
 
     `points` (n, d), `labels` (n,) codes 0..k-1, `batches` (T, B) indices into them, `rate` eta, `example_weights` (n,)
-    replaces 1/B, `probe` (P, d) names points to watch. Arrays are computed in the network's precision. Views handed out
-    are valid until the next step.
+    replaces 1/B, `probe` (P, d) names points to watch. `network` is the one at the start, `step` counts the updates.
+    Arrays are computed in the network's precision. Views handed out are valid until the next step.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class WideDescent:
         self._rate = check_positive(rate, "the learning rate")
         self._batches = _checked_batches(batches, len(matrix))
         used, self._positions = _order_of_first_use(self._batches, len(matrix))
-        self._network, self._process = network, process
+        self.network, self._process = network, process
         self._points = matrix.astype(dtype, copy=False)[used]  # cast first: half the memory in float32
         self._labels = codes[used]
         self._omega = _checked_weights(example_weights, len(matrix), self._batches.shape[1])[used].astype(dtype)
@@ -90,14 +90,14 @@ class WideDescent:
         self._block_steps = max(1, check_count(block_rows, "the rows of a block") // self._batches.shape[1])
         watched = None if probe is None else check_matrix(probe, "the probe points", columns=dimension).astype(dtype)
         self._probe = None if watched is None else ProbePoints(watched, network.hidden)
-        self._step = 0
+        self.step = 0
         self._block_examples: IntArray = np.empty(0, dtype=np.int64)
         self._block_values = self._block_moves = np.empty((0, network.width), dtype=dtype)
         self._done_rows = self._added_rows = self._probed_rows = 0
 
     def __iter__(self) -> Iterator["WideDescent"]:
-        top, width = self._network.top, self._batches.shape[1]
-        for first in range(self._step, len(self._batches), self._block_steps):
+        top, width = self.network.top, self._batches.shape[1]
+        for first in range(self.step, len(self._batches), self._block_steps):
             block = self._positions[self._batches[first : first + self._block_steps]].ravel()
             self._begin_block(block)
             labels, omega = self._labels[block], self._omega[block]
@@ -113,19 +113,9 @@ class WideDescent:
                 )
                 moves[rows] *= -self._rate
                 self._done_rows = start + width
-                self._step += 1
+                self.step += 1
                 yield self
         self._add_to_weights()
-
-    @property
-    def network(self) -> WideNetwork:
-        """The network at its start."""
-        return self._network
-
-    @property
-    def step(self) -> int:
-        """t, the number of updates made."""
-        return self._step
 
     @property
     def batch_preactivations(self) -> Array:
@@ -170,7 +160,7 @@ class WideDescent:
 
     def probe_outputs(self) -> Array:
         """f(x) of the probe points, (P, k)."""
-        return network_outputs(self.probe_preactivations(), self._network.top)
+        return network_outputs(self.probe_preactivations(), self.network.top)
 
     @property
     def _last_batch(self) -> slice:

@@ -20,7 +20,7 @@ T_ij by (c_a^T S_j c_a - T_ij)/n_i (twice that for i = j), so resampling these r
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,18 +64,8 @@ class NoiseMatrix:
         return weakest(self.ratios)
 
 
-def noise_matrix(
-    features: ArrayLike,
-    labels: ArrayLike,
-    *,
-    estimator: Estimator = "auto",
-    convention: Convention = "n-1",
-    resamples: int = 200,
-    level: float = 0.95,
-    interval_examples: int = 500,
-    random: np.random.Generator | None = None,
-) -> NoiseMatrix:
-    """The class-by-class noise matrix of features (n x anything) in memory."""
+def noise_matrix(features: ArrayLike, labels: ArrayLike, **options: Any) -> NoiseMatrix:
+    """The class-by-class noise matrix of features (n x anything) in memory; options as for `noise_matrix_of_blocks`."""
     rows = as_rows(features)
     codes, names = check_labels(labels, length=rows.shape[0])
     step = max(1, 8_000_000 // rows.shape[1])
@@ -84,18 +74,7 @@ def noise_matrix(
         for start in range(0, rows.shape[0], step):
             yield rows[start : start + step], codes[start : start + step]
 
-    return noise_matrix_of_blocks(
-        blocks,
-        codes,
-        tuple(names),
-        rows.shape[1],
-        estimator=estimator,
-        convention=convention,
-        resamples=resamples,
-        level=level,
-        interval_examples=interval_examples,
-        random=random,
-    )
+    return noise_matrix_of_blocks(blocks, codes, tuple(names), rows.shape[1], **options)
 
 
 def noise_matrix_of_blocks(

@@ -25,8 +25,6 @@ MOST_NODES = 500_000
 _CHUNK = 65_536
 _REACH = 8.0  # the normal density beyond 8 deviations has mass 1e-15
 _REPLICATES, _SOBOL_POWER = 8, 14
-
-
 Method = Literal["quadrature", "quasi-Monte Carlo"]
 Nodes = tuple[FloatArray, FloatArray]  # t (n x r) and their masses (n)
 
