@@ -12,6 +12,7 @@ ORDER = (
     "collapse_measured",
     "class_accuracy",
     "group_accuracy",
+    "group_rates",
     "calibration",
     "group_shift",
     "group_mixture",

@@ -1,0 +1,172 @@
+"""Do groups with the same true class get the same answers? True and false positive rates and selection rates by group.
+
+For class k and group g, with y the label and p the prediction:
+
+    true positive rate  P(p = k | y = k, g),   false positive rate  P(p = k | y != k, g),   selection rate  P(p = k | g)
+
+The equalised odds difference of a class is the larger of the gaps between its highest and lowest true and false
+positive rate over groups (Hardt et al. 2016), the demographic parity difference that of its selection rates, both as
+fairlearn names and defines them. Accuracy sees neither: one group can be accused wrongly as often as another is spared
+wrongly. A selection gap follows from unequal base rates too, so it is at most a risk. With two classes one of them says
+it all (the other's rates are one minus these): the rarer one. A rate of fewer than `SMALL_CELL` examples is not
+compared, and its group is named.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, named, shortened
+from lopsided.checkup.checks.intervals import Intervals, rate_intervals
+from lopsided.checkup.checks.parts import FAILING_GAP, RISKY_GAP, class_subject, rates_by_name
+from lopsided.checkup.inputs.evidence import Evidence
+from lopsided.checkup.inputs.partitions import SMALL_CELL
+from lopsided.core.errors import InputError
+from lopsided.core.partition import Partition
+from lopsided.core.validation import IntArray
+
+MOST_NAMED = 5
+ODDS = ("true_positive_rate", "false_positive_rate")
+SELECTION = "selection_rate"
+_WORDS = {
+    "true_positive_rate": "of {group}'s examples of {subject}",
+    "false_positive_rate": "of {group}'s examples of other classes",
+    SELECTION: "of all examples of {group}",
+}
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """The groups with the highest and the lowest rate of a class, and how far they are apart."""
+
+    rate: str
+    high: int
+    low: int
+    value: float
+    interval: tuple[float, float]
+    rates: Intervals
+
+
+def run(evidence: Evidence, random: np.random.Generator) -> Checked:
+    """Every column of groups and every intersection, class by class."""
+    classes, predictions, rows = evidence.labelled, evidence.predictions, evidence.judged
+    assert predictions is not None
+    findings: list[Finding] = []
+    measures: dict[str, Any] = {"judged": evidence.judged_words}
+    for name, part in evidence.groups.items():
+        counts = _counts(classes.codes[rows], predictions[rows], part.codes[rows], len(classes.names), len(part.names))
+        asked = _asked(counts["true_positive_rate"][1].sum(axis=0))
+        own, measures[name] = [], {}
+        for code in asked:
+            gaps, facts = _gaps(counts, part, code, len(asked))
+            measures[name][classes.names[code]] = facts
+            own += _findings(gaps, part, class_subject(classes, code), facts["too_small"], evidence.judged_words)
+        bad = [finding for finding in own if finding.level is not Level.HEALTHY]
+        best = max(own, key=lambda finding: finding.value or 0.0, default=None)
+        bad.sort(key=lambda finding: (-finding.level.rank, -(finding.value or 0.0)))
+        findings += shortened(bad, MOST_NAMED, "gaps between groups") or ([best] if best is not None else [])
+    if not findings:
+        got = ", ".join(f"none in {name}" for name in evidence.groups)
+        raise InputError(f"two groups with {SMALL_CELL} judged examples of one kind", got, "give coarser groups")
+    return Checked(findings, measures)
+
+
+def _counts(
+    labels: IntArray, predictions: IntArray, groups: IntArray, classes: int, parts: int
+) -> dict[str, tuple[IntArray, IntArray]]:
+    """(successes, totals) of every rate, groups x classes."""
+
+    def table(codes: IntArray, chosen: Any) -> IntArray:
+        cells = groups[chosen] * classes + codes[chosen]
+        return np.bincount(cells, minlength=parts * classes).reshape(parts, classes).astype(np.int64)
+
+    known = predictions >= 0  # a class that no label has is never right
+    true, selected, hit = table(labels, slice(None)), table(predictions, known), table(labels, predictions == labels)
+    sizes = true.sum(axis=1, keepdims=True)
+    everyone = np.broadcast_to(sizes, true.shape)
+    return {
+        "true_positive_rate": (hit, true),
+        "false_positive_rate": (selected - hit, everyone - true),
+        SELECTION: (selected, everyone),
+    }
+
+
+def _asked(sizes: IntArray) -> list[int]:
+    """The classes that occur; of two the rarer one."""
+    present = [int(code) for code in np.argsort(sizes, kind="stable") if sizes[code]]
+    return present[:1] if len(present) == 2 else sorted(present)
+
+
+def _gaps(counts: Any, part: Partition, code: int, asked: int) -> tuple[list[_Gap], dict[str, Any]]:
+    """The gap of every rate of a class, and everything measured about it."""
+    pairs = len(part.names) * (len(part.names) - 1) // 2
+    gaps: list[_Gap] = []
+    by_group: dict[str, dict[str, Any]] = {group: {} for group in part.names}
+    too_small: list[str] = []
+    for rate, (successes, totals) in counts.items():
+        # Newcombe's intervals of the difference, for every pair of groups, every class and both odds at once
+        rates = rate_intervals(successes[:, code], totals[:, code], tests=2 * max(pairs, 1) * asked * len(ODDS))
+        for group, found in rates_by_name(part.names, rates, totals[:, code]).items():
+            by_group[group][rate] = found
+        large = np.flatnonzero(totals[:, code] >= SMALL_CELL)
+        few = np.flatnonzero((totals[:, code] < SMALL_CELL) & (counts[SELECTION][1][:, code] > 0))
+        too_small += [f"{part.names[group]} ({rate.replace('_', ' ')})" for group in few]
+        if large.size < 2:
+            continue
+        high, low = (int(large[pick(rates.value[large])]) for pick in (np.argmax, np.argmin))
+        value = float(rates.value[high] - rates.value[low])
+        below = np.hypot(rates.value[high] - rates.low[high], rates.high[low] - rates.value[low])
+        above = np.hypot(rates.high[high] - rates.value[high], rates.value[low] - rates.low[low])
+        ends = (max(value - float(below), -1.0), min(value + float(above), 1.0))
+        gaps.append(_Gap(rate, high, low, value, ends, rates))
+    by_rate = {gap.rate: gap.value for gap in gaps}
+    return gaps, {
+        "equalized_odds_difference": max((by_rate[rate] for rate in ODDS if rate in by_rate), default=None),
+        "demographic_parity_difference": by_rate.get(SELECTION),
+        "groups": by_group,
+        "too_small": too_small,
+    }
+
+
+def _findings(gaps: list[_Gap], part: Partition, subject: str, small: list[str], rows: str) -> list[Finding]:
+    """Equalised odds, then demographic parity, of one class."""
+    left = f" Too few examples to compare: {named(small)}." if small else ""
+    found = []
+    odds = max((gap for gap in gaps if gap.rate in ODDS), key=lambda gap: gap.value, default=None)
+    parity = next((gap for gap in gaps if gap.rate == SELECTION), None)
+    for gap, what in ((odds, "equalised odds"), (parity, "demographic parity")):
+        if gap is None:
+            continue
+        level = Level.HEALTHY
+        if gap.interval[0] > RISKY_GAP:
+            level = Level.FAILING if gap is odds and gap.interval[0] > FAILING_GAP else Level.AT_RISK
+        whose = [_WORDS[gap.rate].format(subject=subject, group=part.names[group]) for group in (gap.high, gap.low)]
+        low, high = gap.interval
+        message = (
+            f"{gap.rates.value[gap.high]:.1%} {whose[0]} are predicted {subject.removeprefix('class ')} {rows}, "
+            f"{gap.rates.value[gap.low]:.1%} {whose[1]}: a gap in {what} of {100 * gap.value:.1f} points "
+            f"[{100 * low:.1f}, {100 * high:.1f}].{left}"
+        )
+        remedy = "Nothing to do."
+        if level is not Level.HEALTHY:
+            remedy = (
+                "Tune thresholds or weights for the worst group (lopsided trial --metric worst-group), or collect more."
+                if gap is odds
+                else "Ask whether the base rates differ as much; where they do, equalised odds is the fairer question."
+            )
+        found.append(Finding(level, f"{part.name}: {what} of {subject}", gap.value, gap.interval, message, remedy))
+    return found
+
+
+CHECK = Check(
+    "group_rates",
+    "Do groups get the same answers where the truth is the same?",
+    f"Of every class the largest gap between two groups in true or false positive rate (equalised odds): at risk when "
+    f"even its lower end is above {RISKY_GAP:g}, failing above {FAILING_GAP:g}; in selection rate (demographic "
+    f"parity): at risk likewise. Jeffreys and Newcombe intervals for all pairs of groups, classes and rates at once; "
+    f"rates of fewer than {SMALL_CELL} examples are not compared.",
+    "Hardt et al. 2016 (equalised odds); fairlearn's equalized_odds_difference and demographic_parity_difference",
+    frozenset({"labels", "groups", "predictions"}),
+    run,
+)
