@@ -8,7 +8,7 @@ sizes, and 2 % of the steps of the first. "Lost" means that the mean cosine betw
 classes) is above 1/2; R50 is where it passes 1/2, by linear interpolation in log R.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from operator import attrgetter
 from typing import Any
 
@@ -17,31 +17,17 @@ import numpy as np
 from lopsided.core.validation import BoolArray, FloatArray
 from lopsided.engine.task import Settings
 from lopsided.skill.collapse_recipes import (
-    ANOTHER_RUN,
-    DEFAULT,
-    KINDS,
     LOST,
     RECIPES,
-    TIE,
-    UNSHIPPED,
     Source,
-    another_run,
-    by_recipe,
-    happened,
     kind_of,
     lost_by,
+    lost_question,
+    questions_by_kind,
     values_by,
 )
 from lopsided.skill.collapse_runs import LATE_PILOT, PILOT, asked, exact_counts, measure
-from lopsided.skill.family import (
-    Amount,
-    Choice,
-    ChoiceForecaster,
-    ChoiceQuestion,
-    Family,
-    NumberForecaster,
-    NumberQuestion,
-)
+from lopsided.skill.family import Amount, Choice, ChoiceForecaster, Family, NumberForecaster
 
 TASKS = 84
 THRESHOLD_FACTOR = 1.8  # of recipes without intervals of their own: nine of ten R50 should lie within it
@@ -90,19 +76,19 @@ def crossing(ratios: FloatArray, values: FloatArray) -> float | None:
     return float(ratios[place - 1] * (ratios[place] / ratios[place - 1]) ** share)
 
 
-def _threshold(source: Source, kind: str, factor: float | None = None) -> Callable[[Settings, Any], list[Amount]]:
+def _threshold(source: Source, kind: str, recipe: bool) -> NumberForecaster:
     """R50: of runs on the ratios that were measured, of recipes (which get an interval) on a fine grid."""
 
     def answer(settings: Settings, given: Mapping[str, Any]) -> list[Amount]:
         law = source(settings, given) if kind_of(settings) == kind else None
         if law is None:
             return [Amount(None)]
-        ratios = np.array(asked(settings), dtype=float) if factor is None else GRID
-        found = [law(ratio if factor else int(ratio)) for ratio in ratios]
+        ratios = GRID if recipe else np.array(asked(settings), dtype=float)
+        found = [law(ratio if recipe else int(ratio)) for ratio in ratios]
         value = crossing(ratios, np.array([minority_mean(settings, one.cosines)[0] for one in found]))
-        if value is None or factor is None:
+        if value is None or not recipe:
             return [Amount(value)]
-        own = found[0].threshold_factor or factor
+        own = found[0].threshold_factor or THRESHOLD_FACTOR
         return [Amount(value, value / own, value * own)]
 
     return answer
@@ -126,8 +112,12 @@ def _by_ratio(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
     return [Amount(float(value)) for value in values]
 
 
-def _lost(source: Source, tie: float = 0.0) -> ChoiceForecaster:
+def _lost(source: Source, tie: float) -> ChoiceForecaster:
     return lost_by(source, _ratios, minority_mean, _lost_minority, tie)
+
+
+def _cosines(source: Source, kind: str, recipe: bool) -> NumberForecaster:
+    return values_by(source, _ratios, minority_mean, kind, attrgetter("means") if recipe else None)
 
 
 FAMILY = Family(
@@ -138,45 +128,26 @@ FAMILY = Family(
     needs=("mnist", "fashion-mnist", "cifar-10"),
     packages=("torch",),
     version=3,
-    question=ChoiceQuestion(
+    question=lost_question(
         "are the minority classes lost at this ratio",
-        _lost(happened, TIE),
-        {name: _lost(by_recipe(recipe)) for name, recipe in RECIPES.items()} | {ANOTHER_RUN: _lost(another_run)},
-        DEFAULT,
+        _lost,
+        RECIPES,
         {"never": _past(np.inf), "past ratio 100": _past(100), "past ratio 30": _past(30)},
-        unshipped=UNSHIPPED,
     ),
     numbers=(
-        *(
-            NumberQuestion(
-                f"R50, {kind}",
-                _threshold(happened, kind),
-                {
-                    name: _threshold(by_recipe(recipe, exact_counts), kind, THRESHOLD_FACTOR)
-                    for name, recipe in RECIPES.items()
-                }
-                | {ANOTHER_RUN: _threshold(another_run, kind)},
-                DEFAULT,
-                {f"always {guess}": _fixed(guess) for guess in (30, 50, 100)},
-                miss="ratio",
-                unshipped=UNSHIPPED,
-            )
-            for kind in KINDS
+        *questions_by_kind(
+            "R50",
+            _threshold,
+            RECIPES,
+            {f"always {guess}": _fixed(guess) for guess in (30, 50, 100)},
+            "ratio",
+            exact_counts,
         ),
-        *(
-            NumberQuestion(
-                f"minority cosine, {kind}",
-                values_by(happened, _ratios, minority_mean, kind),
-                {
-                    name: values_by(by_recipe(recipe), _ratios, minority_mean, kind, attrgetter("means"))
-                    for name, recipe in RECIPES.items()
-                }
-                | {ANOTHER_RUN: values_by(another_run, _ratios, minority_mean, kind)},
-                DEFAULT,
-                {"constant 0": _constant(0.0), "constant 1/2": _constant(0.5), "by the ratio alone": _by_ratio},
-                unshipped=UNSHIPPED,
-            )
-            for kind in KINDS
+        *questions_by_kind(
+            "minority cosine",
+            _cosines,
+            RECIPES,
+            {"constant 0": _constant(0.0), "constant 1/2": _constant(0.5), "by the ratio alone": _by_ratio},
         ),
     ),
 )

@@ -15,29 +15,16 @@ import numpy as np
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Settings
 from lopsided.skill.collapse_recipes import (
-    ANOTHER_RUN,
-    DEFAULT,
-    KINDS,
     RECIPES,
-    TIE,
-    UNSHIPPED,
     Source,
     another_run,
-    by_recipe,
-    happened,
     lost_by,
+    lost_question,
+    questions_by_kind,
     values_by,
 )
 from lopsided.skill.collapse_runs import PILOT, asked, counts_at, measure
-from lopsided.skill.family import (
-    Amount,
-    Choice,
-    ChoiceForecaster,
-    ChoiceQuestion,
-    Family,
-    NumberForecaster,
-    NumberQuestion,
-)
+from lopsided.skill.family import Amount, Choice, ChoiceForecaster, Family, NumberForecaster
 
 TASKS = 60
 TAIL_RECIPES = {name: recipe for name, recipe in RECIPES.items() if "tail pilot" not in name}
@@ -68,8 +55,12 @@ def _nearest(settings: Settings, cosines: FloatArray) -> FloatArray:
     return found
 
 
-def _lost(source: Source, tie: float = 0.0) -> ChoiceForecaster:
+def _lost(source: Source, tie: float) -> ChoiceForecaster:
     return lost_by(source, asked, _nearest, lambda settings, lost: lost, tie)
+
+
+def _cosines(source: Source, kind: str, recipe: bool) -> NumberForecaster:
+    return values_by(source, asked, _pairs, kind, attrgetter("pairs") if recipe else None)
 
 
 def _constant(value: Callable[[int], float]) -> NumberForecaster:
@@ -101,31 +92,20 @@ FAMILY = Family(
     needs=("mnist", "fashion-mnist", "cifar-10"),
     packages=("torch",),
     version=2,
-    question=ChoiceQuestion(
+    question=lost_question(
         "does this class merge with another",
-        _lost(happened, TIE),
-        {name: _lost(by_recipe(recipe)) for name, recipe in TAIL_RECIPES.items()} | {ANOTHER_RUN: _lost(another_run)},
-        DEFAULT,
+        _lost,
+        TAIL_RECIPES,
         {"never": _below(0.0), "under 1 % of the examples": _below(0.01), "under 0.3 %": _below(0.003)},
-        unshipped=UNSHIPPED,
     ),
-    numbers=tuple(
-        NumberQuestion(
-            f"pair cosine, {kind}",
-            values_by(happened, asked, _pairs, kind),
-            {
-                name: values_by(by_recipe(recipe), asked, _pairs, kind, attrgetter("pairs"))
-                for name, recipe in TAIL_RECIPES.items()
-            }
-            | {ANOTHER_RUN: values_by(another_run, asked, _pairs, kind)},
-            DEFAULT,
-            {
-                "as if balanced": _constant(lambda classes: -1.0 / (classes - 1)),
-                "constant 0": _constant(lambda classes: 0.0),
-                "as in the pilot": _as_in_pilot,
-            },
-            unshipped=UNSHIPPED,
-        )
-        for kind in KINDS
+    numbers=questions_by_kind(
+        "pair cosine",
+        _cosines,
+        TAIL_RECIPES,
+        {
+            "as if balanced": _constant(lambda classes: -1.0 / (classes - 1)),
+            "constant 0": _constant(lambda classes: 0.0),
+            "as in the pilot": _as_in_pilot,
+        },
     ),
 )
