@@ -71,7 +71,7 @@ PRIOR: dict[str, Prior] = {
     "start_merged": (1.0, 0.3, -1, 3),
     "noise_merged": (0.3, 0.3, -1, 2),
     "offset": (0.0, 0.02, -0.5, 0.5),
-    "log_weight": (np.log(300.0), 1.0, 0, 9),
+    "log_weight": (np.log(1000.0), 1.0, 0, 9),  # ten independent pairs with a noise of 0.1
 }
 PILOT_PRIOR = PRIOR | {"carried": (1.0, 0.3, -1, 2)}  # what a pilot's cosines exceed carries over in full
 # name in `theory.merging_law` -> with BatchNorm, with a pilot
@@ -304,7 +304,8 @@ def fit_all(tasks: Sequence[Mapping[str, Any]], starts: Mapping[str, Coefficient
         prior = dict(PILOT_PRIOR if pilot else PRIOR)
         if not batch_norm:
             like = made[name.replace("PLAIN", "BATCH_NORM")]
-            prior |= {one: (float(value), *prior[one][1:]) for one, value in zip(like.names, like.values, strict=True)}
+            known = zip(like.names, like.values, strict=True)
+            prior |= {one: (float(value), *prior[one][1:]) for one, value in known if one != "log_weight"}
         start = None if starts is None else values_of(starts[name], names)
         fitted = fit(found, names, prior, start=start)
         made[name] = replace(fitted, law=rounded(replace(fitted.law, **errors_of(found, fitted))))

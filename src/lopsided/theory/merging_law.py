@@ -85,10 +85,10 @@ BATCH_NORM = Coefficients(
     noise_merged=0.22, offset=-0.005, threshold_error=0.57, pair_error=0.16, mean_error=0.08, pilot_weight=0,
 )  # fmt: skip
 BATCH_NORM_PILOT = Coefficients(
-    constant=0.01, noise=0.3, depth=0.68, depth_noise=0.23, classes=-0.23, convolution=0.27, separation=-0.24,
-    loss=0.02, spread=0.31, lower=0.17, similar=0.96, carried=0.69, weakened=0.95, start=0.06,
-    start_merged=0.98, noise_merged=0.23, offset=-0.005, threshold_error=0.38, pair_error=0.13, mean_error=0.09,
-    pilot_weight=240,
+    constant=0.01, noise=0.3, depth=0.71, depth_noise=0.21, classes=-0.23, convolution=0.27, separation=-0.23,
+    loss=0.02, spread=0.29, lower=0.18, similar=0.91, carried=0.69, weakened=0.94, start=0.06,
+    start_merged=0.99, noise_merged=0.23, offset=-0.004, threshold_error=0.38, pair_error=0.13, mean_error=0.09,
+    pilot_weight=830,
 )  # fmt: skip
 PLAIN = Coefficients(
     constant=-0.07, noise=0.09, depth=0.43, depth_noise=0.36, classes=-0.17, convolution=0, separation=-0.43,
@@ -96,9 +96,9 @@ PLAIN = Coefficients(
     noise_merged=0.87, offset=0.004, threshold_error=0.77, pair_error=0.29, mean_error=0.28, pilot_weight=0,
 )  # fmt: skip
 PLAIN_PILOT = Coefficients(
-    constant=-0.22, noise=0.12, depth=0.67, depth_noise=0.26, classes=-0.24, convolution=0, separation=-0.2,
-    loss=0.01, spread=0.31, lower=0.16, similar=1.23, carried=0.74, weakened=0.91, start=0.1, start_merged=1.02,
-    noise_merged=0.53, offset=-0.002, threshold_error=0.77, pair_error=0.28, mean_error=0.24, pilot_weight=230,
+    constant=-0.3, noise=0.21, depth=0.21, depth_noise=0.45, classes=-0.42, convolution=0, separation=-0.39,
+    loss=0.09, spread=0.32, lower=0.2, similar=1.03, carried=0.72, weakened=0.91, start=0.25, start_merged=1.06,
+    noise_merged=0.37, offset=-0.001, threshold_error=1.13, pair_error=0.28, mean_error=0.16, pilot_weight=1100,
 )  # fmt: skip
 
 
