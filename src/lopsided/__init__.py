@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from lopsided.core.errors import LopsidedError as LopsidedError
     from lopsided.engine.query import results as results
     from lopsided.learners.mixture_classifier import TeacherStudentClassifier as TeacherStudentClassifier
+    from lopsided.papers.register import claims as claims
     from lopsided.papers.reproduce import reproduce as reproduce
-    from lopsided.papers.verdicts import claims as claims
     from lopsided.remedies.oversampler import Oversampler as Oversampler
     from lopsided.remedies.rates import oversampling_rates as oversampling_rates
     from lopsided.remedies.thresholds import ThresholdMover as ThresholdMover
@@ -41,7 +41,7 @@ _HOME = {
     "TeacherStudentClassifier": "lopsided.learners.mixture_classifier",
     "ThresholdMover": "lopsided.remedies.thresholds",
     "audit": "lopsided.report.audit",
-    "claims": "lopsided.papers.verdicts",
+    "claims": "lopsided.papers.register",
     "collapse": "lopsided.theory.collapse",
     "compare": "lopsided.torch",
     "mixture": "lopsided.theory.mixture_forecast",

@@ -8,8 +8,8 @@ import pytest
 from lopsided.cli.main import main
 from lopsided.core.errors import InputError
 from lopsided.engine.query import results
+from lopsided.papers.register import claims
 from lopsided.papers.reproduce import reproduce
-from lopsided.papers.verdicts import claims
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ def command(
     """List every claim of the papers with its latest verdict, or why there is none."""
     from lopsided.cli.console import print_json, print_verdicts
     from lopsided.core.errors import InputError
-    from lopsided.papers.verdicts import claims
+    from lopsided.papers.register import claims
 
     lines = claims(store=store, data=data_dir)
     known = list(dict.fromkeys(line.paper for line in lines))

@@ -1,4 +1,5 @@
-"""Finds every claim: the catalogue's entries, the files of the papers' folders and a folder of the user's own.
+"""Finds every claim: the catalogue's entries, the files of the papers' folders and a folder of the user's own; and
+`lopsided.claims`, the register with the latest verdict of each claim, as stored.
 
 A claim file is named by its id with underscores (`lp/lp_etf.py` for lp-etf) and defines `CLAIM`; the other files of a
 paper's folder are what its claims share.
@@ -7,6 +8,7 @@ A file that cannot be loaded spoils only its own claim: the register keeps the s
 
 import importlib
 import importlib.util
+import os
 import pkgutil
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,12 +16,16 @@ from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from lopsided.core.errors import InputError, LopsidedError, MissingPackage
+from lopsided.engine.needs import data_folder, why_absent
+from lopsided.engine.store import Store
 from lopsided.papers.catalogue import PAPERS, CatalogueEntry, catalogue, paper_of
-from lopsided.papers.claim import Claim
+from lopsided.papers.claim import Claim, Outcome
 
 _PACKAGE = "lopsided.papers"
+OWN_CLAIMS_VARIABLE = "LOPSIDED_CLAIMS"
 
 
 class ClaimFileError(LopsidedError):
@@ -52,6 +58,26 @@ class Registered:
         return self.entry.place if self.entry is not None else ""
 
 
+@dataclass(frozen=True)
+class ClaimStatus:
+    """A line of the register; `scale` and `time` are None as long as there is no verdict."""
+
+    id: str
+    paper: str
+    statement: str
+    place: str
+    verdict: str
+    found: str
+    scale: str | None
+    time: str | None
+
+
+def own_claims() -> Path | None:
+    """The user's own folder of claim files, if the environment names one."""
+    folder = os.environ.get(OWN_CLAIMS_VARIABLE)
+    return Path(folder) if folder else None
+
+
 def register(own: Path | None = None) -> dict[str, Registered]:
     """All claims by id: the catalogue's order, then what only files know; `own` is a folder of further files."""
     found = {name.replace("_", "-"): _registered(name, home) for name, home in _homes(own)}
@@ -63,6 +89,17 @@ def register(own: Path | None = None) -> dict[str, Registered]:
 def load_claim(home: str) -> Claim:
     """The claim of a module (`lopsided.papers.lp.lp_etf`) or of a file (`.../my_claim.py`)."""
     return _load(home, Path(home).stat().st_mtime_ns if home.endswith(".py") else None)
+
+
+def claims(
+    *, store: str | os.PathLike[str] | None = None, data: str | os.PathLike[str] | None = None
+) -> list[ClaimStatus]:
+    """Every claim in the register's order; at two scales the later verdict counts."""
+    latest: dict[str, dict[str, Any]] = {}
+    for verdict in sorted(Store(store).verdicts(), key=lambda stored: str(stored["time"])):
+        latest[str(verdict["id"])] = verdict
+    with data_folder(data):
+        return [_status(entry, latest.get(entry.id)) for entry in register(own_claims()).values()]
 
 
 def select(known: dict[str, Registered], ids: list[str], papers: list[str], everything: bool) -> list[str]:
@@ -126,3 +163,20 @@ def _from_file(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def _status(entry: Registered, verdict: dict[str, Any] | None) -> ClaimStatus:
+    shown, found, scale, time = Outcome.NOT_RUN.value, _why_not(entry), None, None
+    if verdict is not None and entry.claim is not None:
+        if verdict.get("version") == entry.claim.version:
+            shown, found = str(verdict["verdict"]), str(verdict.get("found", ""))
+            scale, time = str(verdict["scale"]), str(verdict["time"])
+        else:
+            found = f"Its experiment has changed since the verdict of {str(verdict['time'])[:10]}."
+    return ClaimStatus(entry.id, paper_of(entry.id), entry.statement, entry.place, shown, found, scale, time)
+
+
+def _why_not(entry: Registered) -> str:
+    if entry.claim is None:
+        return entry.problem or ""
+    return why_absent(entry.claim.needs, entry.claim.packages) or f"Not run yet: lopsided reproduce {entry.id}"

@@ -9,7 +9,6 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 from lopsided import __version__
@@ -23,9 +22,7 @@ from lopsided.engine.store import Result, Store
 from lopsided.engine.task import PlanError, Row, Task, tasks_of
 from lopsided.papers.catalogue import PAPERS, paper_of
 from lopsided.papers.claim import Claim, Outcome, Scale
-from lopsided.papers.register import Registered, load_claim, register, select
-
-OWN_CLAIMS_VARIABLE = "LOPSIDED_CLAIMS"
+from lopsided.papers.register import Registered, load_claim, own_claims, register, select
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,12 +73,6 @@ def expand(claim: Claim, home: str, scale: Scale) -> list[Task]:
         raise PlanError(f"Expected a plan for the scale {scale}, but {claim.id} has none; choose the other scale.")
     plan = claim.plans[scale]
     return tasks_of(claim, home, load_claim, plan.settings, plan.seeds)
-
-
-def own_claims() -> Path | None:
-    """The user's own folder of claim files, if the environment names one."""
-    folder = os.environ.get(OWN_CLAIMS_VARIABLE)
-    return Path(folder) if folder else None
 
 
 def reproduce(

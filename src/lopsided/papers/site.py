@@ -225,11 +225,7 @@ def spread_table(rows: Sequence[Row]) -> SpreadTable:
 
 
 def _number(value: Any) -> float | None:
-    if isinstance(value, bool):
-        return float(value)
-    if isinstance(value, (int, float)) and math.isfinite(value):
-        return float(value)
-    return None
+    return float(value) if isinstance(value, (int, float)) and math.isfinite(value) else None
 
 
 def _cell(values: Sequence[float | None]) -> SpreadCell | None:
@@ -276,19 +272,10 @@ def _value(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(entry, str) for entry in value):
         return "; ".join(value) or "none"
     if isinstance(value, (list, dict)):
-        text = json.dumps(_short(value), ensure_ascii=False)
+        short = json.loads(json.dumps(value), parse_float=lambda number: float(f"{float(number):.4g}"))
+        text = json.dumps(short, ensure_ascii=False)
         return text if len(text) <= 400 else text[:400] + " …"
     return str(value)
-
-
-def _short(value: Any) -> Any:
-    if isinstance(value, float):
-        return float(f"{value:.4g}")
-    if isinstance(value, list):
-        return [_short(entry) for entry in value]
-    if isinstance(value, dict):
-        return {key: _short(entry) for key, entry in value.items()}
-    return value
 
 
 def _command(record: Reproduced) -> str:

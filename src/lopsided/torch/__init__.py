@@ -10,21 +10,30 @@ from typing import TYPE_CHECKING, Any
 from lopsided.core.errors import MissingPackage
 
 if TYPE_CHECKING:
-    from lopsided.torch.checkpoints import CheckpointComparison, compare_checkpoints
-    from lopsided.torch.lightning_callbacks import LightningMonitor, LightningSamplerGuard
-    from lopsided.torch.loggers import Logger, MLflowLogger, TensorBoardLogger, WandbLogger
-    from lopsided.torch.monitor.early_warnings import ImbalanceWarning
-    from lopsided.torch.monitor.epoch_record import EpochRecord
-    from lopsided.torch.monitor.monitor import Monitor
-    from lopsided.torch.monitor.run_settings import RunSettings
-    from lopsided.torch.remedies.augmentation import GroupCrops, GroupNoise
-    from lopsided.torch.remedies.group_dro_loss import GroupDROLoss
-    from lopsided.torch.remedies.group_whitening import GroupWhitening
-    from lopsided.torch.remedies.label_lookup import dataset_labels
-    from lopsided.torch.remedies.logit_adjusted import LogitAdjustedLoss, PostHocAdjustment
-    from lopsided.torch.remedies.oversampling_sampler import OversamplingSampler, check_loader
-    from lopsided.torch.remedies.weighted_loss import WeightedCrossEntropy
-    from lopsided.torch.transformers_callbacks import TransformersMonitor, TransformersSamplerGuard
+    from lopsided.torch.checkpoints import CheckpointComparison as CheckpointComparison
+    from lopsided.torch.checkpoints import compare_checkpoints as compare_checkpoints
+    from lopsided.torch.lightning_callbacks import LightningMonitor as LightningMonitor
+    from lopsided.torch.lightning_callbacks import LightningSamplerGuard as LightningSamplerGuard
+    from lopsided.torch.loggers import Logger as Logger
+    from lopsided.torch.loggers import MLflowLogger as MLflowLogger
+    from lopsided.torch.loggers import TensorBoardLogger as TensorBoardLogger
+    from lopsided.torch.loggers import WandbLogger as WandbLogger
+    from lopsided.torch.monitor.early_warnings import ImbalanceWarning as ImbalanceWarning
+    from lopsided.torch.monitor.epoch_record import EpochRecord as EpochRecord
+    from lopsided.torch.monitor.monitor import Monitor as Monitor
+    from lopsided.torch.monitor.run_settings import RunSettings as RunSettings
+    from lopsided.torch.remedies.augmentation import GroupCrops as GroupCrops
+    from lopsided.torch.remedies.augmentation import GroupNoise as GroupNoise
+    from lopsided.torch.remedies.group_dro_loss import GroupDROLoss as GroupDROLoss
+    from lopsided.torch.remedies.group_whitening import GroupWhitening as GroupWhitening
+    from lopsided.torch.remedies.label_lookup import dataset_labels as dataset_labels
+    from lopsided.torch.remedies.logit_adjusted import LogitAdjustedLoss as LogitAdjustedLoss
+    from lopsided.torch.remedies.logit_adjusted import PostHocAdjustment as PostHocAdjustment
+    from lopsided.torch.remedies.oversampling_sampler import OversamplingSampler as OversamplingSampler
+    from lopsided.torch.remedies.oversampling_sampler import check_loader as check_loader
+    from lopsided.torch.remedies.weighted_loss import WeightedCrossEntropy as WeightedCrossEntropy
+    from lopsided.torch.transformers_callbacks import TransformersMonitor as TransformersMonitor
+    from lopsided.torch.transformers_callbacks import TransformersSamplerGuard as TransformersSamplerGuard
 
 # module -> the public names that it defines; `compare`, as in `lopsided.compare`, is the name of the command
 _NAMES = {
@@ -46,32 +55,7 @@ _NAMES = {
 }
 _HOME = {name: f"lopsided.torch.{module}" for module, names in _NAMES.items() for name in names}
 
-__all__ = [
-    "CheckpointComparison",
-    "EpochRecord",
-    "GroupCrops",
-    "GroupDROLoss",
-    "GroupNoise",
-    "GroupWhitening",
-    "ImbalanceWarning",
-    "LightningMonitor",
-    "LightningSamplerGuard",
-    "Logger",
-    "LogitAdjustedLoss",
-    "MLflowLogger",
-    "Monitor",
-    "OversamplingSampler",
-    "PostHocAdjustment",
-    "RunSettings",
-    "TensorBoardLogger",
-    "TransformersMonitor",
-    "TransformersSamplerGuard",
-    "WandbLogger",
-    "WeightedCrossEntropy",
-    "check_loader",
-    "compare_checkpoints",
-    "dataset_labels",
-]
+__all__ = sorted(_HOME.keys() - {"compare"})
 
 
 def __getattr__(name: str) -> Any:

@@ -76,8 +76,7 @@ class CheckpointComparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
-        plain: dict[str, Any] = jsonable(self)
-        return plain
+        return dict(jsonable(self))
 
     def figure(self) -> Figure:
         """Distances of the layers, and the spectra of their changes."""

@@ -165,9 +165,9 @@ def frame_error(vectors: FloatArray) -> float:
     return max(uneven, float(np.abs(pair_cosines(vectors) + 1.0 / (len(vectors) - 1)).max()))
 
 
-def deviation_panel(x_label: str, series: Sequence[Points], tolerance: float, *marks: Mark) -> Panel:
+def deviation_panel(x_label: str, series: Sequence[Points], tolerance: float) -> Panel:
     """Distance of every end from the frame, beside what the rule allows."""
-    allowed = [*marks, Mark(tolerance, "the rule's tolerance", "y")]
+    allowed = [Mark(tolerance, "the rule's tolerance", "y")]
     return Panel("Distance from the simplex frame", x_label, "largest deviation", series, allowed, y_log=True)
 
 

@@ -103,9 +103,9 @@ def draw(run: WideRun, seed: int) -> tuple[ClusterSample, ClusterSample]:
 
 def descent(run: WideRun, train: ClusterSample, seed: int, probe: FloatArray) -> WideDescent:
     """SGD of Section 7 on `train`, watching the points of `probe`."""
-    names = ("classes", "width", "steps", "batch", "rate_times_width")
-    how = {"initialisation": _reading(run.reading)[2], "dtype": run.precision, "seed": seed, "probe": probe}
-    return wide_run(train.points, train.labels, **{name: getattr(run, name) for name in names}, **how)
+    how = {name: getattr(run, name) for name in ("classes", "width", "steps", "batch", "rate_times_width")}
+    how |= {"initialisation": _reading(run.reading)[2], "dtype": run.precision}
+    return wide_run(train.points, train.labels, **how, seed=seed, probe=probe)
 
 
 def point_mixture(settings: Settings, seed: int) -> ClusterMixture:

@@ -49,19 +49,14 @@ class ReluSolution(Minimiser):
         """t_k = u_k (K-1)/K, the own logit of a class."""
         return self.group_margins * (self.problem.classes - 1) / self.problem.classes
 
-    @cached_property
-    def _squared_norms(self) -> FloatArray:
-        """|w_k|^2 before scaling: w_j ~ sqrt(t_j) e_j - (1/(K-1)) sum_{k != j} sqrt(t_k) e_k, balanced with H."""
+    @property
+    def classifier_norms(self) -> FloatArray:
+        """|w_k| of every class: w_j ~ sqrt(t_j) e_j - (1/(K-1)) sum_{k != j} sqrt(t_k) e_k, balanced with H."""
         others = self.problem.classes - 1
         everything = float(self.problem.multiplicity @ self._own)
         balance = self.weight_to_feature_energy**0.5 * math.sqrt(others / self.problem.classes)
         squared: FloatArray = balance * (self._own + (everything - self._own) / others**2)
-        return squared
-
-    @property
-    def classifier_norms(self) -> FloatArray:
-        """|w_k| of every class."""
-        return np.sqrt(self._squared_norms)[self.problem.group_of_class]
+        return np.sqrt(squared)[self.problem.group_of_class]
 
     @property
     def feature_norms(self) -> FloatArray:

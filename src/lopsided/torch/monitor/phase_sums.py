@@ -4,9 +4,6 @@ Adding a batch takes some twenty small operations, whose start costs more than t
 are copied into one buffer, and added when it is full. Keeping the batches themselves would be no cheaper: it takes the
 memory away that the next forward would use again. Of the logits, which may be a thousand a row, only what is needed is
 kept: the predicted class and the cross entropy.
-
-Frozen weights are measured exactly (`measure_exactly`), in two passes in evaluation mode: the features do not move,
-every example enters the scatter, and NC4 compares with the means of these very examples.
 """
 
 from collections.abc import Callable, Iterable, Iterator

@@ -15,9 +15,8 @@ from lopsided.engine.store import Store
 from lopsided.engine.task import Row
 from lopsided.papers.catalogue import PAPERS
 from lopsided.papers.claim import Scale
-from lopsided.papers.register import Registered, register
-from lopsided.papers.reproduce import expand, own_claims
-from lopsided.papers.verdicts import ClaimStatus
+from lopsided.papers.register import ClaimStatus, Registered, own_claims, register
+from lopsided.papers.reproduce import expand
 from lopsided.report.style import sentence
 from lopsided.web.answers import CodeRecipe, Drawing, command, drawing
 from lopsided.web.compute import compute_of
@@ -61,7 +60,7 @@ def _line(status: ClaimStatus) -> ClaimStatus:
 @router.get("")
 async def list_claims(request: Request) -> ClaimList:
     """The register with the latest verdicts, as `lopsided claims` prints it."""
-    from lopsided.papers.verdicts import claims
+    from lopsided.papers.register import claims
 
     settings = request.app.state.settings
     lines = await compute_of(request).run(request, lambda watch: claims(store=settings.store, data=settings.data))
@@ -79,7 +78,7 @@ async def read_claim(request: Request, claim_id: ClaimId) -> ClaimPage:
 
 
 def _page(claim_id: str, store: Path | None, data: Path | None) -> ClaimPage:
-    from lopsided.papers.verdicts import claims
+    from lopsided.papers.register import claims
 
     entry = _known(claim_id)
     line = next(status for status in claims(store=store, data=data) if status.id == claim_id)
