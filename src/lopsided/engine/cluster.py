@@ -81,14 +81,8 @@ def _connect(cluster: Cluster) -> Any:
     from distributed import Client
     from distributed.security import Security
 
-    security = Security()
-    if cluster.encrypted:
-        security = Security(
-            tls_ca_file=cluster.tls_ca,
-            tls_client_cert=cluster.tls_cert,
-            tls_client_key=cluster.tls_key,
-            require_encryption=True,
-        )
+    files = {"tls_ca_file": cluster.tls_ca, "tls_client_cert": cluster.tls_cert, "tls_client_key": cluster.tls_key}
+    security = Security(**files, require_encryption=True) if cluster.encrypted else Security()
     try:
         return Client(cluster.address, security=security, timeout=_CONNECT_SECONDS, set_as_default=False)
     except (OSError, ValueError, TypeError) as error:

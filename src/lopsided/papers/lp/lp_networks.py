@@ -77,12 +77,11 @@ def plot(rows: Sequence[Row]) -> Figure:
         series = [curve(own, "ratio", "minority_cosine", "measured"), *forecast_lines(own, "ratio", RECIPES)]
         label = "average minority cosine"
         panels.append(Panel(name, "imbalance ratio R", label, series, x_log=True, y_range=(-0.25, 1.05)))
-    return Figure(
-        "Minority collapse, measured and forecast",
-        panels,
+    caption = (
         "Solid: trained networks, 95 % intervals over seeds (paired over R). Dashed: forecasts; measured energies is "
-        "the paper's recipe; the survival law was fitted on networks like the perceptrons here.",
+        "the paper's recipe; the survival law was fitted on networks like the perceptrons here."
     )
+    return Figure("Minority collapse, measured and forecast", panels, caption)
 
 
 _RATIOS = (1, 5, 10, 20, 40, 80, 150, 300)

@@ -4,7 +4,8 @@ Collapse is a limit, so the rule asks for progress: each measure is smaller at t
 first reached zero, and the classifier is nearer to a frame than that of the same network under imbalance.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from itertools import islice
 from typing import Any
 
 from lopsided.core.figure import Figure, Panel
@@ -23,11 +24,6 @@ MEASURES = {
     "nc3": "NC3, classifier against means",
 }
 NEAREST = 0.005  # NC4: share of examples on which the nearest class mean decides otherwise
-
-
-def _first_fitted(numbers: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The first record past zero training error that is not the last."""
-    return next((record for record in numbers["course"][:-1] if record["train_accuracy"] >= TRAINED), None)
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
@@ -56,10 +52,11 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 def _fall(rows: Sequence[Row], key: str) -> SeedMean | None:
     """Value at the end minus value at the first record past zero error; None if a run never fitted its data."""
-    starts = [start for row in rows if (start := _first_fitted(row.numbers)) is not None]
-    if len(starts) < len(rows):
-        return None
-    return seed_mean(row.numbers[key] - start[key] for row, start in zip(rows, starts, strict=True))
+    falls = []
+    for row in rows:
+        fitted = (record for record in row.numbers["course"][:-1] if record["train_accuracy"] >= TRAINED)
+        falls += [row.numbers[key] - start[key] for start in islice(fitted, 1)]
+    return seed_mean(falls) if len(falls) == len(rows) else None
 
 
 def _networks(rows: Sequence[Row]) -> dict[str, list[Row]]:

@@ -130,19 +130,14 @@ def plot(rows: Sequence[Row]) -> Figure:
     """Variance ratio against w, exact and drawn."""
     ordered = sorted(rows, key=lambda row: (row.settings["ratio"], row.seed))
     w, drawn = column(ordered, "ratio"), column(ordered, "ratio_seen")
-    errors = [2 * error for error in column(ordered, "ratio_seen_error")]
+    bars = [(value, 2 * error) for value, error in zip(drawn, column(ordered, "ratio_seen_error"), strict=True)]
+    low, high = [max(value - error, 1e-3) for value, error in bars], [value + error for value, error in bars]
     axis = sorted(set(w))
     k_a, k_b = rows[0].settings["majority_classes"], rows[0].settings["minority_classes"]
     share = k_a * k_b / (k_a + k_b) ** 2
     series: list[Points | Line] = [
         Points(w, column(ordered, "variance_ratio"), "exact"),
-        Points(
-            w,
-            drawn,
-            "drawn, two standard errors",
-            low=[max(value - error, 1e-3) for value, error in zip(drawn, errors, strict=True)],
-            high=[value + error for value, error in zip(drawn, errors, strict=True)],
-        ),
+        Points(w, drawn, "drawn, two standard errors", low=low, high=high),
         Line(axis, axis, "w", dashed=True),
         Line(axis, [share * rate for rate in axis], "w K_A K_B / K²", dashed=True),
     ]

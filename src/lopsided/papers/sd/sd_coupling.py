@@ -108,22 +108,15 @@ def plot(rows: Sequence[Row]) -> Figure:
     """Bound and measurement against the step at the largest width; the gap of trajectories against the width."""
     bounds = grouped(chosen(rows, part="bound"), "width")
     widest = bounds[max(bounds)]
-    steps = widest[0].numbers["steps"]
-
-    def mean(key: str) -> list[float]:
-        return [float(value) for value in np.mean([row.numbers[key] for row in widest], axis=0)]
-
-    coupling = Panel(
-        f"Coupled units at m = {max(bounds):,}",
-        "step",
-        "fraction of units",
-        [
-            Line(steps, mean("measured"), "measured"),
-            Line(steps, mean("certified"), "certified by measured distances"),
-            Line(steps, mean("union"), "bound with the event's probability", dashed=True),
-            Line(steps, mean("stated"), "bound as stated (Lemma 5.1)", dashed=True),
-        ],
-    )
+    shown = {
+        "measured": "measured",
+        "certified": "certified by measured distances",
+        "union": "bound with the event's probability",
+        "stated": "bound as stated (Lemma 5.1)",
+    }
+    steps, means = widest[0].numbers["steps"], {key: np.mean(column(widest, key), axis=0).tolist() for key in shown}
+    lines = [Line(steps, means[key], label, dashed=label.startswith("bound")) for key, label in shown.items()]
+    coupling = Panel(f"Coupled units at m = {max(bounds):,}", "step", "fraction of units", lines)
     points = points_over(grouped(chosen(rows, part="trajectories"), "width"), "gap", "gap")
     title = "True against pseudo trajectory, data of Section 7"
     parting = Panel(title, "width m", "|W − W̃| / |W − W₀|", [points], x_log=True, y_log=True)

@@ -46,19 +46,13 @@ def four_panels(
 
 def points_over(groups: Mapping[Any, Sequence[Row]], key: str, label: str) -> Points:
     """One point per group: mean of a number over seeds, bar of one standard deviation; nothing where it is absent."""
-    places, summaries = [], []
-    for place, rows in groups.items():
-        found = [row.numbers[key] for row in rows if row.numbers[key] is not None]
-        if found:
-            places.append(place)
-            summaries.append(seed_mean(found))
-    return Points(
-        places,
-        [summary.mean for summary in summaries],
-        label,
-        low=[summary.mean - summary.deviation for summary in summaries],
-        high=[summary.mean + summary.deviation for summary in summaries],
-    )
+    found = {
+        place: seed_mean(values)
+        for place, rows in groups.items()
+        if (values := [row.numbers[key] for row in rows if row.numbers[key] is not None])
+    }
+    low, high = ([mean.mean + sign * mean.deviation for mean in found.values()] for sign in (-1, 1))
+    return Points(list(found), [mean.mean for mean in found.values()], label, low=low, high=high)
 
 
 def steps_panel(groups: Mapping[Any, Sequence[Row]], title: str, x_label: str) -> Panel:
@@ -79,12 +73,6 @@ def _spectra(groups: Mapping[Any, Sequence[Row]], labels: Mapping[Any, str], com
 def _spectrum(rows: Sequence[Row], key: str, label: str, *, dashed: bool = False) -> Line:
     values = np.array([row.numbers[key] for row in rows], dtype=np.float64)
     mean, deviation = values.mean(axis=0), values.std(axis=0)
-    low = np.maximum(mean - deviation, mean / 10)  # a band below zero has no place on a logarithmic axis
-    return Line(
-        list(range(1, len(mean) + 1)),
-        mean.tolist(),
-        label,
-        low=low.tolist(),
-        high=(mean + deviation).tolist(),
-        dashed=dashed,
-    )
+    low = np.maximum(mean - deviation, mean / 10).tolist()  # a band below zero has no place on a logarithmic axis
+    places, high = list(range(1, len(mean) + 1)), (mean + deviation).tolist()
+    return Line(places, mean.tolist(), label, low=low, high=high, dashed=dashed)

@@ -155,15 +155,8 @@ def rates_of_smallest_total(
         return RatePlan(False, why_not, None, np.ones_like(counts), 0.0, None, False)
     raised = np.maximum(counts, level)
     after = solver(raised).count_needed
-    return RatePlan(
-        True,
-        None,
-        float(raised.min()),
-        raised / counts,
-        float((raised - counts).sum()),
-        after,
-        bool(raised.min() > after),
-    )
+    lowest, added = float(raised.min()), float((raised - counts).sum())
+    return RatePlan(True, None, lowest, raised / counts, added, after, lowest > after)
 
 
 def examples_to_collect(

@@ -219,12 +219,8 @@ def largest_log_multiplier(problem: TwoSizes) -> float:
     between = math.sqrt(
         (problem.majority_weight**2 * classes_b + problem.minority_weight**2 * classes_a) / problem.classes
     )
-    norms = [between]
-    if classes_a > 1:
-        norms.append(problem.majority_weight)
-    if classes_b > 1:
-        norms.append(problem.minority_weight)
-    return math.log(max(norms))
+    within = ((classes_a, problem.majority_weight), (classes_b, problem.minority_weight))
+    return math.log(max([between, *(weight for classes, weight in within if classes > 1)]))
 
 
 def solve_for_norm(problem: TwoSizes, tau: float) -> TwoSizesPoint:

@@ -81,14 +81,6 @@ def optimizer_settings(optimizer: Any, head_weight: Any) -> dict[str, Any]:
     }
 
 
-def model_settings(model: nn.Module) -> dict[str, Any]:
-    """Layers before the head, and whether the network normalises over the batch."""
-    return {
-        "hidden_layers": max(len(list(linear_layers(model))) - 1, 0),
-        "batch_normalisation": any(isinstance(module, _NORMALISATIONS) for module in model.modules()),
-    }
-
-
 class RunReader:
     """Reads a run's settings at the end of each epoch and remembers the largest step; what was told goes first."""
 
@@ -103,7 +95,10 @@ class RunReader:
 
     def read(self, batch_size: int) -> RunSettings:
         """The settings by now; a batch size of 0 is not known."""
-        found = model_settings(self._model)
+        found: dict[str, Any] = {
+            "hidden_layers": max(len(list(linear_layers(self._model))) - 1, 0),
+            "batch_normalisation": any(isinstance(module, _NORMALISATIONS) for module in self._model.modules()),
+        }
         if self._optimizer is not None:
             found |= optimizer_settings(self._optimizer, self._head_weight)
             if found["learning_rate"] is not None:
