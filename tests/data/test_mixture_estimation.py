@@ -71,7 +71,7 @@ def test_excess_and_entropy_add_up_to_the_test_loss():
     risk = group_risk(weights, problem.weights, drawn.features)
     found = loss(weights, training_set(drawn.features, drawn.labels))
     # The labels' own noise: standard deviation of the loss about 0.5.
-    assert found == pytest.approx(risk.cross_entropy, abs=5 * 0.5 / np.sqrt(200_000))
+    assert found == pytest.approx(risk.entropy + risk.excess, abs=5 * 0.5 / np.sqrt(200_000))
     assert group_risk(problem.weights, problem.weights, drawn.features).excess == 0.0
 
 

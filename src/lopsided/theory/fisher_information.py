@@ -38,7 +38,6 @@ class GroupInformation:
     information_error: float
     entropy_error: float
     method: Method
-    nodes: int
 
 
 def group_information(
@@ -50,12 +49,11 @@ def group_information(
     rules, method = _rules(basis.shape[1], float(np.max(np.linalg.norm(triangle, axis=0))))
     spanned = factor @ basis
     rest = factor @ factor.T - spanned @ spanned.T
-    estimates, entropies, nodes = [], [], 0
+    estimates, entropies = [], []
     for rule in rules:
-        moments, entropy, count = _moments(mean @ weights, triangle, activation, rule)
+        moments, entropy = _moments(mean @ weights, triangle, activation, rule)
         estimates.append(_assemble(moments, mean, spanned, rest))
         entropies.append(entropy)
-        nodes += count
     information = np.mean(estimates, axis=0)
     size = max(float(np.linalg.norm(information)), 1e-300)  # zero where the group is too far away to teach anything
     spread = np.linalg.norm(np.array(estimates) - information, axis=(1, 2)) / size
@@ -70,7 +68,6 @@ def group_information(
         float(np.linalg.norm(spread) * scale),
         float(np.linalg.norm(np.array(entropies) - level) * scale / max(level, 1e-300)),
         method,
-        nodes,
     )
 
 
@@ -108,11 +105,11 @@ def _sobol(rank: int, replicate: int) -> Iterator[Nodes]:
 
 def _moments(
     offset: FloatArray, triangle: FloatArray, activation: Activation, rule: Iterator[Nodes]
-) -> tuple[FloatArray, float, int]:
+) -> tuple[FloatArray, float]:
     """E[w_jk (1, t)(1, t)^T] for every pair of neurons, shape (K, K, r + 1, r + 1), and the entropy."""
     rank, neurons = triangle.shape
     total = np.zeros((neurons, neurons, rank + 1, rank + 1))
-    entropy, count = 0.0, 0
+    entropy = 0.0
     for t, mass in rule:
         z = offset + t @ triangle
         (log_yes, pulls_yes), (log_no, pulls_no) = _sides(z, activation)
@@ -127,8 +124,7 @@ def _moments(
                 total[j, k] += block
                 if j != k:
                     total[k, j] += block
-        count += len(t)
-    return total, entropy, count
+    return total, entropy
 
 
 Side = tuple[FloatArray, FloatArray]

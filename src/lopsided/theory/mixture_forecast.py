@@ -12,7 +12,8 @@ from lopsided.core.validation import check_count
 from lopsided.theory.fisher_law import FisherForecast, FisherLaw
 from lopsided.theory.mixture_bounds import MixtureBounds, mixture_bounds
 
-# what is shown of the order bounds
+# what is shown of the law of a group, and of the order bounds
+_OF_A_GROUP = ("fraction", "excess_risk", "numerical_error", "label_entropy")
 _BOUNDS = ("rho", "D6", "D12", "Gamma", "B", "q", "v", "Ew", "E", "El", "radius", "sample_complexity")
 
 
@@ -36,10 +37,7 @@ class MixtureForecast:
             "activation": self.problem.activation,
             "groups": [
                 {
-                    "fraction": group.fraction,
-                    "excess_risk": group.excess_risk,
-                    "numerical_error": group.numerical_error,
-                    "label_entropy": group.label_entropy,
+                    **{name: getattr(group, name) for name in _OF_A_GROUP},
                     "test_cross_entropy": group.label_entropy + group.excess_risk,
                     "fraction_effect": group.fraction_effect.effect,
                     "fraction_elasticity": group.fraction_effect.elasticity,

@@ -42,11 +42,6 @@ class ConditionReport:
         """The largest C that every upper line admits."""
         return min(line.constant for line in self.lines if line.upper)
 
-    @property
-    def least(self) -> float:
-        """The smallest C that (a)3 admits."""
-        return max(line.constant for line in self.lines if not line.upper)
-
     def holds(self, C: float = 1.0) -> bool:
         """Do all lines hold with this constant?"""
         return self.noise_threshold is not None and all(line.admits(C) for line in self.lines)

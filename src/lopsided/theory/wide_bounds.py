@@ -32,7 +32,7 @@ class CouplingBound:
     `stated` is 1 - e tau k l / sigma with tau = 2 R eta t, R the bound on a unit's gradient; `union` replaces e
     tau/sigma by the probability P(|N(0, sigma^2)| <= tau/2) of the event itself, since a unit moves tau/2 at most;
     both hold in expectation over the start. `deviation` is what a union bound with Hoeffding takes off for m units
-    with probability `confidence`. `informative` says whether the stated bound is above 0.
+    with probability `confidence`. A stated bound of 0 or below says nothing.
     """
 
     tau: float
@@ -40,11 +40,6 @@ class CouplingBound:
     union: float
     sampling_margin: float
     confidence: float
-
-    @property
-    def informative(self) -> bool:
-        """Whether the stated bound says anything."""
-        return self.stated > 0
 
 
 @dataclass(frozen=True)

@@ -54,12 +54,20 @@ def _option(name: str, value: Any) -> list[str]:
     flag = f"--{name.replace('_', '-')}"
     if value is True:
         return [flag]
+    if isinstance(value, list):
+        return [flag, ",".join(value)]
     return [flag, repr(value) if isinstance(value, float) else str(value)]
 
 
 def python_command(code: str) -> str:
     """The code as a command line, where there is no command of its own."""
     return f"python - <<'EOF'\n{code}\nEOF"
+
+
+def own_recipe(function: str, first: str, options: Mapping[str, Any], shown: str) -> CodeRecipe:
+    """A public function that is also a command, with the part of its result that is `shown`."""
+    python = f"import lopsided\n\nprint({call(f'lopsided.{function}', first, options)}{shown})"
+    return CodeRecipe(python=python, command=command([function, first], {**options, "json": True}))
 
 
 def call_recipe(module: str, function: str, settings: Mapping[str, Any], seed: int) -> CodeRecipe:

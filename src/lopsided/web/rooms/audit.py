@@ -7,7 +7,7 @@ import numpy as np
 from fastapi import APIRouter, Request
 from pydantic import Field
 
-from lopsided.web.answers import CodeRecipe, call, command, python_command
+from lopsided.web.answers import CodeRecipe, command, own_recipe, python_command
 from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
@@ -62,7 +62,8 @@ def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
         check_names(upload, open_upload(upload, beside=tuple(names)), names)
         with shown_name(upload):
             found = audit(upload["path"], **parts, seed=asked.seed, progress=progress)
-        name, recipe = upload["name"], _upload_recipe(upload["name"], asked)
+        name = upload["name"]
+        recipe = own_recipe("audit", name, parts | {"seed": asked.seed}, ".to_dict()")
     else:
         name = asked.builtin or "digits"
         features, labels = builtin(name)
@@ -100,12 +101,3 @@ def _builtin_recipe(name: str, asked: AuditProblem) -> CodeRecipe:
     save = f"import numpy\n{load}numpy.savez('digits.npz', features=features, labels=labels)"
     options = {"weight_decay": asked.weight_decay, "seed": asked.seed, "json": True}
     return CodeRecipe(python=python, command=f"{python_command(save)}\n{command(['audit', 'digits.npz'], options)}")
-
-
-def _upload_recipe(name: str, asked: AuditProblem) -> CodeRecipe:
-    parts = asked.parts()
-    python = f"import lopsided\n\nprint({call('lopsided.audit', name, parts | {'seed': asked.seed})}.to_dict())"
-    options = parts | {"seed": asked.seed, "json": True}
-    if "groups" in parts:
-        options["groups"] = ",".join(parts["groups"])
-    return CodeRecipe(python=python, command=command(["audit", name], options))

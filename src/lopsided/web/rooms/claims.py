@@ -86,7 +86,7 @@ def _page(claim_id: str, store: Path | None, data: Path | None) -> ClaimPage:
     verdict: dict[str, Any] = next(
         (v for v in Store(store).verdicts() if v["id"] == claim_id and v["scale"] == line.scale), {"numbers": {}}
     )
-    rows, _ = stored_rows(claim_id, store, data, line.scale or "quick")
+    rows = stored_rows(claim_id, store, data, line.scale or "quick")
     return ClaimPage(
         line=_line(line),
         paper=PAPERS[line.paper].title if line.paper in PAPERS else line.paper,
@@ -122,25 +122,25 @@ def _figure(entry: Registered, rows: list[Row]) -> Drawing | None:
         return None
 
 
-def stored_rows(claim_id: str, store: Path | None, data: Path | None, scale: str = "quick") -> tuple[list[Row], int]:
-    """The measurements of a claim if the store has all of them, else none, and how many there should be."""
+def stored_rows(claim_id: str, store: Path | None, data: Path | None, scale: str = "quick") -> list[Row]:
+    """The measurements of a claim if the store has all of them, else none."""
     entry = register(own_claims()).get(claim_id)
     if entry is None or entry.claim is None or entry.home is None or scale not in entry.claim.plans:
-        return [], 0
+        return []
     wanted: Scale = "paper" if scale == "paper" else "quick"
     keeper = Store(store)
     try:
         with data_folder(data):
             tasks = expand(entry.claim, entry.home, wanted)
     except LopsidedError:
-        return [], 0
+        return []
     rows = []
     for task in tasks:
         result = keeper.load(task)
         if result is None:
-            return [], len(tasks)
+            return []
         rows.append(Row(result.settings, result.seed, result.numbers))
-    return rows, len(tasks)
+    return rows
 
 
 @router.post("/{claim_id}/rerun", responses=responses(404, 409, 429))

@@ -11,7 +11,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from lopsided.core.jsonable import jsonable
 from lopsided.core.noise_geometry import NoiseGeometry
 from lopsided.theory.overfitting_bounds import Region, TheoremConstants, regions, theorem_terms
-from lopsided.web.answers import CodeRecipe, Drawing, PanelDrawing, call_recipe, command, drawing, python_command
+from lopsided.web.answers import (
+    CodeRecipe,
+    Drawing,
+    PanelDrawing,
+    call_recipe,
+    command,
+    drawing,
+    own_recipe,
+    python_command,
+)
 from lopsided.web.compute import Watch, compute_of
 from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.runner import jobs_of
@@ -83,7 +92,7 @@ async def phase(request: Request, problem: PhaseProblem) -> PhasePoint:
 def _constants(store: Path | None, data: Path | None) -> TheoremConstants | None:
     from lopsided.papers.bo.overfitting_runs import fit_halves
 
-    rows, _ = stored_rows(CLAIM, store, data)
+    rows = stored_rows(CLAIM, store, data)
     return fit_halves(rows)[0] if rows else None
 
 
@@ -217,7 +226,8 @@ def score_examples(parameters: dict[str, Any], report: Report) -> dict[str, Any]
         table = open_upload(parameters["upload"], beside=beside)
         check_names(parameters["upload"], table, beside)
         found = score(table, asked.labels, extremes=asked.extremes, progress=lambda a, b: report(done=a, total=b))
-        recipe = _upload_recipe(parameters["upload"]["name"], asked)
+        options = {"labels": asked.labels, "extremes": asked.extremes}
+        recipe = own_recipe("score", parameters["upload"]["name"], options, ".classes")
     else:
         images = load_images(asked.builtin or "digits", folder=parameters["data"]).first(asked.per_class)
         found = score(images.pixels, images.labels, extremes=asked.extremes)
@@ -248,10 +258,3 @@ def _builtin_recipe(asked: ScoreProblem) -> CodeRecipe:
     )
     run = command(["score", f"{name}.npz"], {"extremes": asked.extremes, "json": True})
     return CodeRecipe(python=code, command=f"{python_command(save)}\n{run}")
-
-
-def _upload_recipe(name: str, asked: ScoreProblem) -> CodeRecipe:
-    labels = "" if asked.labels is None else f", {asked.labels!r}"
-    code = f"import lopsided\n\nprint(lopsided.score({name!r}{labels}, extremes={asked.extremes}).classes)"
-    options = {"labels": asked.labels, "extremes": asked.extremes, "json": True}
-    return CodeRecipe(python=code, command=command(["score", name], options))
