@@ -30,7 +30,7 @@ def best_margin(objective, classes: int) -> float:
 @pytest.mark.parametrize(("counts", "decay", "batch"), [("300*5,30*5", 1e-2, 64), ("100,40,9,3", 0.05, 8)])
 def test_batchnorm_margins_minimise_the_program(counts, decay, batch) -> None:
     rest = batchnorm_equilibrium(counts, decay, batch)
-    classes = rest.classes
+    classes = rest.frequencies.size
     for f, margin in zip(rest.frequencies, rest.margins, strict=True):
         price = decay * np.sqrt((f + (1 - f) / batch) * (classes - 1) / classes)
         found = best_margin(lambda u, f=f, price=price: f * cross_entropy(u, classes) + price * u, classes)

@@ -21,19 +21,15 @@ def plain_array(value: Any, name: str) -> NDArray[Any]:
     if hasattr(value, "toarray"):  # SciPy's sparse matrices
         raise InputError(f"a dense array for {name}", f"a sparse {type(value).__name__}", "call .toarray() first")
     if hasattr(value, "detach") and hasattr(value, "cpu"):
-        value = _tensor(value.detach().cpu())
+        tensor = value.detach().cpu()
+        try:
+            value = tensor.numpy()
+        except TypeError:  # types that NumPy lacks, such as bfloat16
+            value = tensor.float().numpy()
     try:
         array = np.asarray(value)
     except (TypeError, ValueError):
         raise InputError(f"an array for {name}", f"a ragged {type(value).__name__}", "make its rows equal") from None
     if array.ndim == 0:
         raise InputError(f"an array for {name}", f"a single {type(value).__name__}", "give one entry per example")
-    return array
-
-
-def _tensor(tensor: Any) -> NDArray[Any]:
-    try:
-        array: NDArray[Any] = tensor.numpy()
-    except TypeError:  # types that NumPy lacks, such as bfloat16
-        array = tensor.float().numpy()
     return array

@@ -30,7 +30,9 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, dura
             if durable:
                 stream.flush()
                 os.fsync(stream.fileno())
-        os.chmod(temporary, 0o666 & ~_umask())
+        mask = os.umask(0)  # can only be read by setting it
+        os.umask(mask)
+        os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, target)
     except OSError as error:
         reason = error.strerror or str(error)
@@ -80,9 +82,3 @@ def check_regular(path: str | os.PathLike[str], what: str) -> Path:
         raise InputError(what, f"no such file: {source}", "check the path")
     kind = "a directory" if source.is_dir() else "a pipe, socket or device"
     raise InputError(what, f"{kind}: {source}", "name a regular file")
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

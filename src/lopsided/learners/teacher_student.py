@@ -1,7 +1,6 @@
 """The one-hidden-layer network of the mixture papers: loss, gradient and Hessian in closed form.
 
-H(W, x) = (1/K) sum_j phi(w_j^T x) is P(y = 1 | x) (eq 1); the loss is the mean cross entropy f_n (eq 2-3). W is (d,
-K).
+H(W, x) = (1/K) sum_j phi(w_j^T x) is P(y = 1 | x) (eq 1); the loss is the mean cross entropy f_n (eq 2-3). W is (d, K).
 """
 
 from dataclasses import dataclass

@@ -5,8 +5,7 @@
 
 Only w is learned; a stays as drawn. The pseudo gradient takes the indicator at the start, 1_{<w_r^(0), x> >= 0}, and
 the outputs o still from f; the pseudo network g_i(x) = sum_r a_{i,r} <w_r, x> 1_{<w_r^(0), x> >= 0} is a third
-process, "not exactly the same" (Section 5). Arrays hold examples as rows: preactivations are (n, m), coefficients (n,
-m).
+process, "not exactly the same" (Section 5). Arrays hold examples as rows: preactivations and coefficients are (n, m).
 """
 
 import math

@@ -54,25 +54,15 @@ def unit_rows(rows: FloatArray) -> FloatArray:
     return np.asarray(scaled / np.where(lengths > 0, lengths, np.nan))
 
 
-def cosine_summary(
-    vectors: ArrayLike, first: BoolArray | None = None, second: BoolArray | None = None
-) -> CosineSummary:
-    """Cosines of all pairs, of the pairs within `first`, or of the pairs between `first` and `second`."""
+def cosine_summary(vectors: ArrayLike, within: BoolArray | None = None) -> CosineSummary:
+    """Cosines of all pairs, or of the pairs `within` a set of the rows."""
     matrix = cosines(vectors)
     classes = matrix.shape[0]
-    for mask in (first, second):
-        if mask is not None and mask.shape != (classes,):
-            raise InputError(
-                f"a mask over {classes} classes", f"shape {mask.shape}", "give one True or False per class"
-            )
-    if second is not None:
-        if first is None or bool((first & second).any()):
-            raise InputError("two sets of classes without a common one", "sets that overlap", "check the two masks")
-        values = matrix[np.ix_(first, second)].ravel()
-    else:
-        chosen = np.ones(classes, dtype=bool) if first is None else first
-        inner = matrix[np.ix_(chosen, chosen)]
-        values = inner[np.triu_indices(inner.shape[0], 1)]
+    chosen = np.ones(classes, dtype=bool) if within is None else within
+    if chosen.shape != (classes,):
+        raise InputError(f"a mask over {classes} classes", f"shape {chosen.shape}", "give one True or False per class")
+    inner = matrix[np.ix_(chosen, chosen)]
+    values = inner[np.triu_indices(inner.shape[0], 1)]
     defined = values[~np.isnan(values)]
     missing = int(values.size - defined.size)
     if not defined.size:

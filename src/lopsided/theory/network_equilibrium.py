@@ -40,19 +40,9 @@ class Equilibrium:
     strengths: FloatArray
 
     @property
-    def classes(self) -> int:
-        """K."""
-        return int(self.frequencies.shape[0])
-
-    @property
-    def lost(self) -> list[int]:
-        """Classes that are not told apart: omega_k = 0."""
-        return [int(k) for k in np.flatnonzero(self.strengths == 0)]
-
-    @property
     def weight_energy(self) -> float:
         """E_W = mean_k |w_k|^2 = sum_k omega_k / K, since E has unit columns."""
-        return float(self.strengths.sum()) / self.classes
+        return float(self.strengths.sum()) / self.strengths.size
 
     def cosines(self) -> FloatArray:
         """cos(w_j, w_k) of all pairs; NaN where every class is lost."""
