@@ -15,10 +15,9 @@ def _number(text: str) -> float:
         raise typer.BadParameter(f"expected a number, but got {text!r}") from None
 
 
-def number(help: str) -> typer.models.OptionInfo:
+def number(help: str) -> Any:
     """An option that takes a number."""
-    option: typer.models.OptionInfo = typer.Option(help=help, parser=_number, metavar="NUMBER")
-    return option
+    return typer.Option(help=help, parser=_number, metavar="NUMBER")
 
 
 def _folder(text: str) -> Path:
@@ -27,10 +26,9 @@ def _folder(text: str) -> Path:
     return Path(text)
 
 
-def folder(help: str) -> typer.models.OptionInfo:
+def folder(help: str) -> Any:
     """An option that takes a folder; an empty name (an unset variable of a script) is not the current one."""
-    option: typer.models.OptionInfo = typer.Option(help=help, parser=_folder, metavar="FOLDER")
-    return option
+    return typer.Option(help=help, parser=_folder, metavar="FOLDER")
 
 
 # of all commands
