@@ -4,6 +4,7 @@ A Weights & Biases run satisfies the protocol as it is, and so does any object w
 """
 
 import os
+import re
 from collections.abc import Mapping
 from typing import Any, Protocol, runtime_checkable
 
@@ -56,7 +57,7 @@ class MLflowLogger:
 
     def log(self, values: Mapping[str, float], step: int) -> None:
         """All numbers in one call; MLflow allows fewer characters in names, others become an underscore."""
-        clean = {_allowed(name): value for name, value in values.items()}
+        clean = {re.sub(r"[^\w. /:-]", "_", name): value for name, value in values.items()}
         self._mlflow.log_metrics(clean, step=step, run_id=self._run_id)
 
 
@@ -81,7 +82,3 @@ class WandbLogger:
         """Finish the run that was started here."""
         if self._owned:
             self.run.finish()
-
-
-def _allowed(name: str) -> str:
-    return "".join(letter if letter.isalnum() or letter in "_-. /:" else "_" for letter in name)

@@ -37,11 +37,10 @@ NEAR = 0.5  # closer to the start than half its length
 
 def measure(settings: Settings, seed: int) -> Numbers:
     """The curves and spectra of Fig 2, or the separability of a sample of the images."""
-    return _separability(settings, seed) if settings["part"] == "separability" else _run(settings, seed)
-
-
-def _run(settings: Settings, seed: int) -> Numbers:
     train, test = load_images("mnist").first(settings["per_class"]), load_images("mnist", split="test")
+    if settings["part"] == "separability":
+        stream = generator(seed, "clusters")
+        return separability_numbers(cluster_each_class(train.rows(), train.labels, settings["components"], stream))
     rate, initialisation = SCALES[settings["reading"]]
     run = wide_run(
         normalise(train.rows(), "unit"),
@@ -59,12 +58,6 @@ def _run(settings: Settings, seed: int) -> Numbers:
             distance = relative_distance(run.network.hidden, state.weights()).frobenius
             curves.record(state, test.labels[: settings["test"]], distance)
     return {**vars(curves), **end_spectra(run)}
-
-
-def _separability(settings: Settings, seed: int) -> Numbers:
-    images = load_images("mnist").first(settings["per_class"])
-    found = cluster_each_class(images.rows(), images.labels, settings["components"], generator(seed, "clusters"))
-    return separability_numbers(found)
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
