@@ -64,7 +64,4 @@ def paper_of(claim_id: str) -> str:
 def catalogue() -> dict[str, CatalogueEntry]:
     """All entries of the register by id, in its order."""
     text = files("lopsided.papers").joinpath("register.csv").read_text(encoding="utf-8")
-    return {
-        line["id"]: CatalogueEntry(line["id"], line["statement"], line["place"])
-        for line in csv.DictReader(text.splitlines())
-    }
+    return {line["id"]: CatalogueEntry(**line) for line in csv.DictReader(text.splitlines())}

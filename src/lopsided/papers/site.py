@@ -71,14 +71,10 @@ def write_site(run: Run, folder: str | os.PathLike[str], *, skill_page: str | No
             f"Expected to make the folder {home}, but the system said: {error.strerror}; choose another with --out."
         ) from None
     _write_library(home)
-    order = [record.id for record in run.claims]
+    order = [None, *(record.id for record in run.claims), None]
     pages: dict[str, str] = {}
     for position, record in enumerate(run.claims):
-        neighbours = {
-            "before": order[position - 1] if position else None,
-            "after": order[position + 1] if position + 1 < len(order) else None,
-        }
-        text = _claim_page(record, run, neighbours)
+        text = _claim_page(record, run, {"before": order[position], "after": order[position + 2]})
         write_atomically(home / "claims" / f"{record.id}.html", text, durable=False)
         pages[f"{record.id}.html"] = _digest(text.encode())
     _remove_orphans(home, pages)

@@ -35,13 +35,10 @@ def measure(settings: Settings, seed: int) -> Numbers:
     classes = settings["majority_classes"] + settings["minority_classes"]
     tau = classes * float(np.sqrt(settings["weight_energy"] * settings["feature_energy"]))
     threshold = collapse_ratio(settings["majority_classes"], settings["minority_classes"], tau)
-    if threshold is None:
-        return {"threshold": None, "apart_below": None, "apart_above": None}
-    return {
-        "threshold": threshold,
-        "apart_below": _distance(settings, threshold * (1 - ASIDE), seed),
-        "apart_above": _distance(settings, threshold * (1 + ASIDE), seed),
-    }
+    below, above = (
+        None if threshold is None else _distance(settings, threshold * side, seed) for side in (1 - ASIDE, 1 + ASIDE)
+    )
+    return {"threshold": threshold, "apart_below": below, "apart_above": above}
 
 
 def _lines(rows: Sequence[Row], along: str) -> dict[tuple[Any, ...], list[tuple[float, float]]]:
