@@ -5,7 +5,6 @@ first reached zero, and the classifier is nearer to a frame than that of the sam
 """
 
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
 from lopsided.core.figure import Figure, Panel
@@ -54,9 +53,11 @@ def _fall(rows: Sequence[Row], key: str) -> SeedMean | None:
     """Value at the end minus value at the first record past zero error; None if a run never fitted its data."""
     falls = []
     for row in rows:
-        fitted = (record for record in row.numbers["course"][:-1] if record["train_accuracy"] >= TRAINED)
-        falls += [row.numbers[key] - start[key] for start in islice(fitted, 1)]
-    return seed_mean(falls) if len(falls) == len(rows) else None
+        fitted = [record for record in row.numbers["course"][:-1] if record["train_accuracy"] >= TRAINED]
+        if not fitted:
+            return None
+        falls.append(row.numbers[key] - fitted[0][key])
+    return seed_mean(falls)
 
 
 def _networks(rows: Sequence[Row]) -> dict[str, list[Row]]:
