@@ -41,7 +41,11 @@ def test_the_committed_constants_are_what_the_fit_gives(tasks) -> None:
         for key, value in asdict(one.law).items():
             committed = getattr(getattr(merging_law, name), key)
             assert value == pytest.approx(committed, abs=last.get(key, 0.01) * (1 + 1e-9)), f"{name}.{key}"
-        assert all(0 <= error < 0.6 for error in one.errors_by_name.values())
+        # what the tasks do not say, the ridge does: no error is much wider than it
+        assert all(
+            0 <= error < 2 * PRIOR["log_weight" if key == "pilot_weight" else key][1]
+            for key, error in one.errors_by_name.items()
+        )
 
 
 def test_a_law_that_was_planted_is_found(tasks) -> None:

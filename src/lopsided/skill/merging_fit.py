@@ -228,6 +228,12 @@ class Fit:
     errors: FloatArray
     without: dict[int, FloatArray]
     law: Coefficients
+    cost: float
+
+    @property
+    def by_name(self) -> dict[str, float]:
+        """The constants as they were fitted."""
+        return {name: float(value) for name, value in zip(self.names, self.values, strict=True)}
 
     @property
     def errors_by_name(self) -> dict[str, float]:
@@ -265,7 +271,7 @@ def fit(
         without[int(task)] = np.clip(solved.x + step, low, high)
     left = np.array(list(without.values()))
     errors = np.sqrt((len(left) - 1) / len(left) * ((left - left.mean(axis=0)) ** 2).sum(axis=0))
-    return Fit(list(names), solved.x, errors, without, law_of(names, solved.x))
+    return Fit(list(names), solved.x, errors, without, law_of(names, solved.x), float(solved.cost))
 
 
 def errors_of(found: Sequence[Batch], fitted: Fit) -> dict[str, float]:
@@ -296,25 +302,23 @@ def errors_of(found: Sequence[Batch], fitted: Fit) -> dict[str, float]:
     return {"threshold_error": threshold, "pair_error": pair, "mean_error": mean}
 
 
-def fit_all(tasks: Sequence[Mapping[str, Any]], starts: Mapping[str, Coefficients] | None = None) -> dict[str, Fit]:
+def fit_all(tasks: Sequence[Mapping[str, Any]]) -> dict[str, Fit]:
     """The four sets by their names in `theory.merging_law`; networks without BatchNorm are drawn to those with it."""
     made: dict[str, Fit] = {}
     for name, (batch_norm, pilot) in SETS.items():
         names, found = names_of(batch_norm, pilot), batches(tasks, batch_norm, pilot)
         prior = dict(PILOT_PRIOR if pilot else PRIOR)
         if not batch_norm:
-            like = made[name.replace("PLAIN", "BATCH_NORM")]
-            known = zip(like.names, like.values, strict=True)
-            prior |= {one: (float(value), *prior[one][1:]) for one, value in known if one != "log_weight"}
-        start = None if starts is None else values_of(starts[name], names)
-        fitted = fit(found, names, prior, start=start)
+            like = made[name.replace("PLAIN", "BATCH_NORM")].by_name
+            prior |= {one: (value, *prior[one][1:]) for one, value in like.items() if one != "log_weight"}
+        starts: list[FloatArray | None] = [None]
+        if not batch_norm and pilot:
+            # of these few tasks there are several minima, where the other sets have one: begin at theirs as well
+            plain = {one: prior[one][0] for one in names} | made["PLAIN"].by_name
+            starts.append(np.array([plain[one] for one in names]))
+        fitted = min((fit(found, names, prior, start=start) for start in starts), key=lambda one: one.cost)
         made[name] = replace(fitted, law=rounded(replace(fitted.law, **errors_of(found, fitted))))
     return made
-
-
-def values_of(law: Coefficients, names: Sequence[str]) -> FloatArray:
-    """The constants of a set in the order of `names`."""
-    return np.array([np.log(law.pilot_weight) if name == "log_weight" else getattr(law, name) for name in names])
 
 
 def rounded(law: Coefficients) -> Coefficients:

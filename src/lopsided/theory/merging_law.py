@@ -96,9 +96,10 @@ PLAIN = Coefficients(
     noise_merged=0.87, offset=0.004, threshold_error=0.77, pair_error=0.29, mean_error=0.28, pilot_weight=0,
 )  # fmt: skip
 PLAIN_PILOT = Coefficients(
-    constant=-0.3, noise=0.21, depth=0.21, depth_noise=0.45, classes=-0.42, convolution=0, separation=-0.39,
-    loss=0.09, spread=0.32, lower=0.2, similar=1.03, carried=0.72, weakened=0.91, start=0.25, start_merged=1.06,
-    noise_merged=0.37, offset=-0.001, threshold_error=1.13, pair_error=0.28, mean_error=0.16, pilot_weight=1100,
+    constant=0.03, noise=0.1, depth=0.63, depth_noise=0.24, classes=-0.22, convolution=0, separation=-0.27,
+    loss=0.01, spread=0.32, lower=0.15, similar=0.28, carried=0.76, weakened=0.91, start=0.07,
+    start_merged=1.05, noise_merged=0.83, offset=-0.002, threshold_error=0.77, pair_error=0.27, mean_error=0.17,
+    pilot_weight=540,
 )  # fmt: skip
 
 
