@@ -111,7 +111,9 @@ def thinned(subject: BoolArray, order: IntArray, share: float) -> BoolArray:
 
 
 def _wrong(probabilities: FloatArray, codes: IntArray, code: int, factor: float) -> float:
-    """Wrong answers once class `code` is `factor` times more probable than the model was told."""
+    """Wrong answers once class `code` is `factor` times more probable than the model was told; `code` of a group, which
+    no column stands for, comes with the factor 1."""
     raised = probabilities.copy()
-    raised[:, code] *= factor
+    if factor != 1.0:
+        raised[:, code] *= factor
     return float((raised.argmax(axis=1) != codes).sum())
