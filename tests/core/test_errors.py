@@ -7,6 +7,7 @@ import pytest
 
 from lopsided.core.activation import ACTIVATIONS, check_activation
 from lopsided.core.errors import InputError, MissingPackage
+from lopsided.core.validation import name_one_of
 
 
 @pytest.mark.parametrize(
@@ -29,3 +30,9 @@ def test_an_activation_is_a_name(name) -> None:
     with pytest.raises(InputError, match="choose one of those"):
         check_activation(name)
     assert [check_activation(known) for known in ACTIVATIONS] == list(ACTIVATIONS)
+
+
+def test_a_misspelt_name_gets_the_nearest_one() -> None:
+    assert name_one_of(["Fraud", "amount"], "frod") == "name one of those (did you mean 'Fraud'?)"
+    assert name_one_of(["Fraud", "amount"], "zzz") == "name one of those"
+    assert name_one_of([], "anything") == "name one of those"

@@ -269,3 +269,24 @@ def test_an_idx_file_without_entries_and_with_impossible_axes_is_refused(tmp_pat
     path.write_bytes(b"\0\0\x08\x11" + bytes(4) + b"\xd5" * 64)  # seventeen axes, the first of length 0
     with pytest.raises(InputError, match="axes that an array can have"):
         read_idx(path)
+
+
+def test_arrow_reads_csv_from_a_stream_of_its_own(tmp_path, monkeypatch) -> None:
+    """A stream of Python's is let go by a thread of Arrow's after the table is there; a command that ends then was
+    aborted (about one in fifteen refusals on two busy cores)."""
+    import os
+
+    import pyarrow
+    from pyarrow import csv
+
+    given, read = [], csv.read_csv
+    monkeypatch.setattr(
+        csv, "read_csv", lambda stream, **options: given.append(type(stream)) or read(stream, **options)
+    )
+    text = b"a,label\n" + b"1.5,yes\n2.5,no\n" * 20
+    for name in (b"plain.csv", b"not-utf-8-\xff.csv"):
+        path = os.fsdecode(os.path.join(os.fsencode(tmp_path), name))
+        with open(path, "wb") as stream:
+            stream.write(text)
+        assert open_table(path).rows == 40
+    assert given == [pyarrow.OSFile, pyarrow.OSFile]

@@ -1,7 +1,7 @@
 """Checks of what users give, each with the sentence that helps: numbers, matrices, labels, features."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -164,3 +164,11 @@ def _text(entry: Any) -> str:
 
 def _kind(value: object) -> str:
     return f"a {type(value).__name__}"
+
+
+def name_one_of(known: Iterable[str], asked: object) -> str:
+    """The remedy for a name that is not there, with the nearest one that is."""
+    import difflib
+
+    near = difflib.get_close_matches(str(asked).lower(), names := {name.lower(): name for name in known}, n=1)
+    return f"name one of those (did you mean {names[near[0]]!r}?)" if near else "name one of those"

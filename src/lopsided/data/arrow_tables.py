@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
+from lopsided.core.validation import name_one_of
 from lopsided.data.csv_file import check_distinct, read_csv_table
 from lopsided.data.tables import FEATURE_NAMES, ColumnChoice, Table
 
@@ -120,7 +121,8 @@ def _feature_columns(schema: Any, path: str | Path, choice: ColumnChoice, away: 
     if (wanted := choice.wanted) is not None:
         missing = [name for name in wanted if name not in schema.names]
         if missing:
-            raise InputError(f"the columns {', '.join(missing)} in {path}", f"the columns: {have}", "name one of those")
+            remedy = name_one_of(schema.names, missing[0])
+            raise InputError(f"the columns {', '.join(missing)} in {path}", f"the columns: {have}", remedy)
         listed = _is_list(schema.field(wanted[0]).type)
         if not (listed and len(wanted) == 1) and not all(_is_number(schema.field(name).type) for name in wanted):
             raise InputError(

@@ -55,13 +55,24 @@ def read_csv_table(path: Path, may_be_words: Callable[[str], bool] = lambda name
 def _parsed(path: Path, dialect: Dialect, block: int | None) -> Any:
     from pyarrow import csv
 
-    with path.open("rb") as stream:  # opened here: Arrow takes only names that are UTF-8
+    with path.open("rb") as opened, _native(path, opened.fileno()) as stream:
         return csv.read_csv(
             stream,
             read_options=csv.ReadOptions(block_size=block),
             parse_options=csv.ParseOptions(delimiter=dialect.delimiter),
             convert_options=csv.ConvertOptions(strings_can_be_null=True, decimal_point=dialect.decimal),
         )
+
+
+def _native(path: Path, descriptor: int) -> Any:
+    """The file as a stream of Arrow's own. Arrow's threads let go of a stream after the table is there, and a process
+    that is about to end by then is aborted if it is one of Python's."""
+    from pyarrow import OSFile
+
+    try:
+        return OSFile(str(path))
+    except UnicodeEncodeError:  # Arrow takes only names that are UTF-8
+        return OSFile(f"/dev/fd/{descriptor}")
 
 
 def _check_cells(column: Any, name: str, path: Path) -> None:

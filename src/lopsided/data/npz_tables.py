@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
+from lopsided.core.validation import name_one_of
 from lopsided.data.tables import FEATURE_NAMES, LABEL_NAMES, Table, array_table, at_most_double, picture_shape
 
 _Header = tuple[tuple[int, ...], bool, np.dtype[Any]]  # shape, Fortran order, type
@@ -30,7 +31,8 @@ def read_npz_array(path: Path, name: str) -> NDArray[Any]:
     with _archive(path) as archive:
         if name not in _names(archive):
             have = ", ".join(_names(archive)) or "none"
-            raise InputError(f"an array {name!r} in {path}", f"the arrays: {have}", "name one of those")
+            remedy = name_one_of(_names(archive), name)
+            raise InputError(f"an array {name!r} in {path}", f"the arrays: {have}", remedy)
         with archive.open(name + ".npy") as stream:
             _read_header(archive, name, path)
             array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
@@ -117,7 +119,8 @@ def choose_features(
     have = ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "none"
     if wanted is not None:
         if wanted not in shapes:
-            raise InputError(f"an array {wanted!r} in {source}", f"the arrays: {have}", "name one of those")
+            remedy = name_one_of(shapes, wanted)
+            raise InputError(f"an array {wanted!r} in {source}", f"the arrays: {have}", remedy)
         return wanted
     lower = {name.lower(): name for name in shapes if len(shapes[name]) >= 2}
     for usual in FEATURE_NAMES:

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
 from lopsided.core.files import check_regular
+from lopsided.core.validation import name_one_of
 
 LABEL_NAMES = ("label", "labels", "y", "target", "targets", "class")
 FEATURE_NAMES = ("features", "x", "images", "embeddings", "embedding", "data")
@@ -96,7 +97,8 @@ class Table:
             raise InputError(f"{self.rows:,} entries in {name} of {self.source}, one per example", got, "mend the file")
         if name not in self.columns:
             have = ", ".join(self.columns) or "none"
-            raise InputError(f"a column {name!r} in {self.source}", f"the columns: {have}", "name one of those")
+            remedy = name_one_of(self.columns, name)
+            raise InputError(f"a column {name!r} in {self.source}", f"the columns: {have}", remedy)
         return self.columns[name]
 
     def labels(self, name: str | None = None) -> NDArray[Any]:

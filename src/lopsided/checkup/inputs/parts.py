@@ -11,6 +11,7 @@ import numpy as np
 from lopsided.checkup.inputs.sources import DataSource
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
+from lopsided.core.validation import name_one_of
 from lopsided.data.tables import read_label_file
 
 Found = TypeVar("Found")
@@ -58,7 +59,8 @@ def find_part(source: DataSource, given: Any, usual: Sequence[str], what: str) -
             return found
         if Path(given).is_file() and Path(given).suffix.lower() in (".npy", ".txt", ".csv"):
             return read_label_file(Path(given))
-        raise InputError(f"{what} under the name {str(given)!r} in {source.name}", source.listed(), "name one of those")
+        remedy = name_one_of(source.names(), given)
+        raise InputError(f"{what} under the name {str(given)!r} in {source.name}", source.listed(), remedy)
     if hasattr(given, "weight") or hasattr(given, "coef_"):
         return given
     return plain_array(given, what)

@@ -5,7 +5,7 @@ import numpy as np
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
-from lopsided.core.validation import IntArray, check_matrix
+from lopsided.core.validation import IntArray, check_matrix, name_one_of
 from lopsided.data.labelled_set import LabelledSet
 
 # A partition into groups is used by default only if each of its groups has this many examples: with fewer, the lowest
@@ -39,7 +39,7 @@ def _partition(evidence: Evidence, rows: IntArray, group: str | None) -> Partiti
     if group is not None:
         if group not in evidence.groups:
             have = ", ".join(evidence.groups) or "none"
-            raise InputError(f"groups named {group!r}", f"the groups: {have}", "name one of those")
+            raise InputError(f"groups named {group!r}", f"the groups: {have}", name_one_of(evidence.groups, group))
         return evidence.groups[group]
     partitions = list(evidence.groups.values())
     for partition in reversed(partitions):
