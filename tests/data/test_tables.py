@@ -280,9 +280,12 @@ def test_arrow_reads_csv_from_a_stream_of_its_own(tmp_path, monkeypatch) -> None
     from pyarrow import csv
 
     given, read = [], csv.read_csv
-    monkeypatch.setattr(
-        csv, "read_csv", lambda stream, **options: given.append(type(stream)) or read(stream, **options)
-    )
+
+    def noted(stream, **options):
+        given.append(type(stream))
+        return read(stream, **options)
+
+    monkeypatch.setattr(csv, "read_csv", noted)
     text = b"a,label\n" + b"1.5,yes\n2.5,no\n" * 20
     for name in (b"plain.csv", b"not-utf-8-\xff.csv"):
         path = os.fsdecode(os.path.join(os.fsencode(tmp_path), name))
