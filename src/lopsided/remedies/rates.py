@@ -113,7 +113,7 @@ def _chosen(cells: Cells, counts: FloatArray, rate: Rate, recipe: Recipe | Mappi
         rule, rates, why = "balanced", counts.max() / counts, f"Every {what} is raised to the largest."
     elif rate == "sqrt":
         rule, rates = "sqrt", np.sqrt(counts.max() / counts)
-        why = f"Every {what} is raised half-way to the largest, in the logarithm."
+        why = f"Each {what} is repeated up to sqrt(its size x the largest)."
     elif isinstance(rate, str):  # type: ignore[unreachable]
         raise InputError("a rate 'forecast', 'balanced' or 'sqrt', a number or a dict", repr(rate), "choose one")
     else:
