@@ -89,6 +89,30 @@ def test_torch_exports(plan) -> None:
     assert plan["class weights"].torch().weight.shape == (2,)
 
 
+def test_torch_exports_without_pytorch_say_so() -> None:
+    """In a process of its own in which PyTorch cannot be found."""
+    import subprocess
+    import sys
+
+    script = """
+import sys
+class NoTorch:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, NoTorch())
+import numpy, lopsided
+y = numpy.repeat([0, 1], [60, 20])
+x = numpy.random.default_rng(0).normal(size=(80, 2)) + y[:, None]
+try:
+    lopsided.plan(x, labels=y)["class weights"].torch()
+except lopsided.LopsidedError as error:
+    print(error)
+"""
+    run = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=300)
+    assert "Expected the package torch for exporting a remedy to PyTorch" in run.stdout, run.stderr
+
+
 def test_equal_classes_get_no_weights() -> None:
     made = make_plan(two_gaussians([60, 60], 1.0, np.random.default_rng(3)))
     assert not {"reweight", "oversample", "noise", "logit adjustment"} & {remedy.kind for remedy in made.remedies}

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.core.errors import InputError
+from lopsided.core.errors import InputError, MissingPackage
 from lopsided.core.jsonable import jsonable
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
@@ -66,7 +66,12 @@ class PlannedRemedy:
     def torch(self, *, seed: int = 0) -> Any:
         """A sampler of rows, a loss, or a layer that adds the offsets to logits, as `lopsided.torch.remedies.forms`
         says for each remedy."""
-        load_forms()
+        try:
+            load_forms()
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] != "torch":
+                raise
+            raise MissingPackage("torch", "exporting a remedy to PyTorch", "torch") from None
         return torch_form(self.remedy, self._training(), seed=seed)
 
     def to_dict(self) -> dict[str, Any]:
