@@ -45,9 +45,10 @@ class Pilot:
     judged: Judged
 
     def answers(self, class_scores: FloatArray) -> Answers:
-        """Right answers of the class with the highest score (repeats x n x K)."""
-        codes = self.training.classes.codes
-        return Answers(class_scores.argmax(axis=2) == codes, self.fold, codes, self.training.group_codes)
+        """Those of the class with the highest score (repeats x n x K); scores are probabilities once they sum to 1."""
+        codes, predicted = self.training.classes.codes, class_scores.argmax(axis=2)
+        chances = class_scores / np.maximum(class_scores.sum(axis=2, keepdims=True), 1e-300)
+        return Answers(predicted == codes, self.fold, codes, self.training.group_codes, predicted, chances)
 
     def plain(self) -> FloatArray:
         """p(class | x)."""

@@ -128,7 +128,7 @@ def test_a_worker_with_older_code_refuses(tmp_path, write_module) -> None:
         plain = {"kind": "plain", "parameters": {}}
         settings = {"data": "key", "folds": 5, "repeat": 0, "fold": 0, "remedy": plain, "held_back": None}
         settings |= {"learner": "older_learner:Mine", "identity": learner_identity(make_learner("older_learner:Mine"))}
-        assert measure(settings, 0)["right"]
+        assert measure(settings, 0)["predicted"]
         settings["identity"] = {**settings["identity"], "files": {"older_learner": "0" * 32}}
         with pytest.raises(InputError, match="start the trial again"):
             measure(settings, 0)

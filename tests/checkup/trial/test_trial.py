@@ -13,9 +13,11 @@ from lopsided.checkup.trial import task as trial_task
 from lopsided.checkup.trial.result import forecast_outcome
 from lopsided.checkup.trial.trial import trial as run_trial
 from lopsided.core.errors import InputError
+from lopsided.core.folds import deal
 from lopsided.measure.paired_scores import Estimate
 from lopsided.remedies.collection import Collection
 from lopsided.remedies.contract import GainForecast
+from lopsided.remedies.logit_adjustment import LogitAdjustment
 from lopsided.remedies.oversampling import Oversampling
 from lopsided.remedies.plain import Plain
 from tests.checkup.trial.helpers import group_with_its_own_rule, nothing_helps, null_plan, two_gaussians
@@ -215,7 +217,28 @@ def test_learner_seeds_are_shared_between_arms() -> None:
         base = {"data": "key", "folds": 5, "repeat": 0, "fold": 0, "learner": "network", "held_back": None}
         first = trial_task.measure({**base, "remedy": Plain().to_dict()}, 0)
         second = trial_task.measure({**base, "remedy": Oversampling({"0": 1.0, "1": 1.0}).to_dict()}, 0)
-    np.testing.assert_array_equal(first["right"], second["right"])
+    assert first == second
+
+
+def test_folds_keep_predictions_and_probabilities(tmp_path, monkeypatch) -> None:
+    """The kept ones are those of the same model fitted by hand on the fold's training rows; too many are not kept."""
+    from lopsided.checkup.inputs.training_set import training_set
+    from lopsided.core.seeds import generator
+
+    training = training_set(two_gaussians([40, 20, 12], 1.0, np.random.default_rng(9)))
+    fold = deal(training.classes.codes, None, 5, 3, 0)
+    state = int(generator(3, "learner", 0, 1).integers(2**31))
+    remedy = LogitAdjustment({"0": -1.0, "1": 0.0, "2": 0.5})
+    model = remedy.wrap("logistic", seed=state).fit_set(training.subset(np.flatnonzero(fold != 1)))
+    base = {"data": "key", "folds": 5, "repeat": 0, "fold": 1, "learner": "logistic", "held_back": None}
+    with trial_task.held("key", training, "logistic"):
+        kept = trial_task.measure({**base, "remedy": remedy.to_dict()}, 3)
+        monkeypatch.setattr(trial_task, "MOST_KEPT", 72 * 3 - 1)
+        assert trial_task.measure({**base, "remedy": remedy.to_dict()}, 3) == kept | {"probabilities": None}
+    shown = training.features[fold == 1]
+    np.testing.assert_array_equal(trial_task.unpacked(kept["predicted"], "<u4"), model.predict(shown))
+    chances = trial_task.unpacked(kept["probabilities"], "<f4").reshape(-1, 3)
+    np.testing.assert_allclose(chances, model.predict_proba(shown), rtol=1e-7)  # float32 keeps 24 bits
 
 
 @pytest.mark.parametrize(

@@ -139,21 +139,29 @@ class TrialRun:
         return tasks_of(MEASUREMENT, HOME, trial_measurement, [found], [self.seed], place=place)[0]
 
     def answers(self, entry: Entry) -> Answers | str:
-        """Right answers of every example in every repeat, or why there are none."""
+        """Predictions and probabilities of every example in every repeat, or why there are none."""
         training = self.training
         groups = None if training.groups is None else training.groups.codes
-        right = np.zeros((self.repeats, training.size), dtype=bool)
         fold = np.stack(
             [deal(training.classes.codes, groups, self.folds, self.seed, repeat) for repeat in range(self.repeats)]
         )
-        for repeat in range(self.repeats):
-            for number in range(self.folds):
-                key = self._task(entry, repeat, number).key
-                if key not in self.numbers:
-                    return f"It broke in fold {number + 1}: {self._why(key, 'its result vanished from the store')}"
-                tested = fold[repeat] == number
-                right[repeat, tested] = unpacked(self.numbers[key]["right"], int(tested.sum()))
-        return Answers(right, fold, training.classes.codes, training.group_codes)
+        found: dict[tuple[int, ...], Mapping[str, Any]] = {}
+        for repeat, number in np.ndindex(self.repeats, self.folds):
+            key = self._task(entry, repeat, number).key
+            if key not in self.numbers:
+                return f"It broke in fold {number + 1}: {self._why(key, 'its result vanished from the store')}"
+            found[repeat, number] = self.numbers[key]
+        predicted = np.zeros(fold.shape, dtype=np.int64)
+        chances = None
+        if all(numbers["probabilities"] is not None for numbers in found.values()):
+            chances = np.zeros((*fold.shape, len(training.classes.names)), dtype=np.float32)
+        for (repeat, number), numbers in found.items():
+            tested = fold[repeat] == number
+            predicted[repeat, tested] = unpacked(numbers["predicted"], "<u4")
+            if chances is not None:
+                chances[repeat, tested] = unpacked(numbers["probabilities"], "<f4").reshape(-1, chances.shape[2])
+        codes = training.classes.codes
+        return Answers(predicted == codes, fold, codes, training.group_codes, predicted, chances)
 
     def refusal(self, entry: Entry) -> InputError | None:
         """The first refusal among the arm's folds: a sentence for the user, where other failures are accidents."""

@@ -1,4 +1,4 @@
-"""One arm in one fold: train on the other folds, say which examples of this one are answered rightly.
+"""One arm in one fold: train on the other folds, keep predictions and probabilities for the examples of this one.
 
 Tasks run through the engine, so they are parallel, resume after an interruption and are kept
 one by one. A task names its data by their hash; in the process of the trial they are held here, in others read from
@@ -7,6 +7,7 @@ the run's shared folder.
 
 import base64
 import hashlib
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,6 +33,8 @@ from lopsided.remedies.pilot import pilot_groups, reduced, run_pilot
 from lopsided.remedies.plain import Plain
 
 HELD_BACK = 0.5  # share of a subject's training examples that simulated collection adds
+
+MOST_KEPT = 4_000_000  # probabilities of an arm in a repeat (rows x classes), 16 MB: with more, none are kept
 
 _held: dict[str, LabelledSet] = {}
 _learners: dict[str, Any] = {}
@@ -67,7 +70,7 @@ def arrays_of(training: LabelledSet) -> dict[str, Any]:
 
 
 def measure(settings: Settings, seed: int) -> dict[str, Any]:
-    """Right answers of an arm in a fold, as bits packed into text, or forecasts from the fold's training rows."""
+    """Predictions and probabilities of an arm in a fold, packed into text, or forecasts from its training rows."""
     training = _held.get(settings["data"]) or _read(settings["place"])
     groups = None if training.groups is None else training.groups.codes
     fold = deal(training.classes.codes, groups, settings["folds"], seed, settings["repeat"])
@@ -97,28 +100,41 @@ def _answers(
     remedy = Remedy.from_dict(settings["remedy"])
     model = remedy.wrap(learner, seed=state).fit_set(training.subset(np.flatnonzero(inside)))
     shown = training.subset(np.flatnonzero(tested))
-    if isinstance(remedy, Plain):
-        _check_probabilities(model, shown.features)
     groups = None if shown.groups is None else np.array(shown.groups.names)[shown.groups.codes]
-    right = model.predict(shown.features, groups) == shown.classes.codes
-    return {"right": base64.b64encode(np.packbits(right).tobytes()).decode()}
+    predicted = np.asarray(model.predict(shown.features, groups), dtype=np.uint32)
+    chances = None
+    if keeps_probabilities(training) or isinstance(remedy, Plain):  # of plain training they are checked in any case
+        chances = _probabilities(model, shown.features, groups)
+    if chances is None or not keeps_probabilities(training):
+        return {"predicted": packed(predicted, "<u4"), "probabilities": None}
+    return {"predicted": packed(predicted, "<u4"), "probabilities": packed(chances, "<f4")}
 
 
-def _check_probabilities(plain: Any, features: Any) -> None:
-    """Plain training needs no probabilities, but most arms do: a learner that gives nonsense is refused at once."""
-    if gives_probabilities(plain.estimator_):
-        try:
-            plain.predict_proba(features)
-        except InputError:
-            raise
-        except Exception:  # a learner that has none after all: the arms that ask for them say so
-            return
+def keeps_probabilities(training: LabelledSet) -> bool:
+    """Whether the probabilities of all classes are few enough to keep."""
+    return training.size * len(training.classes.names) <= MOST_KEPT
 
 
-def unpacked(text: str, examples: int) -> BoolArray:
-    """The right answers of a task, one per tested example in the order of the data."""
-    packed = np.frombuffer(base64.b64decode(text), dtype=np.uint8)
-    return np.unpackbits(packed, count=examples).astype(bool)
+def _probabilities(model: Any, features: Any, groups: Any) -> Any:
+    """What the arm says of every class, None from a learner without probabilities; nonsense is refused at once."""
+    if not gives_probabilities(getattr(model, "estimator_", model)):
+        return None
+    try:
+        return model.predict_proba(features, groups)
+    except InputError:
+        raise
+    except Exception:  # a learner that has none after all: the arms that ask for them say so
+        return None
+
+
+def packed(numbers: Any, kind: str) -> str:
+    """Numbers of a NumPy type as text."""
+    return base64.b64encode(zlib.compress(np.asarray(numbers, dtype=kind).tobytes(), 1)).decode()
+
+
+def unpacked(text: str, kind: str) -> Any:
+    """The numbers again, in one row."""
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=kind)
 
 
 def _without(training: LabelledSet, inside: BoolArray, subject: Subject, settings: Settings, seed: int) -> BoolArray:

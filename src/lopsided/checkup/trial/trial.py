@@ -27,7 +27,7 @@ from lopsided.checkup.trial.judge import TrialJudge
 from lopsided.checkup.trial.learner_identity import learner_identity
 from lopsided.checkup.trial.result import Trial
 from lopsided.checkup.trial.run import TrialRun, trial_entries
-from lopsided.checkup.trial.task import HELD_BACK
+from lopsided.checkup.trial.task import HELD_BACK, keeps_probabilities
 from lopsided.core.errors import InputError
 from lopsided.core.progress import ProgressStart
 from lopsided.core.seeds import check_seed
@@ -167,6 +167,8 @@ def _notes(training: LabelledSet, folds: int, plan: Plan) -> list[str]:
         notes.append(f"Classes with one example are trained on but not judged: {', '.join(single[:8])}.")
     if small:
         notes.append(f"{small} classes have fewer examples than folds; each example is still tested once a repeat.")
+    if not keeps_probabilities(training):
+        notes.append("Probabilities are not kept for so many rows and classes: metrics that need them are left out.")
     if any(planned.remedy.collects is not None for planned in plan.remedies):
         notes.append(
             f"Collection is simulated: {HELD_BACK:.0%} of the subject's training examples are held back, then added; "

@@ -19,12 +19,18 @@ LEAST_IN_GROUP = 10  # the error of a share of ten is up to 0.16
 
 @dataclass(frozen=True)
 class Answers:
-    """Whether each example was answered rightly, and the fold it was tested in (both repeats x n); class and group."""
+    """Whether each example was answered rightly, and the fold it was tested in (both repeats x n); class and group.
+
+    Where they were kept, the class that was predicted (repeats x n) and the probabilities of all classes (repeats x n x
+    classes, float32).
+    """
 
     right: BoolArray
     fold: IntArray
     classes: IntArray
     groups: IntArray
+    predicted: IntArray | None = None
+    probabilities: FloatArray | None = None
 
     @cached_property
     def shares(self) -> FloatArray:
