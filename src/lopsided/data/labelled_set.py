@@ -3,22 +3,24 @@
 from dataclasses import dataclass, replace
 
 from lopsided.core.partition import LabelledRows
-from lopsided.core.validation import FloatArray, IntArray
+from lopsided.core.validation import IntArray
+from lopsided.data.rows import Rows, take
 
 
 @dataclass(frozen=True)
 class LabelledSet(LabelledRows):
-    """n examples: features (n x d), class and group codes with their names; `rows` are their positions in the data."""
+    """n examples: features (a matrix or the user's own frame, see `data.rows`), class and group codes with their names;
+    `rows` are their positions in the data."""
 
-    features: FloatArray
+    features: Rows
     source: str = ""
 
     def subset(self, chosen: IntArray) -> "LabelledSet":
         """Some of the examples (again and again where an index comes again), under the same codes."""
         groups = None if self.groups is None else replace(self.groups, codes=self.groups.codes[chosen])
         classes = replace(self.classes, codes=self.classes.codes[chosen])
-        return LabelledSet(self.rows[chosen], classes, groups, self.features[chosen], self.source)
+        return LabelledSet(self.rows[chosen], classes, groups, take(self.features, chosen), self.source)
 
-    def with_features(self, features: FloatArray) -> "LabelledSet":
+    def with_features(self, features: Rows) -> "LabelledSet":
         """The same examples described otherwise."""
         return replace(self, features=features)

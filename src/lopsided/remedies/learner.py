@@ -15,6 +15,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.folds import deal
 from lopsided.core.validation import FloatArray
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.data.rows import Rows, take
 from lopsided.learners.named_learner import (
     gives_probabilities,
     learner_name,
@@ -26,7 +27,7 @@ from lopsided.learners.named_learner import (
 SUM_SLACK = 0.01  # probabilities rounded to two digits pass, scores do not
 
 
-def learner_probabilities(fitted: Any, features: FloatArray, name: str) -> FloatArray:
+def learner_probabilities(fitted: Any, features: Rows, name: str) -> FloatArray:
     """predict_proba of the learner called `name`: n x its classes, finite, none below 0, rows with sum 1."""
     if getattr(fitted, "classes_", None) is None:
         raise InputError(
@@ -82,7 +83,7 @@ class Learner:
             learner.fit(training.features, training.classes.codes, **options)
         return learner
 
-    def probabilities(self, fitted: Any, features: FloatArray, classes: int) -> FloatArray:
+    def probabilities(self, fitted: Any, features: Rows, classes: int) -> FloatArray:
         """n x classes; a class that a part of the data lacked has probability 0."""
         if not gives_probabilities(fitted):
             raise InputError(
@@ -105,5 +106,5 @@ class Learner:
             inside, outside = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
             if outside.size and np.unique(codes[inside]).size > 1:
                 fitted = self.fit(training.subset(inside), None if weights is None else weights[inside])
-                found[outside] = self.probabilities(fitted, training.features[outside], classes)
+                found[outside] = self.probabilities(fitted, take(training.features, outside), classes)
         return found
