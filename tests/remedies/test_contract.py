@@ -34,9 +34,15 @@ def labelled(seed: int = 0) -> LabelledSet:
     )
 
 
+def asked_for(training: LabelledSet) -> list[Remedy]:
+    """What no plan has unasked."""
+    occasion = Occasion(training, run_pilot(reduced(training, 0), 0), "balanced", {})
+    return [found.remedy for kind in EVERY if not kind.default for found in kind.propose(occasion)[0]]
+
+
 TRAINING = labelled()
 PLAN = plan_for(TRAINING, metric="balanced")
-REMEDIES: list[Remedy] = [Plain(), *[planned.remedy for planned in PLAN.remedies]]
+REMEDIES: list[Remedy] = [Plain(), *[planned.remedy for planned in PLAN.remedies], *asked_for(TRAINING)]
 TRAINED = [remedy for remedy in REMEDIES if remedy.collects is None]
 
 
@@ -45,6 +51,7 @@ def named(remedies):
 
 
 def test_every_remedy_is_here() -> None:
+    assert {planned.kind for planned in PLAN.remedies} == {kind.kind for kind in EVERY[1:] if kind.default}
     assert {type(remedy) for remedy in REMEDIES} == set(EVERY)
     kinds = [remedy.kind for remedy in EVERY]
     assert len(set(kinds)) == len(kinds)
@@ -160,7 +167,8 @@ def test_names_of_classes_do_not_matter(remedy) -> None:
         TRAINING.features,
         "planted",
     )
-    other = {planned.name: planned.remedy for planned in plan_for(renamed, metric="balanced").remedies}
+    planned = [planned.remedy for planned in plan_for(renamed, metric="balanced").remedies]
+    other = {remedy.name: remedy for remedy in [*planned, *asked_for(renamed)]}
     if type(remedy) is Plain:
         return
     spoken = dict(zip(TRAINING.classes.names, ("x", "y", "z"), strict=True))

@@ -1,4 +1,5 @@
-"""Every remedy, in the order in which a plan considers them. Adding one is a file and its name here."""
+"""Every remedy, in the order in which a plan considers them; those that are no `default` only where they are asked for.
+Adding one is a file and its name here."""
 
 from lopsided.remedies.class_weighting import ClassWeighting
 from lopsided.remedies.collection import Collection
@@ -8,15 +9,20 @@ from lopsided.remedies.group_standardiser import GroupStandardising
 from lopsided.remedies.group_weighting import GroupWeighting
 from lopsided.remedies.logit_adjustment import LogitAdjustment
 from lopsided.remedies.noisy_oversampling import NoisyOversampling
-from lopsided.remedies.oversampling import Oversampling
+from lopsided.remedies.oversampling import HalfWayOversampling, Oversampling
 from lopsided.remedies.plain import Plain
+from lopsided.remedies.smote import Smote
 from lopsided.remedies.threshold_moving import ThresholdMoving
+from lopsided.remedies.undersampling import Undersampling
 
 EVERY: tuple[type[Remedy], ...] = (
     Plain,
     LogitAdjustment,
     ClassWeighting,
     Oversampling,
+    HalfWayOversampling,
+    Undersampling,
+    Smote,
     NoisyOversampling,
     ThresholdMoving,
     GroupWeighting,

@@ -104,7 +104,7 @@ def plan_for(
     pilot = run_pilot(reduced(training, seed), seed, pilot_groups(training))
     occasion = Occasion(training, pilot, wanted, dict(recipe or {}), seed)
     planned, notes = [], _about_metric(training, metric, wanted)
-    for remedy in EVERY:
+    for remedy in (known for known in EVERY if known.default):
         proposals, left_out = remedy.propose(occasion)
         notes += [note for note in left_out if note not in notes]
         for found in proposals:

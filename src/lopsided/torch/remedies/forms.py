@@ -1,13 +1,14 @@
 """Remedies of a plan as PyTorch objects, each registered for its class with `remedies.contract.torch_form`.
 
-    oversampling              a sampler of the rows of the data, right under DistributedDataParallel
+    over- and undersampling   a sampler of the rows of the data, right under DistributedDataParallel
     oversampling with noise   the same with `.noise`: inputs = sampler.noise(inputs, classes) in the training loop
     group weights             a sampler over cells of class and group
     class weights             CrossEntropyLoss with the weights
     logit adjustment          a layer that adds the offsets to the logits of a finished model
     threshold moving          the same with the offsets of the plan's pilot
 
-Group DRO and standardising by group need the groups of every batch: `GroupDROLoss` and `GroupWhitening` take them.
+SMOTE makes examples of features before training. Group DRO and standardising by group need the groups of every batch:
+`GroupDROLoss` and `GroupWhitening` take them.
 """
 
 from typing import Any
@@ -27,6 +28,7 @@ from lopsided.remedies.group_weighting import GroupWeighting
 from lopsided.remedies.logit_adjustment import LogitAdjustment
 from lopsided.remedies.noisy_oversampling import NoisyOversampling
 from lopsided.remedies.oversampling import Oversampling
+from lopsided.remedies.smote import Smote
 from lopsided.remedies.threshold_moving import ThresholdMoving
 from lopsided.torch.remedies.oversampling_sampler import OversamplingSampler
 from torch import Tensor, nn
@@ -124,11 +126,13 @@ _ELSEWHERE: dict[type[Remedy], str] = {
     GroupDro: "use lopsided.torch.GroupDROLoss with the groups' counts",
     GroupStandardising: "use lopsided.torch.GroupWhitening over a fitted lopsided.remedies.GroupStandardiser",
     Collection: "collect the examples first",
+    Smote: "train on what imblearn.over_sampling.SMOTE().fit_resample gives, or use oversampling",
 }
 
 
 @torch_form.register(GroupDro)
 @torch_form.register(GroupStandardising)
 @torch_form.register(Collection)
+@torch_form.register(Smote)
 def _refused(remedy: Remedy, training: LabelledSet, *, seed: int = 0) -> Any:
     raise InputError("a remedy that needs nothing but the plan", f"{remedy.name!r}", _ELSEWHERE[type(remedy)])

@@ -1,0 +1,29 @@
+"""Random undersampling: examples of the larger classes are left out until every class is as small as the smallest.
+
+The prior changes as in oversampling, and training is shorter, but what the dropped examples would have taught is lost:
+the forecast, which knows the change of prior alone, is the most that it can gain.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lopsided.remedies.oversampling import Oversampling
+from lopsided.remedies.rates import Rates
+
+
+@dataclass(frozen=True)
+class Undersampling(Oversampling):
+    """`rates` by class name: the share of each class that is kept, drawn anew for every seed and epoch."""
+
+    kind: ClassVar[str] = "undersample"
+    name: ClassVar[str] = "undersampling"
+
+    @classmethod
+    def chosen_rates(cls, counts: Mapping[str, float], recipe: Mapping[str, Any]) -> tuple[Rates, str]:
+        """n_min / n_k."""
+        sizes = np.array(list(counts.values()))
+        why = f"Each class keeps {sizes.min():,.0f} examples, as many as the smallest has; the others are left out."
+        return Rates(tuple(counts), sizes, sizes.min() / sizes, "balanced", why), why
