@@ -1,7 +1,9 @@
 """All commands in one application. A command's module imports the rooms it needs inside its function, so that
 `lopsided --help` stays immediate."""
 
-from typing import Annotated
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any
 
 import typer
 
@@ -14,6 +16,7 @@ from lopsided.cli import (
     demo,
     docs,
     mixture,
+    options,
     plan,
     reproduce,
     results,
@@ -54,5 +57,16 @@ def _options(
     """Predict, measure and mend what imbalance does to a neural network."""
 
 
+def _reading_first(command: Callable[..., None]) -> Callable[..., None]:
+    """The command, refused before any work where it would write over what it reads."""
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        options.check_outputs(given)
+        command(**given)
+
+    return run
+
+
 for _module in (*_ON_DATA, *_ON_THE_HOUSE):
-    application.command(_module.__name__.rpartition(".")[2])(_module.command)
+    application.command(_module.__name__.rpartition(".")[2])(_reading_first(_module.command))

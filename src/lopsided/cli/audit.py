@@ -45,14 +45,17 @@ def command(
     Whatever is given decides which checks run; the others are listed with what they need. Writes an offline report.
     """
     from lopsided.checkup.audit import level_of
-    from lopsided.cli.console import print_json
+    from lopsided.cli.console import Late, print_json
     from lopsided.cli.plan import print_plan
     from lopsided.cli.progress import progress_steps
     from lopsided.core.errors import InputError
     from lopsided.report.audit import audit, check_report_path
 
+    if no_report and report is not None:
+        raise InputError("--report or --no-report", "both", "leave one of them out")
     limit = None if fail_on is None else level_of(fail_on)
     target = None if no_report else check_report_path(report or Path(f"{data.resolve().stem}-audit.html"))
+    late = Late()
     with progress_steps("auditing", quiet=as_json) as progress:
         result = audit(
             data,
@@ -79,7 +82,7 @@ def command(
                 refused = error
         if target is not None:
             progress(1, 1, "writing the report")
-            result.to_html(target, plan=plan)
+            target = late.write(result.to_html, target, plan=plan)
     if as_json:
         facts: dict[str, Any] = {**result.to_dict(), "report": target}
         print_json(facts if plan is None else {**facts, "plan": plan.to_dict()})
@@ -87,6 +90,7 @@ def command(
         _show(result, target)
         if plan is not None:
             print_plan(plan)
+    late.tell()
     if refused is not None:
         raise refused
     if limit is not None and not result.passed(limit):

@@ -38,7 +38,7 @@ def command(
     the ratios at which the minority collapses or vanishes, and what prevents it. Without energies or weight decay, a
     feature energy of 5 and a weight energy of 1 are taken, as in the paper's figures.
     """
-    from lopsided.cli.console import print_facts, print_json, print_line
+    from lopsided.cli.console import Late, print_facts, print_json, print_line
     from lopsided.cli.progress import status_line
     from lopsided.core.counts import class_counts
     from lopsided.core.counts import counts_file as read_counts
@@ -77,20 +77,22 @@ def command(
             progress=lambda iteration, gap: say(f"{words}: iteration {iteration}, relative gap {gap:.1e}"),
             **held,
         )
-    facts = forecast.to_dict()
+    facts, late = forecast.to_dict(), Late()
     if target is not None:
         from lopsided.core.provenance import provenance
 
         origin = provenance(seed=None, settings={})
         footer = f"lopsided {origin['version']}, {origin['time']}"
-        write_figure(target, collapse_figure(forecast), facts=summary(forecast), footer=footer)
-        facts["plot"] = str(target)
+        told = summary(forecast)
+        target = late.write(write_figure, target, collapse_figure(forecast), facts=told, footer=footer)
+        facts["plot"] = target
     if as_json:
         print_json(facts)
-        return
-    print_line(verdict(forecast))
-    print_facts(summary(forecast))
-    if assumed:
-        print("Energies were not given: feature energy 5 and weight energy 1 are assumed.")
-    if target is not None:
-        print_line(f"Drawn into {target}")
+    else:
+        print_line(verdict(forecast))
+        print_facts(summary(forecast))
+        if assumed:
+            print("Energies were not given: feature energy 5 and weight energy 1 are assumed.")
+        if target is not None:
+            print_line(f"Drawn into {target}")
+    late.tell()

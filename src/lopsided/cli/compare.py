@@ -21,19 +21,19 @@ def command(
 
     Nothing in the files is executed: safetensors, or PyTorch weights read with weights_only.
     """
-    from lopsided.cli.console import print_json, print_line, print_table
+    from lopsided.cli.console import Late, print_json, print_line, print_table
     from lopsided.report.drawing import check_plot_path, write_figure
     from lopsided.report.style import short
     from lopsided.torch import compare_checkpoints
 
     target = None if plot is None else check_plot_path(plot)
     found = compare_checkpoints(before, after, head=head, strict=not common)
-    facts = found.to_dict()
+    facts, late = found.to_dict(), Late()
     if target is not None:
-        write_figure(target, found.figure())
-        facts["plot"] = str(target)
+        target = facts["plot"] = late.write(write_figure, target, found.figure())
     if as_json:
         print_json(facts)
+        late.tell()
         return
     rows = [
         [
@@ -57,3 +57,4 @@ def command(
         )
     if target is not None:
         print_line(f"Drawn into {target}")
+    late.tell()

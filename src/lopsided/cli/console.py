@@ -6,13 +6,17 @@ Text that came out of data or file names is made safe first: control characters 
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
+
+    from lopsided.core.errors import LopsidedError
 
 MOST_ROWS = 1000  # a longer table is not read, and takes minutes to lay out
 VERDICT_COLOURS = {
@@ -40,6 +44,29 @@ def one_sentence(text: str, most: int = 1000) -> str:
     if len(line) <= most:
         return line
     return f"{line[: most * 2 // 3]} ... {line[len(line) - most // 3 + 5 :]}"
+
+
+class Late:
+    """Writes files beside what is printed; a write that fails is told after the results, which are not lost."""
+
+    def __init__(self) -> None:
+        self._error: LopsidedError | None = None
+
+    def write(self, write: Callable[..., Any], *arguments: Any, **named: Any) -> "Path | None":
+        """What `write` returns; None where it failed."""
+        from lopsided.core.files import WriteError
+
+        try:
+            written: Path = write(*arguments, **named)
+            return written
+        except WriteError as error:
+            self._error = self._error or error
+            return None
+
+    def tell(self) -> None:
+        """Raise the first failure."""
+        if self._error is not None:
+            raise self._error
 
 
 def print_json(value: Any) -> None:

@@ -1,5 +1,6 @@
 """`lopsided demo`: the main job on a long tail made of scikit-learn's digits."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -21,12 +22,12 @@ def command(
     import tempfile
     import time
 
-    from lopsided.cli.console import print_json, print_line
+    from lopsided.cli.console import Late, print_json, print_line
     from lopsided.cli.progress import progress_tasks
     from lopsided.report.audit import write_demo
     from lopsided.report.drawing import check_plot_path
 
-    target = check_plot_path(out)
+    target: Path | None = check_plot_path(out)
     began = time.perf_counter()
     with progress_tasks("trial") as progress, tempfile.TemporaryDirectory() as store:
         from lopsided.checkup.digits_demo import digits_demo
@@ -34,11 +35,13 @@ def command(
 
         with one_thread():
             demo = digits_demo(store, seed, progress=progress)
-    write_demo(target, demo)
+    late = Late()
+    target = late.write(write_demo, target, demo)
     seconds = time.perf_counter() - began
     if not as_json:
         _show(demo)
-        print_line(f"Report: {target} ({seconds:.1f} s)")
+        print_line(f"Report: {target} ({seconds:.1f} s)" if target else f"{seconds:.1f} s")
+        late.tell()
         return
     print_json(
         {
@@ -54,6 +57,7 @@ def command(
             "seconds": seconds,
         }
     )
+    late.tell()
 
 
 def _show(demo: "DigitsDemo") -> None:

@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
+from lopsided.cli.options import StoreFolder, folder
+
 
 def command(
-    out: Annotated[Path, typer.Option(help="The folder that the pages are written to.")] = Path("lopsided-docs"),
+    out: Annotated[Path, folder("The folder that the pages are written to.")] = Path("lopsided-docs"),
     gallery: Annotated[
         str,
         typer.Option(
@@ -15,11 +17,9 @@ def command(
             "or full (all; a quarter of an hour)."
         ),
     ] = "few",
-    store: Annotated[
-        Path | None, typer.Option(help="Folder of results, as for lopsided reproduce.", show_default=False)
-    ] = None,
+    store: StoreFolder = None,
     cache: Annotated[
-        Path | None, typer.Option(help="Where half-finished pages wait for the next build; docs/_cache by default.")
+        Path | None, folder("Where half-finished pages wait for the next build; docs/_cache by default.")
     ] = None,
     brief: Annotated[bool, typer.Option("--brief", help="Leave out the modules behind the public names.")] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the pages in a browser afterwards.")] = False,

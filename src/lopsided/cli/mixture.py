@@ -28,7 +28,7 @@ def command(
     seed: Annotated[int, typer.Option(help="With fit and the plot: the seed.")] = 0,
 ) -> None:
     """Forecast each group's risk under a Gaussian mixture, and whether more of a group helps it."""
-    from lopsided.cli.console import print_json
+    from lopsided.cli.console import Late, print_json
     from lopsided.core.errors import InputError
     from lopsided.report.drawing import check_plot_path
 
@@ -60,17 +60,20 @@ def command(
 
         forecast = mixture(specification, samples)
         facts, swept = forecast.facts(), group
+    late = Late()
     if plot is not None:
         from lopsided.papers.gi.mixture_sweep import sweep_figure
         from lopsided.report.drawing import write_figure
 
         chosen = _group_number(swept, forecast.problem.mixture.fractions)
         figure = sweep_figure(forecast.problem, forecast.samples, chosen, seed=seed)
-        facts["plot"] = str(write_figure(plot, figure, facts=_headline(facts), footer="lopsided mixture"))
+        told = _headline(facts)
+        facts["plot"] = late.write(write_figure, plot, figure, facts=told, footer="lopsided mixture")
     if as_json:
         print_json(facts)
     else:
         _print(facts)
+    late.tell()
 
 
 def _group_number(text: str | None, fractions: Any) -> int:

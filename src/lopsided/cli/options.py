@@ -1,11 +1,13 @@
 """Options that several commands share, and kinds of values with errors that say what came."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from lopsided.core.errors import InputError
+from lopsided.core.files import check_apart
 
 
 def _number(text: str) -> float:
@@ -53,10 +55,28 @@ BatchSize = Annotated[int | None, typer.Option(help="Batch size of the network, 
 Momentum = Annotated[float | None, number("Momentum of the network, for the merging law; 0 unless said.")]
 Export = Annotated[
     Path | None,
-    typer.Option(
-        help="Write plan.json and arrays (indices, weights, offsets, for which rows and classes) into this folder."
-    ),
+    folder("Write plan.json and arrays (indices, weights, offsets, for which rows and classes) into this folder."),
 ]
+OUTPUTS = ("out", "report", "plot", "export", "publish", "details", "measured")  # options that name what is written
+
+
+def check_outputs(given: Mapping[str, Any]) -> None:
+    """Refuse a command line whose outputs would replace one of its inputs, or each other."""
+    writes = {f"--{name}": Path(given[name]) for name in OUTPUTS if given.get(name) is not None}
+    if not writes:
+        return
+    if (export := writes.pop("--export", None)) is not None:
+        from lopsided.remedies.every import EVERY
+
+        for name in ("plan.json", *(array_file(remedy.kind) for remedy in EVERY)):
+            writes[f"{name} of --export"] = export / name
+    reads = [value for name, value in given.items() if name not in OUTPUTS and isinstance(value, (str, Path))]
+    check_apart(writes, reads)
+
+
+def array_file(kind: str) -> str:
+    """The file of an export that holds the arrays of a remedy."""
+    return f"{kind.replace(' ', '-')}.npz"
 
 
 def names(text: str | None) -> list[str] | None:

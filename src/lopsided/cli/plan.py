@@ -32,9 +32,10 @@ def command(
     lopsided trial tries them.
     """
     from lopsided.checkup.plan.plan import plan
-    from lopsided.cli.console import print_json, print_line
+    from lopsided.cli.console import Late, print_json, print_line
     from lopsided.cli.progress import status_line
 
+    check_export(export)
     recipe = options.network_recipe(weight_decay, learning_rate, batch_size, momentum)
     with status_line("forecasting with a small pilot", quiet=as_json):
         made = plan(
@@ -49,13 +50,15 @@ def command(
             recipe=recipe,
             seed=seed,
         )
-    written = None if export is None else export_plan(made, export, seed)
+    late = Late()
+    written = None if export is None else late.write(export_plan, made, export, seed)
     if as_json:
         print_json({**made.to_dict(), "export": written})
-        return
-    print_plan(made)
-    if written is not None:
-        print_line(f"Exported to {written}")
+    else:
+        print_plan(made)
+        if written is not None:
+            print_line(f"Exported to {written}")
+    late.tell()
 
 
 def print_plan(made: "Plan") -> None:
@@ -78,18 +81,23 @@ def counted(value: float | None) -> str:
     return "–" if value is None else f"{value:+.4f}"
 
 
+def check_export(folder: Path | None) -> None:
+    """Refuse a file in the place of the folder; asked before the work."""
+    from lopsided.core.errors import InputError
+
+    if folder is not None and folder.exists() and not folder.is_dir():
+        raise InputError("a folder to export to", f"the file {folder}", "name another with --export")
+
+
 def export_plan(made: "Plan", folder: Path, seed: int) -> Path:
     """plan.json, and one npz per remedy that has arrays."""
     import io
 
     import numpy as np
 
-    from lopsided.core.errors import InputError
     from lopsided.core.files import WriteError, write_atomically
     from lopsided.core.jsonable import dump_json
 
-    if folder.exists() and not folder.is_dir():
-        raise InputError("a folder to export to", f"the file {folder}", "name another with --export")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -101,6 +109,6 @@ def export_plan(made: "Plan", folder: Path, seed: int) -> Path:
         if arrays:
             stream = io.BytesIO()
             np.savez_compressed(stream, allow_pickle=False, **arrays)
-            write_atomically(folder / f"{remedy.kind.replace(' ', '-')}.npz", stream.getvalue())
+            write_atomically(folder / options.array_file(remedy.kind), stream.getvalue())
     write_atomically(folder / "plan.json", dump_json(made.to_dict(), indent=2) + "\n")
     return folder

@@ -34,7 +34,7 @@ def command(
 
     Exit code 0 whatever the verdicts; 1 only if a run broke.
     """
-    from lopsided.cli.console import print_json
+    from lopsided.cli.console import Late, print_json
     from lopsided.cli.progress import progress_tasks, stop_on_sigterm
     from lopsided.core.errors import InputError
     from lopsided.papers.reproduce import reproduce
@@ -55,17 +55,18 @@ def command(
             fresh=fresh,
             progress=progress,
         )
-    index = None
+    index, late = None, Late()
     if out is not None:
         from lopsided.papers.site import write_site
         from lopsided.skill.benchmark import published
         from lopsided.skill.page import skill_page
 
-        index = write_site(run, out, skill_page=skill_page(published()))
+        index = late.write(write_site, run, out, skill_page=skill_page(published()))
     if as_json:
         print_json(run.claims)
     else:
         _print(run, index)
+    late.tell()
     if run.broken:
         raise typer.Exit(1)
 

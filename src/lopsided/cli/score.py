@@ -37,7 +37,7 @@ def command(
     Nothing is trained. Scores and ranks within the class are written to a file; examples that are pictures are drawn.
     """
     from lopsided.checkup.score import score
-    from lopsided.cli.console import print_json
+    from lopsided.cli.console import Late, print_json
     from lopsided.cli.progress import progress_steps
     from lopsided.core.errors import InputError
     from lopsided.report.drawing import check_plot_path, write_figures
@@ -63,39 +63,56 @@ def command(
             seed=seed,
             progress=progress,
         )
-    _write(result, target)
+    late = Late()
+    scores = late.write(_write, result, target)
     drawn = plot
     if drawn is None and (result.pictures or noise_matrix):
         drawn = target.with_suffix(".html")
     if drawn is not None:
         facts = [("data", result.source), ("examples", f"{result.ranks.size:,}"), ("scores", str(target))]
-        write_figures(drawn, "Influence scores", result.figures(), facts=facts)
+        drawn = late.write(write_figures, drawn, "Influence scores", result.figures(), facts=facts)
     if as_json:
-        print_json(_facts(result, target, drawn))
+        print_json(_facts(result, scores, drawn))
     else:
-        _show(result, target, drawn)
+        _show(result, scores, drawn)
+    late.tell()
 
 
-def _write(result: "Score", target: Path) -> None:
+def _write(result: "Score", target: Path) -> Path:
     import io
 
+    import numpy as np
     import pyarrow as pa
 
     from lopsided.core.files import write_atomically
 
-    table, stream = pa.table(result.columns()), io.BytesIO()
+    stream = io.BytesIO()
     if target.suffix.lower() == ".csv":
         from pyarrow import csv
 
-        csv.write_csv(table, stream)
+        safe = np.array([_no_formula(name) for name in result.influence.names])
+        csv.write_csv(pa.table({**result.columns(), "label": safe[result.influence.codes]}), stream)
     else:
         import pyarrow.parquet as pq
 
-        pq.write_table(table, stream)
-    write_atomically(target, stream.getvalue())
+        pq.write_table(pa.table(result.columns()), stream)
+    return write_atomically(target, stream.getvalue())
 
 
-def _facts(result: "Score", target: Path, drawn: Path | None) -> dict[str, object]:
+def _no_formula(cell: str) -> str:
+    """A label that a spreadsheet would run (=cmd|..., @SUM) behind an apostrophe, which makes it text there."""
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) and not _is_number(cell) else cell
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _facts(result: "Score", target: Path | None, drawn: Path | None) -> dict[str, object]:
     facts: dict[str, object] = {
         "classes": result.classes,
         "scores_file": target,
@@ -112,7 +129,7 @@ def _facts(result: "Score", target: Path, drawn: Path | None) -> dict[str, objec
     return facts
 
 
-def _show(result: "Score", target: Path, drawn: Path | None) -> None:
+def _show(result: "Score", target: Path | None, drawn: Path | None) -> None:
     from lopsided.cli.console import print_line, print_table
     from lopsided.report.style import short
 
@@ -131,9 +148,8 @@ def _show(result: "Score", target: Path, drawn: Path | None) -> None:
     print_table(f"Influence scores of {result.source}", heads, rows)
     if result.noise is not None:
         _show_noise(result.noise)
-    print_line(
-        f"{result.ranks.size:,} scores in {target}, {result.seconds:.1f} s" + (f"; drawn in {drawn}" if drawn else "")
-    )
+    written = (f" in {target}" if target else "") + f", {result.seconds:.1f} s"
+    print_line(f"{result.ranks.size:,} scores{written}" + (f"; drawn in {drawn}" if drawn else ""))
 
 
 def _show_noise(noise: "NoiseMatrix") -> None:

@@ -36,7 +36,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
 ) -> None:
     """How often our forecasts came true, on tasks not used to design them; prints the published score at once."""
-    from lopsided.cli.console import print_json, print_line
+    from lopsided.cli.console import Late, print_json, print_line
     from lopsided.cli.progress import progress_tasks
     from lopsided.core.errors import InputError
     from lopsided.core.files import write_atomically
@@ -63,6 +63,7 @@ def command(
             index=index,
             progress=progress,
         )
+    late = Late()
     if publish is not None or details is not None:
         if found.not_run:
             absent = ", ".join(name.removeprefix("skill-") for name in found.not_run)
@@ -72,21 +73,22 @@ def command(
         facts = with_published(found).to_dict()
         told = facts.pop("details")
         if publish is not None:
-            write_atomically(publish, dump_json(facts) + "\n")
+            late.write(write_atomically, publish, dump_json(facts) + "\n")
         if details is not None:
-            write_atomically(details, dump_json(told) + "\n")
+            late.write(write_atomically, details, dump_json(told) + "\n")
     if target is not None:
         from lopsided.skill.page import write_skill_page
 
-        write_skill_page(found, target)
+        target = late.write(write_skill_page, found, target)
     if as_json:
         print_json(found.to_dict()["scores"])
-        return
-    _print(found)
-    if target is not None:
-        print_line(f"Page: {target}")
-    for detail in found.details if index is not None else ():
-        print_json(detail["runs"])
+    else:
+        _print(found)
+        if target is not None:
+            print_line(f"Page: {target}")
+        for detail in found.details if index is not None else ():
+            print_json(detail["runs"])
+    late.tell()
 
 
 def _fit(fit: bool, target: Path | None, store: Path | None, as_json: bool) -> None:

@@ -32,7 +32,7 @@ def command(
     repeats: Annotated[int, typer.Option(help="How often it is repeated with other folds.")] = 2,
     jobs: Annotated[int | None, typer.Option(help="Processes; all cores when not given.")] = None,
     store: Annotated[
-        Path | None, typer.Option(help="Keeps finished folds; else LOPSIDED_STORE, else ./lopsided-results.")
+        Path | None, options.folder("Keeps finished folds; else LOPSIDED_STORE, else ./lopsided-results.")
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not reuse stored results.")] = False,
     report: Annotated[Path | None, typer.Option(help="Write a report (.html, or .png with the pictures).")] = None,
@@ -46,13 +46,14 @@ def command(
     """
     from lopsided.checkup.inputs.gather import gather
     from lopsided.checkup.trial.trial import trial
-    from lopsided.cli.console import print_json, print_line
-    from lopsided.cli.plan import export_plan
+    from lopsided.cli.console import Late, print_json, print_line
+    from lopsided.cli.plan import check_export, export_plan
     from lopsided.cli.progress import progress_tasks, stop_on_sigterm
     from lopsided.report.drawing import check_plot_path
 
     if report is not None:
         check_plot_path(report)
+    check_export(export)
     recipe = options.network_recipe(weight_decay, learning_rate, batch_size, momentum)
     stop_on_sigterm()
     with progress_tasks("trial") as progress:
@@ -79,17 +80,19 @@ def command(
             seed=seed,
             progress=progress,
         )
-    written = None if export is None else export_plan(outcome.plan, export, seed)
+    late = Late()
+    written = None if export is None else late.write(export_plan, outcome.plan, export, seed)
     if report is not None:
         from lopsided.report.audit import write_trial
 
-        write_trial(report, evidence, outcome)
+        report = late.write(write_trial, report, evidence, outcome)
     if as_json:
         print_json({**outcome.to_dict(), "report": report, "export": written})
-        return
-    print_trial(outcome)
-    for place in filter(None, (report, written)):
-        print_line(f"Written: {place}")
+    else:
+        print_trial(outcome)
+        for place in filter(None, (report, written)):
+            print_line(f"Written: {place}")
+    late.tell()
 
 
 def print_trial(outcome: "Trial") -> None:

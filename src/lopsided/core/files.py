@@ -3,7 +3,7 @@
 import contextlib
 import os
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from lopsided.core.errors import InputError, LopsidedError
@@ -24,7 +24,8 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, dura
     data = content.encode("utf-8", errors="backslashreplace") if isinstance(content, str) else content
     temporary = None
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".tmp", dir=target.parent)
+        # the first letters of the name: a name may be 255 bytes long, which leaves no room for an addition
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:32]}.", suffix=".tmp", dir=target.parent)
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
             if durable:
@@ -34,6 +35,8 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, dura
         os.umask(mask)
         os.chmod(temporary, 0o666 & ~mask)
         os.replace(temporary, target)
+        if durable:
+            _sync_folder(target.parent)
     except OSError as error:
         reason = error.strerror or str(error)
         raise WriteError(
@@ -44,6 +47,38 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, dura
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
     return target
+
+
+def _sync_folder(folder: Path) -> None:
+    """Wait until the disk holds the new name too; where folders cannot be synced (Windows) nothing is lost."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def check_apart(writes: Mapping[str, Path], reads: Iterable[str | os.PathLike[str]]) -> None:
+    """Refuse to write over a file that is read, or two outputs to one place, however the paths are spelt.
+
+    writes: the name of an option and its file. reads: files and folders; names of nothing are ignored. In a folder
+    that is read, a page or a table, which no reader of folders takes, may be written again.
+    """
+    sources = [source for source in map(Path, reads) if os.path.exists(source)]
+    taken: dict[str, str] = {}
+    for option, target in writes.items():
+        place = os.path.realpath(target)
+        if place in taken:
+            raise InputError(f"different files for {taken[place]} and {option}", f"{target} for both", "rename one")
+        taken[place] = option
+        for source in sources if os.path.lexists(target) else ():
+            inside = source.is_dir() and Path(os.path.realpath(source)) in Path(place).parents
+            if (os.path.exists(target) and os.path.samefile(source, target)) or (
+                inside and target.suffix.lower() not in (".html", ".htm", ".parquet", ".csv")
+            ):
+                got = f"{target}, which this command reads" + (f" in {source}" if inside else "")
+                raise InputError(f"a file of its own for {option}", got, "write to another file")
 
 
 def check_target(path: str | os.PathLike[str], endings: Sequence[str], what: str) -> Path:

@@ -12,7 +12,7 @@ import json
 import os
 import pkgutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -112,7 +112,12 @@ def skill(
     first so many of each family and split, for a trial run. index: the task with that number alone.
     """
     if not run:
-        return published()
+        if most_tasks is not None or index is not None:
+            raise InputError("tasks to run", "the published score, of which no tasks are kept", "add --run")
+        told = published()
+        chosen = {_named(name, [entry.family for entry in told.scores]) for name in only}
+        scores = [one for one in told.scores if one.family in (chosen or {one.family}) and split in (None, one.split)]
+        return replace(told, scores=scores)
     known = families()
     wanted = [_named(name, known) for name in only] or list(known)
     keeper = Store(store)
@@ -155,11 +160,11 @@ def _rows(tasks: Sequence[Task], keeper: Store) -> list[Row]:
     return [Row(result.settings, result.seed, result.numbers) for result in found]
 
 
-def _named(name: str, known: dict[str, Family]) -> str:
+def _named(name: str, known: Collection[str]) -> str:
     for candidate in (name, f"skill-{name}"):
         if candidate in known:
             return candidate
-    short = ", ".join(entry.removeprefix("skill-") for entry in known)
+    short = ", ".join(dict.fromkeys(entry.removeprefix("skill-") for entry in known))
     raise InputError(f"a family among {short}", repr(name), "name one of those")
 
 
