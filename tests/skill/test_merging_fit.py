@@ -5,14 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from lopsided.cli.main import main
-from lopsided.engine.store import Result, Store
-from lopsided.engine.task import Row
-from lopsided.skill.benchmark import _plan, families
-from lopsided.skill.collapse_runs import counts_at
-from lopsided.skill.family import split_of
-from lopsided.skill.merging_data import (
+from bench import fits
+from bench.laws.merging_data import (
     FAMILIES,
     MEASURED,
     SCALE,
@@ -22,8 +16,14 @@ from lopsided.skill.merging_data import (
     packed,
     write_measured,
 )
-from lopsided.skill.merging_fit import PRIOR, SETS, batches, fit, fit_all, law_of, names_of
-from lopsided.skill.survival_fit import survival_fits
+from bench.laws.merging_fit import PRIOR, SETS, batches, fit, fit_all, law_of, names_of
+from bench.laws.survival_fit import survival_fits
+
+from lopsided.engine.store import Result, Store
+from lopsided.engine.task import Row
+from lopsided.skill.benchmark import _plan, families
+from lopsided.skill.collapse_runs import counts_at
+from lopsided.skill.family import split_of
 from lopsided.theory import merging_law
 
 
@@ -111,7 +111,7 @@ def test_the_file_is_what_the_store_holds(tmp_path) -> None:
     for task, row in zip(planned, rows, strict=True):
         store.save(task, Result(task.name, task.version, task.code, row.settings, 0, dict(row.numbers), 1.0, 1.0, {}))
     target = tmp_path / "measured.json.gz"
-    assert main(["skill", "--measured", str(target), "--store", str(tmp_path / "store")]) == 0
+    fits.main(str(target), str(tmp_path / "store"))
     assert measured_tasks(target) == [compact(row) for row in rows]
     write_measured(rows, tmp_path / "again.json.gz")
     assert (tmp_path / "again.json.gz").read_bytes() == target.read_bytes()

@@ -154,7 +154,7 @@ def test_a_changed_law_or_recipe_measures_nothing_again(name: str) -> None:
     reached = closure(home, Path(lopsided.__file__).parent)
     assert home in reached
     assert [module for module in reached if module.startswith("lopsided.theory")] == []
-    recipes = ("benchmark", "collapse_recipes", "group_questions", "merging_fit", "scoring")
+    recipes = ("benchmark", "collapse_recipes", "group_questions", "scoring")
     assert not {f"lopsided.skill.{module}" for module in recipes} & set(reached)
 
 

@@ -15,7 +15,6 @@ from lopsided.theory.wide_bounds import (
     gradient_energy_bound,
     likely_gradient_bound,
     pattern_kernel,
-    theorem_41,
     unit_gradient_bounds,
 )
 
@@ -144,39 +143,8 @@ def test_gradient_bound_holds_for_signals_fixed_in_advance() -> None:
     assert 0 < bound.fraction <= share
 
 
-# the powers in which Theorem 4.1 states each quantity
-EXPONENTS = {
-    "rate_times_width": {"k": -5, "l": -5, "delta": 3, "epsilon": 6},
-    "batch": {"k": 10, "l": 10, "delta": -6, "epsilon": -12},
-    "steps": {"k": 10, "l": 10, "delta": -6, "epsilon": -12},
-    "width": {"k": 20, "l": 20, "delta": -12, "epsilon": -24},
-}
-
-
-@pytest.mark.parametrize("quantity", sorted(EXPONENTS))
-def test_exponents_are_those_of_the_proof(quantity: str) -> None:
-    base = {"classes": 4, "components": 3, "delta": 0.5, "epsilon": 0.1}
-    names = {"k": "classes", "l": "components", "delta": "delta", "epsilon": "epsilon"}
-    for symbol, exponent in EXPONENTS[quantity].items():
-        name = names[symbol]
-        doubled = theorem_41(**{**base, name: base[name] * 2})
-        ratio = getattr(doubled, quantity) / getattr(theorem_41(**base), quantity)
-        assert math.log2(ratio) == pytest.approx(exponent)
-
-
-def test_the_width_is_what_keeps_the_coupling_to_the_end() -> None:
-    # (sigma/eta) unit >= (1/(eta m)) / unit with sigma = 1/sqrt(m) and unit = delta^3 eps^6/(kl)^5: equality at m.
-    theorem = theorem_41(classes=3, components=2, delta=0.7, epsilon=0.2)
-    unit = theorem.rate_times_width
-    eta = unit / theorem.width
-    assert theorem.width**-0.5 / eta * unit == pytest.approx(1 / (eta * theorem.width) / unit)
-    assert theorem.steps == pytest.approx(1 / (eta * theorem.width) / unit)
-
-
 def test_bad_input_is_refused_in_a_sentence() -> None:
     for call in (
-        lambda: theorem_41(classes=1, components=1, delta=1, epsilon=0.1),
-        lambda: theorem_41(classes=2, components=1, delta=1, epsilon=2),
         lambda: gradient_bound(classes=2, components=1, delta=-1, largest=1, deviation=1),
         lambda: pattern_kernel([[0.0, 0.0]]),
     ):

@@ -1,6 +1,7 @@
 """`lopsided bench`: speed against peers, measured in one run, printed as ratios."""
 
 import runpy
+import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Annotated, Any
@@ -52,6 +53,8 @@ def command(
 
 def _load(path: Path) -> Callable[[bool], Iterable[dict[str, Any]]]:
     """Each file of bench/ defines run(quick), which gives rows: what, seconds, peer, peer_seconds, note."""
+    if (root := str(path.parents[1])) not in sys.path:
+        sys.path.append(root)  # what several of them share is imported as bench.laws
     function: Callable[[bool], Iterable[dict[str, Any]]] = runpy.run_path(str(path))["run"]
     return function
 

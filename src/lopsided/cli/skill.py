@@ -1,7 +1,7 @@
 """`lopsided skill`: how often our forecasts came true."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -27,12 +27,6 @@ def command(
     out: Annotated[
         Path | None, typer.Option(help="Write the page: reliability diagrams, the worst misses (.html).")
     ] = None,
-    fit: Annotated[
-        bool, typer.Option("--fit", help="Print the merging law's constants, fitted to the measured tasks, instead.")
-    ] = False,
-    measured: Annotated[
-        Path | None, typer.Option(help="Write the measured tasks that --fit reads, from the store (.json.gz).")
-    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
 ) -> None:
     """How often our forecasts came true, on tasks not used to design them; prints the published score at once."""
@@ -43,9 +37,6 @@ def command(
     from lopsided.core.jsonable import dump_json
     from lopsided.skill.benchmark import skill, with_published
 
-    if fit or measured is not None:
-        _fit(fit, measured, store, as_json)
-        return
     target = None
     if out is not None:
         from lopsided.report.audit import check_report_path
@@ -89,37 +80,6 @@ def command(
         for detail in found.details if index is not None else ():
             print_json(detail["runs"])
     late.tell()
-
-
-def _fit(fit: bool, target: Path | None, store: Path | None, as_json: bool) -> None:
-    """The file of measured tasks, if asked for; the fit to it, or to the one in the repository."""
-    from dataclasses import asdict
-
-    from lopsided.cli.console import print_json, print_line
-    from lopsided.skill.benchmark import families, rows_of
-    from lopsided.skill.merging_data import FAMILIES, MEASURED, measured_tasks, write_measured
-    from lopsided.skill.merging_fit import fit_all
-    from lopsided.skill.survival_fit import survival_fits
-
-    if target is not None:
-        write_measured([row for name in FAMILIES for row in rows_of(families()[name], "development", store)], target)
-    if not fit:
-        return
-    tasks = measured_tasks(MEASURED if target is None else target)
-    sets: list[dict[str, Any]] = [
-        {"set": name, "tasks": len(one.without), "constants": asdict(one.law), "errors": one.errors_by_name}
-        for name, one in fit_all(tasks).items()
-    ]
-    sets += [{"set": name, **asdict(one)} for name, one in survival_fits(tasks).items()]
-    if as_json:
-        print_json(sets)
-        return
-    for one in sets:
-        print_line(f"{one['set']}, fitted to {one['tasks']} tasks")
-        for key, value in one["constants"].items():
-            error, committed = one["errors"].get(key), one.get("committed", {}).get(key)
-            told = f"    {key} = {value:.3g}" + ("" if error is None else f" +- {error:.2g}")
-            print_line(told + ("" if committed is None else f" (committed: {committed:.3g})"))
 
 
 def _print(found: "Skill") -> None:

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import FloatArray, IntArray, check_count, check_labels, check_matrix
+from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
 
 SMALL = 4000  # examples up to which all pairs are compared
 MOST_PER_CLASS = 10_000  # complete linkage holds all pairs of a class: 400 MB here
@@ -150,7 +150,7 @@ def diameter_ratio(diameter: float, delta: float) -> float:
 class ComponentsNeeded:
     """The smallest l with which (A1) can hold on the sample lies in [lower, upper]; `upper` has a witness.
 
-    `ratio` is lambda of that witness, the components of `linkage_components` at l = `upper`.
+    `ratio` is lambda of that witness, each class cut into `upper` parts by complete linkage.
     """
 
     lower: int
@@ -175,28 +175,6 @@ def components_needed(points: ArrayLike, labels: ArrayLike) -> ComponentsNeeded:
     allowed = delta / (8 * np.arange(1, most + 1))
     lower, upper = int(np.argmax(forced <= allowed)) + 1, int(np.argmax(attained <= allowed)) + 1
     return ComponentsNeeded(lower, upper, diameter_ratio(float(attained[upper - 1]), delta), delta)
-
-
-def linkage_components(points: ArrayLike, labels: ArrayLike, components: int) -> IntArray:
-    """Cut every class into at most `components` parts by complete linkage, which keeps diameters small.
-
-    Returns one number per example, counted over all classes, class by class.
-    """
-    from scipy.cluster.hierarchy import fcluster
-
-    matrix, classes = _checked(points, labels)
-    wanted = check_count(components, "the number of components per class")
-    found = np.zeros(len(matrix), dtype=np.int64)
-    first = 0
-    for code in range(int(classes.max()) + 1):
-        members = np.flatnonzero(classes == code)
-        if len(members) == 1:
-            parts = np.zeros(1, dtype=np.int64)
-        else:
-            parts = fcluster(_linkage(matrix[members]), wanted, criterion="maxclust").astype(np.int64) - 1
-        found[members] = first + parts
-        first += int(parts.max()) + 1
-    return found
 
 
 def _checked(points: ArrayLike, labels: ArrayLike) -> tuple[FloatArray, IntArray]:

@@ -15,9 +15,9 @@ similarity s of a pair is the cosine of their centred class means + 1/(K-1), of 
 how much the cosine of their classifiers there exceeds the equilibrium. A pilot also moves f*: the shift of ln f* that
 explains its cosines best, with the law's own spread as the prior.
 
-Nothing here is a theorem. `lopsided skill --fit` fits the constants to the development half of the families
-collapse-ratio and collapse-tail (`skill.merging_fit` says how) and prints their errors; they are scored on the other
-half. `outside` lists what a forecast asks beyond the settings of those tasks.
+Nothing here is a theorem. `lopsided bench fits` fits the constants to the development half of the families
+collapse-ratio and collapse-tail (`bench/laws/merging_fit.py` says how) and prints their errors; they are scored on the
+other half. `outside` lists what a forecast asks beyond the settings of those tasks.
 """
 
 import math

@@ -25,7 +25,7 @@ from lopsided.core.validation import FloatArray, IntArray, check_count, check_in
 from lopsided.theory.network_equilibrium import Equilibrium, batchnorm_equilibrium
 
 SPREAD = 0.35  # of ln f at which classes are lost
-# ln c and the exponents of eta/b, D and the pilot's loss; `skill.survival_fit` holds them against measured tasks
+# ln c and the exponents of eta/b, D and the pilot's loss; `bench/laws/survival_fit.py` holds them against tasks
 COEFFICIENTS = {"constant": math.log(1.44), "noise": 0.334, "depth": 0.548}
 PILOT_COEFFICIENTS = {"constant": math.log(1.61), "noise": 0.272, "depth": 0.725, "loss": 0.193}
 _FITTED = {"batch size": (32, 256), "step": (0.03, 0.3), "weight decay": (3e-3, 3e-2), "hidden layers": (1, 3)}

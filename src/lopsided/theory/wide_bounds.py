@@ -1,4 +1,4 @@
-"""What Li and Liang (2018) prove about SGD on a wide ReLU network, as numbers: Lemma 5.1, Lemma 5.2, Theorem 4.1.
+"""What Li and Liang (2018) prove about SGD on a wide ReLU network, as numbers: Lemma 5.1 and Lemma 5.2.
 
 k classes, l components per class, m units, sigma the standard deviation of an initial weight, eta the learning rate,
 delta the separation of (A1), epsilon the target error. O-tilde hides logarithms; where a proof shows a constant it is
@@ -49,16 +49,6 @@ class GradientBound:
     fraction: float
     size: float
     width_order: float  # k^3 l^2 / delta, up to logarithms and a constant
-
-
-@dataclass(frozen=True)
-class Theorem41:
-    """The polynomials of Theorem 4.1, up to logarithms and constants, as in its proof."""
-
-    rate_times_width: float  # eta m = delta^3 eps^6 / (k l)^5
-    batch: float  # B = (k l / (v delta))^4 / gamma^2, v = eps^3/(8 k l), gamma = delta/(k l)
-    steps: float  # T = (k l)^10 / (delta^6 eps^12)
-    width: float  # m = (k l)^20 / (delta^12 eps^24)
 
 
 def unit_gradient_bounds(top: ArrayLike) -> FloatArray:
@@ -146,17 +136,3 @@ def gradient_energy_bound(points: ArrayLike) -> float:
         return 0.0
     inverse_diagonal = (vectors**2 / values).sum(axis=1)
     return float(1 / inverse_diagonal.max())
-
-
-def theorem_41(*, classes: int, components: int, delta: float, epsilon: float) -> Theorem41:
-    """Learning rate, batch, steps and width of Theorem 4.1."""
-    pairs = check_count(classes, "k", at_least=2) * check_count(components, "l")
-    separation, error = check_positive(delta, "delta"), check_in_range(epsilon, "epsilon", 1e-12, 1.0)
-    v, gamma = error**3 / (8 * pairs), separation / pairs
-    unit = separation**3 * error**6 / pairs**5
-    return Theorem41(
-        rate_times_width=unit,
-        batch=(pairs / (v * separation)) ** 4 / gamma**2,
-        steps=1 / unit**2,
-        width=1 / unit**4,
-    )

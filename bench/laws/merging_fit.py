@@ -1,7 +1,7 @@
 """The fit of the merging law: from the measured development tasks to the constants of `theory.merging_law`.
 
-    lopsided skill --fit                     the constants with their errors
-    lopsided skill --measured FILE           writes the file of measured tasks that the fit reads, from the store
+    lopsided bench fits                      the constants with their errors
+    python -m bench.fits FILE [STORE]        writes the file of measured tasks that the fit reads, from a store
 
 One set of constants for each kind of network (with and without BatchNorm), without and with a pilot. Over tasks t,
 ratios r and pairs p of classes, c the measured and c^ the forecast cosine,
@@ -26,13 +26,13 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
+from bench.laws.merging_data import matrix
 from scipy.optimize import least_squares
 
 from lopsided.core.counts import class_counts
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.skill.collapse_recipes import LOST, training_of
 from lopsided.skill.collapse_runs import LATE_PILOT, PILOT, asked, counts_at
-from lopsided.skill.merging_data import matrix
 from lopsided.theory.merging_law import (
     NORMAL_90,
     Coefficients,

@@ -19,7 +19,7 @@ from lopsided.engine.task import Row
 from lopsided.skill.collapse_runs import LATE_PILOT, PILOT
 from lopsided.skill.small_networks import cosines_of_gram, mean_cosines
 
-MEASURED = Path(__file__).resolve().parents[3] / "docs" / "measured" / "collapse_development.json.gz"
+MEASURED = Path(__file__).resolve().parents[2] / "docs" / "measured" / "collapse_development.json.gz"
 FAMILIES = ("skill-collapse-ratio", "skill-collapse-tail")
 SCALE = 10_000
 

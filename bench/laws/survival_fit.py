@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from bench.laws.merging_data import matrix
 
 from lopsided.core.validation import FloatArray
 from lopsided.skill.collapse_recipes import training_of
 from lopsided.skill.collapse_runs import PILOT, asked, exact_counts
 from lopsided.skill.families.collapse_ratio import crossing, minority_mean
-from lopsided.skill.merging_data import matrix
 from lopsided.theory.survival_law import COEFFICIENTS, PILOT_COEFFICIENTS
 
 

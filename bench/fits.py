@@ -1,0 +1,45 @@
+"""The constants of the merging law, fitted again to the measured tasks, and how far those bear the survival law out.
+
+`lopsided bench fits` prints them beside the committed ones; a test holds the two against each other.
+`python -m bench.fits FILE [STORE]` writes the file of measured tasks anew, from a store of the skill benchmark.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bench.laws.merging_data import FAMILIES, measured_tasks, write_measured
+from bench.laws.merging_fit import fit_all
+from bench.laws.survival_fit import survival_fits
+
+from lopsided.skill.benchmark import families, rows_of
+from lopsided.theory import merging_law
+
+
+def run(quick: bool) -> Iterator[dict[str, Any]]:
+    """Rows for `lopsided bench`: a set of constants each, with their errors and what is committed."""
+    tasks = measured_tasks()
+    for name, one in fit_all(tasks).items():
+        committed = asdict(getattr(merging_law, name))
+        note = _told(asdict(one.law), one.errors_by_name, committed)
+        yield {"what": f"{name}, {len(one.without)} tasks", "note": note}
+    for name, law in survival_fits(tasks).items():
+        yield {"what": f"{name}, {law.tasks} tasks", "note": _told(law.constants, law.errors, law.committed)}
+
+
+def _told(constants: dict[str, float], errors: dict[str, float], committed: dict[str, float]) -> str:
+    return "; ".join(
+        f"{key} {value:.3g}" + (f" ± {errors[key]:.2g}" if key in errors else "") + f" ({committed[key]:.3g})"
+        for key, value in constants.items()
+    )
+
+
+def main(target: str, store: str | None = None) -> None:
+    """Write the measured development tasks that the fits read."""
+    write_measured([row for name in FAMILIES for row in rows_of(families()[name], "development", store)], Path(target))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
