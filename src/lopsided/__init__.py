@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lopsided.checkup.mixture_fit import mixture_fit as mixture_fit
-    from lopsided.checkup.plan.plan import plan as plan
     from lopsided.checkup.score import score as score
-    from lopsided.checkup.trial.trial import trial as trial
     from lopsided.core.errors import InputError as InputError
     from lopsided.core.errors import LopsidedError as LopsidedError
     from lopsided.engine.query import results as results
@@ -22,6 +20,8 @@ if TYPE_CHECKING:
     from lopsided.remedies.thresholds import ThresholdMover as ThresholdMover
     from lopsided.report.audit import Audit as Audit
     from lopsided.report.audit import audit as audit
+    from lopsided.report.results import plan as plan
+    from lopsided.report.results import trial as trial
     from lopsided.skill.benchmark import skill as skill
     from lopsided.theory.collapse import CollapseForecast as CollapseForecast
     from lopsided.theory.collapse import collapse as collapse
@@ -47,12 +47,12 @@ _HOME = {
     "mixture": "lopsided.theory.mixture_forecast",
     "mixture_fit": "lopsided.checkup.mixture_fit",
     "oversampling_rates": "lopsided.remedies.rates",
-    "plan": "lopsided.checkup.plan.plan",
+    "plan": "lopsided.report.results",
     "reproduce": "lopsided.papers.reproduce",
     "results": "lopsided.engine.query",
     "score": "lopsided.checkup.score",
     "serve": "lopsided.web.serve",
-    "trial": "lopsided.checkup.trial.trial",
+    "trial": "lopsided.report.results",
 }
 
 __all__ = sorted([*_HOME, "__version__", "skill"])

@@ -67,27 +67,15 @@ def test_notebook_view(found) -> None:
     assert "failing" in view or "at risk" in view
 
 
-def test_plan_and_trial_sections(found) -> None:
+def test_plan_section(found) -> None:
     from lopsided.checkup.plan.result import Plan, PlannedRemedy
     from lopsided.remedies.contract import GainForecast
     from lopsided.remedies.oversampling import Oversampling
 
-    class Tried:
-        def table(self):
-            return ["arm", "gain"], [["oversample", "+0.1"]]
-
-        def facts(self):
-            return [("outcome", "oversample wins")]
-
-        def figures(self):
-            return []
-
     forecast = GainForecast("balanced accuracy", 0.1, 0.0, 0.2, "a law")
-    plan = Plan([PlannedRemedy(Oversampling({}), "because", forecast)])
-    page = found.to_html(plan=plan, trial=Tried())
+    page = found.to_html(plan=Plan([PlannedRemedy(Oversampling({}), "because", forecast)]))
     assert 'id="plan"' in page
     assert "+0.100 [+0.000, +0.200]" in page
-    assert "oversample wins" in page
 
 
 def test_page_hardly_grows_with_rows() -> None:

@@ -25,6 +25,7 @@ from lopsided.core.jsonable import dump_json, jsonable
 from lopsided.core.provenance import provenance
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
+from lopsided.data.frames import frame_of
 
 if TYPE_CHECKING:
     from lopsided.checkup.plan.result import Plan
@@ -78,11 +79,7 @@ class AuditFacts:
             given = {"id": finding.id, "level": finding.level.value, "subject": finding.subject, "value": finding.value}
             told = {name: getattr(finding, name) for name in ("message", "remedy", "ground", "about", "skill")}
             rows.append({**given, "low": low, "high": high, **told})
-        try:
-            import pandas
-        except ImportError:
-            return rows
-        return pandas.DataFrame(rows)
+        return frame_of(rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values under the names that scripts rely on."""

@@ -49,7 +49,8 @@ def command(
     from lopsided.cli.plan import print_plan
     from lopsided.cli.progress import progress_steps
     from lopsided.core.errors import InputError
-    from lopsided.report.audit import audit, check_report_path
+    from lopsided.report.audit import audit
+    from lopsided.report.drawing import check_report_path
 
     if no_report and report is not None:
         raise InputError("--report or --no-report", "both", "leave one of them out")

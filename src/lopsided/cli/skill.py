@@ -39,7 +39,7 @@ def command(
 
     target = None
     if out is not None:
-        from lopsided.report.audit import check_report_path
+        from lopsided.report.drawing import check_report_path
 
         target = check_report_path(out)
     with progress_tasks("tasks") as progress:

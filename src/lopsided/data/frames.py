@@ -1,9 +1,9 @@
 """Tables over data frames in memory: pandas, Polars, Arrow, or anything else that exports an Arrow stream.
 
-The frame's own package is never imported here; Arrow reads it.
+The frame's own package is never imported to read one; Arrow does that. `frame_of` makes a frame of results.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lopsided.core.errors import InputError
@@ -19,6 +19,15 @@ def is_frame(value: Any) -> bool:
 
 def _is_lazy(value: Any) -> bool:
     return type(value).__name__ == "LazyFrame" and hasattr(value, "collect")
+
+
+def frame_of(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """A pandas frame where pandas is installed, otherwise the rows as they are."""
+    try:
+        import pandas
+    except ImportError:
+        return list(rows)
+    return pandas.DataFrame(rows)
 
 
 def frame_columns(frame: Any) -> list[str]:

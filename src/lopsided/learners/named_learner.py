@@ -57,6 +57,11 @@ def _network(kind: str, seed: int) -> Any:
     return DeepClassifier(random_state=seed)
 
 
+def is_learner_name(text: str) -> bool:
+    """Whether `make_learner` would take it for the name of a learner."""
+    return text in BUILT_IN or _NETWORK.fullmatch(text) is not None or re.fullmatch(r"[\w.]+:\w+", text) is not None
+
+
 def learner_name(learner: Any) -> str:
     """As it was named, or the class of the classifier (of a pipeline: of its last step)."""
     if isinstance(learner, str):

@@ -18,6 +18,11 @@ def check_plot_path(path: str | os.PathLike[str]) -> Path:
     return check_target(path, _ENDINGS, "plot")
 
 
+def check_report_path(path: str | os.PathLike[str]) -> Path:
+    """A path that ends in .html in a directory that exists; asked before the work, not after."""
+    return check_target(path, (".html", ".htm"), "report")
+
+
 def write_figures(
     path: str | os.PathLike[str],
     title: str,

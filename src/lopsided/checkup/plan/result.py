@@ -14,6 +14,7 @@ import numpy as np
 from lopsided.core.errors import InputError, MissingPackage
 from lopsided.core.jsonable import jsonable
 from lopsided.core.validation import FloatArray, IntArray
+from lopsided.data.frames import frame_of
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.measure.metrics import METRICS
 from lopsided.remedies.contract import GainForecast, Remedy, load_forms, torch_form
@@ -128,6 +129,13 @@ class Plan:
             counts = "" if remedy.counts_as is None else f", counts as {remedy.counts_as:+.4f}"
             lines.append(f"{remedy.name}: {forecast_words(remedy.forecast)}{counts}; {remedy.why}")
         return "\n".join([*lines, *self.remarks()])
+
+    def frame(self) -> Any:
+        """One row per remedy: a pandas frame where pandas is installed, otherwise a list of dictionaries."""
+        named = {"metric": "metric", "gain": "forecast", "low": "low", "high": "high", "ground": "ground"}
+        told = [{named[name]: getattr(one.forecast, name, None) for name in named} for one in self.remedies]
+        rows = zip(self.remedies, told, strict=True)
+        return frame_of([{"remedy": one.name, **fit, "counts_as": one.counts_as, "why": one.why} for one, fit in rows])
 
     def title(self) -> str:
         """What the plan is for."""

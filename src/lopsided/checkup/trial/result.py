@@ -7,11 +7,15 @@ from typing import Any, Literal
 from lopsided.checkup.plan.result import Plan
 from lopsided.core.figure import Figure
 from lopsided.core.jsonable import jsonable
+from lopsided.data.frames import frame_of
+from lopsided.data.labelled_set import LabelledSet
 from lopsided.measure.metrics import METRICS
 from lopsided.measure.paired_scores import LEVEL, Estimate
 from lopsided.remedies.contract import GainForecast, Remedy
 
 Outcome = Literal["right", "wrong", "undecided"]
+Helps = Literal["yes", "no", "unclear"]
+_HELD = {"right": "yes", "wrong": "no", "undecided": "unclear", None: "–"}  # did the forecast hold?
 VAGUE = 0.1  # a forecast whose interval is wider says too little to be right by holding the outcome
 
 
@@ -67,9 +71,21 @@ class Arm:
         """Whether it stands for examples that are not there yet: its model is plain training, only its gain its own."""
         return self.remedy.collects is not None
 
-    def title(self, metric: str) -> str:
-        """Its name, and the metric its gain is read in where that is another."""
-        return self.name if self.read_in == metric else f"{self.name} ({self.read_in})"
+    @property
+    def helps(self) -> Helps | None:
+        """Whether the gain's interval lies above zero (no: below): in the trial's metric for all arms at once, for
+        collection in its subject's own metric. None for plain training and for what was not run."""
+        bounds = self.widened
+        if self.simulated and self.skipped is None and (gain := self.metrics[self.read_in].gain) is not None:
+            bounds = gain.low, gain.high
+        if bounds is None:
+            return None
+        return "yes" if bounds[0] > 0 else "no" if bounds[1] < 0 else "unclear"
+
+    @property
+    def held(self) -> str:
+        """Whether the forecast held, in a word."""
+        return _HELD[self.outcome]
 
     def words(self, metric: str) -> str:
         """Its value in the trial's metric; of collection, whose model is plain training, what the simulation gained."""
@@ -93,6 +109,7 @@ class Arm:
             "read_in": self.read_in,
             "forecast": jsonable(self.forecast),
             "outcome": self.outcome,
+            "helps": self.helps,
             "why": self.why,
             "simultaneous_interval": None if self.widened is None else list(self.widened),
             "against": self.against or None,
@@ -118,12 +135,28 @@ class Trial:
     tied_with: tuple[str, ...]
     notes: tuple[str, ...]
     plan: Plan = field(repr=False)
+    training: LabelledSet | None = field(default=None, repr=False, compare=False)
     reused: int = 0
     fit_seconds: float = 0.0
     seconds: float = 0.0
 
     def __getitem__(self, name: str) -> Arm:
         return next(arm for arm in self.arms if arm.name == name)
+
+    @property
+    def recommended(self) -> Arm:
+        """The arm to train: the winner, else plain training."""
+        return self[self.winner or self.arms[0].name]
+
+    def headline(self) -> str:
+        """The sentence that a report opens with."""
+        return self.sentence()
+
+    def code(self) -> str:
+        """Five lines of Python that train the recommended arm."""
+        from lopsided.checkup.trial.code import training_code
+
+        return training_code(self)
 
     def __str__(self) -> str:
         lines = [f"{self.sentence()[:-1]}; {self.judged_by()}."]
@@ -170,8 +203,7 @@ class Trial:
 
         how = f"{self.folds} folds, {times(self.repeats)}, the same for all arms"
         return [
-            ("outcome", self.sentence()),
-            ("gains", f"in {self.metric}, against plain training; other metrics are named beside the arm"),
+            ("gains", f"in {self.metric}, against plain training"),
             ("learner", self.learner),
             ("cross-validation", how),
             (
@@ -182,10 +214,32 @@ class Trial:
         ]
 
     def table(self) -> tuple[list[str], list[list[str]]]:
-        """Columns and rows: arms with their main metrics, then gain, forecast and outcome in the arm's own metric."""
+        """Columns and rows: the arms that can be trained now, with their main metrics, gain and forecast."""
         main = self.main_metrics()
         short = [name.replace(" accuracy", "").replace(" recall", "") for name in main]
-        return ["arm", *short, "gain", "forecast", "outcome"], [self._row(arm, main) for arm in self.arms]
+        rows = [self._row(arm, main) for arm in self.arms if not arm.simulated]
+        return ["arm", *short, "gain", "helps?", "forecast", "forecast held?"], rows
+
+    def collection_table(self) -> tuple[list[str], list[list[str]]]:
+        """Columns and rows of the arms that need new examples, each gain in the metric of its own class or group."""
+        rows = [[arm.name, arm.read_in, *self._row(arm, [])[1:]] for arm in self.arms if arm.simulated]
+        return ["arm", "measured in", "gain", "helps?", "forecast", "forecast held?"], rows
+
+    def frame(self) -> Any:
+        """One row per arm: a pandas frame where pandas is installed, otherwise a list of dictionaries."""
+        rows = []
+        for arm in self.arms:
+            found = {} if arm.skipped is not None else arm.metrics[arm.read_in].to_dict()
+            told = {name: getattr(arm.forecast, name, None) for name in ("gain", "low", "high")}
+            row = {"arm": arm.name, "collects": arm.simulated, "metric": arm.read_in}
+            row |= {name: found.get(name) for name in ("value", "low", "high", "gain", "gain_low", "gain_high", "p")}
+            row |= {"helps": arm.helps, **{f"forecast_{name}": value for name, value in told.items()}}
+            row |= {"forecast_held": None if arm.outcome is None else arm.held}
+            row |= {
+                name: arm.metrics[name].estimate.value if name in arm.metrics else None for name in self.main_metrics()
+            }
+            rows.append({**row, "skipped": arm.skipped, "why": arm.why})
+        return frame_of(rows)
 
     def main_metrics(self) -> list[str]:
         """Worst group (where groups are), worst class, balanced and overall."""
@@ -194,13 +248,11 @@ class Trial:
 
     def _row(self, arm: Arm, main: Sequence[str]) -> list[str]:
         if arm.skipped is not None:
-            return [arm.name, *["–"] * len(main), "–", _words(arm.forecast), f"skipped: {arm.skipped}"]
+            return [arm.name, *["–"] * len(main), "–", "–", _words(arm.forecast), f"skipped: {arm.skipped}"]
         gain = arm.metrics[arm.read_in].gain
         told = "–" if gain is None else f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
         values = [f"{arm.metrics[metric].estimate.value:.3f}" for metric in main]
-        if arm.simulated:
-            values = ["–"] * len(main)
-        return [arm.title(self.metric), *values, told, _words(arm.forecast), arm.outcome or "–"]
+        return [arm.name, *values, told, arm.helps or "–", _words(arm.forecast), arm.held]
 
     def figures(self) -> list[Figure]:
         """Gains beside forecasts, and the metrics of every arm."""

@@ -150,6 +150,7 @@ def trial(
         tied_with=tuple(tied),
         notes=tuple(_notes(training, folds, plan)),
         plan=plan,
+        training=training,
         reused=run.reused,
         fit_seconds=run.fit_seconds,
         seconds=time.perf_counter() - began,

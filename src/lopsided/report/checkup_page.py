@@ -1,0 +1,207 @@
+"""The offline page of a checkup: any of trial, plan and audit on one set of data.
+
+A page with a trial opens with its recommendation and ends with the code that trains it; one without opens with the
+audit's verdict. The data come first. The page computes nothing: what it shows are facts of `checkup`.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from lopsided.checkup.audit import AuditFacts
+from lopsided.checkup.checks import all_checks
+from lopsided.checkup.checks.finding import Checked, Finding, Level
+from lopsided.checkup.inputs.evidence import Evidence
+from lopsided.checkup.plan.result import Plan, forecast_words
+from lopsided.checkup.trial.result import Trial
+from lopsided.core.figure import Figure
+from lopsided.core.partition import Partition
+from lopsided.core.provenance import provenance
+from lopsided.data.labelled_set import LabelledSet
+from lopsided.report.page import panel_table, plotly_library, render, script_json
+from lopsided.report.plotly import figure_json
+from lopsided.report.style import short
+
+_TABLE_ROWS = 120  # of the numbers behind a plot; the JSON has all
+_MOST_BARS = 12  # classes drawn; the others are one bar
+
+
+def checkup_page(
+    facts: AuditFacts | None = None,
+    verdict: str = "",
+    *,
+    plan: Plan | None = None,
+    trial: Trial | None = None,
+    title: str | None = None,
+) -> str:
+    """The whole page; checks bin their drawings or cut them to a hundred parts, so it hardly grows with the rows."""
+    drawn: list[dict[str, Any]] = []
+
+    def figures(given: Sequence[Figure]) -> list[dict[str, Any]]:
+        shown = []
+        for figure in given:
+            panels = []
+            for panel, plot in zip(figure.panels, figure_json(figure), strict=True):
+                label = f"{panel.title}: {panel.y_label} against {panel.x_label}"
+                panels.append({"place": len(drawn), "label": label})
+                drawn.append(plot)
+            tables = [panel_table(panel, _TABLE_ROWS) for panel in figure.panels]
+            shown.append({"figure": figure, "panels": panels, "tables": tables})
+        return shown
+
+    tried = None
+    if trial is not None:
+        tables = [
+            (name, caption, *table)
+            for name, caption, table in (
+                ("Arms", "Remedies for the data as they are", trial.table()),
+                ("Collection", "What more examples would bring, simulated", trial.collection_table()),
+            )
+            if table[1]
+        ]
+        tried = {"facts": trial.facts(), "tables": tables, "figures": figures(trial.figures()), "code": trial.code()}
+    about, training = _about(facts, plan, trial)
+    data = _of_evidence(facts.evidence) if facts is not None else _of_training(about, training)
+    opening = trial.headline() if trial is not None else verdict or (plan.title() if plan is not None else "")
+    kind = "Audit" if facts is not None else "Trial of remedies" if trial is not None else "Plan"
+    return render(
+        "checkup.html",
+        title=title or f"{kind} {'on' if facts is None else 'of'} {Path(about).name}",
+        opening=opening,
+        level="" if facts is None or trial is not None else facts.level.value,
+        data=data,
+        audit=None if facts is None else _audit(facts, verdict if trial is not None else "", figures),
+        plan=None if plan is None else _plan(plan),
+        trial=tried,
+        provenance=_provenance(facts, trial),
+        plots=script_json(drawn),
+        library=plotly_library() if drawn else "",
+        drawn=bool(drawn),
+    )
+
+
+def _about(facts: AuditFacts | None, plan: Plan | None, trial: Trial | None) -> tuple[str, LabelledSet | None]:
+    """The name of the data and, from plan or trial, the training rows."""
+    training = None if trial is None else trial.training
+    if training is None and plan is not None:
+        training = next((remedy.training for remedy in plan.remedies if remedy.training is not None), None)
+    named = facts.evidence.source if facts is not None else "" if training is None else training.source
+    return named or (trial.source if trial is not None else "data"), training
+
+
+def _of_evidence(evidence: Evidence) -> dict[str, Any]:
+    rows = [("data", evidence.source), ("examples", f"{evidence.rows:,}")]
+    if evidence.is_test is not None:
+        test = int(evidence.is_test.sum())
+        rows.append(("split", f"{evidence.rows - test:,} for training, {test:,} for testing"))
+    if evidence.table is not None:
+        rows.append(("columns used", f"{evidence.table.width:,}"))
+    rows += _sizes([] if evidence.classes is None else [evidence.classes], list(evidence.groups.values()))
+    rows.append(("given", ", ".join(sorted(evidence.has))))
+    rows += [("note", note) for note in evidence.notes]
+    return {"facts": rows, "bars": [] if evidence.classes is None else _bars(evidence.classes)}
+
+
+def _of_training(source: str, training: LabelledSet | None) -> dict[str, Any]:
+    if training is None:
+        return {"facts": [("data", source)], "bars": []}
+    rows = [("data", source), ("examples", f"{training.size:,}"), ("columns used", f"{training.features.shape[1]:,}")]
+    rows += _sizes([training.classes], [] if training.groups is None else [training.groups])
+    return {"facts": rows, "bars": _bars(training.classes)}
+
+
+def _sizes(classes: Sequence[Partition], groups: Sequence[Partition]) -> list[tuple[str, str]]:
+    rows = [("classes", f"{len(part.names):,}") for part in classes]
+    if groups:
+        rows.append(("groups", ", ".join(f"{part.name} ({len(part.names):,})" for part in groups)))
+    return rows
+
+
+def _bars(classes: Partition) -> list[tuple[str, str, float]]:
+    """Name, number and length in percent of every class, the largest first; beyond `_MOST_BARS`, the rest in one."""
+    sizes = sorted(zip(classes.names, classes.counts.tolist(), strict=True), key=lambda part: -part[1])
+    shown, rest = (sizes, []) if len(sizes) <= _MOST_BARS else (sizes[: _MOST_BARS - 1], sizes[_MOST_BARS - 1 :])
+    most = max(sizes[0][1], 1)
+    bars = [(name, f"{count:,}", 100 * count / most) for name, count in shown]
+    if rest:
+        words = f"{sum(count for _, count in rest):,} in all, {rest[-1][1]:,} to {rest[0][1]:,} each"
+        bars.append((f"{len(rest):,} more classes", words, 100 * rest[0][1] / most))
+    return bars
+
+
+def _audit(facts: AuditFacts, verdict: str, figures: Any) -> dict[str, Any]:
+    """The audit's part; `verdict` where the page does not open with it."""
+    questions = {check.id: check for check in all_checks()}
+    sections = [
+        {
+            "check": questions[name],
+            "level": _worst(result),
+            "findings": [_shown(finding) for finding in sorted(result.findings, key=lambda one: -one.level.rank)],
+            "figures": figures(result.figures),
+            "about": "example" if all(finding.about == "example" for finding in result.findings) else "dataset",
+        }
+        for name, result in facts.checked.items()
+    ]
+    return {
+        "verdict": verdict,
+        "alarms": [_shown(finding) for finding in facts.findings if finding.level is not Level.HEALTHY],
+        "groups": [
+            ("dataset", "What was found in the data", [one for one in sections if one["about"] == "dataset"]),
+            ("examples", "What was found in single examples", [one for one in sections if one["about"] == "example"]),
+        ],
+        "skipped": [(questions[entry.check].question, entry.check, entry.why) for entry in facts.skipped],
+    }
+
+
+def _worst(result: Checked) -> str:
+    return max((finding.level for finding in result.findings), key=lambda level: level.rank).value
+
+
+def _shown(finding: Finding) -> dict[str, Any]:
+    interval = ""
+    if finding.interval is not None and finding.interval[0] != finding.interval[1]:
+        interval = f"{short(finding.interval[0], 3)} to {short(finding.interval[1], 3)}"
+    return {
+        "id": finding.id,
+        "level": finding.level.value,
+        "subject": finding.subject,
+        "message": finding.message,
+        "remedy": "" if finding.level is Level.HEALTHY else finding.remedy,
+        "ground": finding.ground,
+        "value": short(finding.value, 3),
+        "interval": interval,
+        "examples": ", ".join(map(str, finding.examples)),
+        "skill": finding.skill,
+    }
+
+
+def _plan(plan: Plan) -> dict[str, Any]:
+    remedies = [
+        {
+            "name": remedy.name,
+            "why": remedy.why,
+            "forecast": forecast_words(remedy.forecast),
+            "counts_as": "–" if remedy.counts_as is None else f"{remedy.counts_as:+.4f}",
+            "ground": "" if remedy.forecast is None else remedy.forecast.ground,
+        }
+        for remedy in plan.remedies
+    ]
+    return {"title": plan.title(), "remedies": remedies, "notes": plan.remarks()}
+
+
+def _provenance(facts: AuditFacts | None, trial: Trial | None) -> list[tuple[str, str]]:
+    seed = None if trial is None else trial.seed
+    record = provenance(seed=seed, settings={}) if facts is None else facts.provenance
+    seconds = [part.seconds for part in (facts, trial) if part is not None]
+    machine = record["machine"]
+    return [
+        ("lopsided", record["version"]),
+        *([] if record["seed"] is None else [("seed", str(record["seed"]))]),
+        ("time", record["time"]),
+        *([("seconds", f"{sum(seconds):.1f}")] if seconds else []),
+        ("packages", ", ".join(f"{name} {version}" for name, version in record["packages"].items())),
+        (
+            "machine",
+            f"{machine['system']} {machine['architecture']}, Python {machine['python']}, {machine['cores']} cores",
+        ),
+    ]

@@ -1,0 +1,90 @@
+"""`lopsided.plan` and `lopsided.trial`: the functions of `checkup`, whose results can show themselves here.
+
+As with `Audit`, the public functions live in the first room that may draw. `ShownPlan` and `ShownTrial` add nothing
+but rendering.
+"""
+
+import html
+import os
+from collections.abc import Callable, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import ParamSpec
+
+from lopsided.checkup.plan.plan import plan as make_plan
+from lopsided.checkup.plan.result import Plan, forecast_words
+from lopsided.checkup.trial.result import Trial
+from lopsided.checkup.trial.trial import trial as run_trial
+from lopsided.core.files import write_atomically
+from lopsided.report.checkup_page import checkup_page
+from lopsided.report.drawing import check_report_path
+
+P = ParamSpec("P")
+
+
+class ShownPlan(Plan):
+    """A plan that can show itself."""
+
+    @classmethod
+    def of(cls, plan: Plan) -> "ShownPlan":
+        """The same plan."""
+        return cls(**vars(plan))
+
+    def to_html(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> str | Path:
+        """The page as text, or written to `path`."""
+        page = checkup_page(plan=self, title=title)
+        return page if path is None else write_atomically(check_report_path(path), page)
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks: every remedy, the most promising first."""
+        rows = [[remedy.name, forecast_words(remedy.forecast), remedy.why] for remedy in self.remedies]
+        return notebook_view(f"{self.title()}, most promising first", (["remedy", "forecast gain", "why"], rows))
+
+
+class ShownTrial(Trial):
+    """A trial that can show itself."""
+
+    @classmethod
+    def of(cls, trial: Trial) -> "ShownTrial":
+        """The same trial."""
+        return cls(**{**vars(trial), "plan": ShownPlan.of(trial.plan)})
+
+    def to_html(self, path: str | os.PathLike[str] | None = None, *, title: str | None = None) -> str | Path:
+        """The page as text, or written to `path`."""
+        page = checkup_page(plan=self.plan, trial=self, title=title)
+        return page if path is None else write_atomically(check_report_path(path), page)
+
+    def _repr_html_(self) -> str:
+        """Tables for notebooks: the recommendation, the arms, and what collecting would bring."""
+        return notebook_view(self.headline(), self.table(), self.collection_table())
+
+
+def notebook_view(headline: str, *tables: tuple[Sequence[str], Sequence[Sequence[str]]]) -> str:
+    """A sentence above tables, those without rows left out; everything escaped."""
+    left = 'style="text-align:left"'
+    parts = [f"<p><b>{html.escape(headline)}</b></p>"]
+    for heads, rows in tables:
+        lines = ["".join(f'<th scope="col" {left}>{html.escape(head)}</th>' for head in heads)]
+        lines += ["".join(f"<td {left}>{html.escape(cell)}</td>" for cell in row) for row in rows]
+        if rows:
+            parts.append(f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>")
+    return "".join(parts)
+
+
+def _shown_plan(make: Callable[P, Plan]) -> Callable[P, ShownPlan]:
+    @wraps(make)
+    def made(*args: P.args, **kwargs: P.kwargs) -> ShownPlan:
+        return ShownPlan.of(make(*args, **kwargs))
+
+    return made
+
+
+def _shown_trial(make: Callable[P, Trial]) -> Callable[P, ShownTrial]:
+    @wraps(make)
+    def made(*args: P.args, **kwargs: P.kwargs) -> ShownTrial:
+        return ShownTrial.of(make(*args, **kwargs))
+
+    return made
+
+
+plan, trial = _shown_plan(make_plan), _shown_trial(run_trial)
