@@ -92,7 +92,7 @@ def claim_page(shown: Shown) -> str:
     """What the paper says, the rule, what was found, the picture."""
     entry, claim, record = shown.registered, shown.registered.claim, shown.record
     parts = [f".. _claim-{entry.id}:\n", heading(entry.id), plain(sentence(entry.statement)) + "\n"]
-    facts = [("Source", f"{_title(entry.id)}, {entry.place}"), ("Verdict", shown.verdict)]
+    facts = [("Source", f"{_title(entry.id)}, {entry.source.place}"), ("Verdict", shown.verdict)]
     if claim is not None:
         facts.append(("The paper says", sentence(claim.paper_says)))
         facts.append(("The rule", sentence(claim.rule)))

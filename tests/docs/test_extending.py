@@ -48,8 +48,8 @@ ADDITIONS = {
     "claim": Addition(
         file="src/lopsided/papers/lp/lp_root.py",
         entry="src/lopsided/papers/register.csv",
-        behind="id,statement,place\n",
-        line="lp-root,the deviation of a mean falls like one over the root of n,an example\n",
+        behind="id,statement,key,place,paper_says\n",
+        line="lp-root,A deviation falls like one over the root of n.,fang2021layerpeeled,an example,So it is.\n",
         suite="tests/papers/test_contract.py",
         newcomer="lp-root",
     ),

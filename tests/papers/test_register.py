@@ -14,7 +14,7 @@ def test_the_catalogue_is_whole() -> None:
     entries = catalogue()
     counts = {paper: sum(entry.paper == paper for entry in entries.values()) for paper in PAPERS}
     assert counts == {"lp": 20, "gi": 26, "bo": 13, "sd": 11}
-    assert all(entry.statement and entry.place for entry in entries.values())
+    assert all(entry.statement and entry.source.place for entry in entries.values())
 
 
 def test_every_entry_is_shown_and_own_claims_come_last() -> None:

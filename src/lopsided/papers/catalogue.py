@@ -1,4 +1,5 @@
-"""Every claim that is to be tested, whether its experiment is written yet or not: id, statement, paper, place.
+"""Every claim that is to be tested, whether its experiment is written yet or not: what is claimed, where the paper
+claims it (a key of papers/refs.bib and the place), and what the paper says in its own words.
 
 The table is `register.csv`, one line per claim. The letters before the first dash of an id name its paper.
 """
@@ -19,12 +20,21 @@ class Paper:
 
 
 @dataclass(frozen=True)
+class Source:
+    """Where the claim stands: a key of papers/refs.bib and the place in that paper."""
+
+    key: str
+    place: str
+
+
+@dataclass(frozen=True)
 class CatalogueEntry:
-    """One claim as the register words it, and where the paper makes it."""
+    """One claim as the register words it, where the paper makes it, and what it says there."""
 
     id: str
     statement: str
-    place: str
+    source: Source
+    paper_says: str
 
     @property
     def paper(self) -> str:
@@ -64,4 +74,10 @@ def paper_of(claim_id: str) -> str:
 def catalogue() -> dict[str, CatalogueEntry]:
     """All entries of the register by id, in its order."""
     text = files("lopsided.papers").joinpath("register.csv").read_text(encoding="utf-8")
-    return {line["id"]: CatalogueEntry(**line) for line in csv.DictReader(text.splitlines())}
+    lines = csv.DictReader(text.splitlines())
+    return {
+        line["id"]: CatalogueEntry(
+            line["id"], line["statement"], Source(line["key"], line["place"]), line["paper_says"]
+        )
+        for line in lines
+    }

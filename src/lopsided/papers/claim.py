@@ -13,6 +13,8 @@ from typing import Literal
 from lopsided.core.figure import Figure
 from lopsided.core.statistics import SeedMean
 from lopsided.engine.task import Numbers, Row, Settings
+from lopsided.papers.catalogue import Source as Source
+from lopsided.papers.catalogue import catalogue
 
 Scale = Literal["quick", "paper"]
 
@@ -25,14 +27,6 @@ class Outcome(Enum):
     FAILS = "fails"
     CONTRADICTED = "contradicted"
     NOT_RUN = "not run"
-
-
-@dataclass(frozen=True)
-class Source:
-    """Where the claim stands: a key of papers/refs.bib and the place in that paper."""
-
-    key: str
-    place: str
 
 
 @dataclass(frozen=True)
@@ -56,6 +50,8 @@ class Runs:
 class Claim:
     """An executable claim.
 
+    `statement`, `source` and `paper_says` of the papers' claims stand in `register.csv`; your own states them here.
+
     `measure(settings, seed)` is one independent task and returns JSON-able numbers; `judge(rows)` applies the rule;
     `plot(rows)` says what to draw. Settings and numbers pass through JSON, in a fresh run as in a stored one: tuples
     come back as lists, and a NaN or an infinity among the numbers as None.
@@ -69,14 +65,14 @@ class Claim:
     """
 
     id: str
-    statement: str
-    source: Source
     rule: str
     plans: Mapping[Scale, Runs]
     measure: Callable[[Settings, int], Numbers]
     judge: Callable[[Sequence[Row]], Verdict]
     plot: Callable[[Sequence[Row]], Figure]
-    paper_says: str
+    statement: str = ""
+    source: Source = field(default_factory=lambda: Source("", ""))
+    paper_says: str = ""
     readings: Mapping[str, str] = field(default_factory=dict)
     needs: Sequence[str] = ()
     paper_needs: Sequence[str] = ()
@@ -85,6 +81,11 @@ class Claim:
     quick_budget_seconds: float = 20.0
     version: int = 1
     revised: str = ""
+
+    def __post_init__(self) -> None:
+        entry = catalogue().get(self.id)
+        for name in ("statement", "source", "paper_says") if entry is not None and not self.statement else ():
+            object.__setattr__(self, name, getattr(entry, name))
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from typing import Any
 from lopsided.core.errors import InputError, LopsidedError, MissingPackage
 from lopsided.engine.needs import data_folder, why_absent
 from lopsided.engine.store import Store
-from lopsided.papers.catalogue import PAPERS, CatalogueEntry, catalogue, paper_of
+from lopsided.papers.catalogue import PAPERS, CatalogueEntry, Source, catalogue, paper_of
 from lopsided.papers.claim import Claim, Outcome
 
 _PACKAGE = "lopsided.papers"
@@ -45,17 +45,15 @@ class Registered:
 
     @property
     def statement(self) -> str:
-        """The experiment's wording, else the catalogue's."""
-        if self.claim is not None:
-            return self.claim.statement
-        return self.entry.statement if self.entry is not None else ""
+        """The claim in a sentence; none for a file of the user's that could not be loaded."""
+        known = self.claim or self.entry
+        return known.statement if known else ""
 
     @property
-    def place(self) -> str:
+    def source(self) -> Source:
         """Where the paper makes the claim."""
-        if self.claim is not None:
-            return self.claim.source.place
-        return self.entry.place if self.entry is not None else ""
+        known = self.claim or self.entry
+        return known.source if known else Source("", "")
 
 
 @dataclass(frozen=True)
@@ -173,7 +171,7 @@ def _status(entry: Registered, verdict: dict[str, Any] | None) -> ClaimStatus:
             scale, time = str(verdict["scale"]), str(verdict["time"])
         else:
             found = f"Its experiment has changed since the verdict of {str(verdict['time'])[:10]}."
-    return ClaimStatus(entry.id, paper_of(entry.id), entry.statement, entry.place, shown, found, scale, time)
+    return ClaimStatus(entry.id, paper_of(entry.id), entry.statement, entry.source.place, shown, found, scale, time)
 
 
 def _why_not(entry: Registered) -> str:

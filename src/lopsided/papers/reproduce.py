@@ -7,7 +7,7 @@ import os
 import time
 import traceback
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -20,7 +20,7 @@ from lopsided.engine.needs import DATA_VARIABLE, data_folder, why_absent
 from lopsided.engine.runner import Failures, run_here
 from lopsided.engine.store import Result, Store
 from lopsided.engine.task import PlanError, Row, Task, tasks_of
-from lopsided.papers.catalogue import PAPERS, paper_of
+from lopsided.papers.catalogue import paper_of
 from lopsided.papers.claim import Claim, Outcome, Scale
 from lopsided.papers.register import Registered, load_claim, own_claims, register, select
 
@@ -197,12 +197,10 @@ def _judge(
 
 def _blank(registered: Registered, scale: Scale) -> Reproduced:
     claim = registered.claim
-    paper = PAPERS.get(paper_of(registered.id))
-    key = claim.source.key if claim is not None else (paper.keys[0] if paper is not None else "")
     return Reproduced(
         id=registered.id,
         statement=registered.statement,
-        source={"key": key, "place": registered.place},
+        source=asdict(registered.source),
         scale=scale,
         version=claim.version if claim is not None else None,
         time=datetime.now(UTC).isoformat(timespec="seconds"),

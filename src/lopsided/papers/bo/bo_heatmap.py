@@ -10,7 +10,7 @@ from lopsided.core.figure import Figure, Panel
 from lopsided.core.statistics import Uncertain, rise
 from lopsided.engine.task import Row, Settings
 from lopsided.papers.bo import overfitting_runs as cells
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 
 SIGNIFICANT = 3.0  # standard errors
 NEAR = 0.03  # "near-optimal": this close to the Bayes rule on the noise patch
@@ -104,9 +104,6 @@ def _settings(size: int, per_class: int, dimension: int, width: int, tests: int)
 
 CLAIM = Claim(
     id="bo-heatmap",
-    statement="Test accuracy rises with feature strength and with the noise correlation ratio, under Gaussian and "
-    "uniform noise.",
-    source=Source("xu2025benign", "Fig 3"),
     rule=f"For both noise laws: from the first to the last cell accuracy rises by more than {SIGNIFICANT:g} standard "
     "errors along the ratio at the weakest feature and along the feature at ratio 1, and no step on these two "
     f"lines falls by {SIGNIFICANT:g} errors. Without features and at the largest ratio Gaussian accuracy is within "
@@ -119,7 +116,6 @@ CLAIM = Claim(
     measure=cells.measured_cell,
     judge=judge,
     plot=plot,
-    paper_says="With high ratios near-optimal accuracy is reached even when the feature strength approaches zero.",
     readings={name: cells.READING_WORDS[name] for name in ("mini-batch", "full batch")},
     quick_budget_seconds=15,
 )

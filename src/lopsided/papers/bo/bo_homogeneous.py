@@ -13,7 +13,7 @@ from lopsided.core.figure import Figure, Line, Mark, Panel
 from lopsided.core.statistics import Uncertain
 from lopsided.engine.task import Row, Settings
 from lopsided.papers.bo.overfitting_runs import READING_WORDS, accuracy_means, patch_run, patch_settings, run_numbers
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 
 MIDDLE = 0.75  # half way between chance and 1
 AGREE = 2.0  # the transition lies at one value of n |u|^4 / d up to this factor
@@ -113,9 +113,6 @@ def _settings(pairs: Sequence[tuple[int, int]], steps: Sequence[float], width: i
 
 CLAIM = Claim(
     id="bo-homogeneous",
-    statement="With equal noise in two classes the transition from harmful to benign overfitting is at a constant n "
-    "|u|^4 / d.",
-    source=Source("xu2025benign", "Remark 5"),
     rule=f"At rates scaled by n / d accuracy passes {MIDDLE} for every (n, d), at values of n |u|^4 / d within a "
     f"factor of {AGREE:g}, while |u|^4 there differs by more than {2 * AGREE:g}: holds; a smaller spread than that of "
     "|u|^4 only: partly; a larger one: contradicted; no crossing: fails. Revised after a first run at one fixed rate, "
@@ -135,8 +132,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="Statement 2(a) recovers the convergence orders of the standard benign overfitting results (Kou et al., "
-    "2023).",
     readings={"converged": READING_WORDS["converged"]},
     quick_budget_seconds=15,
 )

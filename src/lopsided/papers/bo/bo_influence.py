@@ -14,7 +14,7 @@ from lopsided.core.statistics import standard_error
 from lopsided.data.images import has_images, load_images
 from lopsided.engine.task import Row, Settings
 from lopsided.measure.influence import influence_scores
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 
 NEIGHBOURS = 10
 SHARE = 10  # the highest and the lowest tenth of every class
@@ -104,8 +104,6 @@ def _settings(per_class: int) -> list[Settings]:
 
 CLAIM = Claim(
     id="bo-influence",
-    statement="Images with high influence scores are atypical, those with low scores are typical.",
-    source=Source("xu2025benign", "Fig 5, eq (10)"),
     rule=f"Over the classes of each image set, the highest tenth exceeds the lowest by more than {SIGNIFICANT:g} "
     "errors (paired) in distance to the mean, in distance to neighbours and in neighbours of other classes. All: "
     "holds; some: partly; none, and some reversed: contradicted.",
@@ -114,7 +112,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="The data with high influence scores are atypical: scrawly written digits and hard-to-classify objects.",
     needs=("mnist", "fashion-mnist"),
     quick_budget_seconds=15,
 )

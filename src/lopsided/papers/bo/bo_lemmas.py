@@ -22,7 +22,7 @@ from lopsided.engine.task import Row, Settings
 from lopsided.learners.patch_cnn import READINGS
 from lopsided.measure.patch_network import activated_share, long_tail_levels, own_noise_preference, weight_spectra
 from lopsided.papers.bo.overfitting_runs import READING_WORDS, PatchRun, patch_run, patch_settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.theory.overfitting_conditions import condition_one
 
 RARE = 0.001  # share of fresh examples that may activate fewer than 0.1 m neurons
@@ -217,9 +217,6 @@ def _settings(inside: bool) -> list[Settings]:
 
 CLAIM = Claim(
     id="bo-lemmas",
-    statement="The trained network is as Lemmas 3 to 7 say: rank, activation, preference for own noise, balanced "
-    "coefficients.",
-    source=Source("xu2025benign", "Lemmas 3 to 7"),
     rule=f"In every run: rank >= 0.9 m; the singular value above its bound; at most {RARE:.1%} (plus 3 errors) of "
     f"fresh examples activate fewer than 0.1 m neurons; preference >= {PREFERENCE:g}; Lemma 6's scale without the "
     f"factor m within {ALIKE:g} when the width grows fourfold; coefficients within {BALANCE:g}. All: holds; some: "
@@ -229,7 +226,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="Under Condition 1 each lemma holds with high probability.",
     readings={name: READING_WORDS[name] for name in ("converged", "full batch")},
     quick_budget_seconds=15,
 )

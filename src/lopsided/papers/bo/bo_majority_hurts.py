@@ -10,7 +10,7 @@ from lopsided.core.statistics import paired_rise
 from lopsided.engine.task import Row, Settings
 from lopsided.measure.patch_network import long_tail_levels
 from lopsided.papers.bo.overfitting_runs import READING_WORDS, accuracy_means, patch_run, patch_settings, readings_of
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.shared.network_summary import chosen, per_seed
 
 SIGNIFICANT = 3.0
@@ -88,8 +88,6 @@ def _settings(per_class: int, growth: Sequence[int], dimension: int, width: int,
 
 CLAIM = Claim(
     id="bo-majority-hurts",
-    statement="When the other classes grow, a class of fixed size loses accuracy on its long-tailed data.",
-    source=Source("xu2025benign", "Section 3, 'Increasing majority hurts minority'"),
     rule="From equal sizes to the largest growth, accuracy of the fixed class and of the longer half of its tail falls "
     f"by more than {SIGNIFICANT:g} errors in every reading: holds; in some: partly; a significant rise: "
     "contradicted.",
@@ -101,7 +99,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="The accuracy for long-tailed data of a class may decline when the sizes of other classes increase.",
     readings={name: READING_WORDS[name] for name in ("mini-batch", "converged")},
     quick_budget_seconds=15,
 )

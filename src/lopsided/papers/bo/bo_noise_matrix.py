@@ -16,7 +16,7 @@ from lopsided.core.seeds import generator
 from lopsided.data.images import load_images
 from lopsided.engine.task import Row, Settings
 from lopsided.measure.noise_matrix import noise_matrix
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 
 LARGE = 10.0
 MOST = 0.9  # share of pairs
@@ -114,9 +114,6 @@ def _settings(per_class: int) -> list[Settings]:
 
 CLAIM = Claim(
     id="bo-noise-matrix",
-    statement="In real images a class's noise overlaps far more with itself than with other classes: the ratios are "
-    "large.",
-    source=Source("xu2025benign", "Fig 6"),
     rule=f"For every image set: at least {MOST:.0%} of the pairs have a ratio whose 95% interval lies above 1, and the "
     f"median ratio is at least {LARGE:g}: holds; the first part in some set: partly; most intervals below 1 "
     "everywhere: contradicted.",
@@ -125,7 +122,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="Real data sets such as MNIST indeed have large noise correlation ratios.",
     readings={
         "per example": "ratios without class sizes, tr(Sigma_i^2) / tr(Sigma_i Sigma_j); the sizes are nearly equal"
     },

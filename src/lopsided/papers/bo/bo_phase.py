@@ -12,7 +12,7 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.engine.task import Row, Settings
 from lopsided.papers.bo import overfitting_runs as cells
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.theory.overfitting_bounds import Region, regions, theorem_terms
 
 KEPT, BROKEN, DECIDED = 0.9, 0.05, 0.5
@@ -131,8 +131,6 @@ def _settings(
 
 CLAIM = Claim(
     id="bo-phase",
-    statement="The signal term and the noise correlation ratio of Theorem 1 separate benign from harmful overfitting.",
-    source=Source("xu2025benign", "Fig 2, Theorem 1.2 and 1.3"),
     rule=f"Constants fitted on half of the cells (benign: loss <= {cells.BENIGN}, harmful: loss >= {cells.HARMFUL}), "
     f"on the other half: at least {KEPT:.0%} of the promised regions are right, at most {BROKEN:.0%} of the bounds "
     f"broken by 2 errors, at least {DECIDED:.0%} of the classes decided, all three regions occur. All four: holds; the "
@@ -153,7 +151,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="A sharp phase transition: benign where either term is large, harmful where both are small.",
     readings={"converged": cells.READING_WORDS["converged"]},
     quick_budget_seconds=15,
 )

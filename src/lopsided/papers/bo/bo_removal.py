@@ -15,7 +15,7 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import IntArray
 from lopsided.data.image_set import standardised
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.shared.network_runs import image_sample, trained_network
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.network_summary import by_world, chosen, curve, level, paired
@@ -119,9 +119,6 @@ PICTURES = {**_SGD, "images": "cifar-10", "network": "resnet-9", "width": 16, "p
 }
 CLAIM = Claim(
     id="bo-removal",
-    statement="Removing training examples with high influence scores lowers test accuracy more than removing those "
-    "with low scores, or random ones.",
-    source=Source("xu2025benign", "Fig 7"),
     rule="At every share removed, in every set: accuracy without the low minus without the high scores, and without "
     "random examples minus without the high scores, have paired 95 % intervals above 0; partly if some; contradicted "
     "if all are below 0.",
@@ -141,8 +138,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="The drop from removing high scores is significantly larger than that from removing low scores (LeNet "
-    "on MNIST, ResNet-18 on CIFAR-10).",
     readings={"by class": "the same share of every class is removed; equally many steps on what is left"},
     needs=("mnist",),
     paper_needs=("cifar-10",),

@@ -15,7 +15,7 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.data.images import load_images
 from lopsided.engine.task import Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 
 APART = 0.9  # share of pairs of classes whose cosine lies below that of the halves of either class
 
@@ -116,8 +116,6 @@ def _settings(per_class: int, mapped: int) -> list[Settings]:
 
 CLAIM = Claim(
     id="bo-shapes",
-    statement="The classes of real image sets differ in shape: their covariances point in different directions.",
-    source=Source("xu2025benign", "Fig 1"),
     rule=f"In every image set, for at least {APART:.0%} of the pairs of classes the cosine of their covariances is "
     "below that of two halves of either class: holds; in some sets: partly; larger between classes than within on "
     "average: contradicted.",
@@ -125,7 +123,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="The heterogeneous shapes in a t-SNE map imply heterogeneously correlated noise.",
     readings={"covariances": "shape is the direction of the covariance in pixels, not the outline of a blob in a map"},
     needs=("mnist", "fashion-mnist"),
     quick_budget_seconds=15,

@@ -6,7 +6,7 @@ from lopsided.core.figure import Figure
 from lopsided.core.statistics import rise
 from lopsided.engine.task import Row, Settings
 from lopsided.papers.bo.overfitting_runs import READING_WORDS, size_lines, size_panels, size_settings, trained_cell
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 
 SIGNIFICANT = 3.0  # standard errors
 CEILING = 0.97  # a line that starts above this has no room to rise
@@ -43,8 +43,6 @@ def _settings(sizes: Sequence[int], norms: Sequence[float], dimension: int, widt
 
 CLAIM = Claim(
     id="bo-size-feature",
-    statement="With features and hardly any noise correlation, test accuracy rises with the data set size.",
-    source=Source("xu2025benign", "Fig 4a, Theorem 1.2(a)"),
     rule=f"From the smallest to the largest size accuracy rises by more than {SIGNIFICANT:g} standard errors at every "
     f"feature strength above 0.01 whose smallest size is below {CEILING}, in every reading: holds; at some: "
     "partly; a significant fall anywhere: contradicted.",
@@ -58,7 +56,6 @@ CLAIM = Claim(
     measure=trained_cell,
     judge=judge,
     plot=plot,
-    paper_says="For classification by explicit features accuracy increases with the data set size.",
     readings={name: READING_WORDS[name] for name in ("mini-batch", "scaled step")},
     quick_budget_seconds=15,
 )

@@ -6,7 +6,7 @@ from lopsided.core.figure import Figure
 from lopsided.core.statistics import rise
 from lopsided.engine.task import Row, Settings
 from lopsided.papers.bo.overfitting_runs import READING_WORDS, size_lines, size_panels, size_settings, trained_cell
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 
 CONSTANT = 0.1  # a change of accuracy up to this, over a tenfold size or more, counts as constant order
 SIGNIFICANT = 3.0
@@ -43,8 +43,6 @@ def _settings(sizes: Sequence[int], ratios: Sequence[float], dimension: int, wid
 
 CLAIM = Claim(
     id="bo-size-noise",
-    statement="With noise correlation alone, test accuracy stays of constant order as the data set grows.",
-    source=Source("xu2025benign", "Fig 4b, Theorem 1.2(b)"),
     rule="At every ratio above 1 and in every reading, accuracies over all sizes (a factor of 10 or more) lie within "
     f"{CONSTANT:g}: holds; on some lines: partly, naming them; on none, with changes of more than {SIGNIFICANT:g} "
     "errors on all: contradicted.",
@@ -59,7 +57,6 @@ CLAIM = Claim(
     measure=trained_cell,
     judge=judge,
     plot=plot,
-    paper_says="For classification by implicit covariance features accuracy remains in a constant order with the size.",
     readings={name: READING_WORDS[name] for name in ("mini-batch", "scaled step")},
     quick_budget_seconds=15,
 )

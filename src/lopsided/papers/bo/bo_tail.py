@@ -17,7 +17,7 @@ from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Row, Settings
 from lopsided.measure.patch_network import long_tail_levels
 from lopsided.papers.bo.overfitting_runs import READING_WORDS, patch_run, patch_settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 
 BINS = 8
 SIGNIFICANT = 3.0  # standard errors
@@ -90,8 +90,6 @@ def _settings(per_class: int, dimension: int, width: int, tests: int) -> list[Se
 
 CLAIM = Claim(
     id="bo-tail",
-    statement="On data without features, accuracy rises with the length L of an example's tail.",
-    source=Source("xu2025benign", "Definition 1, Theorem 1.2(b)"),
     rule=f"For both tails and every ratio: the longest eighth beats the shortest by more than {SIGNIFICANT:g} errors "
     f"and no eighth falls {SIGNIFICANT:g} errors below the one before. All: holds; some: partly; a significant "
     "fall: contradicted. Revised after a first run: a rank correlation of 0.9 over the eighths, which ties at "
@@ -103,7 +101,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="Longer-tailed data (with a larger L) benefits more from the data-specific noise.",
     readings={"converged": READING_WORDS["converged"]},
     quick_budget_seconds=15,
 )

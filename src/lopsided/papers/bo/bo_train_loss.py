@@ -8,7 +8,7 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.engine.task import Row, Settings
 from lopsided.papers.bo.overfitting_runs import patch_run, patch_settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 
 EPSILON = 0.05
 # The rate -d log loss / dt after the first halving over the rate at the start: 1 if the loss falls exponentially, 1/2
@@ -118,8 +118,6 @@ def _settings(per_class: int, dimension: int, width: int, epochs: int) -> list[S
 
 CLAIM = Claim(
     id="bo-train-loss",
-    statement="Gradient descent brings the training loss below any epsilon: exponentially at first, then like 1/t.",
-    source=Source("xu2025benign", "Theorem 1.1, Lemmas 1 and 2"),
     rule=f"In every run: final loss <= {EPSILON}; after the first halving at least {RATE_KEPT:.0%} of the starting "
     f"rate is left; slope of log loss on log t over the last factor of four between {SLOPES[0]} and {SLOPES[1]}. All: "
     "holds; some: partly. Revised after a first run: R^2 >= 0.98 of log loss on t, which 1/(1 + ct) passes too, gave "
@@ -131,7 +129,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="The loss decreases exponentially in stage 1 and converges to epsilon at rate O(1/T) in stage 2.",
     readings={"scaled step": "full-batch steps of rate 0.05 m, which undoes the 1/m of eq (1); only the clock changes"},
     quick_budget_seconds=10,
 )

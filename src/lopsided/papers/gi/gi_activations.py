@@ -7,7 +7,7 @@ import numpy as np
 from lopsided.core.figure import Figure
 from lopsided.core.statistics import SeedCurve, power
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 from lopsided.papers.shared.network_settings import varied
@@ -91,8 +91,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-activations",
-    statement="The results hold for other activations with bounded derivatives and even phi', such as tanh and erf.",
-    source=Source("li2024groupimbalance", "footnote 3"),
     rule="holds if, for sigmoid, tanh and erf alike, the exponent of the error in n is within 0.2 (or two standard "
     "errors, at most 0.15) of -0.5, 80 % of the runs have a straight log distance, and the average excess at "
     "the largest n is within 20 % (or two standard errors, at most 0.25) of d K / (2n); partly if some",
@@ -105,6 +103,5 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="the results can be generalised to any activation with bounded phi, phi', phi'' and even phi'",
     quick_budget_seconds=15,
 )

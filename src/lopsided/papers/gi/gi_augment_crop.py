@@ -7,7 +7,7 @@ says that accuracy first rises and then falls with it: a hill either way.)
 from collections.abc import Mapping
 from typing import Any
 
-from lopsided.papers.claim import Claim, Runs, Source
+from lopsided.papers.claim import Claim, Runs
 from lopsided.papers.gi.group_claims import augmentation_judge, augmentation_plans, augmentation_plot
 from lopsided.papers.gi.group_pictures import NEEDED, TINY_DIGITS, picture_numbers
 from lopsided.papers.shared.network_settings import varied
@@ -23,9 +23,6 @@ def measure(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 CLAIM = Claim(
     id="gi-augment-crop",
-    statement="As random crops of added minority pictures get stronger, the minority's and the average test accuracy "
-    "rise, then fall.",
-    source=Source("li2022groupimbalance", "Fig 7, 8b"),
     rule="In every world, for the minority group and for the average over both groups alike: some inner crop beats "
     "both no crop and the strongest, with paired 95 % intervals that hold for all inner levels at once; contradicted "
     "if everywhere an inner level lies below both ends by the same rule.",
@@ -34,7 +31,6 @@ CLAIM = Claim(
     measure=measure,
     judge=lambda rows: augmentation_judge(rows, "cut", "crop"),
     plot=lambda rows: augmentation_plot(rows, "cut", "share of each side cut away"),
-    paper_says="Both accuracies first increase and then decrease as the size of the crop increases.",
     readings={"resized": "a square at a random place, resized to the old size; the copies stand beside the originals"},
     quick_budget_seconds=60.0,
     **NEEDED,

@@ -4,7 +4,7 @@ Copies without noise are the first level, so that what is tested is the noise an
 it is the large-n law of the mixture papers on the sample's leading components (`group_forecast`).
 """
 
-from lopsided.papers.claim import Claim, Runs, Source
+from lopsided.papers.claim import Claim, Runs
 from lopsided.papers.gi.group_claims import (
     MANY_NOISES,
     NOISES,
@@ -18,9 +18,6 @@ from lopsided.papers.shared.network_settings import varied
 
 CLAIM = Claim(
     id="gi-augment-noise",
-    statement="As the Gaussian noise in added copies of minority pictures grows, the minority's and the average test "
-    "accuracy rise, then fall.",
-    source=Source("li2024groupimbalance", "Fig 1; Li et al. 2022, Fig 8a"),
     rule="In every world, for the minority group and for the average over both groups alike: some inner noise level "
     "beats both no noise and the largest noise, with paired 95 % intervals that hold for all inner levels at once; "
     "contradicted if everywhere an inner level lies below both ends by the same rule.",
@@ -29,8 +26,6 @@ CLAIM = Claim(
     measure=noise_numbers,
     judge=lambda rows: augmentation_judge(rows, "noise", "noise level"),
     plot=lambda rows: augmentation_plot(rows, "noise", "standard deviation of the noise (white = 1)"),
-    paper_says="Both accuracies increase first and then decrease as the noise grows (CelebA, 300 noisy copies; "
-    "CIFAR-10, 1000).",
     readings={
         "pixels": "noise in units where black is 0 and white is 1, not cut off; the copies stand beside the originals"
     },

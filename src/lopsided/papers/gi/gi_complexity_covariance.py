@@ -3,13 +3,11 @@
 Means 1 and -1, covariances sigma^2 I and I, d = 5, K = 3.
 """
 
-from lopsided.papers.claim import Runs, Source
+from lopsided.papers.claim import Runs
 from lopsided.papers.gi.mixture_complexity import complexity_claim
 
 CLAIM = complexity_claim(
     id="gi-complexity-covariance",
-    statement="The number of samples needed is U-shaped in the covariance of a group.",
-    source=Source("li2024groupimbalance", "Fig 3b, Corollary 1 (i)-(ii)"),
     rule="holds if both the samples for a given |W - W*| and the steps to the authors' spread fall, then rise, each "
     "side beyond the 95 % interval of the paired difference; partly if one does; contradicted if none does and one "
     "rises, then falls",
@@ -25,6 +23,5 @@ CLAIM = complexity_claim(
             tuple(range(60)),
         ),
     },
-    paper_says="sample complexity increases both when the covariance grows and when it approaches zero",
     log="x",
 )

@@ -8,7 +8,7 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.statistics import power
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 
@@ -112,8 +112,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-convexity",
-    statement="The empirical Hessian is positive definite within the radius r of W*, within the stated bounds.",
-    source=Source("li2024groupimbalance", "Lemmas 1, 7 and 8"),
     rule="holds if, for every teacher at the largest n, all curvatures within r lie between Lemma 1's bounds "
     "(constants 1), and the Hessian's noise lies within Lemma 8 with exponent -0.5 ± 0.15 in n; partly if some; "
     "contradicted if most Hessians within r are indefinite",
@@ -124,7 +122,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="strong convexity in a ball whose radius the mixture sets, for n of order d K^5 log^2 d",
     readings={"constants": "every hidden constant is 1 and epsilon_0 = 1/4"},
     quick_budget_seconds=10,
 )

@@ -10,7 +10,7 @@ from lopsided.core.statistics import SeedCurve, power, straight_line
 from lopsided.data.mixture import draw_tests
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.measure.mixture_errors import population_risk
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, seed_curve
 
@@ -193,8 +193,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-dimension",
-    statement="The number of samples needed to learn the teacher grows almost linearly with the dimension.",
-    source=Source("li2024groupimbalance", "Fig 2, eq 7"),
     rule="holds if, for a given excess risk and for a given |W - W*|, a straight line explains at least 95 % of the "
     "samples needed over d and the log-log exponent is in [0.75, 1.35]; partly if one of the two; contradicted "
     "if the exponent for the risk is below 0.3 beyond two standard errors",
@@ -217,7 +215,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="success rates over (d, n) show a boundary that is almost a straight line",
     readings={
         "critical point": "samples for a given error at the minimiser of f_n nearest to W*; the verdict",
         "authors": "spread of 20 starts at W* + 0.1 |W*| after 6000 steps, from the curvature at that minimiser; "

@@ -10,7 +10,7 @@ from lopsided.core.mixture_spec import MixtureProblem, problem_of
 from lopsided.core.statistics import power, straight_line
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.learners.teacher_student_descent import descend
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, drawn, seed_curve
 from lopsided.papers.shared.network_settings import varied
@@ -96,8 +96,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-error-n",
-    statement="The error of the learned weights is linear in sqrt(log n / n).",
-    source=Source("li2024groupimbalance", "Fig 5b, eq 10"),
     rule="holds if, at the critical point, a straight line in sqrt(log n / n) has R² >= 0.97 and rises (geometric "
     "means over teachers) and the log-log exponent in n is in [-0.7, -0.3], so that the line can pass through "
     "zero; partly if only in the authors' reading; contradicted if the error grows with n",
@@ -113,7 +111,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="the relative error is a straight line over sqrt(log n / n), n from 2,000 to 60,000",
     readings={
         "critical point": "covariance 9 I and standard normal W*, the minimiser nearest to W*",
         "authors": "deviation 9, W* scaled to Frobenius norm 1, step 0.5 from W* + 0.1 |W*|",

@@ -7,7 +7,7 @@ import numpy as np
 from lopsided.core.figure import Figure
 from lopsided.core.statistics import power_of_square_mean
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 
 READINGS = ("known", "over-specified", "all parameters")
@@ -86,8 +86,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-estimate",
-    statement="EM recovers the mixture at rate (d/n)^1/2, and at (d/n)^1/4 when it is given too many groups.",
-    source=Source("li2024groupimbalance", "footnote 2"),
     rule="holds if the error of the means has exponent -0.5 ± 0.1 in n and 0.5 ± 0.25 in d with the true number of "
     "groups, -0.25 ± 0.12 in n with two groups fitted to one, and the two exponents differ beyond two standard "
     "errors; partly if one of the two rates shows; contradicted if the error grows with n",
@@ -114,7 +112,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="O((d/n)^1/2) when the number of components is known, O((d/n)^1/4) when it is set too high",
     readings={
         "known": "two groups with means of length 2 and unit covariance, two fitted with all parameters free",
         "over-specified": "one Gaussian, two groups at theta and -theta fitted with known covariance, as cited",

@@ -14,7 +14,7 @@ from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.statistics import SeedMean, seed_mean
 from lopsided.data.image_set import standardised
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.gi import group_pictures as pictures
 from lopsided.papers.shared.network_runs import image_sample, trained_network
 from lopsided.papers.shared.network_summary import by_world
@@ -126,8 +126,6 @@ def _ten(base: Mapping[str, Any], per_class: int, images: str) -> dict[str, Any]
 _EVEN = {"majority_size": 400, "minority_size": 400}
 CLAIM = Claim(
     id="gi-features-rank",
-    statement="A few singular values of a trained network's features keep most of its test accuracy.",
-    source=Source("li2024groupimbalance", "Table II"),
     rule="holds if, in every world with two classes, the test accuracy from the five largest singular values is less "
     "than 4.5 points below that from all, by the whole 95 % interval over seeds; partly if in some; contradicted if it "
     "is more in all. Ten classes are stated beside it.",
@@ -157,7 +155,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="84.0 % from the top 5 singular values, 85.0 % from 25, 88.5 % from all 256 (CelebA, ResNet-9).",
     readings={TEN: "all ten classes of the set with one network"},
     quick_budget_seconds=30.0,
     **pictures.NEEDED,

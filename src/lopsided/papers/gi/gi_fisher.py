@@ -10,7 +10,7 @@ from lopsided.core.seeds import generator
 from lopsided.core.statistics import standard_error
 from lopsided.data.mixture import random_mixture
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.theory.fisher_law import FisherLaw
 
@@ -151,8 +151,6 @@ def _agreement(x: list[float], y: list[float], errors: list[float], label: str) 
 
 CLAIM = Claim(
     id="gi-fisher",
-    statement="The large-n law predicts average and group excess risk, and whether a larger fraction helps a group.",
-    source=Source("li2024groupimbalance", "beyond the paper; compare Theorem 1 and Corollary 1 (iv)-(v)"),
     rule="where the law deems n large enough: holds if the median group excess is within 25 % and the average within "
     "15 % of prediction and 90 % of at least three clear changes with the fraction have the predicted sign; "
     "partly if some of these; contradicted if most signs are wrong",
@@ -164,6 +162,5 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="nothing so sharp: order bounds, and a larger fraction helps or hurts by the covariance's rank alone",
     quick_budget_seconds=15,
 )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from lopsided.core.figure import Figure
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Runs, Source
+from lopsided.papers.claim import Claim, Runs
 from lopsided.papers.gi import group_pictures as pictures
 from lopsided.papers.gi.group_claims import SHARES, both_ways, fraction_judge, fraction_panels
 from lopsided.papers.gi.group_forecast import fraction_numbers
@@ -26,9 +26,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-fraction-images",
-    statement="At a fixed number of training pictures, the test accuracy has opposite trends in the minority's share "
-    "when one group or the other is the minority.",
-    source=Source("li2024groupimbalance", "Fig 8; Li et al. 2022, Fig 9"),
     rule="In every pair of worlds, from the smallest to the largest share, the change of the minority's accuracy and "
     "that of the average over both groups alike have opposite signs in the two worlds, with paired 95 % intervals off "
     "0; contradicted if everywhere both rise or both fall beyond their intervals. The natural mix is stated beside it "
@@ -53,8 +50,6 @@ CLAIM = Claim(
     measure=fraction_numbers,
     judge=fraction_judge,
     plot=plot,
-    paper_says="Opposite trends with men or women (CelebA), airplanes or animals (CIFAR-10) as the minority, explained "
-    "by the larger covariance of one of the groups.",
     readings={"papers": "5000 pictures in all (4000 on CIFAR-10, of which half the files are read), equal test sets"},
     quick_budget_seconds=60.0,
     **pictures.NEEDED,

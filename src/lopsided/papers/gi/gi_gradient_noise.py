@@ -8,7 +8,7 @@ import numpy as np
 from lopsided.core.figure import Figure
 from lopsided.core.statistics import SeedCurve, power
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 
@@ -86,8 +86,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-gradient-noise",
-    statement="Bounded noise xi in the gradient adds an error of order xi sqrt(d K log n / n).",
-    source=Source("li2024groupimbalance", "eq 8, insight (P1)"),
     rule="holds if, for fresh and for fixed noise, the distance has exponent 1 ± 0.15 in xi and -0.5 ± 0.25 in n "
     "(known to 0.25) and never exceeds eq 8 with the measured contraction; partly if some of these; "
     "contradicted if it grows with n in both",
@@ -113,7 +111,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="an additional error term of order xi sqrt(d log n / n)",
     readings={
         "fresh": "nu_i drawn anew at every step, uniform on [-xi, xi]",
         "fixed": "the same nu_i at every step: descent ends where the gradient equals minus their mean",

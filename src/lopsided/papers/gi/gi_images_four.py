@@ -9,7 +9,7 @@ from typing import Any
 
 from lopsided.core.figure import Figure
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.gi import group_pictures as pictures
 from lopsided.papers.gi.group_claims import (
     HILLS,
@@ -74,9 +74,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-images-four",
-    statement="With four classes too, accuracy rises and then falls with noise on minority pictures, and has opposite "
-    "trends in the minority's share by which group is the minority.",
-    source=Source("li2024groupimbalance", "Fig 9-10"),
     rule="The rules of gi-augment-noise and gi-fraction-images, each for the minority's accuracy and for the average "
     "over both groups alike; holds if all pass, partly if some; contradicted if the opposite was measured everywhere.",
     plans={
@@ -93,7 +90,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="The same trends as with two classes (CelebA, blond hair and pale skin).",
     readings={
         NOISE: "copies of minority pictures with noise beside the originals, the first level without noise",
         SHARE: "a fixed total, equally many test pictures of both groups",

@@ -7,7 +7,7 @@ import numpy as np
 from lopsided.core.figure import Figure
 from lopsided.core.statistics import power
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 
@@ -86,8 +86,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-multiclass",
-    statement="The results carry over to 2^c classes coded by c binary outputs, bounds summing over the outputs.",
-    source=Source("li2024groupimbalance", "Appendix E, eq 59-60"),
     rule="holds if, at the largest n, the excess over four classes is within 15 % (or two standard errors, "
     "themselves at most 0.15) of c d K / (2n) and the weight error falls with an exponent in [-0.75, -0.35]; "
     "partly if one; contradicted if the error grows with n",
@@ -98,6 +96,5 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="the loss is a sum of binary losses, so the binary results apply to each output and the bounds add up",
     quick_budget_seconds=12,
 )

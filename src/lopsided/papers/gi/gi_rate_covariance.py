@@ -8,7 +8,7 @@ import numpy as np
 from lopsided.core.figure import Figure
 from lopsided.core.statistics import shape
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 from lopsided.papers.shared.network_settings import varied
@@ -87,8 +87,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-rate-covariance",
-    statement="Gradient descent converges fastest at a medium covariance.",
-    source=Source("li2024groupimbalance", "Fig 4b"),
     rule="holds if the asymptotic speed is a hill in sigma with the paper's step (both sides beyond their 95 % "
     "intervals); partly if only with the authors' step; contradicted if it is a valley",
     plans={
@@ -105,7 +103,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="fastest at |Sigma| = 1; slower when it grows or shrinks",
     readings={
         "text": "covariance sigma^2 Lambda^T D Lambda, step 10 / sum lambda (|mu| + |Sigma|^(1/2))^2",
         "authors": "covariance sigma^2 I, step 40 / (sigma + 1)^2",

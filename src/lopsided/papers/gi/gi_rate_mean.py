@@ -8,7 +8,7 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.statistics import trend
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 from lopsided.papers.shared.network_settings import varied
@@ -102,8 +102,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-rate-mean",
-    statement="Gradient descent converges linearly, and more slowly as the means of the groups grow.",
-    source=Source("li2024groupimbalance", "Fig 4a, eq 8-9"),
     rule="holds if log distance is straight (R² >= 0.99 over the second half) in 90 % of the runs and the asymptotic "
     "speed, from the curvature at the critical point, falls with the mean beyond its 95 % interval; partly if "
     "one of the two; contradicted if that speed rises",
@@ -118,7 +116,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="always linear; slower as the mean grows",
     readings={
         "text": "step c / sum lambda (|mu| + |Sigma|^(1/2))^2 with c = 10 (c = 1 is stable too, and ten times slower)",
         "authors": "weights five times as large, step 196 / (C + 1.4)^2; C stands for the largest rotated coordinate",

@@ -7,7 +7,7 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.statistics import power, straight_line
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, drawn, seed_curve
 
@@ -96,8 +96,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-rate-width",
-    statement="The convergence rate is linear in -1/K^2 for K neurons.",
-    source=Source("li2024groupimbalance", "Fig 5a, eq 9"),
     rule="holds if 1 - rate has R² >= 0.95 against 1/K² and a log-log exponent within 0.3 of -2; partly if one of "
     "these, or if it falls with K at all; contradicted if it rises",
     revised="the rule was tightened, from holds to partly.",
@@ -108,7 +106,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="the rate is a straight line over -1/K² for K = 2..8 (one teacher each)",
     readings={"authors": "rate = (spread_T / spread_1)^(1/T) with step 1; several teachers instead of one"},
     quick_budget_seconds=12,
 )

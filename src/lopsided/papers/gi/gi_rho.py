@@ -6,7 +6,7 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 
 SMALL, LARGE = (1e-3, 1e-2), (30.0, 300.0)
 
@@ -150,8 +150,6 @@ PARTS = (
 )
 CLAIM = Claim(
     id="gi-rho",
-    statement="rho is positive, has the stated limits, and monotone positive lower bounds in mean and variance.",
-    source=Source("li2022groupimbalance", "Properties 3-4, Lemma 4"),
     rule="each property is evaluated from its integrals: limits within 1 %, exponents within 0.02, Lemma 4 within "
     "four standard errors of Monte Carlo; holds if all do, partly if some do, fails if none does",
     plans={
@@ -161,6 +159,5 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="positive; finite limits for zero mean or variance; order s^4 for small, s^-(3+eps) for large s",
     quick_budget_seconds=6,
 )

@@ -3,14 +3,11 @@
 lambda = (0.8, 0.2), means 2 and -2, covariances I and sigma^2 I.
 """
 
-from lopsided.papers.claim import Source
 from lopsided.papers.gi.mixture_lab import two_groups
 from lopsided.papers.gi.mixture_risk import risk_claim
 
 CLAIM = risk_claim(
     id="gi-risk-covariance",
-    statement="Average and minority risk fall, then rise, with the covariance of the minority group.",
-    source=Source("li2024groupimbalance", "Fig 6a"),
     x="sigma",
     x_label="sigma of the minority",
     title="Risk against the minority's covariance",
@@ -18,6 +15,5 @@ CLAIM = risk_claim(
     wanted="valley",
     quick=(0.1, 0.3, 1.0, 3.0, 10.0),
     paper=(0.1, 0.2, 0.4, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 10.0),
-    paper_says="the test loss first falls, then rises, as the covariance grows",
     log="x",
 )

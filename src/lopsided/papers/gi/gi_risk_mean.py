@@ -3,14 +3,11 @@
 lambda = (0.8, 0.2), means 2 and m, unit covariances; the text writes m = mu - 2.
 """
 
-from lopsided.papers.claim import Source
 from lopsided.papers.gi.mixture_lab import two_groups
 from lopsided.papers.gi.mixture_risk import risk_claim
 
 CLAIM = risk_claim(
     id="gi-risk-mean",
-    statement="Average and minority risk rise with the mean of the minority group.",
-    source=Source("li2024groupimbalance", "Fig 6b"),
     x="mean",
     x_label="minority's mean, in every coordinate",
     title="Risk against the minority's mean",
@@ -18,6 +15,5 @@ CLAIM = risk_claim(
     wanted="rises",
     quick=(0.0, 0.5, 1.0, 2.0, 4.0),
     paper=(-2.0, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0),
-    paper_says="both test losses rise with mu",
     revised="the swept range was changed; it fails either way.",
 )

@@ -7,7 +7,7 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.gi import mixture_lab as lab
 
 QUANTITIES = ("B", "v", "Ew", "E", "El")
@@ -153,8 +153,6 @@ SETTINGS = [
 ]
 CLAIM = Claim(
     id="gi-table",
-    statement="Sample complexity, rate and errors move with covariance, mean and fraction as Table I says.",
-    source=Source("li2024groupimbalance", "Table I, Corollary 1"),
     rule="a cell passes in a regime if the quantity, computed from its definition, moves monotonically in the stated "
     "direction for every teacher; holds if all 25 pass in every regime tried, partly if some pass somewhere, "
     "contradicted if more move the opposite way everywhere than pass anywhere",
@@ -166,7 +164,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="25 cells: worse as covariance goes to 0 or grows or the mean grows, by rank with the fraction",
     readings={
         "formulas": "the definitions of Theorem 1 with constants 1; in the covariance columns both groups move, so "
         "that tau stays 1; narrow and wide: delta_K s = 0.5 and 5 for the smaller group",

@@ -8,7 +8,7 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, decided
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 
 STARTS = ("tensor", "near", "far")
@@ -118,8 +118,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-tensor-init",
-    statement="The tensor start is near W*; descent from it converges as from a local start; a far start does not.",
-    source=Source("li2022groupimbalance", "Section B, Fig 10"),
     rule="per reading, on medians: the start's relative error is at most 0.4; descent from it ends within twice the "
     "distance of the near start (or 0.05); from afar it ends ten times farther; holds if all do, partly if some",
     plans={
@@ -141,8 +139,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="relative error 0.65 at the start; both near starts converge at the same linear rate; N(0, 25) does not "
-    "converge",
     readings={
         "paper": "W* uniform on [-0.1, 0.1], where the data hardly tell the two neurons apart",
         "identifiable": "orthogonal neurons of length 2",

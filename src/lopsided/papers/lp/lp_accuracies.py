@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from lopsided.core.figure import Figure, Panel
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, split_over
 from lopsided.papers.shared.network_summary import chosen, interval_line, level, paired
@@ -109,9 +109,6 @@ _QUICK = {**SMALL, "weight_decay": 5e-4, "rate": 0.2, "steps": 1500}
 _PAPER = {**LARGE, "majority_size": 5000, "weight_decay": 5e-4, "steps": 6000}
 CLAIM = network_claim(
     id="lp-accuracies",
-    statement="Networks fit all training examples up to R = 100 and almost all beyond, while their test accuracy falls "
-    "with R to that of a network without minority examples.",
-    source=Source("fang2021layerpeeled", "Tables 3-4"),
     rule=f"Training accuracy above {FITTED:.1%} for every split and R up to {MODERATE}; training errors never more "
     "than 0.1 points beyond the minority's share; test accuracy (classes alike) falls with every step of R and rises "
     "with the number of majority classes at every R > 1, 95 % intervals paired by seed; at R = infinity it is K_A/K of "
@@ -127,7 +124,5 @@ CLAIM = network_claim(
     "(training accuracy 98.7 %), and then also R = 300 and the split (5, 5). With that split the claim holds partly: "
     "three seeds do not settle whether five majority classes lose less than three at R = 10 (85.1 and 84.5 %); it "
     "takes more than a minute (73 s), so it is left to the paper scale.",
-    paper_says="Training accuracy 100 % up to R = 100 and at least 99.8 % at R = 1000; test accuracy falls from 93.0 % "
-    "to 29.4, 47.6 and 63.9 % (VGG-11 on Fashion-MNIST, K_A = 3, 5, 7) at R = infinity.",
     paper_needs=("fashion-mnist",),
 )

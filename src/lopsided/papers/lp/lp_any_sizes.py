@@ -16,7 +16,7 @@ import numpy as np
 from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import descend, largest_distance, problem
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.network_summary import chosen
@@ -116,9 +116,6 @@ def _settings(groups: Sequence[int], energies: Sequence[float], ratios: Sequence
 
 CLAIM = Claim(
     id="lp-any-sizes",
-    statement="Beyond the paper: for arbitrary class sizes, classes of one size collapse together exactly when they "
-    "have at most lambda* N examples, and classes of different sizes below that number lose their margin.",
-    source=Source("fang2021layerpeeled", "Section 6"),
     rule=f"By descent on random profiles: no group of equal classes contradicts the forecast (distance {TOGETHER:g}), "
     f"sizes within {100 * CLOSE:g} % of it left out; holds if classes of different sizes follow it too (margin "
     f"{MARGIN:g}), partly if some do not, fails if an equal-size group does not.",
@@ -129,6 +126,4 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="An interesting question is to extend Minority Collapse from two-valued class sizes to general "
-    "imbalanced datasets.",
 )

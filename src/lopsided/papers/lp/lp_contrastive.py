@@ -16,7 +16,7 @@ from lopsided.core.figure import Figure, Points
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.descents import Sphere, descents, lowest
 from lopsided.papers.lp.peeled import deviation_panel, frame_error
 from lopsided.papers.shared.network_settings import varied
@@ -99,9 +99,6 @@ def _settings(classes: Sequence[int], examples: Sequence[int], starts: int) -> l
 
 CLAIM = Claim(
     id="lp-contrastive",
-    statement="With balanced classes the supervised contrastive loss alone makes the features a simplex equiangular "
-    "tight frame.",
-    source=Source("fang2021layerpeeled", "Theorem 3, eq 11-13"),
     rule=f"In every run the lowest of the random starts is a simplex frame (cosines, lengths and within-class spread "
     f"within {TOLERANCE:g}); contradicted if any start ends more than {LOSS_TOLERANCE:g} below the frame's loss.",
     plans={
@@ -111,6 +108,5 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="Any global minimiser of (12) satisfies h_ki = sqrt(E_H) m_k with m a K-simplex ETF.",
     quick_budget_seconds=10.0,
 )

@@ -11,7 +11,7 @@ import numpy as np
 from lopsided.core.figure import Figure, Points
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import class_means, descend, deviation_panel, energies, frame_error, problem
 from lopsided.papers.shared.structured_summary import column
 
@@ -80,9 +80,6 @@ def _settings(classes: Sequence[int], examples: int) -> list[Settings]:
 
 CLAIM = Claim(
     id="lp-etf",
-    statement="With balanced classes every minimiser of the Layer-Peeled Model under cross entropy is a simplex "
-    "equiangular tight frame: features equal their class mean and are classifiers up to scale.",
-    source=Source("fang2021layerpeeled", "Theorem 1, eq 9-10"),
     rule=f"Every random start of the nonconvex program ends with cosines within {TOLERANCE:g} of -1/(K-1), equal "
     f"lengths, h = sqrt(E_H/E_W) w and no spread within a class; contradicted if any start ends more than "
     f"{LOSS_TOLERANCE:g} (relative) below the frame's loss.",
@@ -93,6 +90,5 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="Any global minimiser obeys h = C w = C' m with m a K-simplex ETF, so all cosines are -1/(K-1).",
     quick_budget_seconds=10.0,
 )

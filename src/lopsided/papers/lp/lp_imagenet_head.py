@@ -17,7 +17,7 @@ import numpy as np
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Line, Mark, Panel
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, tally
+from lopsided.papers.claim import Claim, Runs, Verdict, tally
 from lopsided.papers.lp.peeled import pair_cosines
 from lopsided.papers.shared.network_settings import varied
 
@@ -85,16 +85,12 @@ def plot(rows: Sequence[Row]) -> Figure:
 _RUNS = Runs(varied({"classes": 1000}, reading=("as they are", "centred")))
 CLAIM = Claim(
     id="lp-imagenet-head",
-    statement="A trained ImageNet classifier is not a simplex equiangular tight frame: its angles spread widely.",
-    source=Source("fang2021layerpeeled", "Fig 9"),
     rule=f"In both readings the angles deviate by at least {LEAST_SPREAD:g} degree and the closest pair lies at least "
     f"{LEAST_OPENING:g} degrees below the frame's angle.",
     plans={"quick": _RUNS, "paper": _RUNS},
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="VGG19 and ResNet152 have smallest (largest) angles of 43 (103) and 37 (102) degrees, deviations "
-    "4.1 and 3.6.",
     readings={
         "as they are": "angles between the stored rows",
         "centred": "angles after removing the mean row, which softmax cannot see",

@@ -12,7 +12,7 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Mark, Panel
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Source, Verdict, tally
+from lopsided.papers.claim import Claim, Runs, Verdict, tally
 from lopsided.papers.lp.peeled import curves_over_ratio, descend, energies, largest_distance, ratio_settings, two_sizes
 from lopsided.papers.shared.structured_summary import column
 from lopsided.theory.layer_peeled.energy import restraint
@@ -73,8 +73,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="lp-limit",
-    statement="As R tends to infinity the difference of any two minority classifiers tends to zero.",
-    source=Source("fang2021layerpeeled", "Theorem 5"),
     rule="In every setting the largest distance between minority classifiers, by descent and in units of sqrt(E_W), "
     f"never rises by more than {NOISE:g} with R, agrees with theory, and is at most {ZERO:g} at the largest R.",
     plans={
@@ -86,7 +84,5 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="lim w_k - w_k' = 0 for all minority k, k' as n_A/n_B tends to infinity; whether they are equal for "
-    "sufficiently large R is left as an open question.",
     quick_budget_seconds=15.0,
 )

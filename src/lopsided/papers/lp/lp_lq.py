@@ -22,7 +22,7 @@ from lopsided.core.figure import Bars, Figure, Mark, Panel
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.descents import DescentEnd, LqSphere, Sphere, descents, lowest
 from lopsided.papers.lp.peeled import cross_entropy, frame_error
 from lopsided.papers.shared.structured_summary import column, named
@@ -144,8 +144,6 @@ def _settings(cases: Sequence[tuple[int, int, float]], starts: int) -> list[dict
 
 CLAIM = Claim(
     id="lp-lq",
-    statement="With an l_q constraint on the features, q other than 2, the simplex frame is never optimal.",
-    source=Source("fang2021layerpeeled", "Proposition 2, Lemma 3, Fig 7"),
     rule=f"For each K, p and q other than 2: the frame is beaten if descent finds a loss more than {SAME_LOSS:g} "
     "(relative) below that of the best frame over all rotations. Holds if it is beaten everywhere; contradicted where "
     "the lowest point found is itself a frame; partly if both occur and every contradiction has q > 2. At q = 2 the "
@@ -164,6 +162,5 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="For K >= 3, p >= K and any q != 2, no global minimiser satisfies (9): neural collapse does not emerge.",
     quick_budget_seconds=10.0,
 )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from lopsided.core.figure import Figure, Panel
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, split_over
 from lopsided.papers.shared.network_summary import chosen, curve, level, paired
@@ -80,9 +80,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = network_claim(
     id="lp-majority-hurts",
-    statement="With fixed minority data, much more majority data (R = 1000 against R = 1) lowers the test accuracy on "
-    "the minority classes.",
-    source=Source("fang2021layerpeeled", "Fig 5"),
     rule="For every split, the minority test accuracy at the largest R minus that at R = 1, paired by seed, has a 95 % "
     "interval below 0.",
     plans={
@@ -102,8 +99,6 @@ CLAIM = network_claim(
     judge=judge,
     plot=plot,
     revised="the quick scale had three seeds at first; the verdict was the same.",
-    paper_says="The test performance on the minority classes deteriorates when R = 1000, although the minority data "
-    "are the same.",
     readings=READINGS,
     paper_needs=("fashion-mnist",),
 )

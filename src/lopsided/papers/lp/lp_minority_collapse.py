@@ -14,7 +14,7 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Mark, Panel, Points
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict, tally
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict, tally
 from lopsided.papers.lp.peeled import curves_over_ratio, descend, energies, mean_cosine, ratio_settings, two_sizes
 from lopsided.papers.shared.structured_summary import column, grouped, named
 from lopsided.theory.layer_peeled.energy import restraint
@@ -101,9 +101,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="lp-minority-collapse",
-    statement="The average minority cosine grows with the imbalance ratio R and reaches 1 at a finite R0, for "
-    "(K_A, K_B) = (3,7), (5,5) and (7,3).",
-    source=Source("fang2021layerpeeled", "Fig 3"),
     rule=f"Every curve by descent never falls by more than {AGREE:g}, is within {COLLAPSED:g} of 1 exactly for the "
     f"ratios at or above the closed-form R0, agrees with theory within {AGREE:g}, and has no classifier left exactly "
     "beyond R1.",
@@ -123,7 +120,5 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="Below R0 the angle between minority classifiers shrinks as R grows; from R0 on it is zero and they "
-    "have about the same length.",
     quick_budget_seconds=15.0,
 )

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from lopsided.core.figure import Figure, Panel
 from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import ENERGIES, RECIPES, forecast_lines, recipe_errors
 from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, VGG, split_over, varied
@@ -87,9 +87,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 _RATIOS = (1, 5, 10, 20, 40, 80, 150, 300)
 CLAIM = network_claim(
     id="lp-networks",
-    statement="Trained networks show minority collapse as the imbalance ratio grows, and the Layer-Peeled Model with "
-    "their measured energies predicts their cosines.",
-    source=Source("fang2021layerpeeled", "Fig 2, Fig 4"),
     rule=f"For each network and split, 95 % intervals over paired seeds: at the largest R the minority cosine is above "
     f"{COLLAPSED} and has risen since the smallest; the model with measured energies has a mean error below {CLOSE} "
     f"over the ratios; its curve passes {HALF} at an R within a factor of {FACTOR} of the measured one.",
@@ -108,7 +105,5 @@ CLAIM = network_claim(
     smoke=Runs(varied(TINY, ratio=(1, 10, 40)), seeds=range(2)),
     judge=judge,
     plot=plot,
-    paper_says="The angles between the minority classifiers collapse to zero as soon as R is large enough; the "
-    "prediction is especially accurate in capturing the phase transition point.",
     paper_needs=("fashion-mnist", "cifar-10"),
 )

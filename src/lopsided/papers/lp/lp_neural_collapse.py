@@ -10,7 +10,7 @@ from typing import Any
 from lopsided.core.figure import Figure, Panel
 from lopsided.core.statistics import SeedMean, seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.shared.network_runs import TRAINED, network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, varied
 from lopsided.papers.shared.network_summary import chosen, interval_line, level, paired
@@ -88,9 +88,6 @@ def _settings(base: dict[str, Any], ratio: int) -> list[dict[str, Any]]:
 
 CLAIM = network_claim(
     id="lp-neural-collapse",
-    statement="A network on balanced classes trained past zero error shows neural collapse (NC1-NC4); under imbalance "
-    "its classifiers form no simplex frame.",
-    source=Source("fang2021layerpeeled", "Section 1.B; SI D, Fig 9"),
     rule=f"95 % intervals over seeds. Balanced: NC1, both parts of NC2, and NC3 are smaller at the end than at the "
     f"first record with {TRAINED:.1%} training accuracy; the nearest class mean decides otherwise on less than "
     f"{NEAREST:.1%} of the examples (NC4). The classifier's distance from a frame is larger "
@@ -108,7 +105,5 @@ CLAIM = network_claim(
     smoke=Runs(_settings({**TINY, "steps": 200}, 10), seeds=range(2)),
     judge=judge,
     plot=plot,
-    paper_says="Features of a class come close to their mean, the centred class means form a simplex frame, and the "
-    "classifiers are dual to them; ImageNet networks, trained under imbalance, do not converge to a frame.",
     paper_needs=("fashion-mnist",),
 )

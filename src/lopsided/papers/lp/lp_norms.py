@@ -18,7 +18,7 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.shared.network_runs import network_claim, network_numbers
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, split_over, training_recipe, varied
 from lopsided.papers.shared.network_summary import chosen, level
@@ -138,8 +138,6 @@ def _plan(base: dict[str, Any], decays: Sequence[float], ratio: float, finite_de
 
 CLAIM = network_claim(
     id="lp-norms",
-    statement="Once collapsed, the classifiers of the minority classes have equal length.",
-    source=Source("fang2021layerpeeled", "Table 1"),
     rule=f"Standard deviation over mean of the minority lengths, 95 % intervals over seeds: below {EQUAL_WITHOUT:g} "
     f"without minority examples at the largest weight decay, for every split; and below {EQUAL_COLLAPSED:g} at a "
     f"finite R where the minority cosine is above {COLLAPSED:g}.",
@@ -153,7 +151,5 @@ CLAIM = network_claim(
     plot=plot,
     revised="the weight decays of the quick scale were 0.01 and 0.03 at first; at 0.03 nothing above the resolution of "
     "float32 was left to compare with the law.",
-    paper_says="At R = infinity the norm variation is between 4.4e-8 and 1.4e-4: the classifiers of the minority "
-    "classes have almost the same length.",
     paper_needs=("fashion-mnist",),
 )

@@ -16,7 +16,7 @@ from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import Peeled, descend, energies, mean_cosine, problem
 from lopsided.papers.shared.network_settings import split_over
 from lopsided.papers.shared.structured_summary import column, named
@@ -110,9 +110,6 @@ def _settings(pairs: Sequence[tuple[int, int]], majority_size: int, rates: Seque
 
 CLAIM = Claim(
     id="lp-oversampling-equivalence",
-    statement="Oversampling the minority classes at rate w is the same program as having w times as many "
-    "minority examples.",
-    source=Source("fang2021layerpeeled", "Proposition 1"),
     rule=f"The oversampled program, the program with w n_B examples and the convex program have one loss (within "
     f"{SAME_LOSS:g}, relative) and one minority cosine (within {SAME_COSINE:g}); without oversampling the loss "
     f"differs.",
@@ -123,7 +120,5 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="With X* a minimiser of (15) at n_B replaced by w n_B, the (H, W) made from it minimise the oversampled "
-    "program (17); if all X* use all their energy, every solution has this form.",
     quick_budget_seconds=15.0,
 )

@@ -19,7 +19,7 @@ from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import cross_entropy, descend, energies, problem
 from lopsided.papers.shared.structured_summary import column
 from lopsided.theory.layer_peeled.energy import restraint
@@ -144,9 +144,6 @@ def _settings(profiles: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
 
 CLAIM = Claim(
     id="lp-relaxation",
-    statement="The semidefinite program (15), the nuclear-norm program (91) and the nonconvex program (7) agree; (W, "
-    "H) recovered from either are optimal, and both constraints are active.",
-    source=Source("fang2021layerpeeled", "Lemma 1, Lemma 7, Property 1"),
     rule=f"Losses, energies and the nuclear norm agree within {SAME:g} (relative), X is positive and the certified gap "
     f"is below {GAP:g}; partly if that holds but formulas as printed (Lemma 7, Property 1(i)) do not.",
     plans={
@@ -168,7 +165,5 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="A minimiser of (15), or of (91), gives a minimiser of (7) by (16), or (92); with cross entropy both "
-    "energy constraints hold with equality.",
     quick_budget_seconds=15.0,
 )

@@ -16,7 +16,7 @@ from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import ColumnLoss, descend, frame_error, problem
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.network_summary import chosen
@@ -106,9 +106,6 @@ def _settings(classes: Sequence[int], roots: Sequence[float], starts: int) -> li
 
 CLAIM = Claim(
     id="lp-softmax-losses",
-    statement="Softmax-based losses (g1, g2) give the simplex frame as well, once the energies satisfy the "
-    "stated bound.",
-    source=Source("fang2021layerpeeled", "Theorem 4, eq 14"),
     rule=f"For every setting above the bound the lowest of the random starts is a simplex frame within {TOLERANCE:g}; "
     f"contradicted if any ends more than {LOSS_TOLERANCE:g} (in log) below the frame's loss. Settings below the bound "
     f"are shown and do not count.",
@@ -119,7 +116,5 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="Under the bound on sqrt(E_H E_W) the frame is a global minimiser, and the only one when g2 is strictly "
-    "convex and g1 or g2 strictly monotone.",
     quick_budget_seconds=10.0,
 )

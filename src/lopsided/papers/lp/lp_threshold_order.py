@@ -14,7 +14,7 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import descend, largest_distance, two_sizes
 from lopsided.theory.layer_peeled.two_sizes import collapse_ratio
 
@@ -103,8 +103,6 @@ def _settings(energies: Sequence[tuple[float, float]], minority: Sequence[int]) 
 
 CLAIM = Claim(
     id="lp-threshold-order",
-    statement="The threshold R0 falls as E_H or E_W falls and as the number of minority classes falls.",
-    source=Source("fang2021layerpeeled", "Section 4.B, Fig 8"),
     rule="Along E_H, E_W and K_B, all else fixed, every step raises R0, and at each setting descent finds the minority "
     f"classifiers more than {APART:g} apart {100 * ASIDE:g} % below R0 and together {100 * ASIDE:g} % above it.",
     plans={
@@ -114,8 +112,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="The phase transition point becomes smaller when E_W, E_H or the number of minority classes K_B is "
-    "smaller while fixing the other parameters.",
     readings={
         "total fixed": "K = K_A + K_B stays 10, as in the figures",
         "majority fixed": "K_A stays 5 and K grows with K_B, the literal words",

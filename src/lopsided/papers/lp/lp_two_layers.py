@@ -18,7 +18,7 @@ from lopsided.core.figure import Bars, Figure, Line, Panel
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.descents import DescentEnd, Sphere, descents, lowest
 from lopsided.papers.lp.peeled import cross_entropy, descend, energies, frame_error, mean_cosine, pair_cosines, problem
 from lopsided.papers.shared.network_settings import varied
@@ -153,9 +153,6 @@ def _settings(energy: Sequence[float], classes: Sequence[int], ratios: Sequence[
 
 CLAIM = Claim(
     id="lp-two-layers",
-    statement="The 2-Layer-Peeled Model captures patterns that the 1-Layer-Peeled Model lacks (the paper asks "
-    "whether).",
-    source=Source("fang2021layerpeeled", "Section 6"),
     rule="With balanced classes, where one layer gives the simplex frame: holds if the linear model has a loss more "
     f"than {LOWER:g} below its best simplex frame somewhere and the ReLU model has features that are no simplex "
     f"(cosines or lengths off by {FRAME:g}); partly if one of the two; fails if neither.",
@@ -166,7 +163,5 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="An immediate question is whether this model with m = 2 is capable of capturing new patterns of deep "
-    "learning training.",
     readings={"linear": "no nonlinearity between the two layers", "relu": "a ReLU between the two layers"},
 )

@@ -22,7 +22,7 @@ from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Source, Verdict
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import cross_entropy
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.structured_summary import column
@@ -153,8 +153,6 @@ def _settings(ratios: Sequence[int], minority_size: int, draws: int) -> list[dic
 
 CLAIM = Claim(
     id="lp-update-variance",
-    statement="At the same mean step, oversampled SGD has about w times less update variance than reweighted SGD.",
-    source=Source("fang2021layerpeeled", "eq 84-88"),
     rule="With w = R: the mean updates are equal to rounding, exact and drawn variances agree within 5 standard "
     "errors, and over the larger half of the rates the variance ratio grows like w to a power between 0.8 and 1.2.",
     revised="the standard error is taken from the exact distribution, after the paper scale showed that the estimated "
@@ -166,7 +164,5 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="The second moment for reweighting is around w times that for oversampling when w is of the order "
-    "n_A/n_B, and so is the variance.",
     quick_budget_seconds=10.0,
 )

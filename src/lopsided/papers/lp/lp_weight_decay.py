@@ -12,7 +12,7 @@ from itertools import pairwise
 from lopsided.core.figure import Figure, Panel
 from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import EQUILIBRIUM, SURVIVAL, forecast_lines
 from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, VGG, split_over, varied
@@ -73,8 +73,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = network_claim(
     id="lp-weight-decay",
-    statement="With more weight decay minority collapse comes at a smaller imbalance ratio.",
-    source=Source("fang2021layerpeeled", "Fig 2"),
     rule="For each network and each step to a larger weight decay, the minority cosine averaged over the ratios rises: "
     "the 95 % interval of the difference, paired by seed, is above 0.",
     plans={
@@ -92,7 +90,5 @@ CLAIM = network_claim(
     smoke=Runs(varied(TINY, weight_decay=(3e-3, 3e-2), ratio=(5, 40)), seeds=range(2)),
     judge=judge,
     plot=plot,
-    paper_says="Minority collapse occurs earlier with a larger value of the weight decay (5e-3 against 5e-4, VGG-13 on "
-    "CIFAR-10).",
     paper_needs=("fashion-mnist", "cifar-10"),
 )

@@ -6,7 +6,7 @@ from functools import partial
 from lopsided.core.figure import Figure
 from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.sd_variance import EARLY, LEVEL, QUICK, steps_to_level
 from lopsided.papers.sd.structured_figures import four_panels
 from lopsided.papers.sd.structured_runs import run_claim
@@ -56,9 +56,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = run_claim(
     id="sd-components",
-    statement="With more components per class accuracy falls and learning takes longer, while at the same step "
-    "fewer patterns have changed and the relative distance is smaller.",
-    source=Source("li2018structured", "Fig 7, Appendix D.3"),
     rule=f"Paired by seed, most against fewest components, 95 % intervals: accuracy at step {EARLY} and at the end "
     f"falls; steps to {LEVEL:.0%} rise; pattern change falls at step {EARLY} and at the end; distance falls at "
     f"step {EARLY}, and at the end.",
@@ -68,6 +65,4 @@ CLAIM = run_claim(
     },
     judge=judge,
     plot=plot,
-    paper_says="Accuracy decreases with more components and it takes longer; a larger l leads to more significant "
-    "coupling and smaller relative distances at the same time step.",
 )

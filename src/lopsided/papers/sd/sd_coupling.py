@@ -13,7 +13,7 @@ from lopsided.learners.wide_descent import shuffled_batches, side_by_side
 from lopsided.learners.wide_relu import initial_deviation, random_network
 from lopsided.measure.coupling import certified_coupled_fraction, coupled_fraction, trajectory_gap
 from lopsided.measure.weight_change import Travelled
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import points_over
 from lopsided.papers.sd.structured_runs import WideRun, as_curves, case_s, draw, point_mixture, run_settings
 from lopsided.papers.shared.network_settings import varied
@@ -129,9 +129,6 @@ _FAST = {**_CASE_S, "part": "deficit", "rate_times_width": 10.0}  # learns, so t
 _PAIR = {"part": "trajectories", "train": 500, "test": 1, "dimension": 500, "steps": 100}
 CLAIM = Claim(
     id="sd-coupling",
-    statement="For at least a fraction 1 - e tau k l / sigma of the units the true gradient equals the pseudo "
-    "gradient for t <= tau/(2 R eta).",
-    source=Source("li2018structured", "Lemma 5.1, Lemma A.1"),
     rule="Case S, every record, width and seed: measured fraction >= 1 - e tau k l/sigma with tau = 2 R eta t, R "
     f"the largest range of a unit's top weights; the bound above 0 in at least {HALF:.0%} of the records at "
     "the largest width; 95 % interval of s in (1 - fraction) ~ m^s, at a hundred times the learning rate so "
@@ -158,8 +155,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="W.h.p. the gradients of at least a fraction 1 - e tau k l/sigma of the units equal the pseudo "
-    "gradients for t = O(tau/eta), up to logarithms.",
     readings={"R": "the proof bounds |dL/dw_r| by max |a|; the range max a - min a is what eq (1) gives, and is used"},
     quick_budget_seconds=10.0,
 )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from lopsided.core.figure import Figure
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import steps_panel
 from lopsided.papers.sd.structured_runs import reach_claim, unreached
 from lopsided.papers.shared.network_settings import varied
@@ -39,8 +39,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 _GOAL = {"stop_at": LEVEL}
 CLAIM = reach_claim(
     id="sd-dimension",
-    statement="Learning does not depend on the ambient dimension d, only on k, l and the separation.",
-    source=Source("li2018structured", "Theorem 4.1"),
     rule=f"Every run reaches {LEVEL:.0%}; 95 % intervals over seeds of s in steps ~ d^s and in |W - W0|_F ~ d^s "
     f"within (-{ROUGHLY}, {ROUGHLY}).",
     plans={
@@ -49,5 +47,4 @@ CLAIM = reach_claim(
     },
     judge=judge,
     plot=plot,
-    paper_says="Our result is dimension free: there is no dependency on the underlying dimension d of the data.",
 )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.statistics import SeedMean
 from lopsided.engine.task import Row, Settings
-from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import points_over
 from lopsided.papers.sd.structured_runs import reach_claim, unreached
 from lopsided.papers.shared.network_settings import varied
@@ -59,9 +59,6 @@ def _plan(widths: Sequence[int], rest: Settings) -> Runs:
 
 CLAIM = reach_claim(
     id="sd-distance",
-    statement="The relative distance from the start at 98 % accuracy is proportional to 1/sqrt(m), with factor 2/3 "
-    "on the synthetic data.",
-    source=Source("li2018structured", "Fig 5, Appendix D.1"),
     rule=f"95 % intervals over seeds: s in distance ~ m^s within {EXPONENT} +- {ROUGHLY}, accuracy looked at every "
     f"step; distance times sqrt(m) within a quarter of 2/3, looking every step, and looking every {COARSE} steps.",
     plans={
@@ -70,5 +67,4 @@ CLAIM = reach_claim(
     },
     judge=judge,
     plot=plot,
-    paper_says="Distances scale roughly as 1/sqrt(m) and closely match '2/3 sqrt(m)' on the synthetic data.",
 )

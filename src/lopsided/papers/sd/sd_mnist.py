@@ -15,7 +15,7 @@ from lopsided.data.images import load_images
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.learners.wide_descent import wide_run
 from lopsided.measure.weight_change import relative_distance
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
 from lopsided.papers.sd.structured_runs import Curves, end_spectra, final_means, first_reaching, separability_numbers
 from lopsided.papers.shared.network_settings import varied
@@ -131,9 +131,6 @@ _QUICK = {"part": "run", "per_class": 1200, "test": 1000, "batch": 64, "steps": 
 _PAPER = {"part": "run", "per_class": 7000, "test": 5000, "batch": 64, "steps": 20000, "record": 200, "level": LEVEL}
 CLAIM = Claim(
     id="sd-mnist",
-    statement="On MNIST a wide network shows the same as on structured data, more weakly: high accuracy, coupling, "
-    "a solution near the start and a low-rank update, the more so the wider it is.",
-    source=Source("li2018structured", "Fig 2, Section 7; MNIST parts of Fig 4 and 5"),
     rule="At the printed learning rate and the largest width, 95 % intervals over seeds: accuracy above "
     f"{LEVEL:.0%} ({QUICK_LEVEL:.0%} at the quick scale), pattern change below {COUPLED} (0.5 is no relation), "
     f"relative distance below {NEAR}, entropy rank of the update below that of the weights; pattern change and "
@@ -159,8 +156,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="The observation is similar to the synthetic data though less significant, and the trend becomes "
-    "more evident with more overparameterization; distances at 95 % closely match '1/6 sqrt(m)'.",
     readings=READINGS,
     needs=("mnist",),
     quick_budget_seconds=30.0,

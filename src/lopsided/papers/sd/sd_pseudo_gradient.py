@@ -17,7 +17,7 @@ from lopsided.learners.wide_relu import (
     network_outputs,
 )
 from lopsided.measure.separability import separability
-from lopsided.papers.claim import Claim, Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_runs import as_curves, case_s, point_mixture
 from lopsided.papers.shared.network_summary import chosen
 from lopsided.theory.wide_bounds import gradient_bound, gradient_energy_bound
@@ -135,9 +135,6 @@ def _plan(width: int, steps: int, record: int, seeds: int) -> Runs:
 
 CLAIM = Claim(
     id="sd-pseudo-gradient",
-    statement="Unless the error v is small, a fraction of order delta/(k l) of the units has a pseudo gradient of "
-    "order v delta/(k l).",
-    source=Source("li2018structured", "Lemma 5.2, Lemmas A.2 and A.3"),
     rule="Case S, with constants 1 for the orders: at every record of every seed the share of units with |pseudo "
     "gradient| >= v delta/(k l) is at least delta/(k l); asked of random unit points, of a hexagon with "
     "alternating classes (which has (A1) with delta = 1 and lambda = 0, and (A2)), and of that hexagon with a "
@@ -146,8 +143,6 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    paper_says="For m large enough at least a fraction Omega(delta/(k l)) of the units has a pseudo gradient of "
-    "Omega-tilde(v delta/(k l)).",
     readings=DATA,
     quick_budget_seconds=10.0,
 )

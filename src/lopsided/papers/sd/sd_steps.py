@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from lopsided.core.figure import Figure
 from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import steps_panel
 from lopsided.papers.sd.structured_runs import reach_claim
 from lopsided.papers.shared.network_settings import varied
@@ -38,9 +38,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = reach_claim(
     id="sd-steps",
-    statement="With a learning rate proportional to 1/m, the number of steps to 98 % test accuracy on the "
-    "synthetic data is roughly the same for every width m.",
-    source=Source("li2018structured", "Fig 4, Appendix D.1"),
     rule=f"Every run reaches {LEVEL:.0%}, and the 95 % interval over seeds of s in steps ~ m^s lies within "
     f"(-{ROUGHLY}, {ROUGHLY}). MNIST: see sd-mnist.",
     plans={
@@ -49,5 +46,4 @@ CLAIM = reach_claim(
     },
     judge=judge,
     plot=plot,
-    paper_says="The numbers of steps are roughly the same for different numbers of hidden nodes.",
 )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from lopsided.core.figure import Figure
 from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Numbers, Row
-from lopsided.papers.claim import Part, Runs, Source, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
 from lopsided.papers.sd.structured_runs import PAIRS, first_reaching, run_claim
 from lopsided.papers.shared.network_settings import varied
@@ -58,9 +58,6 @@ def plot(rows: Sequence[Row]) -> Figure:
 QUICK = {"width": 1000, "dimension": 500, "train": 500, "test": 500, "steps": 200}
 CLAIM = run_claim(
     id="sd-variance",
-    statement="Test accuracy falls and learning slows as the variance within components grows, while patterns, "
-    "distance and rank keep their trends.",
-    source=Source("li2018structured", "Fig 6, Appendix D.2"),
     rule=f"Paired by seed, largest against smallest sigma, 95 % intervals: accuracy at step {EARLY} falls; final "
     f"accuracy falls; steps to {LEVEL:.0%} rise. At every sigma: mean pattern change and distance below "
     f"{SMALL}; the largest gap of the update's spectrum at {PAIRS}.",
@@ -70,6 +67,4 @@ CLAIM = run_claim(
     },
     judge=judge,
     plot=plot,
-    paper_says="The test accuracy decreases with increasing variance and it takes longer to get a good solution; the "
-    "trends for activation patterns, distance and rank do not change. The values of sigma are only in the figure.",
 )
