@@ -26,6 +26,10 @@ def command(
     learner: Annotated[
         str, typer.Option(help="logistic, boosting, network, deep (PyTorch), or a classifier as package.module:Class.")
     ] = "logistic",
+    arms: Annotated[
+        str | None,
+        typer.Option(help="What to try, with commas: smote, class weights, default, or package.module:Class."),
+    ] = None,
     metric: options.Metric = None,
     group: options.Group = None,
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
@@ -69,6 +73,7 @@ def command(
         outcome = trial(
             evidence,
             learner=learner,
+            arms=options.names(arms),
             metric=metric,
             group=group,
             recipe=recipe,

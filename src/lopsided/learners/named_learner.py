@@ -40,7 +40,7 @@ def make_learner(name: str, seed: int = 0) -> Any:
         if network["decay"] is not None:
             made.set_params(weight_decay=check_positive(network["decay"], "the weight decay"))
         return make_pipeline(StandardScaler(), made)
-    return _imported(name, seed)
+    return imported(name, seed)
 
 
 def _network(kind: str, seed: int) -> Any:
@@ -70,7 +70,9 @@ def learner_name(learner: Any) -> str:
 
 
 def takes_weights(learner: Any) -> bool:
-    """Whether `fit` takes sample weights (a pipeline: its last step)."""
+    """Whether `fit` takes sample weights (a pipeline: its last step, unless a step before it resamples)."""
+    if any(hasattr(step, "fit_resample") for _, step in getattr(learner, "steps", ())):
+        return False
     last = learner.steps[-1][1] if hasattr(learner, "steps") else learner
     try:
         return "sample_weight" in inspect.signature(last.fit).parameters
@@ -88,7 +90,8 @@ def gives_probabilities(learner: Any) -> bool:
     return hasattr(learner, "predict_proba")
 
 
-def _imported(name: str, seed: int) -> Any:
+def imported(name: str, seed: int, *, samplers: bool = False) -> Any:
+    """An object of the class `package.module:Class`, made without arguments: a classifier, or where asked a sampler."""
     module_name, colon, class_name = name.partition(":")
     expected = f"a learner ({', '.join(BUILT_IN)}, or package.module:Class)"
     if not colon or not module_name or not class_name:
@@ -120,13 +123,12 @@ def _imported(name: str, seed: int) -> Any:
             f"{type(error).__name__}: {' '.join(str(error).split())}",
             "wrap it in a class of your own that sets them",
         ) from None
-    for method in ("fit", "predict"):
+    for method in () if samplers and hasattr(learner, "fit_resample") else ("fit", "predict"):
         if not callable(getattr(learner, method, None)):
             raise InputError(f"a classifier with fit and predict in {name}", f"none with {method}", "name a classifier")
-    if hasattr(learner, "__sklearn_tags__") and learner.__sklearn_tags__().estimator_type not in ("classifier", None):
-        raise InputError(
-            f"a classifier as {name}", f"a {learner.__sklearn_tags__().estimator_type}", "name a classifier"
-        )
+    kind = learner.__sklearn_tags__().estimator_type if hasattr(learner, "__sklearn_tags__") else None
+    if kind not in ("classifier", None, *(["sampler"] if samplers else [])):
+        raise InputError(f"a classifier as {name}", f"a {kind}", "name a classifier")
     if hasattr(learner, "get_params") and "random_state" in learner.get_params():
         learner.set_params(random_state=seed)
     return learner

@@ -8,7 +8,6 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from lopsided.core.errors import InputError
@@ -23,6 +22,7 @@ from lopsided.learners.named_learner import (
     takes_weights,
     weight_argument,
 )
+from lopsided.remedies.learner_balance import by_codes, own_factors
 
 SUM_SLACK = 0.01  # probabilities rounded to two digits pass, scores do not
 
@@ -71,7 +71,7 @@ class Learner:
 
     def fit(self, training: LabelledSet, weights: FloatArray | None = None) -> Any:
         """A fitted copy, which knows classes by their codes."""
-        learner = make_learner(self.estimator, self.seed) if isinstance(self.estimator, str) else clone(self.estimator)
+        learner = self._fresh(training)
         options = {} if weights is None else {weight_argument(learner): weights}
         if weights is not None and not takes_weights(learner):
             raise InputError(
@@ -82,6 +82,16 @@ class Learner:
             warnings.filterwarnings("ignore", "The number of unique classes")  # labels were said to be classes
             learner.fit(training.features, training.classes.codes, **options)
         return learner
+
+    def _fresh(self, training: LabelledSet) -> Any:
+        if isinstance(self.estimator, str):
+            return make_learner(self.estimator, self.seed)
+        return by_codes(self.estimator, training.classes.names)
+
+    def factors(self, training: LabelledSet) -> FloatArray:
+        """What the learner does to the odds of the classes by itself; all 1 where it does nothing."""
+        found, _ = own_factors(self._fresh(training), training)
+        return np.ones(len(training.classes.names)) if found is None else found
 
     def probabilities(self, fitted: Any, features: Rows, classes: int) -> FloatArray:
         """n x classes; a class that a part of the data lacked has probability 0."""

@@ -132,8 +132,9 @@ class LogitAdjustment(Remedy):
         return pilot.forecast(METRICS[metric], moved, ground), ""
 
     def shift(self, training: LabelledSet, learner: Learner, seed: int) -> FloatArray:
-        """The offsets as they are."""
-        return self.class_offsets(training)
+        """The offsets, less what the learner does about the prior by itself."""
+        offsets = self.class_offsets(training) - self.tau * np.log(learner.factors(training))
+        return np.asarray(offsets - offsets.mean())
 
     def class_offsets(self, rows: LabelledRows) -> FloatArray:
         """0 for a class that is left out."""

@@ -63,8 +63,11 @@ class ThresholdMoving(Remedy):
         return pilot.forecast(METRICS[metric], moved, ground), ""
 
     def shift(self, training: LabelledSet, learner: Learner, seed: int) -> FloatArray:
-        """Tuned on the learner's own predictions for held-out rows."""
-        return tuned_offsets(learner.held_out(training, TUNING_FOLDS), training, self.tuned_for, seed)
+        """Tuned on the learner's own predictions for held-out rows, brought back to the prior of the data."""
+        own = learner.factors(training)
+        held_out = learner.held_out(training, TUNING_FOLDS) / own
+        chances = held_out / np.maximum(held_out.sum(axis=1, keepdims=True), 1e-300)
+        return np.asarray(tuned_offsets(chances, training, self.tuned_for, seed) - np.log(own / own.mean()))
 
     def class_offsets(self, rows: LabelledRows) -> FloatArray:
         """The pilot's."""

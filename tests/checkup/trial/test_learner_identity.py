@@ -11,10 +11,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from lopsided.checkup.plan.result import Plan
-from lopsided.checkup.trial.learner_identity import learner_identity
 from lopsided.checkup.trial.task import measure
 from lopsided.checkup.trial.trial import trial as run_trial
 from lopsided.core.errors import InputError
+from lopsided.learners.learner_identity import learner_identity
 from lopsided.learners.named_learner import make_learner
 from tests.checkup.trial.helpers import two_gaussians
 
@@ -110,7 +110,7 @@ def test_the_same_in_another_process() -> None:
     """Sets have another order there, and objects other addresses."""
     code = (
         "import numpy as np; from sklearn.dummy import DummyClassifier; "
-        "from lopsided.checkup.trial.learner_identity import learner_identity; "
+        "from lopsided.learners.learner_identity import learner_identity; "
         "print(learner_identity(DummyClassifier(strategy={'a', 'b', 'c', 'd'}, constant=np.arange(3), "
         "random_state=np.random.RandomState(0))))"
     )

@@ -6,7 +6,7 @@ that metric, and counts as forecast. Collection is forecast in the accuracy of i
 no forecast comes last, with the reason.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +17,7 @@ from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.inputs.training_set import training_set
+from lopsided.checkup.plan.arms import DEFAULT, proposals_for
 from lopsided.checkup.plan.collection import collections
 from lopsided.checkup.plan.result import Plan, PlannedRemedy
 from lopsided.core.errors import InputError
@@ -25,7 +26,6 @@ from lopsided.data.labelled_set import LabelledSet
 from lopsided.measure.metrics import METRICS
 from lopsided.measure.metrics.contract import LEAST_IN_GROUP, judged_groups
 from lopsided.remedies.contract import Occasion
-from lopsided.remedies.every import EVERY
 from lopsided.remedies.pilot import FOLDS, MOST_ROWS, pilot_groups, reduced, run_pilot
 
 if TYPE_CHECKING:
@@ -97,20 +97,24 @@ def plan(
 
 
 def plan_for(
-    training: LabelledSet, *, metric: str | None = None, recipe: Mapping[str, Any] | None = None, seed: int = 0
+    training: LabelledSet,
+    *,
+    metric: str | None = None,
+    recipe: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    arms: Sequence[Any] | None = None,
 ) -> Plan:
-    """The same for a training set; its rows are all that the forecasts see."""
+    """The same for a training set; its rows are all that the forecasts see. `arms` as `lopsided.trial` takes them."""
     wanted = chosen_metric(metric, training)
     pilot = run_pilot(reduced(training, seed), seed, pilot_groups(training))
     occasion = Occasion(training, pilot, wanted, dict(recipe or {}), seed)
-    planned, notes = [], _about_metric(training, metric, wanted)
-    for remedy in (known for known in EVERY if known.default):
-        proposals, left_out = remedy.propose(occasion)
-        notes += [note for note in left_out if note not in notes]
-        for found in proposals:
-            forecast, reason = found.remedy.forecast(pilot, wanted, seed=seed)
-            planned.append(PlannedRemedy(found.remedy, f"{found.why} {reason}".strip(), forecast))
-    planned += collections(occasion)
+    proposals, left_out = proposals_for(arms, occasion)
+    planned, notes = [], _about_metric(training, metric, wanted) + left_out
+    for found in proposals:
+        forecast, reason = found.remedy.forecast(pilot, wanted, seed=seed)
+        planned.append(PlannedRemedy(found.remedy, f"{found.why} {reason}".strip(), forecast))
+    if arms is None or any(isinstance(arm, str) and arm == DEFAULT for arm in arms):
+        planned += collections(occasion)
     counted = [replace(remedy, training=training, counts_as=_counts_as(remedy, training, wanted)) for remedy in planned]
     return Plan(
         sorted(counted, key=lambda remedy: (remedy.counts_as is None, -(remedy.counts_as or 0.0))),

@@ -21,6 +21,7 @@ from lopsided.engine.work import Failure
 from lopsided.learners.named_learner import gives_probabilities, learner_name, takes_weights
 from lopsided.measure.metrics.contract import Answers
 from lopsided.remedies.contract import Forecast, GainForecast, Remedy
+from lopsided.remedies.own import Own
 from lopsided.remedies.plain import Plain
 
 LEAST_TO_HOLD_BACK = 8  # training examples of a subject: with fewer, the gain of the other half is a coin or two
@@ -86,7 +87,8 @@ class TrialRun:
     def work(self, jobs: int | None, fresh: bool, progress: ProgressStart | None) -> None:
         """Run what the store does not hold; each finished fold of an arm is kept at once."""
         wanted = min(check_count(cores() if jobs is None else jobs, "--jobs"), cores())
-        in_processes = wanted > 1 and isinstance(self.learner, str)
+        own = [entry.remedy for entry in self.entries if isinstance(entry.remedy, Own)]
+        in_processes = wanted > 1 and isinstance(self.learner, str) and not own
         tasks = self._tasks("")
         if fresh:
             for task in tasks:
@@ -100,7 +102,7 @@ class TrialRun:
                 here = [task for task in self._tasks(str(place)) if task.key not in stored]
                 failed = run_here(here, self.store, jobs=wanted, progress=count)
         else:
-            with held(self.key, self.training, self.learner):
+            with held(self.key, self.training, self.learner, own):
                 failed = run_here(missing, self.store, jobs=1, progress=count)
         self.failures = failed
         for task in tasks:

@@ -8,7 +8,7 @@ the run's shared folder.
 import base64
 import hashlib
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -17,18 +17,19 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.trial.learner_identity import learner_identity
 from lopsided.core.errors import InputError
 from lopsided.core.folds import deal
 from lopsided.core.partition import Partition
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.engine.task import Measurement, Settings
+from lopsided.engine.task import Measurement, Settings, canonical
+from lopsided.learners.learner_identity import learner_identity
 from lopsided.learners.named_learner import gives_probabilities, make_learner
 from lopsided.remedies.collection import Collection
 from lopsided.remedies.contract import Remedy, Subject
 from lopsided.remedies.learning_curve import thinned
+from lopsided.remedies.own import Own
 from lopsided.remedies.pilot import pilot_groups, reduced, run_pilot
 from lopsided.remedies.plain import Plain
 
@@ -38,17 +39,24 @@ MOST_KEPT = 4_000_000  # probabilities of an arm in a repeat (rows x classes), 1
 
 _held: dict[str, LabelledSet] = {}
 _learners: dict[str, Any] = {}
+_own: dict[str, Own] = {}
 
 
 @contextmanager
-def held(key: str, training: LabelledSet, learner: Any) -> Iterator[None]:
-    """Keep the data, and a learner that is no name, for tasks of this process."""
+def held(key: str, training: LabelledSet, learner: Any, own: Iterable[Own] = ()) -> Iterator[None]:
+    """Keep the data, a learner that is no name and the user's own arms for tasks of this process."""
     _held[key] = training
     _learners[repr(learner)] = learner
+    _own.update((canonical(remedy.to_dict()), remedy) for remedy in own)
     try:
         yield
     finally:
         del _held[key], _learners[repr(learner)]
+        _own.clear()
+
+
+def _remedy(values: Mapping[str, Any]) -> Remedy:
+    return _own.get(canonical(values)) or Remedy.from_dict(values)
 
 
 def data_key(training: LabelledSet) -> str:
@@ -97,7 +105,7 @@ def _answers(
     training: LabelledSet, inside: BoolArray, tested: BoolArray, learner: Any, settings: Settings, seed: int
 ) -> dict[str, Any]:
     state = int(generator(seed, "learner", settings["repeat"], settings["fold"]).integers(2**31))
-    remedy = Remedy.from_dict(settings["remedy"])
+    remedy = _remedy(settings["remedy"])
     model = remedy.wrap(learner, seed=state).fit_set(training.subset(np.flatnonzero(inside)))
     shown = training.subset(np.flatnonzero(tested))
     groups = None if shown.groups is None else np.array(shown.groups.names)[shown.groups.codes]
@@ -149,7 +157,7 @@ def _forecasts(training: LabelledSet, inside: BoolArray, settings: Settings, see
     """[forecast or None, reason] of every arm, from the training rows alone; collection from those not held back."""
     state = int(generator(seed, "pilot", settings["fold"]).integers(2**31))
     pilot, found = None, []
-    for remedy in map(Remedy.from_dict, settings["forecast"]):
+    for remedy in map(_remedy, settings["forecast"]):
         if isinstance(remedy, Collection):
             kept = _without(training, inside, remedy.collects, settings, seed)
             fewer = training.subset(np.flatnonzero(kept))

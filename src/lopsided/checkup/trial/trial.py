@@ -12,7 +12,7 @@ going from half to all of them brought, and it cannot win, because the data that
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +24,6 @@ from lopsided.checkup.inputs.training_set import training_set
 from lopsided.checkup.plan.plan import chosen_metric, measured_recipe, plan_for, small_groups
 from lopsided.checkup.plan.result import Plan
 from lopsided.checkup.trial.judge import TrialJudge
-from lopsided.checkup.trial.learner_identity import learner_identity
 from lopsided.checkup.trial.result import Trial
 from lopsided.checkup.trial.run import TrialRun, trial_entries
 from lopsided.checkup.trial.task import HELD_BACK, keeps_probabilities
@@ -34,8 +33,10 @@ from lopsided.core.seeds import check_seed
 from lopsided.core.validation import check_count
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.engine.store import Store
-from lopsided.learners.named_learner import make_learner
+from lopsided.learners.learner_identity import learner_identity
+from lopsided.learners.named_learner import learner_name, make_learner
 from lopsided.measure.metrics import METRICS
+from lopsided.remedies.learner_balance import by_codes, own_factors
 
 if TYPE_CHECKING:
     from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike
@@ -52,6 +53,7 @@ def trial(
     split: "ColumnLike | None" = None,
     weight_decay: float | str | None = None,
     learner: Any = "logistic",
+    arms: Sequence[Any] | None = None,
     metric: str | None = None,
     group: str | None = None,
     recipe: Mapping[str, Any] | None = None,
@@ -77,6 +79,10 @@ def trial(
     learner : str or scikit-learn classifier, default "logistic"
         logistic, boosting, network or deep (PyTorch; both networks with `weight_decay`), a class as
         package.module:Class, or a classifier of your own.
+    arms : list, optional
+        What to try beside plain training, in place of the plan's remedies: their names ("smote", "half-way
+        oversampling"), remedies, samplers with `fit_resample` (imbalanced-learn's), classifiers in place of `learner`,
+        pairs (name, classifier or sampler), package.module:Class; "default" stands for all that a plan proposes.
     metric : {"balanced", "worst-class", "worst-group", "overall"}, optional
         What is to rise. Without it, that of the plan.
     group : str, optional
@@ -123,9 +129,11 @@ def trial(
     if isinstance(learner, str) and learner in ("network", "deep") and evidence.weight_decay is not None:
         learner = f"{learner}({evidence.weight_decay!r})"
     made = make_learner(learner, 0) if isinstance(learner, str) else _checked_learner(learner)
+    if plan is not None and arms is not None:
+        raise InputError("a plan or arms", "both", "leave one of them out")
     if plan is None:
         known = recipe if recipe is not None else measured_recipe(evidence)
-        plan = plan_for(training, metric=metric, recipe=known, seed=check_seed(seed))
+        plan = plan_for(training, metric=metric, recipe=known, seed=check_seed(seed), arms=arms)
     entries = trial_entries(plan, training, made, folds, wanted)
     known_by = learner_identity(made)
     run = TrialRun(
@@ -148,7 +156,7 @@ def trial(
         arms=tuple(arms),
         winner=winner,
         tied_with=tuple(tied),
-        notes=tuple(_notes(training, folds, plan)),
+        notes=tuple(_notes(training, folds, plan, made)),
         plan=plan,
         training=training,
         reused=run.reused,
@@ -157,9 +165,15 @@ def trial(
     )
 
 
-def _notes(training: LabelledSet, folds: int, plan: Plan) -> list[str]:
+def _notes(training: LabelledSet, folds: int, plan: Plan, learner: Any) -> list[str]:
     """What a reader should know beside the numbers."""
     notes = list(plan.notes)
+    by_itself = own_factors(by_codes(learner, training.classes.names), training)[1]
+    if by_itself:
+        notes.append(
+            f"{learner_name(learner)} {by_itself} by itself; logit adjustment, threshold moving, class weights start "
+            "from the prior that it sees. Forecasts do not."
+        )
     notes += [note for note in small_groups(training) if note not in notes]
     counts = training.classes.counts
     single = [training.classes.names[code] for code in np.flatnonzero(counts == 1)]

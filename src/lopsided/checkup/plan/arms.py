@@ -1,0 +1,79 @@
+"""The arms that a user asks for: names of remedies, remedies, samplers and estimators, each as a proposal."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import chain, count
+from typing import Any
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import name_one_of
+from lopsided.learners.named_learner import imported
+from lopsided.remedies.contract import Occasion, Proposal, Proposals, Remedy
+from lopsided.remedies.every import EVERY
+from lopsided.remedies.own import Own, own_arm
+from lopsided.remedies.plain import Plain
+
+_ALSO = {"balanced oversampling": "oversampling", "random oversampling": "oversampling"}
+_ALSO |= {"random undersampling": "undersampling", "noisy oversampling": "oversampling with noise"}
+DEFAULT = "default"  # all that a plan has unasked
+
+
+def proposals_for(arms: Sequence[Any] | None, occasion: Occasion) -> Proposals:
+    """A proposal for each arm, in their order, and notes on those that the data do not permit; None is "default"."""
+    found: list[Proposal] = []
+    notes: list[str] = []
+    if isinstance(arms, (str, Remedy)) or not isinstance(arms, Sequence | None):
+        arms = [arms]
+    for arm in [DEFAULT] if arms is None else arms:
+        proposals, left_out = _proposed(arm, occasion)
+        found += [one for one in proposals if one.remedy not in [other.remedy for other in found]]
+        notes += [note for note in left_out if note not in notes]
+    if arms is not None and not found:
+        got = f"{len(arms)} of which none fits the data ({' '.join(notes) or 'plain training is always there'})"
+        raise InputError("arms to try", got, "name others")
+    return _told_apart(found), notes
+
+
+def _proposed(arm: Any, occasion: Occasion) -> Proposals:
+    if isinstance(arm, Remedy):
+        return [Proposal(arm, "As given.")], []
+    if not isinstance(arm, str):
+        return [Proposal(own_arm(arm), "Your own.")], []
+    if ":" in arm:
+        return [Proposal(own_arm(imported(arm, occasion.seed, samplers=True)), "Your own.")], []
+    if arm == Plain.name:
+        return [], []
+    by_name = {_plain(str(kind.name)): kind for kind in EVERY if isinstance(kind.name, str)}
+    asked = _plain(arm)
+    chosen = [kind for kind in EVERY if kind.default] if asked == DEFAULT else [by_name.get(_ALSO.get(asked, asked))]
+    found: list[Proposal] = []
+    notes: list[str] = []
+    for kind in chosen:
+        if kind is None:
+            known = [kind.name for kind in EVERY if isinstance(kind.name, str)]
+            expected = f"arms among {', '.join(known)}, {DEFAULT}, or package.module:Class"
+            raise InputError(expected, repr(arm), name_one_of(known, arm))
+        proposals, left_out = kind.propose(occasion)
+        found, notes = found + proposals, notes + left_out
+    return found, notes
+
+
+def _plain(name: str) -> str:
+    return name.lower().replace("-", " ").replace("_", " ")
+
+
+def _told_apart(proposals: Sequence[Proposal]) -> list[Proposal]:
+    """An own arm whose name is taken is called by its parameters, or gets a number."""
+    found: list[Proposal] = []
+    for proposal in proposals:
+        taken, remedy = {Plain.name, *(other.remedy.name for other in found)}, proposal.remedy
+        if remedy.name in taken:
+            if not isinstance(remedy, Own):
+                raise InputError("arms of different names", f"{remedy.name!r} twice", "leave one of them out")
+            text = " ".join(repr(remedy.made).split())
+            name = next(
+                name for name in chain([text], (f"{text} ({number})" for number in count(2))) if name not in taken
+            )
+            proposal = replace(proposal, remedy=replace(remedy, called=name))
+        found.append(proposal)
+    return found

@@ -1,0 +1,79 @@
+"""What users bring as arms of a trial: samplers of imbalanced-learn (anything with `fit_resample`) and estimators.
+
+Each is a remedy like any other, so plan, trial and store have no special case. Their parameters are what
+`learner_identity` says of the object, which decides when a stored result is theirs; the object itself cannot be made
+from that again, so it stays in the process that it was given to.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from lopsided.core.errors import InputError
+from lopsided.core.seeds import generator
+from lopsided.data.labelled_set import LabelledSet
+from lopsided.learners.learner_identity import learner_identity
+from lopsided.learners.named_learner import learner_name
+from lopsided.remedies.contract import Remedy
+from lopsided.remedies.learner_balance import by_codes
+from lopsided.remedies.mended import MendedClassifier
+from lopsided.remedies.plain import Plain
+
+
+@dataclass(frozen=True)
+class Own(Remedy):
+    """An object of the user's, under a name."""
+
+    default: ClassVar[bool] = False
+    silent: ClassVar[str] = "it is your own"
+    called: str
+    made: Any
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """As the user calls it."""
+        return self.called
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """What decides its results."""
+        return {"called": self.called, **learner_identity(self.made)}
+
+
+@dataclass(frozen=True)
+class OwnSampler(Own):
+    """The learner is fitted on what the sampler makes of the training rows."""
+
+    kind: ClassVar[str] = "own sampler"
+
+    def draw(self, training: LabelledSet, seed: int) -> LabelledSet:
+        """A fresh copy of the sampler; where it has no random state, that of the seed."""
+        sampler = by_codes(self.made, training.classes.names)
+        if sampler.get_params().get("random_state", 0) is None:
+            sampler.set_params(random_state=int(generator(seed, "own sampler").integers(2**31)))
+        return training.resampled(*sampler.fit_resample(training.features, training.classes.codes))
+
+
+@dataclass(frozen=True)
+class OwnEstimator(Own):
+    """The estimator is trained plainly, in place of the trial's learner."""
+
+    kind: ClassVar[str] = "own estimator"
+
+    def wrap(self, estimator: Any = "logistic", *, seed: int = 0) -> MendedClassifier:
+        """`estimator` does not matter."""
+        return MendedClassifier(self.made, Plain(), seed=seed)
+
+
+def own_arm(given: Any) -> Own:
+    """A sampler or an estimator, or a pair of a name and such an object."""
+    expected = "arms that are names, remedies, samplers, estimators or pairs (name, estimator)"
+    pair = isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str)
+    made = given[1] if pair else given
+    if not hasattr(made, "get_params") or isinstance(made, type):
+        raise InputError(expected, f"{made!r}"[:80], "give an unfitted object of scikit-learn or imbalanced-learn")
+    called = given[0] if pair else learner_name(made)
+    if hasattr(made, "fit_resample"):
+        return OwnSampler(called, made)
+    if not (hasattr(made, "fit") and hasattr(made, "predict")):
+        raise InputError(expected, f"a {type(made).__name__}", "it has neither fit_resample nor fit and predict")
+    return OwnEstimator(called, made)
