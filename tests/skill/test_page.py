@@ -7,7 +7,7 @@ import pytest
 
 from lopsided.engine.task import Row
 from lopsided.skill.benchmark import Skill, family_details, score_family
-from lopsided.skill.family import Amount, Choice, ChoiceQuestion, Family, NumberQuestion
+from lopsided.skill.family import Amount, Choice, Family, Question
 from lopsided.skill.misses import worst_misses
 from lopsided.skill.page import reliability_figure, skill_page
 
@@ -16,7 +16,7 @@ FAMILY = Family(
     title="A <toy>",
     tasks=lambda: [],
     measure=lambda settings, seed: {},
-    question=ChoiceQuestion(
+    question=Question(
         "up or down",
         lambda settings, truth: [Choice(truth["way"])],
         {"sure": lambda settings, seen: [Choice("up", confidence=seen["chance"])]},
@@ -25,7 +25,7 @@ FAMILY = Family(
         parts=lambda settings: ["the way"],
     ),
     numbers=(
-        NumberQuestion(
+        Question(
             "height",
             lambda settings, truth: [Amount(truth["height"])],
             {"one": lambda settings, seen: [Amount(1.0, 0.5, 2.0)]},

@@ -25,23 +25,9 @@ from lopsided.engine.needs import data_folder, why_absent
 from lopsided.engine.runner import run_here
 from lopsided.engine.store import Store
 from lopsided.engine.task import Row, Task, tasks_of
-from lopsided.skill.family import (
-    SPLITS,
-    ChoiceForecaster,
-    ChoiceQuestion,
-    Family,
-    NumberForecaster,
-    NumberQuestion,
-    Split,
-    split_of,
-)
+from lopsided.skill.family import SPLITS, Family, Forecaster, Question, Split, split_of
 from lopsided.skill.misses import worst_misses
-from lopsided.skill.scoring import (
-    choice_reliability,
-    hit_rate,
-    number_reliability,
-    number_score,
-)
+from lopsided.skill.scoring import choice_reliability, hit_rate, number_reliability, number_score
 
 _PACKAGE = "lopsided.skill.families"
 STRICTER = "stricter"  # the key of `numbers` under which stricter measures stand
@@ -186,9 +172,9 @@ def _plan(family: Family, split: Split | None, most: int | None, index: int | No
 def score_family(family: Family, split: Split, rows: Sequence[Row]) -> FamilyScore:
     """Hit rate of the family's question, its best baseline, and the misses of its numbers."""
     first = family.question
-    numbers: dict[str, Any] = _all_hits(first, rows)
+    numbers: dict[str, Any] = _scored(first, rows, hit_rate)
     if family.stricter:
-        numbers[STRICTER] = {question.name: _all_hits(question, rows) for question in family.stricter}
+        numbers[STRICTER] = {question.name: _scored(question, rows, hit_rate) for question in family.stricter}
     for question in family.numbers:
         scores = _scored(question, rows, partial(number_score, miss=question.miss))
         numbers[question.name] = {"recipe": question.default, "miss": question.miss, **scores}
@@ -219,13 +205,7 @@ def number_questions(numbers: dict[str, Any]) -> dict[str, Any]:
     return {name: found for name, found in numbers.items() if name not in ("recipes", "baselines", STRICTER)}
 
 
-def _all_hits(question: ChoiceQuestion, rows: Sequence[Row]) -> dict[str, Any]:
-    return _scored(question, rows, hit_rate)
-
-
-def _scored(
-    question: ChoiceQuestion | NumberQuestion, rows: Sequence[Row], score: Callable[[list[Any]], Any]
-) -> dict[str, Any]:
+def _scored(question: Question[Any], rows: Sequence[Row], score: Callable[[list[Any]], Any]) -> dict[str, Any]:
     """Every recipe and every simple rule of a question."""
     return {
         "recipes": {
@@ -256,7 +236,7 @@ def family_details(family: Family, split: Split, rows: Sequence[Row]) -> dict[st
 def _opened(family: Family, row: Row) -> dict[str, Any]:
     """One task in full: its numbers, what happened, and what every recipe and simple rule says."""
     asked: dict[str, Any] = {}
-    questions: list[ChoiceQuestion | NumberQuestion] = [family.question, *family.numbers]
+    questions: list[Question[Any]] = [family.question, *family.numbers]
     for question in questions:
         happened: Sequence[Any] = question.truth(row.settings, row.numbers["truth"])
         asked[question.name] = {"happened": [asdict(answer) for answer in happened]}
@@ -266,9 +246,7 @@ def _opened(family: Family, row: Row) -> dict[str, Any]:
     return {"settings": row.settings, "seed": row.seed, "numbers": row.numbers, "answers": asked}
 
 
-def _pairs(
-    question: ChoiceQuestion | NumberQuestion, rows: Sequence[Row], recipe: ChoiceForecaster | NumberForecaster
-) -> list[Any]:
+def _pairs(question: Question[Any], rows: Sequence[Row], recipe: Forecaster[Any]) -> list[Any]:
     """(truth, forecast) of every task."""
     return [
         (question.truth(row.settings, row.numbers["truth"]), recipe(row.settings, row.numbers["seen"])) for row in rows

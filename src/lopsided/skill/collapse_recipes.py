@@ -28,14 +28,7 @@ import numpy as np
 from lopsided.core.validation import BoolArray, FloatArray
 from lopsided.engine.task import Numbers, Settings
 from lopsided.skill.collapse_runs import LATE_PILOT, PILOT, counts_at, tail_pilot_counts
-from lopsided.skill.family import (
-    Amount,
-    Choice,
-    ChoiceForecaster,
-    ChoiceQuestion,
-    NumberForecaster,
-    NumberQuestion,
-)
+from lopsided.skill.family import Amount, Choice, Forecaster, Question
 from lopsided.skill.small_networks import HIDDEN_LAYERS, cosines_of_gram, mean_cosines
 from lopsided.theory import network_forecast as public
 from lopsided.theory.collapse import collapse
@@ -301,29 +294,29 @@ def _asked(settings: Settings, ratios: Ratios, read: Read) -> int:
 
 def lost_question(
     name: str,
-    lost: Callable[[Source, float], ChoiceForecaster],
+    lost: Callable[[Source, float], Forecaster[Choice]],
     recipes: Mapping[str, PairRecipe],
-    baselines: Mapping[str, ChoiceForecaster],
-) -> ChoiceQuestion:
+    baselines: Mapping[str, Forecaster[Choice]],
+) -> Question[Choice]:
     """A choice that every recipe, another run and the truth answer in the same way."""
     answers = {one: lost(by_recipe(recipe), 0.0) for one, recipe in recipes.items()}
     answers[ANOTHER_RUN] = lost(another_run, 0.0)
-    return ChoiceQuestion(name, lost(happened, TIE), answers, DEFAULT, baselines, unshipped=UNSHIPPED)
+    return Question(name, lost(happened, TIE), answers, DEFAULT, baselines, unshipped=UNSHIPPED)
 
 
 def questions_by_kind(
     name: str,
-    read: Callable[[Source, str, bool], NumberForecaster],
+    read: Callable[[Source, str, bool], Forecaster[Amount]],
     recipes: Mapping[str, PairRecipe],
-    baselines: Mapping[str, NumberForecaster],
+    baselines: Mapping[str, Forecaster[Amount]],
     miss: Literal["ratio", "difference"] = "difference",
     counts: Callable[[Settings, float], Any] = counts_at,
-) -> list[NumberQuestion]:
+) -> list[Question[Amount]]:
     """The same of numbers, apart for every kind of network; only recipes give intervals (`read`'s last argument)."""
     found = []
     for kind in KINDS:
         answers = {one: read(by_recipe(recipe, counts), kind, True) for one, recipe in recipes.items()}
         answers[ANOTHER_RUN] = read(another_run, kind, False)
         truth = read(happened, kind, False)
-        found.append(NumberQuestion(f"{name}, {kind}", truth, answers, DEFAULT, baselines, miss, unshipped=UNSHIPPED))
+        found.append(Question(f"{name}, {kind}", truth, answers, DEFAULT, baselines, miss, unshipped=UNSHIPPED))
     return found

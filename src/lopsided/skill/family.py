@@ -11,7 +11,7 @@ and never looked at while a recipe is designed.
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from lopsided.engine.task import Numbers, Settings, canonical
 
@@ -45,41 +45,27 @@ class Amount:
     high: float | None = None
 
 
+Answer = TypeVar("Answer", Choice, Amount)
 Seen = Mapping[str, Any]
-Parts = Callable[[Settings], Sequence[str]]
-ChoiceForecaster = Callable[[Settings, Seen], Sequence[Choice]]
-NumberForecaster = Callable[[Settings, Seen], Sequence[Amount]]
+Forecaster = Callable[[Settings, Seen], Sequence[Answer]]
 
 
 @dataclass(frozen=True)
-class ChoiceQuestion:
+class Question(Generic[Answer]):
     """What is asked of every task, one or more times (every group, every ratio), and who answers.
 
-    `truth` reads the answers off the measurement; recipes and baselines give as many. `parts` names them. A recipe is
-    shipped if it calls a function of the library that a user can call too, and adds nothing; `unshipped` names those
-    that are not.
+    `truth` reads the answers off the measurement; recipes and baselines give as many. `parts` names them. The miss of a
+    number is the ratio or the difference of forecast and truth. A recipe is shipped if it calls a function of the
+    library that a user can call too, and adds nothing; `unshipped` names those that are not.
     """
 
     name: str
-    truth: Callable[[Settings, Mapping[str, Any]], Sequence[Choice]]
-    recipes: Mapping[str, ChoiceForecaster]
+    truth: Forecaster[Answer]
+    recipes: Mapping[str, Forecaster[Answer]]
     default: str
-    baselines: Mapping[str, ChoiceForecaster]
-    parts: Parts | None = None
-    unshipped: Collection[str] = ()
-
-
-@dataclass(frozen=True)
-class NumberQuestion:
-    """As `ChoiceQuestion`, for numbers; a miss is the ratio or the difference of forecast and truth."""
-
-    name: str
-    truth: Callable[[Settings, Mapping[str, Any]], Sequence[Amount]]
-    recipes: Mapping[str, NumberForecaster]
-    default: str
-    baselines: Mapping[str, NumberForecaster]
+    baselines: Mapping[str, Forecaster[Answer]]
     miss: Literal["ratio", "difference"] = "difference"
-    parts: Parts | None = None
+    parts: Callable[[Settings], Sequence[str]] | None = None
     unshipped: Collection[str] = ()
 
 
@@ -92,9 +78,9 @@ class Family:
     title: str
     tasks: Callable[[], Sequence[Settings]]
     measure: Callable[[Settings, int], Numbers]
-    question: ChoiceQuestion
-    numbers: Sequence[NumberQuestion] = ()
-    stricter: Sequence[ChoiceQuestion] = ()
+    question: Question[Choice]
+    numbers: Sequence[Question[Amount]] = ()
+    stricter: Sequence[Question[Choice]] = ()
     needs: Sequence[str] = ()
     packages: Sequence[str] = ()
     version: int = 1

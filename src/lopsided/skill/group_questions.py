@@ -12,14 +12,7 @@ import numpy as np
 
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Settings
-from lopsided.skill.family import (
-    Amount,
-    Choice,
-    ChoiceForecaster,
-    ChoiceQuestion,
-    NumberForecaster,
-    NumberQuestion,
-)
+from lopsided.skill.family import Amount, Choice, Forecaster, Question
 from lopsided.skill.scoring import Z90
 
 CLEAR = 2.0  # standard errors of the measured change
@@ -61,7 +54,7 @@ def true_signs(settings: Settings, truth: Mapping[str, Any]) -> list[Choice]:
 Changes = Callable[[Settings, Mapping[str, Any]], tuple[FloatArray, FloatArray]]
 
 
-def signs_by(rule: Changes, width: float) -> ChoiceForecaster:
+def signs_by(rule: Changes, width: float) -> Forecaster[Choice]:
     """Signs of the changes that a rule forecasts; nine of ten changes lie within `width` deviations of it."""
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
@@ -114,7 +107,7 @@ def thinned_and_law(settings: Settings, seen: Mapping[str, Any]) -> tuple[FloatA
     return found, np.sqrt(own + (0.25 * found) ** 2 + (0.02 * np.array(seen["risk"])) ** 2)
 
 
-def always(own: str, others: str, worst: str) -> ChoiceForecaster:
+def always(own: str, others: str, worst: str) -> Forecaster[Choice]:
     """Fixed answers."""
     return lambda settings, seen: [Choice(own), *[Choice(others)] * (group_count(settings) - 1), Choice(worst)]
 
@@ -124,7 +117,7 @@ def true_changes(settings: Settings, truth: Mapping[str, Any]) -> list[Amount]:
     return [Amount(truth["change"][code]) for code in subjects(settings)]
 
 
-def changes_by(rule: Changes, width: float) -> NumberForecaster:
+def changes_by(rule: Changes, width: float) -> Forecaster[Amount]:
     """Changes with intervals of so many errors."""
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
@@ -161,9 +154,9 @@ def group_names(settings: Settings) -> list[str]:
     return [f"group {first} itself", *(f"group {code}" for code in others)]
 
 
-def sign_question(width: float) -> ChoiceQuestion:
+def sign_question(width: float) -> Question[Choice]:
     """Helps or hurts; `width` deviations to either side hold nine of ten changes."""
-    return ChoiceQuestion(
+    return Question(
         "does it help the group, the others, the worst group",
         true_signs,
         {name: signs_by(rule, width) for name, rule in RULES.items()},
@@ -174,9 +167,9 @@ def sign_question(width: float) -> ChoiceQuestion:
     )
 
 
-def change_question(width: float) -> NumberQuestion:
+def change_question(width: float) -> Question[Amount]:
     """By how much."""
-    return NumberQuestion(
+    return Question(
         "change of each group's cross entropy",
         true_changes,
         {name: changes_by(rule, width) for name, rule in RULES.items()},

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lopsided.engine.task import Row
-from lopsided.skill.family import Amount, Choice, ChoiceQuestion, Family, NumberQuestion
+from lopsided.skill.family import Amount, Choice, Family, Question
 from lopsided.skill.scoring import error_of
 
 MOST = 3  # of each question
@@ -35,18 +35,18 @@ class Miss:
 def worst_misses(family: Family, rows: Sequence[Row]) -> list[Miss]:
     """At most `MOST` of every question, the worst first."""
     found: list[Miss] = []
-    questions: list[ChoiceQuestion | NumberQuestion] = [family.question, *family.numbers]
+    questions: list[Question[Any]] = [family.question, *family.numbers]
     for question in questions:
         own = [miss for row in rows for miss in _of_task(family, question, row)]
         found += sorted(own, key=lambda miss: -miss.size)[:MOST]
     return found
 
 
-def _of_task(family: Family, question: ChoiceQuestion | NumberQuestion, row: Row) -> Iterator[Miss]:
+def _of_task(family: Family, question: Question[Any], row: Row) -> Iterator[Miss]:
     truths: Sequence[Any] = question.truth(row.settings, row.numbers["truth"])
     forecasts: Sequence[Any] = question.recipes[question.default](row.settings, row.numbers["seen"])
     for place, (truth, forecast) in enumerate(zip(truths, forecasts, strict=True)):
-        told = _chosen(truth, forecast) if isinstance(question, ChoiceQuestion) else _counted(truth, forecast, question)
+        told = _chosen(truth, forecast) if isinstance(truth, Choice) else _counted(truth, forecast, question)
         if told is not None:
             yield _miss(family, question.name, _part(question, row.settings, place), row, *told)
 
@@ -61,7 +61,7 @@ def _chosen(truth: Choice, forecast: Choice) -> tuple[str, str, float] | None:
     return f"{forecast.answer} (chance {sure:.2f})", truth.answer, sure
 
 
-def _counted(truth: Amount, forecast: Amount, question: NumberQuestion) -> tuple[str, str, float] | None:
+def _counted(truth: Amount, forecast: Amount, question: Question[Amount]) -> tuple[str, str, float] | None:
     """The same of a number."""
     if truth.value is None or forecast.value is None:
         return None
@@ -71,7 +71,7 @@ def _counted(truth: Amount, forecast: Amount, question: NumberQuestion) -> tuple
     return said, f"{truth.value:.4g}", error_of(truth.value, forecast.value, question.miss)
 
 
-def _part(question: ChoiceQuestion | NumberQuestion, settings: Mapping[str, Any], place: int) -> str:
+def _part(question: Question[Any], settings: Mapping[str, Any], place: int) -> str:
     return question.parts(settings)[place] if question.parts is not None else f"answer {place + 1}"
 
 

@@ -90,9 +90,6 @@ def pool_of(name: str) -> Pool:
     return census_pool() if name == "adult" else picture_pool(name)
 
 
-LEARNERS = ("logistic", "network", "forest", "boosting")
-
-
 def fitted(
     name: str, strength: float, features: FloatArray, codes: IntArray, weights: FloatArray | None = None, seed: int = 0
 ) -> Any:

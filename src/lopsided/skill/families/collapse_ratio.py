@@ -27,7 +27,7 @@ from lopsided.skill.collapse_recipes import (
     values_by,
 )
 from lopsided.skill.collapse_runs import LATE_PILOT, PILOT, asked, exact_counts, measure
-from lopsided.skill.family import Amount, Choice, ChoiceForecaster, Family, NumberForecaster
+from lopsided.skill.family import Amount, Choice, Family, Forecaster
 
 TASKS = 84
 THRESHOLD_FACTOR = 1.8  # of recipes without intervals of their own: nine of ten R50 should lie within it
@@ -76,7 +76,7 @@ def crossing(ratios: FloatArray, values: FloatArray) -> float | None:
     return float(ratios[place - 1] * (ratios[place] / ratios[place - 1]) ** share)
 
 
-def _threshold(source: Source, kind: str, recipe: bool) -> NumberForecaster:
+def _threshold(source: Source, kind: str, recipe: bool) -> Forecaster[Amount]:
     """R50: of runs on the ratios that were measured, of recipes (which get an interval) on a fine grid."""
 
     def answer(settings: Settings, given: Mapping[str, Any]) -> list[Amount]:
@@ -94,15 +94,15 @@ def _threshold(source: Source, kind: str, recipe: bool) -> NumberForecaster:
     return answer
 
 
-def _constant(value: float) -> NumberForecaster:
+def _constant(value: float) -> Forecaster[Amount]:
     return lambda settings, seen: [Amount(value)] * len(_ratios(settings))
 
 
-def _past(ratio: float) -> ChoiceForecaster:
+def _past(ratio: float) -> Forecaster[Choice]:
     return lambda settings, seen: [Choice("lost" if asked > ratio else "kept") for asked in _ratios(settings)]
 
 
-def _fixed(value: float) -> NumberForecaster:
+def _fixed(value: float) -> Forecaster[Amount]:
     return lambda settings, seen: [Amount(float(value))]
 
 
@@ -112,11 +112,11 @@ def _by_ratio(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
     return [Amount(float(value)) for value in values]
 
 
-def _lost(source: Source, tie: float) -> ChoiceForecaster:
+def _lost(source: Source, tie: float) -> Forecaster[Choice]:
     return lost_by(source, _ratios, minority_mean, _lost_minority, tie)
 
 
-def _cosines(source: Source, kind: str, recipe: bool) -> NumberForecaster:
+def _cosines(source: Source, kind: str, recipe: bool) -> Forecaster[Amount]:
     return values_by(source, _ratios, minority_mean, kind, attrgetter("means") if recipe else None)
 
 

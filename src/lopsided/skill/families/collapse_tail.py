@@ -24,7 +24,7 @@ from lopsided.skill.collapse_recipes import (
     values_by,
 )
 from lopsided.skill.collapse_runs import PILOT, asked, counts_at, measure
-from lopsided.skill.family import Amount, Choice, ChoiceForecaster, Family, NumberForecaster
+from lopsided.skill.family import Amount, Choice, Family, Forecaster
 
 TASKS = 60
 TAIL_RECIPES = {name: recipe for name, recipe in RECIPES.items() if "tail pilot" not in name}
@@ -55,15 +55,15 @@ def _nearest(settings: Settings, cosines: FloatArray) -> FloatArray:
     return found
 
 
-def _lost(source: Source, tie: float) -> ChoiceForecaster:
+def _lost(source: Source, tie: float) -> Forecaster[Choice]:
     return lost_by(source, asked, _nearest, lambda settings, lost: lost, tie)
 
 
-def _cosines(source: Source, kind: str, recipe: bool) -> NumberForecaster:
+def _cosines(source: Source, kind: str, recipe: bool) -> Forecaster[Amount]:
     return values_by(source, asked, _pairs, kind, attrgetter("pairs") if recipe else None)
 
 
-def _constant(value: Callable[[int], float]) -> NumberForecaster:
+def _constant(value: Callable[[int], float]) -> Forecaster[Amount]:
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
         classes = len(settings["classes"])
         return [Amount(value(classes))] * (len(asked(settings)) * (classes * (classes - 1) // 2))
@@ -76,7 +76,7 @@ def _as_in_pilot(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
     return [Amount(float(value)) for _ in asked(settings) for value in values]
 
 
-def _below(share: float) -> ChoiceForecaster:
+def _below(share: float) -> Forecaster[Choice]:
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
         profiles = [np.array(counts_at(settings, ratio)) for ratio in asked(settings)]
         return [Choice("lost" if n < share * counts.sum() else "kept") for counts in profiles for n in counts]

@@ -16,14 +16,7 @@ import numpy as np
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.engine.task import Numbers, Settings
-from lopsided.skill.family import (
-    Amount,
-    Choice,
-    ChoiceForecaster,
-    ChoiceQuestion,
-    Family,
-    NumberQuestion,
-)
+from lopsided.skill.family import Amount, Choice, Family, Forecaster, Question
 from lopsided.skill.scoring import Z90
 from lopsided.skill.small_tables import fitted, folds, log_chances, pool_of
 
@@ -162,7 +155,7 @@ def _costlier(settings: Settings, truth: Mapping[str, Any]) -> list[Choice]:
     return answers
 
 
-def _by_trial(name: str) -> ChoiceForecaster:
+def _by_trial(name: str) -> Forecaster[Choice]:
     """By the difference of held-out answers after training without the one and without the other."""
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
@@ -180,7 +173,7 @@ def _parts(settings: Settings) -> list[str]:
     return [f"high against {other}" for other in OTHERS]
 
 
-def _always(first: str, second: str) -> ChoiceForecaster:
+def _always(first: str, second: str) -> Forecaster[Choice]:
     return lambda settings, seen: [Choice(first), Choice(second)]
 
 
@@ -202,7 +195,7 @@ FAMILY = Family(
     tasks=tasks,
     measure=measure,
     needs=("mnist", "fashion-mnist", "cifar-10", "adult"),
-    question=ChoiceQuestion(
+    question=Question(
         "does it cost more to lose the high scores than the low ones, and than as many at random",
         _costlier,
         {"trial": _by_trial("right"), "trial by log probability": _by_trial("log")},
@@ -212,7 +205,7 @@ FAMILY = Family(
         unshipped=("trial", "trial by log probability"),
     ),
     numbers=(
-        NumberQuestion(
+        Question(
             "accuracy without the high scores less that without the others",
             _true_changes,
             {"trial": _changes},

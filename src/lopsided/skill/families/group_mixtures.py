@@ -18,15 +18,7 @@ from lopsided.core.mixture_spec import mixture_of, problem_of
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Row, Settings
-from lopsided.skill.family import (
-    Amount,
-    Choice,
-    ChoiceForecaster,
-    ChoiceQuestion,
-    Family,
-    NumberForecaster,
-    NumberQuestion,
-)
+from lopsided.skill.family import Amount, Choice, Family, Forecaster, Question
 from lopsided.skill.group_questions import BASELINES, part_names, sign, signs, subjects
 from lopsided.skill.mixture_runs import described, measure, new_fraction, world_of
 from lopsided.theory.fisher_law import FisherLaw
@@ -118,7 +110,7 @@ def second_order(rows: Sequence[Row]) -> float:
     return float(np.median(found))
 
 
-def _signs(source: Source) -> ChoiceForecaster:
+def _signs(source: Source) -> Forecaster[Choice]:
     """Signs by the large-n law."""
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
@@ -143,7 +135,7 @@ def _true_excess(settings: Settings, truth: Mapping[str, Any]) -> list[Amount]:
     return [Amount(value) for value in truth["now"]]
 
 
-def _excess(source: Source, second_order: float, low: float, high: float) -> NumberForecaster:
+def _excess(source: Source, second_order: float, low: float, high: float) -> Forecaster[Amount]:
     """The law's excess e, or e (1 + c e): at smaller n the truth lies above the law, the more the larger e is. With two
     neurons its upper tail is longer, because neurons can trade places."""
 
@@ -169,7 +161,7 @@ FAMILY = Family(
     title="A larger fraction of a group: random mixtures",
     tasks=tasks,
     measure=measure,
-    question=ChoiceQuestion(
+    question=Question(
         "does it help the group, the others, the worst group",
         _true_signs,
         {"law, fitted": _signs(_seen_problem), "law, true mixture": _signs(_true_problem)},
@@ -178,7 +170,7 @@ FAMILY = Family(
         parts=part_names,
     ),
     numbers=(
-        NumberQuestion(
+        Question(
             "excess risk of each group",
             _true_excess,
             {

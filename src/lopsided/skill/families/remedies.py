@@ -18,15 +18,7 @@ import numpy as np
 
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Settings
-from lopsided.skill.family import (
-    Amount,
-    Choice,
-    ChoiceForecaster,
-    ChoiceQuestion,
-    Family,
-    NumberForecaster,
-    NumberQuestion,
-)
+from lopsided.skill.family import Amount, Choice, Family, Forecaster, Question
 from lopsided.skill.remedy_runs import ASKED, SAMPLES, TEST_PER_CLASS, measure
 from lopsided.skill.scoring import Z90, Z95
 
@@ -168,15 +160,15 @@ def _narrowed(gain: Sequence[float] | None) -> Amount:
     return Amount(value, value - (value - low) * Z90 / Z95, value + (high - value) * Z90 / Z95)
 
 
-def _constant(value: float) -> NumberForecaster:
+def _constant(value: float) -> Forecaster[Amount]:
     return lambda settings, seen: [Amount(value)] * len(SHORT_LIST)
 
 
-def _always(arm: str) -> ChoiceForecaster:
+def _always(arm: str) -> Forecaster[Choice]:
     return lambda settings, seen: [Choice(arm)] * len(METRICS)
 
 
-RECIPES: dict[str, ChoiceForecaster] = {
+RECIPES: dict[str, Forecaster[Choice]] = {
     "plan": _by_plan,
     "trial": _by_trial,
     "largest in the trial": _by_largest,
@@ -191,7 +183,7 @@ FAMILY = Family(
     measure=measure,
     needs=("mnist", "fashion-mnist", "cifar-10", "adult"),
     version=2,
-    question=ChoiceQuestion(
+    question=Question(
         "which remedy is within a standard error of the best, for balanced accuracy and for the worst class",
         _best,
         RECIPES,
@@ -201,7 +193,7 @@ FAMILY = Family(
         unshipped=UNSHIPPED,
     ),
     stricter=(
-        ChoiceQuestion(
+        Question(
             "the same with the standard error of the samples alone",
             lambda settings, truth: _best(settings, truth, test_rows=False),
             RECIPES,
@@ -212,7 +204,7 @@ FAMILY = Family(
         ),
     ),
     numbers=(
-        NumberQuestion(
+        Question(
             "gain in balanced accuracy over doing nothing",
             _true_gains,
             {"trial": _trial_gains, "plan": _plan_gains},

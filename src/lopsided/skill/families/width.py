@@ -11,14 +11,7 @@ from statistics import NormalDist
 from typing import Any
 
 from lopsided.engine.task import Numbers, Settings
-from lopsided.skill.family import (
-    Amount,
-    Choice,
-    ChoiceForecaster,
-    ChoiceQuestion,
-    Family,
-    NumberQuestion,
-)
+from lopsided.skill.family import Amount, Choice, Family, Forecaster, Question
 from lopsided.skill.scoring import Z90
 
 TASKS = 40
@@ -99,7 +92,7 @@ def _by_pilot(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
     return [Choice(_side(distance, 0.0).answer, confidence=sure)]
 
 
-def _constant(answer: str) -> ChoiceForecaster:
+def _constant(answer: str) -> Forecaster[Choice]:
     return lambda settings, seen: [Choice(answer)]
 
 
@@ -127,7 +120,7 @@ FAMILY = Family(
     title="Near or far from initialisation: wide networks",
     tasks=tasks,
     measure=measure,
-    question=ChoiceQuestion(
+    question=Question(
         "does it stay near its initialisation",
         _true_side,
         {"pilot, scaled by 1/sqrt(width)": _by_pilot, "Theorem 4.1's width": _by_theory},
@@ -136,7 +129,7 @@ FAMILY = Family(
         unshipped=("pilot, scaled by 1/sqrt(width)", "Theorem 4.1's width"),
     ),
     numbers=(
-        NumberQuestion(
+        Question(
             "relative distance",
             _true_distance,
             {"pilot, scaled by 1/sqrt(width)": _distance},
