@@ -8,6 +8,7 @@ What a remedy does, in the order in which `wrap` asks:
     shift      offsets added to the log probabilities of the classes, which move decisions
     weigh      weights of the examples in the loss, with mean 1
     draw       the examples that the learner is fitted on, some again and again
+    train      the fit itself, for remedies that combine several
 
 Most remedies override one of them and one of `epoch_indices`, `example_weights` and `class_offsets`, which say the same
 without a learner. PyTorch forms are registered with `torch_form` by the room that knows PyTorch.
@@ -150,6 +151,10 @@ class Remedy:
     def draw(self, training: LabelledSet, seed: int) -> LabelledSet:
         """The examples that the learner is fitted on."""
         return training
+
+    def train(self, training: LabelledSet, learner: "Learner", weights: FloatArray | None, seed: int) -> Any:
+        """The fitted estimator: one on the examples that are drawn, unless the remedy combines several."""
+        return learner.fit(self.draw(training, seed), weights)
 
     def wrap(self, estimator: Any = "logistic", *, seed: int = 0) -> "MendedClassifier":
         """A scikit-learn classifier with the remedy around `estimator` (a classifier or a learner's name)."""

@@ -1,6 +1,7 @@
 """Every remedy, in the order in which a plan considers them; those that are no `default` only where they are asked for.
 Adding one is a file and its name here."""
 
+from lopsided.remedies.balanced_bagging import BalancedBagging
 from lopsided.remedies.class_weighting import ClassWeighting
 from lopsided.remedies.collection import Collection
 from lopsided.remedies.contract import Remedy
@@ -24,6 +25,7 @@ EVERY: tuple[type[Remedy], ...] = (
     Undersampling,
     Smote,
     NoisyOversampling,
+    BalancedBagging,
     ThresholdMoving,
     GroupWeighting,
     GroupDro,

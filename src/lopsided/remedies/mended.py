@@ -71,7 +71,7 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = remedy.weigh(training, learner, self.seed)
         if weights is not None and training.groups is not None:
             self.group_shares_ = np.bincount(training.group_codes, weights=weights) / weights.sum()
-        self.estimator_ = learner.fit(remedy.draw(training, self.seed), weights)
+        self.estimator_ = remedy.train(training, learner, weights, self.seed)
         return self
 
     def predict_proba(self, X: ArrayLike, groups: ArrayLike | None = None) -> FloatArray:

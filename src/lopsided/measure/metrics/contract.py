@@ -37,6 +37,16 @@ class Answers:
         """m_i: the share of repeats in which each example was right."""
         return np.asarray(self.right.mean(axis=0))
 
+    @property
+    def repeats(self) -> int:
+        """How often every example was tested."""
+        return int(self.right.shape[0])
+
+    def among(self, repeats: slice) -> "Answers":
+        """Those of some of the repeats."""
+        known = (None if part is None else part[repeats] for part in (self.predicted, self.probabilities))
+        return Answers(self.right[repeats], self.fold[repeats], self.classes, self.groups, *known)
+
     def parts(self, axis: str) -> IntArray:
         """The part of every example along class, group or everything."""
         if axis == "everything":

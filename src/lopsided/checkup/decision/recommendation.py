@@ -1,0 +1,198 @@
+"""A trial's recommendation: the arm with the largest expected gain, given the measurement and the prior.
+
+The measured gains of all arms over plain training have a joint error: of two arms with the errors e_a, e_b over plain
+training and e_ab between each other, the covariance is (e_a^2 + e_b^2 - e_ab^2) / 2. The posterior is normal
+(`GainPrior.posterior`), and what is stated comes from draws of it: the chance that an arm is best among all, plain
+training among them, the chance that it is worse than plain training, and a 90% interval of its gain. Whether more
+repeats would decide is computed, too: they reduce what differs between repeats of the cross-validation, but not what
+the examples leave open.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from lopsided.checkup.decision.prior import GainPrior
+from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray
+from lopsided.measure.metrics.contract import Answers, Judged, Metric
+from lopsided.measure.paired_scores import Estimate, gain
+
+LEVEL = 0.9  # of the interval of the gain
+DECIDED = 0.8  # a chance of being best that needs no further repeats
+NEGLIGIBLE = 0.002  # arms whose expected difference is smaller are as good as each other
+RIVAL = 0.1  # a chance of being best that is worth a mention
+_DRAWS = 4000
+_MORE = (3, 5, 10, 20, 50)  # repeats that are considered
+PLAIN = "plain training"
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to use. `chances` are those of being best, by arm; `settled_by` says what would decide between rivals."""
+
+    arm: str
+    chance_best: float
+    chance_worse: float
+    gain: float
+    low: float
+    high: float
+    settled_by: str | None
+    metric: str
+    chances: Mapping[str, float]
+
+    def sentence(self) -> str:
+        """The advice in plain words."""
+        rivals = [name for name, chance in self.chances.items() if name != self.arm and chance >= RIVAL]
+        others = f" Rivals: {', '.join(f'{name} ({self.chances[name]:.0%})' for name in rivals)}." if rivals else ""
+        settled = f" {self.settled_by}" if self.settled_by else ""
+        if self.arm == PLAIN:
+            return f"Keep plain training: no remedy is expected to raise {self.metric}.{others}{settled}"
+        return (
+            f"Use {self.arm}: expected gain in {self.metric} {self.gain:+.3f} [{self.low:+.3f}, {self.high:+.3f}], "
+            f"best with a chance of {self.chance_best:.0%}, worse than plain training with {self.chance_worse:.0%}."
+            f"{others}{settled}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values under the names that scripts rely on."""
+        return asdict(self) | {"chances": dict(self.chances)}
+
+
+@dataclass(frozen=True)
+class MeasuredGains:
+    """Gains of arms over plain training, their joint error, and the part of it that one repeat adds (None after a
+    single repeat)."""
+
+    arms: tuple[str, ...]
+    values: FloatArray
+    errors: FloatArray
+    of_repeat: FloatArray | None = None
+    repeats: int = 1
+
+    def after(self, repeats: int) -> FloatArray:
+        """The joint error that is to be expected after that many repeats."""
+        if self.of_repeat is None:
+            return self.errors
+        return _positive(self.errors - self.of_repeat * (1.0 / self.repeats - 1.0 / repeats))
+
+
+def measured_gains(metric: Metric, plain: Answers, arms: Mapping[str, Answers], judged: Judged) -> MeasuredGains:
+    """Gains and their joint error from the answers of all arms; an arm with fewer repeats is compared on those."""
+    names = tuple(arms)
+    gains = [common_gain(metric, arms[name], plain, judged) for name in names]
+    errors = np.diag([entry.error**2 for entry in gains])
+    for first in range(len(names)):
+        for second in range(first):
+            between = common_gain(metric, arms[names[first]], arms[names[second]], judged).error ** 2
+            errors[first, second] = errors[second, first] = (
+                errors[first, first] + errors[second, second] - between
+            ) / 2
+    values = np.array([entry.value for entry in gains])
+    repeats = min((arm.repeats for arm in arms.values()), default=1)
+    return MeasuredGains(names, values, _positive(errors), _of_repeat(metric, plain, arms, judged, repeats), repeats)
+
+
+def common_gain(metric: Metric, arm: Answers, against: Answers, judged: Judged) -> Estimate:
+    """The paired gain on the repeats that both arms have."""
+    both = slice(min(arm.repeats, against.repeats))
+    return gain(metric, arm.among(both), against.among(both), judged)
+
+
+def recommend(
+    measured: MeasuredGains, prior: GainPrior, metric: str, *, seconds: float | None = None, seed: int = 0
+) -> Recommendation:
+    """The arm with the largest expected gain; `seconds` is what one repeat of the leading arms takes."""
+    mean, covariance = prior.posterior(measured.values, measured.errors)
+    names = (PLAIN, *measured.arms)
+    drawn = draws(mean, covariance, seed)
+    chances = np.bincount(drawn.argmax(axis=1), minlength=len(names)) / len(drawn)
+    centre = np.append(0.0, mean)
+    best = int(centre.argmax())
+    low, high = np.quantile(drawn[:, best], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    settled = _settled_by(measured, prior, names, best, drawn, seconds, seed)
+    return Recommendation(
+        arm=names[best],
+        chance_best=float(chances[best]),
+        chance_worse=float((drawn[:, best] < 0).mean()),
+        gain=float(centre[best]),
+        low=float(low),
+        high=float(high),
+        settled_by=settled,
+        metric=metric,
+        chances={names[code]: float(chances[code]) for code in np.argsort(-chances, kind="stable")},
+    )
+
+
+def draws(mean: FloatArray, covariance: FloatArray, seed: int, number: int = _DRAWS) -> FloatArray:
+    """Gains of plain training (0) and of all arms, drawn from their distribution."""
+    random = generator(seed, "chances").standard_normal((number, mean.size))
+    return np.hstack([np.zeros((number, 1)), mean + random @ _root(covariance).T])
+
+
+def _settled_by(
+    measured: MeasuredGains,
+    prior: GainPrior,
+    names: Sequence[str],
+    best: int,
+    drawn: FloatArray,
+    seconds: float | None,
+    seed: int,
+) -> str | None:
+    """What would decide between the arms that may be best, in a sentence; None where that is decided."""
+    regret = float((drawn.max(axis=1) - drawn[:, best]).mean())
+    chances = np.bincount(drawn.argmax(axis=1), minlength=len(names)) / len(drawn)
+    if chances[best] >= DECIDED or len(names) < 3:
+        return None
+    second = int(np.argsort(-chances)[0 if np.argsort(-chances)[0] != best else 1])
+    if regret <= NEGLIGIBLE:
+        return f"It and {names[second]} are as good as each other: the expected difference is {regret:.4f}."
+    for repeats in [more for more in _MORE if more > measured.repeats and measured.of_repeat is not None]:
+        if _expected_chance(measured, prior, repeats, seed) >= DECIDED:
+            time = "" if seconds is None else f" ({seconds * (repeats - measured.repeats):.0f} s)"
+            return f"Undecided between it and {names[second]}; {repeats} repeats{time} would likely decide."
+    return f"Undecided between it and {names[second]}; more repeats would not decide, more examples would."
+
+
+def _expected_chance(measured: MeasuredGains, prior: GainPrior, repeats: int, seed: int) -> float:
+    """The chance of being best that the arm in front is expected to have after that many repeats.
+
+    What is measured then moves the posterior mean by N(0, V now - V then), if the model is right.
+    """
+    mean, now = prior.posterior(measured.values, measured.errors)
+    _, then = prior.posterior(measured.values, measured.after(repeats))
+    centres = draws(mean, _positive(now - then), seed, 200)[:, 1:]
+    rest = draws(np.zeros(mean.size), then, seed + 1, 200)
+    around = rest[None, :, :] + np.hstack([np.zeros((200, 1)), centres])[:, None, :]
+    best = around.argmax(axis=2)
+    lead = np.hstack([np.zeros((200, 1)), centres]).argmax(axis=1)
+    return float((best == lead[:, None]).mean())
+
+
+def _of_repeat(
+    metric: Metric, plain: Answers, arms: Mapping[str, Answers], judged: Judged, repeats: int
+) -> FloatArray | None:
+    """Covariance over repeats of the gains within one repeat."""
+    if repeats < 2 or not arms:
+        return None
+    sign = 1.0 if metric.larger_is_better else -1.0
+    single = np.array(
+        [
+            [metric.influence(arm.among(slice(repeat, repeat + 1)), judged).value for arm in (plain, *arms.values())]
+            for repeat in range(repeats)
+        ]
+    )
+    return np.atleast_2d(np.cov(sign * (single[:, 1:] - single[:, :1]), rowvar=False))
+
+
+def _positive(matrix: FloatArray) -> FloatArray:
+    """The nearest covariance: rounding and polarisation can leave small negative eigenvalues."""
+    values, vectors = np.linalg.eigh((matrix + matrix.T) / 2.0)
+    return np.asarray((vectors * np.maximum(values, 1e-12)) @ vectors.T)
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
