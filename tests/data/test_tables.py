@@ -57,6 +57,21 @@ def test_every_format_gives_the_same_examples(tmp_path, form, size) -> None:
     assert table.labels().tolist() == Y.tolist()
 
 
+@pytest.mark.parametrize("groups", [1, 8])
+def test_parquet_is_read_in_bounded_memory(tmp_path, groups) -> None:
+    rows, path = 200_000, tmp_path / "large.parquet"
+    columns = {**dict.fromkeys("abcdefgh", np.zeros(rows)), "label": np.arange(rows) % 3}
+    small_pages = {"use_dictionary": False, "compression": None, "data_page_size": 1 << 16}
+    pq.write_table(pa.table(columns), path, row_group_size=rows // groups, **small_pages)
+    table, most = open_table(path), 0
+    before = pa.total_allocated_bytes()
+    for block in table.blocks(10_000):
+        most = max(most, pa.total_allocated_bytes() - before)
+        del block
+    # a batch of 0.6 MB and the pages at hand; read ahead, all of the 14 MB are held
+    assert most < path.stat().st_size / 4
+
+
 def test_npy_is_memory_mapped(tmp_path) -> None:
     np.save(tmp_path / "x.npy", X)
     table = open_table(tmp_path / "x.npy")
