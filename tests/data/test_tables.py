@@ -57,6 +57,21 @@ def test_every_format_gives_the_same_examples(tmp_path, form, size) -> None:
     assert table.labels().tolist() == Y.tolist()
 
 
+@pytest.mark.parametrize("groups", [1, 8])
+def test_parquet_is_read_in_bounded_memory(tmp_path, groups) -> None:
+    rows, path = 200_000, tmp_path / "large.parquet"
+    columns = {**dict.fromkeys("abcdefgh", np.zeros(rows)), "label": np.arange(rows) % 3}
+    small_pages = {"use_dictionary": False, "compression": None, "data_page_size": 1 << 16}
+    pq.write_table(pa.table(columns), path, row_group_size=rows // groups, **small_pages)
+    table, most = open_table(path), 0
+    before = pa.total_allocated_bytes()
+    for block in table.blocks(10_000):
+        most = max(most, pa.total_allocated_bytes() - before)
+        del block
+    # a batch of 0.6 MB and the pages at hand; read ahead, all of the 14 MB are held
+    assert most < path.stat().st_size / 4
+
+
 def test_npy_is_memory_mapped(tmp_path) -> None:
     np.save(tmp_path / "x.npy", X)
     table = open_table(tmp_path / "x.npy")
@@ -293,3 +308,31 @@ def test_arrow_reads_csv_from_a_stream_of_its_own(tmp_path, monkeypatch) -> None
             stream.write(text)
         assert open_table(path).rows == 40
     assert given == [pyarrow.OSFile, pyarrow.OSFile]
+
+
+@pytest.mark.parametrize("cell", ['"a', '"a"b', 'a\n1,"a\n1,b'])
+def test_a_stray_quote_drops_no_rows(tmp_path, cell) -> None:
+    lines = [f"{place},a" for place in range(1000)]
+    lines[500] = f"500,{cell}"
+    path = tmp_path / "d.csv"
+    path.write_text("x,label\n" + "\n".join(lines) + "\n")
+    place = 503 if cell.startswith("a") else 502
+    with pytest.raises(InputError, match=f"begins in line {place};"):
+        open_table(path)
+
+
+def test_a_csv_file_cut_inside_a_cell_is_refused(tmp_path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text('x,label\n1,"a"\n2,"b')
+    with pytest.raises(InputError, match="begins in line 3"):
+        open_table(path)
+
+
+def test_quoted_cells_hold_quotes_delimiters_and_lines(tmp_path) -> None:
+    path, many = tmp_path / "d.csv", 30_000  # more than one of Arrow's blocks of a megabyte
+    path.write_text("x,label\n" + "".join(f'{place},"a ""b"",\n{"c" * 40}"\n' for place in range(many)))
+    table = open_table(path)
+    assert table.rows == many
+    assert set(table.labels()) == {'a "b",\n' + "c" * 40}
+    path.write_text('x,label\n1,5" pipe\n2,6" pipe\n')  # inside a cell that is not quoted, a quote is a letter
+    assert open_table(path).labels().tolist() == ['5" pipe', '6" pipe']

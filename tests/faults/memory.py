@@ -52,6 +52,9 @@ def run(size: Size) -> list[Row]:
             ceiling = rows * 800 // 2
             done = _run(folder, ceiling, ["score", "large.npz", "--out", "out.parquet", "--block-rows", "5000"])
             streamed.check(done.returncode == 0, f"code {done.returncode}: {done.stderr[-300:]}")
+            _large_parquet(folder / "large.parquet", rows)
+            done = _run(folder, ceiling, ["score", "large.parquet", "--out", "out.parquet", "--block-rows", "5000"])
+            streamed.check(done.returncode == 0, f"code {done.returncode}: {done.stderr[-300:]}")
             streamed.note = f"{rows * 800 / 1e6:.0f} MB in {ceiling / 1e6:.0f} MB"
     return [refused, streamed]
 
@@ -73,6 +76,17 @@ def _large(path: Path, rows: int) -> None:
                 member.write(block)
         with archive.open("labels.npy", "w") as member:
             np.save(member, np.arange(rows) % 3)
+
+
+def _large_parquet(path: Path, rows: int) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    values = np.random.default_rng(0).normal(size=(100, 10_000))
+    block = pa.table({**{f"f{i}": row for i, row in enumerate(values)}, "label": np.arange(10_000) % 3})
+    with pq.ParquetWriter(path, block.schema, use_dictionary=False, compression="none") as writer:
+        for _ in range(rows // 10_000):
+            writer.write_table(block)
 
 
 def _bomb(path: Path) -> None:

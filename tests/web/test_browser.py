@@ -258,7 +258,9 @@ def test_two_pages_share_the_jobs(new_page, laboratory) -> None:
     assert verdict(second) == said("70,7")
 
 
-@pytest.mark.parametrize("room", ["collapse", "groups", "memorisation", "width", "audit", "claims", "claims/lp-etf"])
+@pytest.mark.parametrize(
+    "room", ["collapse", "groups", "memorisation", "width", "audit", "trial", "claims", "claims/lp-etf"]
+)
 def test_rooms_fit_a_phone_and_both_themes(new_page, laboratory, room) -> None:
     page = new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
     open_room(page, laboratory, room)

@@ -24,7 +24,7 @@ FOCUSED = """() => {
 }"""
 
 
-@pytest.mark.parametrize("room", ["collapse", "groups", "memorisation", "width", "audit", "claims"])
+@pytest.mark.parametrize("room", ["collapse", "groups", "memorisation", "width", "audit", "trial", "claims"])
 def test_a_room_is_walked_through_with_the_tab_key(page, laboratory, room) -> None:
     page.goto(f"{laboratory}/#/{room}")
     page.wait_for_selector(f"nav a[data-room='{room}'][aria-current]")

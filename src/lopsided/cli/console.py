@@ -28,6 +28,7 @@ VERDICT_COLOURS = {
     "broken": "bold red",
 }
 _GAP = 2  # columns between two cells
+_LEAST_NAME = 24  # letters of a row's name that are shown before columns are
 # Controls except tab and newline (an escape sequence can repaint or rename a terminal), lone surrogates (no encoding
 # has them), line separators, and the marks that turn the direction of text.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -100,6 +101,32 @@ def print_table(
     for position, column in enumerate(columns):
         table.add_column(_safe_text(column), justify="right" if position in numbers else "left")
     _print_cells(table, rows)
+
+
+def print_lines(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table with one line a row: a first column too long for what the others leave is cut, headings are broken, and
+    columns for which there is no room follow in a table of their own."""
+    from textwrap import fill
+
+    from rich.cells import cell_len
+
+    console = _wide_console()
+    cells = [max((cell_len(row[place]) for row in rows), default=0) for place in range(len(columns))]
+    words = [max(map(len, column.split()), default=0) for column in columns]
+    widths = [max(pair) + _GAP + 1 for pair in zip(cells, words, strict=True)]
+    heads = [fill(column, max(width - _GAP - 1, 1)) for column, width in zip(columns, widths, strict=True)]
+    rest = list(range(1, len(columns)))
+    console.print(_safe_text(title, "italic"))
+    while rest:
+        left, shown = console.width - min(widths[0], _LEAST_NAME), [rest.pop(0)]
+        while rest and sum(widths[place] for place in [*shown, rest[0]]) <= left:
+            shown.append(rest.pop(0))
+        room = console.width - sum(widths[place] for place in shown) - 1
+        table = _table()
+        table.add_column(_safe_text(heads[0]), no_wrap=True, overflow="ellipsis", max_width=max(room, 1))
+        for place in shown:
+            table.add_column(_safe_text(heads[place]), no_wrap=True, justify="right")
+        _print_cells(table, [[row[0], *(row[place] for place in shown)] for row in rows])
 
 
 def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -8,7 +8,8 @@ import typer
 from lopsided.cli import options
 
 if TYPE_CHECKING:
-    from lopsided.checkup.plan.result import Plan
+    from lopsided.checkup.plan.result import Plan, PlannedRemedy
+    from lopsided.remedies.contract import GainForecast
 
 
 def command(
@@ -23,6 +24,7 @@ def command(
     momentum: options.Momentum = None,
     metric: options.Metric = None,
     group: options.Group = None,
+    why: Annotated[bool, typer.Option("--why", help="Add the reasons: parameters, grounds, the order.")] = False,
     export: options.Export = None,
     seed: Annotated[int, typer.Option(help="Seed of the pilot's folds.", min=0)] = 0,
     as_json: options.AsJson = False,
@@ -55,30 +57,41 @@ def command(
     if as_json:
         print_json({**made.to_dict(), "export": written})
     else:
-        print_plan(made)
+        print_plan(made, why=why)
+        if not why:
+            print_line("--why gives the reasons.")
         if written is not None:
             print_line(f"Exported to {written}")
     late.tell()
 
 
-def print_plan(made: "Plan") -> None:
-    """Remedies with their forecasts, and the notes."""
-    from lopsided.checkup.plan.result import forecast_words
-    from lopsided.cli.console import print_line, print_table
+def print_plan(made: "Plan", *, why: bool = False) -> None:
+    """One line a remedy, and the notes; with `why` the reason for each, and what they are ordered by."""
+    from lopsided.cli.console import print_line, print_lines, print_rows
+    from lopsided.measure.metrics import METRICS
 
-    rows = [
-        [remedy.name, forecast_words(remedy.forecast), counted(remedy.counts_as), remedy.why]
-        for remedy in made.remedies
-    ]
-    columns = ("remedy", "forecast gain", "counts as", "why")
-    print_table(f"{made.title()}, ordered by what each counts as", columns, rows, numbers_from=2, numbers_to=3)
-    for remark in made.remarks():
+    rows, other = [], False
+    for remedy in made.remedies:
+        own = remedy.forecast is not None and remedy.forecast.metric != METRICS[made.metric].name
+        rows.append([remedy.name + " *" * own, gain_words(remedy.forecast)])
+        other = other or own
+    print_lines(f"{made.title()}, most promising first", ("remedy", "forecast gain"), rows)
+    if other:
+        print("* in the class's own recall, or the group's own accuracy")
+    if why:
+        print_rows("", ("remedy", "why"), [[remedy.name, _reasons(remedy)] for remedy in made.remedies])
+    for remark in made.remarks() if why else [line for line in (*made.notes, made.skill) if line]:
         print_line(remark)
 
 
-def counted(value: float | None) -> str:
-    """A place in the order; four digits, so that what differs is not shown as equal."""
-    return "–" if value is None else f"{value:+.4f}"
+def _reasons(remedy: "PlannedRemedy") -> str:
+    counts = "" if remedy.counts_as is None else f" Counts as {remedy.counts_as:+.4f}."
+    return remedy.why + ("" if remedy.forecast is None else f" Ground: {remedy.forecast.ground}.{counts}")
+
+
+def gain_words(forecast: "GainForecast | None") -> str:
+    """A forecast gain with its interval."""
+    return "no forecast" if forecast is None else f"{forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
 
 
 def check_export(folder: Path | None) -> None:

@@ -8,9 +8,7 @@ import typer
 from lopsided.cli import options
 
 if TYPE_CHECKING:
-    from lopsided.checkup.trial.result import Trial
-    from lopsided.measure.paired_scores import Estimate
-    from lopsided.remedies.contract import GainForecast
+    from lopsided.checkup.trial.result import Arm, Trial
 
 
 def command(
@@ -103,7 +101,7 @@ def command(
 def print_trial(outcome: "Trial") -> None:
     """Accuracies of the arms, gains beside forecasts, then who won and what to know."""
     from lopsided.checkup.trial.figures import times
-    from lopsided.cli.console import print_line, print_table
+    from lopsided.cli.console import print_line, print_lines
 
     run = [arm for arm in outcome.arms if arm.skipped is None]
     main = outcome.main_metrics()
@@ -113,29 +111,26 @@ def print_trial(outcome: "Trial") -> None:
     rows = [
         [arm.name, *[f"{arm.metrics[name].estimate.value:.3f}" for name in main]] for arm in run if not arm.simulated
     ]
-    print_table(title, ("arm", *main), rows)
-    rows = []
-    for arm in run[1:]:
-        gain = arm.metrics[arm.read_in].gain
-        name = arm.name if arm.read_in == outcome.metric else f"{arm.name} *"
-        rows.append([name, _interval(gain), _interval(arm.forecast), arm.outcome or ""])
-    title = f"Gain in {outcome.metric}, percentage points, 95% intervals"
-    print_table(title, ("arm", "measured", "forecast", "verdict"), rows)
-    if any(arm.read_in != outcome.metric for arm in run):
-        print("* in the class's own recall, or the group's own accuracy")
+    print_lines(title, ("arm", *main), rows)
+    heads = ("arm", "gain, 95% interval", "helps?", "forecast", "held?")
+    for title, collects in (
+        (f"Gain in {outcome.metric}, percentage points", False),
+        ("Collecting more, simulated: gain in the subject's own accuracy, percentage points", True),
+    ):
+        rows = [_gains(arm) for arm in run[1:] if arm.simulated is collects]
+        if rows:
+            print_lines(title, heads, rows)
     for arm in outcome.arms:
         if arm.skipped is not None:
             print_line(f"Skipped: {arm.name}. {arm.skipped}")
     for note in outcome.notes:
         print_line(note)
-    print_line(outcome.sentence())
+    print_line(outcome.headline())
     print(f"{outcome.seconds:.1f} s, {outcome.reused} results from the store")
 
 
-def _interval(found: "Estimate | GainForecast | None") -> str:
-    from lopsided.remedies.contract import GainForecast
-
-    if found is None:
-        return "–"
-    value = found.gain if isinstance(found, GainForecast) else found.value
-    return f"{100 * value:+.1f} [{100 * found.low:+.1f}, {100 * found.high:+.1f}]"
+def _gains(arm: "Arm") -> list[str]:
+    gain, told = arm.metrics[arm.read_in].gain, arm.forecast
+    assert gain is not None
+    words = f"{100 * gain.value:+.1f} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
+    return [arm.name, words, arm.helps or "–", "–" if told is None else f"{100 * told.gain:+.1f}", arm.held]

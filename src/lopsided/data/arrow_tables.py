@@ -14,6 +14,8 @@ from lopsided.core.validation import name_one_of
 from lopsided.data.csv_file import check_distinct, read_csv_table
 from lopsided.data.tables import FEATURE_NAMES, ColumnChoice, Table
 
+# Read pages as they are needed, through a small buffer; Arrow would else hold every row group that it has read.
+_STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
 _UNITS = ("D", "m", "s", "ms", "us", "ns")  # of dates as words, the coarsest first
 
 
@@ -22,14 +24,14 @@ def open_parquet(path: Path, choice: ColumnChoice) -> Table:
     import pyarrow.parquet as pq
 
     with _reading("parquet", path):
-        handle = pq.ParquetFile(path)
+        handle = pq.ParquetFile(path, **_STREAMED)
     check_distinct(handle.schema_arrow.names, str(path))
     with _reading("parquet", path):
         _check_sizes(handle.metadata, path)
 
     def batches(size: int, names: Sequence[str]) -> Iterator[Any]:
         with _reading("parquet", path):
-            found = pq.ParquetFile(path).iter_batches(size, columns=names)
+            found = pq.ParquetFile(path, **_STREAMED).iter_batches(size, columns=names)
         while True:
             with _reading("parquet", path):
                 batch = next(found, None)

@@ -37,13 +37,14 @@ def read_csv_table(path: Path, may_be_words: Callable[[str], bool] = lambda name
     import pyarrow as pa
 
     dialect = csv_dialect(path)
+    long_cells = _check_quotes(path, dialect.delimiter)
     try:
-        table = _parsed(path, dialect, None)
+        table = _parsed(path, dialect, long_cells, None)
     except pa.ArrowInvalid as error:
         if "conversion error" not in str(error).lower():
             raise
         # Arrow takes the type of a column from the first block; seen as one block, later cells count too
-        table = _parsed(path, dialect, min(path.stat().st_size + 1, _LARGEST_BLOCK))
+        table = _parsed(path, dialect, long_cells, min(path.stat().st_size + 1, _LARGEST_BLOCK))
     names = table.column_names  # asked for once: the list is made anew each time, and a file may have many columns
     check_distinct(names, str(path))
     for name, column in zip(names, table.columns, strict=True):
@@ -52,14 +53,35 @@ def read_csv_table(path: Path, may_be_words: Callable[[str], bool] = lambda name
     return table
 
 
-def _parsed(path: Path, dialect: Dialect, block: int | None) -> Any:
+def _check_quotes(path: Path, delimiter: str) -> bool:
+    """Whether cells go over several lines. A quote that nothing closes is refused: Arrow would take all that follows,
+    rows and rows, for one cell."""
+    with path.open("rb") as stream:
+        if not any(b'"' in block for block in iter(lambda: stream.read(_BYTES), b"")):
+            return False
+    before, long_cells, usual = 0, False, csv.field_size_limit(_LARGEST_BLOCK)
+    try:
+        with path.open(encoding="utf-8", errors="replace", newline="") as text:
+            rows = csv.reader(text, delimiter=delimiter, strict=True)
+            for _ in rows:
+                long_cells |= rows.line_num > before + 1
+                before = rows.line_num
+    except csv.Error:
+        got = f"a stray or unclosed one in the row that begins in line {before + 1}"
+        raise InputError(f"quotes in pairs around cells of {path}", got, "mend it, or write a quote as two") from None
+    finally:
+        csv.field_size_limit(usual)
+    return long_cells
+
+
+def _parsed(path: Path, dialect: Dialect, long_cells: bool, block: int | None) -> Any:
     from pyarrow import csv
 
     with path.open("rb") as opened, _native(path, opened.fileno()) as stream:
         return csv.read_csv(
             stream,
             read_options=csv.ReadOptions(block_size=block),
-            parse_options=csv.ParseOptions(delimiter=dialect.delimiter),
+            parse_options=csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=long_cells),
             convert_options=csv.ConvertOptions(strings_can_be_null=True, decimal_point=dialect.decimal),
         )
 

@@ -1,4 +1,4 @@
-"""From right answers, example by example, to a metric with its interval, and to paired differences between arms.
+"""From answers, example by example, to a metric with its interval, and to paired differences between arms.
 
 A metric is theta with u_i, what every answer does to it (`measure.metrics`). The difference of two arms has u_i =
 u_i(arm) - u_i(other), so what both answer alike falls out, and its squared error is the sum of
@@ -7,12 +7,13 @@ u_i(arm) - u_i(other), so what both answer alike falls out, and its squared erro
     max(0, s^2 - test noise) / (folds - 1)  which training sets there are
     the metric's floor                      one changed answer
 
-s^2 is the variance between folds of z_f = folds x sum of u_i in fold f; what the examples of a fold explain of it is
-folds x sum_i u_i^2, and the rest comes from training: models of different folds share rows and err together. 1/(folds
-- 1) is the factor of Nadeau and Bengio (2003) for that, who put it on all of s^2. So did this file before: the error
-was then 1.3 to 2 times the true deviation of gains between data sets, its quantile that of nine degrees, and single
-95% intervals excluded zero once in 900 where nothing helps. No estimate is unbiased (Bengio and Grandvalet 2004);
-bench/trial.py measures what this one does.
+s^2 is the variance between folds of z_f = folds x sum of u_i in fold f, or for rankings and resampled metrics of the
+metric in fold f; of resampled metrics the first line is the variance over resamples. What the examples of a fold
+explain of s^2 is folds x sum_i u_i^2, and the rest comes from training: models of different folds share rows and err
+together. 1/(folds - 1) is the factor of Nadeau and Bengio (2003) for that, who put it on all of s^2. So did this file
+before: the error was then 1.3 to 2 times the true deviation of gains between data sets, its quantile that of nine
+degrees, and single 95% intervals excluded zero once in 900 where nothing helps. No estimate is unbiased (Bengio and
+Grandvalet 2004); bench/trial.py measures what this one does.
 """
 
 import math
@@ -46,29 +47,40 @@ class Estimate:
 
 def estimate(metric: Metric, answers: Answers, judged: Judged) -> Estimate:
     """The metric of one arm."""
-    return _estimate(metric.influence(answers, judged), answers.fold, (0.0, 1.0))
+    return _estimate(metric.influence(answers, judged), answers.fold, metric.bounds)
 
 
 def gain(metric: Metric, arm: Answers, against: Answers, judged: Judged) -> Estimate:
-    """The paired difference of the metric between two arms on the same folds."""
-    ours, theirs = metric.influence(arm, judged), metric.influence(against, judged)
-    same = np.array_equal(ours.step, theirs.step)
+    """The paired improvement of the metric from `against` to `arm` on the same folds."""
+    better, worse = metric.influence(arm, judged), metric.influence(against, judged)
+    if not metric.larger_is_better:
+        better, worse = worse, better
+    same = np.array_equal(better.step, worse.step)
     difference = Influence(
-        ours.value - theirs.value,
-        ours.moves - theirs.moves,
-        ours.step + theirs.step,
-        ours.unbiased,
-        ours.floor if same else ours.floor + theirs.floor,
+        better.value - worse.value,
+        better.moves - worse.moves,
+        better.step + worse.step,
+        better.unbiased,
+        better.floor if same else better.floor + worse.floor,
+        None if better.draws is None or worse.draws is None else better.draws - worse.draws,
+        None if better.by_fold is None or worse.by_fold is None else better.by_fold - worse.by_fold,
     )
-    return _estimate(difference, arm.fold, (-1.0, 1.0))
+    widest = metric.bounds[1] - metric.bounds[0]
+    return _estimate(difference, arm.fold, (-widest, widest))
 
 
 def _estimate(found: Influence, fold: IntArray, bounds: tuple[float, float]) -> Estimate:
     from scipy.stats import t
 
-    of_examples = float(np.square(found.moves.mean(axis=0)) @ found.unbiased)
     folds = int(fold.max()) + 1
-    error = math.sqrt(of_examples + _of_training(found.moves, fold, folds) / (folds - 1) + found.floor)
+    if found.draws is None:
+        of_examples = float(np.square(found.moves.mean(axis=0)) @ found.unbiased)
+        explained = folds * float(np.square(found.moves).sum()) / len(found.moves)
+    else:
+        of_examples = float(found.draws.var(ddof=1))
+        explained = folds * of_examples
+    training = max(0.0, float(_of_folds(found, fold, folds).var(ddof=1)) - explained)
+    error = math.sqrt(of_examples + training / (folds - 1) + found.floor)
     degrees = float(max(int(np.count_nonzero(found.step)) - 1, 1))
     half = _quantile(LEVEL, degrees) * error
     p = float(2 * t.sf(abs(found.value) / error, degrees))
@@ -76,13 +88,12 @@ def _estimate(found: Influence, fold: IntArray, bounds: tuple[float, float]) -> 
     return Estimate(found.value, low, high, error, p, degrees)
 
 
-def _of_training(moves: FloatArray, fold: IntArray, folds: int) -> float:
-    """The variance between folds that their examples do not explain."""
-    values = folds * np.concatenate(
-        [np.bincount(own, weights=moved, minlength=folds) for own, moved in zip(fold, moves, strict=True)]
-    )
-    explained = folds * float(np.square(moves).sum()) / len(moves)
-    return max(0.0, float(values.var(ddof=1)) - explained)
+def _of_folds(found: Influence, fold: IntArray, folds: int) -> FloatArray:
+    """z_f of every repeat and fold."""
+    if found.by_fold is not None:
+        return found.by_fold.ravel()
+    sums = [np.bincount(own, weights=moved, minlength=folds) for own, moved in zip(fold, found.moves, strict=True)]
+    return np.asarray(folds * np.concatenate(sums), dtype=np.float64)
 
 
 def _quantile(level: float, degrees: float) -> float:

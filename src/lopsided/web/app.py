@@ -15,7 +15,7 @@ from lopsided.web.guard import Access, Guard
 from lopsided.web.jobs import api as jobs_api
 from lopsided.web.jobs.runner import Jobs
 from lopsided.web.limits import Limits
-from lopsided.web.rooms import audit, claims, collapse, files, groups, memorisation, width
+from lopsided.web.rooms import audit, claims, collapse, files, groups, memorisation, trial, width
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.state.settings, app.state.jobs, app.state.compute, app.state.uploads = chosen, jobs, compute, kept
     app.state.drafts = collapse.Drafts()
     problems.install(app)
-    for part in (pages, jobs_api, uploads, collapse, groups, memorisation, width, audit, claims, files):
+    for part in (pages, jobs_api, uploads, collapse, groups, memorisation, width, audit, trial, claims, files):
         app.include_router(part.router)
     guard: Any = Guard
     app.add_middleware(guard, access=chosen.access, limits=chosen.limits)

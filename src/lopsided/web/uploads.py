@@ -46,7 +46,7 @@ class Uploads:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._kept: dict[str, Kept] = {}
         self._folder: Path | None = None
 
@@ -57,10 +57,8 @@ class Uploads:
         if ending not in ENDINGS:
             raise InputError(f"a file that ends in {', '.join(ENDINGS)}", repr(shown), "convert it first")
         with self._lock:
-            if self._folder is None:
-                self._folder = Path(tempfile.mkdtemp(prefix="lopsided-uploads-"))
             name = secrets.token_hex(16)
-            path = self._folder / f"{name}{ending}"
+            path = self.folder() / f"{name}{ending}"
             with path.open("wb") as target:
                 shutil.copyfileobj(given.file, target)
             facts = Upload(id=name, name=shown, bytes=path.stat().st_size)
@@ -70,6 +68,13 @@ class Uploads:
                 with contextlib.suppress(OSError):
                     oldest.path.unlink()
         return facts
+
+    def folder(self) -> Path:
+        """A folder that is deleted when the server stops."""
+        with self._lock:
+            if self._folder is None:
+                self._folder = Path(tempfile.mkdtemp(prefix="lopsided-uploads-"))
+            return self._folder
 
     def find(self, name: str) -> Kept:
         """The upload of that name."""

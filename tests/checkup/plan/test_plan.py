@@ -203,12 +203,13 @@ def test_the_order_is_by_a_number_that_is_shown(capsys, tmp_path, monkeypatch) -
     assert f"counts as {fraud.counts_as:+.4f}" in str(made)
 
     np.savez(tmp_path / "data.npz", features=features, labels=labels, group=groups)
-    monkeypatch.setenv("COLUMNS", "300")  # no cell is wrapped
-    assert main(["plan", str(tmp_path / "data.npz")]) == 0
+    monkeypatch.setenv("COLUMNS", "2000")  # no cell is wrapped
+    assert main(["plan", str(tmp_path / "data.npz"), "--why"]) == 0
     printed = capsys.readouterr().out
-    assert "ordered by what each counts as" in printed.splitlines()[0]
-    shown = [float(number) for number in re.findall(r"\]\s+([+-]\d\.\d{4})\s", printed)]
+    assert "most promising first" in printed.splitlines()[0]
+    shown = [float(number) for number in re.findall(r"Counts as ([+-]\d\.\d{4})\.", printed)]
     assert shown == [round(number, 4) for number in counted]
+    assert facts["order"] in printed
 
 
 def test_balanced_plans_count_a_class_by_the_number_of_classes(plan) -> None:

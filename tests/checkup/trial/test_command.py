@@ -1,6 +1,7 @@
 """`lopsided trial` and `lopsided plan` end to end."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ def data(tmp_path_factory):
     return path
 
 
-def test_trial(capsys, tmp_path, data) -> None:
+def test_trial(capsys, tmp_path, data, monkeypatch) -> None:
     report, export = tmp_path / "trial.html", tmp_path / "export"
     arguments = ["trial", str(data), "--store", str(tmp_path / "s"), "--repeats", "1", "--jobs", "1", "--json"]
     assert main([*arguments, "--report", str(report), "--export", str(export)]) == 0
@@ -28,8 +29,15 @@ def test_trial(capsys, tmp_path, data) -> None:
     assert (export / "plan.json").exists()
     with np.load(export / "oversample.npz") as arrays:
         assert {"indices", "weights"} <= set(arrays.files)
+    monkeypatch.setenv("COLUMNS", "80")
     assert main([name for name in arguments if name != "--json"]) == 0
-    assert "plain" in capsys.readouterr().out
+    printed = capsys.readouterr().out.splitlines()
+    for arm in facts["arms"]:  # one line a row, whole: no row is broken and no number cut
+        if arm["skipped"] is None and arm["kind"] != "collect":
+            assert sum(line.startswith(f" {arm['name']}  ") for line in printed) == (1 if arm["kind"] == "plain" else 2)
+    tables = [line for line in printed if re.search(r"\d  +|\d$|unclear$", line)]
+    assert max(map(len, tables)) <= 80
+    assert "…" not in "".join(tables)
 
 
 def test_exported_arrays_say_which_rows_and_classes_they_are_for(capsys, tmp_path) -> None:
@@ -62,11 +70,39 @@ def test_exported_arrays_say_which_rows_and_classes_they_are_for(capsys, tmp_pat
     assert offsets["rare"] > offsets["common"]
 
 
-def test_plan(capsys, data) -> None:
+def test_plan(capsys, data, monkeypatch) -> None:
     assert main(["plan", str(data), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["remedies"]
-    assert main(["plan", str(data), "--weight-decay", "0.01"]) == 0
-    assert "forecast gain" in capsys.readouterr().out
+    remedies = json.loads(capsys.readouterr().out)["remedies"]
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["plan", str(data)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    for remedy in remedies:  # one line each
+        (line,) = (line for line in printed if re.match(rf" {re.escape(remedy['name'])}( \*)?  ", line))
+        assert len(line) <= 80
+        gain = remedy["forecast"]
+        assert (
+            f"{gain['gain']:+.3f} [{gain['low']:+.3f}, {gain['high']:+.3f}]" in line if gain else "no forecast" in line
+        )
+    assert main(["plan", str(data), "--weight-decay", "0.01", "--why"]) == 0
+    explained = capsys.readouterr().out
+    assert all(explained.count(f" {remedy['name']} ") >= 2 for remedy in remedies)
+    assert "Ground: " in explained
+
+
+def test_tables_of_one_line_cut_names_and_move_columns(capsys, monkeypatch) -> None:
+    """Whatever the widths, every row has one line in each table and every number is printed whole once."""
+    from lopsided.cli.console import print_lines
+
+    for width in (40, 60, 80, 200):
+        monkeypatch.setenv("COLUMNS", str(width))
+        heads = ["arm", *(f"measure of kind {k}" for k in range(9))]
+        rows = [[name, *(f"{k + 0.123:.3f}" for k in range(9))] for name in ("plain", "n" * 70, "語" * 40)]
+        print_lines("Some", heads, rows)
+        printed = capsys.readouterr().out
+        assert max(map(len, printed.splitlines())) <= width
+        assert all(printed.count(f"{k}.123") == 3 for k in range(9))
+        tables = printed.count("plain")
+        assert printed.count("nnn…") == tables or width == 200
 
 
 @pytest.mark.parametrize(

@@ -222,7 +222,8 @@ class Trial:
 
     def collection_table(self) -> tuple[list[str], list[list[str]]]:
         """Columns and rows of the arms that need new examples, each gain in the metric of its own class or group."""
-        rows = [[arm.name, arm.read_in, *self._row(arm, [])[1:]] for arm in self.arms if arm.simulated]
+        collected = [arm for arm in self.arms if arm.simulated]
+        rows = [[arm.name, "–" if arm.skipped else arm.read_in, *self._row(arm, [])[1:]] for arm in collected]
         return ["arm", "measured in", "gain", "helps?", "forecast", "forecast held?"], rows
 
     def frame(self) -> Any:

@@ -82,44 +82,61 @@ class TrialRun:
         self.key = data_key(training)
         self.numbers: dict[str, Mapping[str, Any]] = {}
         self.failures: dict[str, Failure] = {}
+        self.repeats_of: dict[str, int] = {}  # by the remedy's name: fewer where it was dropped in a race
         self.reused, self.fit_seconds = 0, 0.0
 
-    def work(self, jobs: int | None, fresh: bool, progress: ProgressStart | None) -> None:
-        """Run what the store does not hold; each finished fold of an arm is kept at once."""
+    def work(
+        self,
+        jobs: int | None,
+        fresh: bool,
+        progress: ProgressStart | None,
+        rounds: range | None = None,
+        live: set[str] | None = None,
+    ) -> None:
+        """Run what the store does not hold; each finished fold of an arm is kept at once.
+
+        `rounds` are the repeats, `live` the remedies that are run in them beside plain training: all unless named.
+        """
+        rounds = range(self.repeats) if rounds is None else rounds
+        entries = [
+            entry for entry in self.entries if live is None or entry.remedy.name in live or entry is self.entries[0]
+        ]
         wanted = min(check_count(cores() if jobs is None else jobs, "--jobs"), cores())
         own = [entry.remedy for entry in self.entries if isinstance(entry.remedy, Own)]
         in_processes = wanted > 1 and isinstance(self.learner, str) and not own
-        tasks = self._tasks("")
+        tasks = self._tasks("", entries, rounds)
         if fresh:
             for task in tasks:
                 self.store.forget(task)
         stored = {task.key: result for task in tasks if (result := self.store.load(task)) is not None}
-        self.reused = len(stored)
+        self.reused += len(stored)
         missing = [task for task in tasks if task.key not in stored]
         count = counter(progress if missing else None, len(missing))
         if missing and in_processes:
             with self.store.shared(self.key, arrays_of(self.training)) as place:
-                here = [task for task in self._tasks(str(place)) if task.key not in stored]
+                here = [task for task in self._tasks(str(place), entries, rounds) if task.key not in stored]
                 failed = run_here(here, self.store, jobs=wanted, progress=count)
         else:
             with held(self.key, self.training, self.learner, own):
                 failed = run_here(missing, self.store, jobs=1, progress=count)
-        self.failures = failed
+        self.failures |= failed
+        self.repeats_of |= {entry.remedy.name: rounds.stop for entry in entries}
         for task in tasks:
             result = stored.get(task.key) or self.store.load(task)
             if result is not None:
                 self.numbers[task.key] = result.numbers
                 self.fit_seconds += result.seconds
 
-    def _tasks(self, place: str) -> list[Task]:
+    def _tasks(self, place: str, entries: Sequence[Entry], rounds: range) -> list[Task]:
         found = [
             self._task(entry, repeat, fold, place)
-            for repeat in range(self.repeats)
+            for repeat in rounds
             for fold in range(self.folds)
-            for entry in self.entries
+            for entry in entries
             if entry.skipped is None
         ]
-        return found + [self._forecast_task(fold, place) for fold in range(self.folds if self.forecasting else 0)]
+        forecasting = self.forecasting and 0 in rounds
+        return found + [self._forecast_task(fold, place) for fold in range(self.folds if forecasting else 0)]
 
     def _task(self, entry: Entry, repeat: int, fold: int, place: str = "") -> Task:
         learner = self.learner if isinstance(self.learner, str) else repr(self.learner)
@@ -142,13 +159,13 @@ class TrialRun:
 
     def answers(self, entry: Entry) -> Answers | str:
         """Predictions and probabilities of every example in every repeat, or why there are none."""
-        training = self.training
+        training, repeats = self.training, self.repeats_of[entry.remedy.name]
         groups = None if training.groups is None else training.groups.codes
         fold = np.stack(
-            [deal(training.classes.codes, groups, self.folds, self.seed, repeat) for repeat in range(self.repeats)]
+            [deal(training.classes.codes, groups, self.folds, self.seed, repeat) for repeat in range(repeats)]
         )
         found: dict[tuple[int, ...], Mapping[str, Any]] = {}
-        for repeat, number in np.ndindex(self.repeats, self.folds):
+        for repeat, number in np.ndindex(repeats, self.folds):
             key = self._task(entry, repeat, number).key
             if key not in self.numbers:
                 return f"It broke in fold {number + 1}: {self._why(key, 'its result vanished from the store')}"
@@ -167,7 +184,7 @@ class TrialRun:
 
     def refusal(self, entry: Entry) -> InputError | None:
         """The first refusal among the arm's folds: a sentence for the user, where other failures are accidents."""
-        keys = [self._task(entry, repeat, fold).key for repeat in range(self.repeats) for fold in range(self.folds)]
+        keys = [self._task(entry, *place).key for place in np.ndindex(self.repeats_of[entry.remedy.name], self.folds)]
         failed = [self.failures[key] for key in keys if key in self.failures]
         return next((failure.refusal for failure in failed if failure.refusal is not None), None)
 

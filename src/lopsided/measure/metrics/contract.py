@@ -1,16 +1,19 @@
-"""What a metric is: a number of right answers, and how far every single answer moves it.
+"""What a metric is: a number of the answers to all examples, and how far every single answer moves it.
 
 Every example is tested once in each repeat of a cross-validation. A metric gives its value theta and, for every answer,
 u_i: how much it adds to theta less its expectation (the influence function; sum_i u_i = 0). Paired differences between
-arms and their intervals (`measure.paired_scores`) need nothing else, so a new metric is one file with one object.
+arms and their intervals (`measure.paired_scores`) need nothing else, so a new metric is one file with one object. A
+metric without an influence function gives its values on resampled examples instead (`resampled`).
 """
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, ClassVar
 
 import numpy as np
 
+from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 
@@ -44,8 +47,32 @@ class Answers:
 
     def among(self, repeats: slice) -> "Answers":
         """Those of some of the repeats."""
+        if len(range(*repeats.indices(self.repeats))) == self.repeats:
+            return self
         known = (None if part is None else part[repeats] for part in (self.predicted, self.probabilities))
         return Answers(self.right[repeats], self.fold[repeats], self.classes, self.groups, *known)
+
+    @cached_property
+    def resampled(self) -> dict[Any, "Influence"]:
+        """What metrics by resampling have worked out of these answers."""
+        return {}
+
+    @property
+    def labels(self) -> IntArray:
+        """The classes that were predicted, which some metrics need."""
+        if self.predicted is None:
+            raise InputError("predicted classes", "right and wrong answers alone", "keep the predictions")
+        return self.predicted
+
+    @property
+    def chances(self) -> FloatArray:
+        """Probabilities that sum to 1, in double precision, which some metrics need."""
+        if self.probabilities is None:
+            raise InputError(
+                "probabilities of the classes", "none", "use a learner with predict_proba, or a metric without them"
+            )
+        given = self.probabilities.astype(np.float64)
+        return np.asarray(given / np.maximum(given.sum(axis=2, keepdims=True), 1e-300))
 
     def parts(self, axis: str) -> IntArray:
         """The part of every example along class, group or everything."""
@@ -90,19 +117,47 @@ def judged_parts(classes: Partition, groups: Partition | None, counting: tuple[i
 @dataclass(frozen=True)
 class Influence:
     """theta; u_i in every repeat (repeats x n); how far one changed answer moves theta (n), the factor that makes the
-    variance over the examples of a part unbiased (n), and the square of the least error."""
+    variance over the examples of a part unbiased (n), and the square of the least error.
+
+    `draws`: theta on resampled examples, the same for all arms, in place of u_i. `by_fold`: theta of every repeat and
+    fold, where it is more than the sum of u_i."""
 
     value: float
     moves: FloatArray
     step: FloatArray
     unbiased: FloatArray
     floor: float
+    draws: FloatArray | None = None
+    by_fold: FloatArray | None = None
+
+
+def centred(value: float, effect: FloatArray, step: FloatArray, codes: IntArray) -> Influence:
+    """An influence from `effect`, the derivative of theta by the weight of every answer (repeats x n) up to a constant.
+
+    Class sizes are as random as everything else: with them fixed, intervals of the log loss and of precision, which
+    depend on them, held the truth in 85% of simulated data sets instead of 95%.
+    """
+    sizes = np.bincount(codes).astype(float)
+    unbiased = (sizes / np.maximum(sizes - 1.0, 1.0))[codes]
+    moves = effect - effect.mean(axis=1, keepdims=True)
+    return Influence(value, moves, step, unbiased, float(np.square(step[step > 0]).mean()))
 
 
 class Metric(ABC):
-    """A number in [0, 1] that is the better the larger; `name` is what people read."""
+    """`name` is what people read, `word` what they say. A gain is an improvement: a rise, or a fall where smaller is
+    better. `bounds` are the least and the largest value there can be."""
 
     name: str
+    word: str
+    larger_is_better: ClassVar[bool] = True
+    needs_probabilities: ClassVar[bool] = False
+    moved_by_thresholds: ClassVar[bool] = True  # False for those that thresholds cannot improve
+    forecast: ClassVar[bool] = True  # whether a pilot's answers say anything about it
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Of a share."""
+        return 0.0, 1.0
 
     @abstractmethod
     def influence(self, answers: Answers, judged: Judged) -> Influence:

@@ -21,6 +21,7 @@ class ShareMetric(Metric):
     """What is averaged: the answers of the parts along `axis` (class, group, everything), all, the lowest or `part`."""
 
     name: str
+    word: str
     axis: str
     pick: str = "all"
     part: int = -1
@@ -44,17 +45,17 @@ class ShareMetric(Metric):
         return Influence(float(np.dot(weight, shares)), step * (answers.right - shares[codes]), step, unbiased, floor)
 
 
-OVERALL = ShareMetric("overall accuracy", "everything")
-BALANCED = ShareMetric("balanced accuracy", "class")
-WORST_CLASS = ShareMetric("worst class recall", "class", "lowest")
-WORST_GROUP = ShareMetric("worst group accuracy", "group", "lowest")
+OVERALL = ShareMetric("overall accuracy", "overall", "everything")
+BALANCED = ShareMetric("balanced accuracy", "balanced", "class")
+WORST_CLASS = ShareMetric("worst class recall", "worst-class", "class", "lowest")
+WORST_GROUP = ShareMetric("worst group accuracy", "worst-group", "group", "lowest")
 
 
 def class_recall(name: str, code: int) -> ShareMetric:
     """The recall of one class."""
-    return ShareMetric(f"recall of {name}", "class", "one", code)
+    return ShareMetric(f"recall of {name}", f"recall:{name}", "class", "one", code)
 
 
 def group_accuracy(name: str, code: int) -> ShareMetric:
     """The accuracy on one group."""
-    return ShareMetric(f"accuracy on {name}", "group", "one", code)
+    return ShareMetric(f"accuracy on {name}", f"accuracy:{name}", "group", "one", code)

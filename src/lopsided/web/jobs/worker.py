@@ -27,6 +27,7 @@ KINDS = {
     "phase": "lopsided.web.rooms.memorisation:measure_phase",
     "score": "lopsided.web.rooms.memorisation:score_examples",
     "train": "lopsided.web.rooms.memorisation:train_here",
+    "trial": "lopsided.web.rooms.trial:run",
     "width": "lopsided.web.rooms.width:run",
 }
 Report = Callable[..., None]

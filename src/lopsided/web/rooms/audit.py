@@ -1,5 +1,6 @@
 """Room 5, Audit: an uploaded file or a built-in set, its columns named, and the report of `lopsided audit`."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
 
@@ -11,8 +12,9 @@ from lopsided.web.answers import CodeRecipe, command, own_recipe, python_command
 from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
-from lopsided.web.rooms.files import DataProblem, check_names, open_upload, shown_name
+from lopsided.web.rooms.files import DataProblem, check_upload, shown_name
 
+Builtin = Literal["long-tailed digits", "digits"]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 TAIL = 0.7  # of the built-in tail: each class has this share of the examples of the class before
 router = APIRouter(prefix="/api/audit", tags=["audit"], responses=responses(404, 429))
@@ -21,7 +23,7 @@ router = APIRouter(prefix="/api/audit", tags=["audit"], responses=responses(404,
 class AuditProblem(DataProblem):
     """What to audit, and which of its columns (or arrays) mean what; absent names are looked for by the audit."""
 
-    builtin: Literal["long-tailed digits", "digits"] | None = None
+    builtin: Builtin | None = None
     labels: Name | None = None
     groups: list[Name] = Field(default_factory=list, max_length=4)
     predictions: Name | None = None
@@ -57,9 +59,7 @@ def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     if "upload" in parameters:
         upload = parameters["upload"]
         parts = asked.parts()
-        words = [word for value in parts.values() for word in (value if isinstance(value, list) else [value])]
-        names = [word for word in words if isinstance(word, str)]
-        check_names(upload, open_upload(upload, beside=tuple(names)), names)
+        check_upload(upload, parts)
         with shown_name(upload):
             found = audit(upload["path"], **parts, seed=asked.seed, progress=progress)
         name = upload["name"]
@@ -69,7 +69,7 @@ def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
         features, labels = builtin(name)
         decay = asked.weight_decay
         found = audit(features, labels=labels, weight_decay=decay, seed=asked.seed, progress=progress)
-        recipe = _builtin_recipe(name, asked)
+        recipe = builtin_recipe("audit", name, {"weight_decay": decay, "seed": asked.seed})
     found = replace(found, evidence=replace(found.evidence, source=name))
     return {
         "facts": found.to_dict(),
@@ -92,12 +92,11 @@ def builtin(name: str) -> tuple[Any, Any]:
     return features[chosen], labels[chosen]
 
 
-def _builtin_recipe(name: str, asked: AuditProblem) -> CodeRecipe:
+def builtin_recipe(function: str, name: str, options: Mapping[str, Any]) -> CodeRecipe:
+    """A public function that is also a command, on a built-in set."""
     load = f"from lopsided.web.rooms.audit import builtin\n\nfeatures, labels = builtin({name!r})\n"
-    decay = "" if asked.weight_decay is None else f", weight_decay={asked.weight_decay!r}"
-    python = (
-        f"import lopsided\n{load}print(lopsided.audit(features, labels=labels{decay}, seed={asked.seed}).to_dict())"
-    )
+    given = "".join(f", {option}={value!r}" for option, value in options.items() if value is not None)
+    python = f"import lopsided\n{load}print(lopsided.{function}(features, labels=labels{given}).to_dict())"
     save = f"import numpy\n{load}numpy.savez('digits.npz', features=features, labels=labels)"
-    options = {"weight_decay": asked.weight_decay, "seed": asked.seed, "json": True}
-    return CodeRecipe(python=python, command=f"{python_command(save)}\n{command(['audit', 'digits.npz'], options)}")
+    line = command([function, "digits.npz"], {**options, "json": True})
+    return CodeRecipe(python=python, command=f"{python_command(save)}\n{line}")

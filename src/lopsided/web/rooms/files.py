@@ -1,6 +1,6 @@
 """Uploaded files as tables: what a job finds in one, and how rooms open them within the limits."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from lopsided.web.problems import responses
 from lopsided.web.uploads import UploadId
 
 MOST_SHOWN = 200  # columns named to the page
+MOST_BARS = 12  # values of a column drawn by the page
 router = APIRouter(prefix="/api/uploads", tags=["uploads"], responses=responses(404, 429))
 
 
@@ -77,6 +78,13 @@ def check_names(parameters: dict[str, Any], table: Table, names: Sequence[str | 
             raise InputError(f"a column of {parameters['name']}", repr(name), f"name one of: {have}")
 
 
+def check_upload(parameters: dict[str, Any], parts: Mapping[str, Any]) -> None:
+    """The file opens within the limits, and every name among the parts is one of its own."""
+    words = [word for value in parts.values() for word in (value if isinstance(value, list) else [value])]
+    names = [word for word in words if isinstance(word, str)]
+    check_names(parameters, open_upload(parameters, beside=tuple(names)), names)
+
+
 def _arrays(parameters: dict[str, Any]) -> list[str]:
     if not parameters["path"].endswith(".npz"):
         return []
@@ -99,14 +107,21 @@ def _shown(text: str, parameters: dict[str, Any]) -> str:
     )
 
 
+def largest(values: Any, counts: Any) -> list[tuple[str, int]]:
+    """The most frequent values with their counts, as the page draws them."""
+    order = np.argsort(-np.asarray(counts), kind="stable")[:MOST_BARS]
+    return [(str(values[place])[:40], int(counts[place])) for place in order]
+
+
 def inspect(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     """The job: rows, features, and the columns beside them with how many different values each has."""
     report(words="reading")
     table = open_upload(parameters)
     columns = []
     for name, column in list(table.columns.items())[:MOST_SHOWN]:
-        values = np.unique(column.astype(str))
-        columns.append({"name": name, "values": int(values.size), "first": [str(value)[:40] for value in values[:5]]})
+        values, counts = np.unique(column.astype(str), return_counts=True)
+        first = [str(value)[:40] for value in values[:5]]
+        columns.append({"name": name, "values": int(values.size), "first": first, "largest": largest(values, counts)})
     try:
         labels = table.labels()
         label = next((name for name, column in table.columns.items() if column is labels), None)

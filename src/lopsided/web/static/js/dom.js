@@ -60,3 +60,13 @@ export function table(columns, rows) {
     el("tbody", {}, rows.map(row => el("tr", {}, row.map(value =>
       value instanceof Node ? el("td", {}, value) : el("td", { class: typeof value === "number" ? "number" : null, text: typeof value === "number" ? short(value) : value ?? "–" })))))));
 }
+
+// Names with a bar and a number each.
+export function bars(rows) {
+  const most = Math.max(1, ...rows.map(([, count]) => count));
+  return el("table", { class: "bars" }, el("tbody", {}, rows.map(([name, count]) => {
+    const bar = el("span", { class: "bar" });
+    bar.style.width = `${(100 * count) / most}%`;
+    return el("tr", {}, el("th", { scope: "row", text: name }), el("td", {}, el("div", {}, el("span", { class: "track" }, bar), count.toLocaleString("en"))));
+  })));
+}

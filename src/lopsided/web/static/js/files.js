@@ -1,5 +1,6 @@
 // Choosing a file: it is sent to this machine's server, and a job looks what is in it.
 import { upload } from "./api.js";
+import { choice } from "./controls.js";
 import { el } from "./dom.js";
 import { follow, jobLine, result, start } from "./jobs.js";
 
@@ -42,4 +43,28 @@ export function fileChooser({ onFile, onClear = () => {}, stops }) {
   element.addEventListener("dragleave", () => element.classList.remove("over"));
   element.addEventListener("drop", event => { event.preventDefault(); element.classList.remove("over"); take(event.dataTransfer.files[0]); });
   return { element, clear: () => { input.value = ""; words.textContent = usual; line.hidden = true; onClear(); } };
+}
+
+// What to work on: a built-in set or a file, and which of its columns and arrays mean what; `asked` says it to the server.
+export function dataChooser({ label, columns, arrays = {}, otherwise, stops, onChange = () => {} }) {
+  const sets = [["long-tailed digits", "digits, a long tail"], ["digits", "digits"]], mapping = el("div");
+  let asked = { builtin: sets[0][0], upload: null }, file = null;
+  const changed = () => onChange(asked, file?.columns.find(column => column.name === asked.labels));
+  const builtin = choice({ label, options: sets, value: sets[0][0], onChange: value => { if (value === "file") return; chooser.clear(); builtin.set(value); asked = { builtin: value, upload: null }; changed(); } });
+  const chooser = fileChooser({ stops, onClear: () => { file = null; mapping.replaceChildren(); forgetFile(builtin); asked = { builtin: builtin.select.value, upload: null }; }, onFile: facts => {
+    asked = { builtin: null, upload: facts.upload };
+    file = facts;
+    chooseFile(builtin, facts.name);
+    const pick = (name, words, options, value = "") => choice({ label: words, value, options: [["", otherwise], ...options.map(option => [option, option])], onChange: chosen => { asked[name] = chosen || null; changed(); } });
+    const names = facts.columns.map(column => column.name), beside = facts.arrays.filter(name => !names.includes(name));
+    if (facts.label) asked.labels = facts.label;
+    const groups = el("fieldset", {}, el("legend", { text: "Groups" }), names.filter(name => name !== facts.label).map(name => {
+      const box = el("input", { type: "checkbox", on: { change: () => { asked.groups = (asked.groups ?? []).filter(other => other !== name); if (box.checked) asked.groups.push(name); } } });
+      return el("label", { class: "row" }, box, `${name} (${facts.columns.find(column => column.name === name).values} values)`);
+    }));
+    mapping.replaceChildren(...Object.entries(columns).map(([name, words]) => pick(name, words, names, name === "labels" ? facts.label ?? "" : "")), names.length > 1 ? groups : "",
+      ...(beside.length ? Object.entries(arrays).map(([name, words]) => pick(name, words, beside)) : []));
+    changed();
+  } });
+  return { elements: [builtin, chooser.element, mapping], asked: () => asked };
 }

@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 import { installTray } from "./jobs.js";
 import { redraw } from "./plots.js";
 
-const ROOMS = { collapse: "Collapse", groups: "Groups", memorisation: "Memorisation", width: "Width", audit: "Audit", claims: "Claims" };
+const ROOMS = { collapse: "Collapse", groups: "Groups", memorisation: "Memorisation", width: "Width", audit: "Audit", trial: "Trial", claims: "Claims" };
 const DRAWING = ["collapse", "groups", "memorisation", "width"]; // their first view has plots
 const main = document.getElementById("main"), nav = document.getElementById("rooms");
 let leave = null, shown = null, turn = 0;

@@ -1,9 +1,9 @@
 // Room 5: a file or a built-in set, its columns named, audited by a job; the report in a frame without rights.
 import { write } from "../address.js";
 import { get } from "../api.js";
-import { choice, recipe } from "../controls.js";
+import { recipe } from "../controls.js";
 import { el, head, table } from "../dom.js";
-import { chooseFile, fileChooser, forgetFile } from "../files.js";
+import { dataChooser } from "../files.js";
 import { follow, jobLine, result, start } from "../jobs.js";
 
 const COLUMNS = { labels: "Labels", predictions: "Predictions", split: "Split into train and test" };
@@ -12,28 +12,13 @@ const ARRAYS = { probabilities: "Probabilities", logits: "Logits", classifier: "
 export function mount(place, { values }) {
   const stops = [], line = jobLine(), code = recipe(), verdict = el("p", { class: "verdict", "aria-live": "polite" }), shown = el("div", { class: "stack" });
   code.hidden = true;
-  let asked = { builtin: "long-tailed digits", upload: null };
-  const mapping = el("div");
-  const builtin = choice({ label: "What to audit", options: [["long-tailed digits", "digits, a long tail"], ["digits", "digits"]], value: "long-tailed digits", onChange: value => { if (value === "file") return; chooser.clear(); builtin.set(value); asked = { builtin: value, upload: null }; } });
-  const chooser = fileChooser({ stops, onClear: () => { mapping.replaceChildren(); forgetFile(builtin); asked = { builtin: builtin.select.value, upload: null }; }, onFile: facts => {
-    asked = { builtin: null, upload: facts.upload };
-    chooseFile(builtin, facts.name);
-    const pick = (name, words, options, value = "") => choice({ label: words, value, options: [["", "as the audit finds it"], ...options.map(option => [option, option])], onChange: chosen => { asked[name] = chosen || null; } });
-    const names = facts.columns.map(column => column.name), beside = facts.arrays.filter(name => !names.includes(name));
-    if (facts.label) asked.labels = facts.label;
-    const groups = el("fieldset", {}, el("legend", { text: "Groups" }), names.filter(name => name !== facts.label).map(name => {
-      const box = el("input", { type: "checkbox", on: { change: () => { asked.groups = (asked.groups ?? []).filter(other => other !== name); if (box.checked) asked.groups.push(name); } } });
-      return el("label", { class: "row" }, box, `${name} (${facts.columns.find(column => column.name === name).values} values)`);
-    }));
-    mapping.replaceChildren(...Object.entries(COLUMNS).map(([name, words]) => pick(name, words, names, name === "labels" ? facts.label ?? "" : "")), names.length > 1 ? groups : "",
-      ...(beside.length ? Object.entries(ARRAYS).map(([name, words]) => pick(name, words, beside)) : []));
-  } });
+  const data = dataChooser({ label: "What to audit", columns: COLUMNS, arrays: ARRAYS, otherwise: "as the audit finds it", stops });
   const decay = el("input", { type: "number", min: "0", step: "any", placeholder: "unknown", "aria-label": "Weight decay" });
   const go = el("button", { class: "primary", type: "button", text: "Audit", on: { click: async () => {
     go.disabled = true;
     shown.replaceChildren(); verdict.textContent = "";
     try {
-      const job = await start("/api/audit/run", { ...asked, weight_decay: Number(decay.value) > 0 ? Number(decay.value) : null });
+      const job = await start("/api/audit/run", { ...data.asked(), weight_decay: Number(decay.value) > 0 ? Number(decay.value) : null });
       write("audit", { job: job.id });
       watch(job);
     } catch (error) { line.fail(error.message); go.disabled = false; }
@@ -58,7 +43,7 @@ export function mount(place, { values }) {
     code.show(found.recipe);
   }
   place.append(head("Audit", "Which classes and groups of your data fail or are about to, why, and what mends it. Files stay on this machine."),
-    el("div", { class: "columns" }, el("section", { class: "panel", "aria-label": "Settings" }, builtin, chooser.element, mapping, el("label", { class: "field" }, el("span", { text: "Weight decay of the network" }), decay), el("div", { class: "row" }, go), line),
+    el("div", { class: "columns" }, el("section", { class: "panel", "aria-label": "Settings" }, data.elements, el("label", { class: "field" }, el("span", { text: "Weight decay of the network" }), decay), el("div", { class: "row" }, go), line),
       el("div", { class: "stack" }, verdict, shown, code)));
   const job = values.get("job");
   if (/^[0-9a-f]{16}$/.test(job ?? "")) get(`/api/jobs/${job}`).then(watch).catch(error => line.fail(error.message));

@@ -1,0 +1,50 @@
+"""The best precision of a class at thresholds that reach a recall, and the best recall at those that reach a precision.
+
+As ROC AUC, fold by fold, weighed by the positives; 0 in a fold where no threshold reaches it.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from lopsided.core.validation import BoolArray, FloatArray, IntArray
+from lopsided.measure.metrics.contract import Answers
+from lopsided.measure.metrics.resampled import ResampledMetric
+
+
+@dataclass(frozen=True)
+class AtLeast(ResampledMetric):
+    """Precision of class `part` at `least` recall, or with `of_recall` the reverse."""
+
+    name: str
+    word: str
+    part: int
+    least: float
+    of_recall: bool = False
+    needs_probabilities: ClassVar[bool] = True
+    moved_by_thresholds: ClassVar[bool] = False
+
+    def value_on(self, answers: Answers, repeat: int, rows: IntArray) -> float:
+        """The mean over the folds' positives."""
+        assert answers.probabilities is not None
+        scores, positive = answers.probabilities[repeat, rows, self.part], answers.classes[rows] == self.part
+        fold = answers.fold[repeat, rows]
+        total = np.count_nonzero(positive)
+        if not total:
+            return float("nan")
+        values = [
+            np.count_nonzero(positive[own]) * best_at(scores[own], positive[own], self.least, self.of_recall)
+            for own in (fold == number for number in np.unique(fold[positive]))
+        ]
+        return float(np.sum(values) / total)
+
+
+def best_at(scores: FloatArray, positive: BoolArray, least: float, of_recall: bool) -> float:
+    """The best precision where the recall is at least `least`, or the reverse; ties are called together."""
+    order = np.argsort(-scores)
+    last = np.append(np.flatnonzero(np.diff(scores[order])), order.size - 1)
+    hits = np.cumsum(positive[order])[last]
+    precision, recall = hits / (last + 1.0), hits / hits[-1]
+    best, bound = (recall, precision) if of_recall else (precision, recall)
+    return float(np.max(best, where=bound >= least - 1e-12, initial=0.0))  # 1e-12: 0.8 and 4 / 5 are the same

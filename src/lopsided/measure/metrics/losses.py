@@ -1,0 +1,50 @@
+"""Losses of probabilities, means over the examples: the Brier score and the log loss. The smaller the better.
+
+Brier      sum_k (p_ik - [y_i = k])^2, half of it with two classes (the squared error of one probability)
+log loss   -log p_i,y_i, with probabilities no nearer to 0 than the spacing of double precision, as in scikit-learn
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from lopsided.core.validation import FloatArray, IntArray
+from lopsided.measure.metrics.contract import Answers, Influence, Judged, Metric, centred
+
+
+@dataclass(frozen=True)
+class MeanLoss(Metric):
+    """The mean of a proper loss; changing decisions alone does nothing to it."""
+
+    name: str
+    word: str
+    larger_is_better: ClassVar[bool] = False
+    needs_probabilities: ClassVar[bool] = True
+    moved_by_thresholds: ClassVar[bool] = False
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The Brier score ends at 2, with two classes at 1; the log loss nowhere."""
+        return 0.0, 2.0 if self.word == "brier" else float("inf")
+
+    def influence(self, answers: Answers, judged: Judged) -> Influence:
+        """The value, and what every answer does to it."""
+        codes, n = answers.classes, answers.classes.size
+        lost = (_brier if self.word == "brier" else _log_loss)(answers.chances, codes)
+        return centred(float(lost.mean()), lost / n, np.full(n, 1.0 / n), codes)
+
+
+def _brier(chances: FloatArray, codes: IntArray) -> FloatArray:
+    missed = chances.copy()
+    missed[:, np.arange(codes.size), codes] -= 1.0
+    return np.asarray(np.square(missed).sum(axis=2) * (0.5 if chances.shape[2] == 2 else 1.0))
+
+
+def _log_loss(chances: FloatArray, codes: IntArray) -> FloatArray:
+    least = float(np.finfo(np.float64).eps)
+    return -np.log(np.clip(chances[:, np.arange(codes.size), codes], least, 1.0 - least))
+
+
+BRIER = MeanLoss("Brier score", "brier")
+LOG_LOSS = MeanLoss("log loss", "log-loss")

@@ -1,0 +1,96 @@
+"""Metrics of the order in which examples are ranked by the probability of a class: ROC AUC and average precision.
+
+A ranking compares examples that one model scored, so both are computed fold by fold and averaged: moving the threshold
+of each fold's model leaves them as they are. With T(s) and F(s) the positives and negatives with a score of at least s,
+
+    AUC   share of pairs of a positive and a negative in the right order (half for ties); folds weigh by their pairs
+    AP    mean over the positives of T(s_i) / (T(s_i) + F(s_i)); folds weigh by their positives
+
+The effect of an example on AUC is the share of its own pairs that are in order (DeLong et al. 1988). On AP it is what
+its weight does to T or F at every positive below it, and for a positive its own precision.
+"""
+
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+
+from lopsided.core.validation import BoolArray, FloatArray, IntArray
+from lopsided.measure.metrics.contract import Answers, Influence, Judged, Metric, centred
+
+
+@dataclass(frozen=True)
+class RankingMetric(Metric):
+    """ROC AUC or average precision of the class `part` against the rest, or the mean over the classes that count."""
+
+    name: str
+    word: str
+    precision: bool  # average precision rather than AUC
+    part: int = -1
+    needs_probabilities: ClassVar[bool] = True
+    moved_by_thresholds: ClassVar[bool] = False
+
+    def influence(self, answers: Answers, judged: Judged) -> Influence:
+        """The value, and what every answer does to it."""
+        chosen = list(judged.classes) if self.part < 0 else [self.part]
+        chances, fold = answers.chances, answers.fold
+        value, effect = 0.0, np.zeros(fold.shape)
+        step, by_fold = np.zeros(fold.shape[1]), np.zeros((len(fold), int(fold.max()) + 1))
+        for code in chosen:
+            positive = answers.classes == code
+            of_class, moved, folds = self._of_class(chances[:, :, code], positive, fold)
+            value += of_class / len(chosen)
+            effect += moved / len(chosen)
+            by_fold += folds / len(chosen)
+            sizes = np.maximum(np.bincount(positive, minlength=2), 1)
+            step += 1.0 / (len(chosen) * sizes[positive.astype(np.int64)])
+        return replace(centred(value, effect, step, answers.classes), by_fold=by_fold)
+
+    def _of_class(
+        self, scores: FloatArray, positive: BoolArray, fold: IntArray
+    ) -> tuple[float, FloatArray, FloatArray]:
+        """The value, effects (repeats x n) and the value of every fold (repeats x folds), where that of a fold without
+        positives or negatives is the one of all."""
+        shape = len(fold), int(fold.max()) + 1
+        values, weights = np.zeros(shape), np.zeros(shape)
+        effect, share = np.zeros(scores.shape), np.zeros(scores.shape)
+        for repeat, number in np.ndindex(shape):
+            rows = np.flatnonzero(fold[repeat] == number)
+            hits = int(positive[rows].sum())
+            if 0 < hits < rows.size:
+                weight = hits if self.precision else hits * (rows.size - hits)
+                rank = average_precision if self.precision else auc
+                found, moved = rank(scores[repeat, rows], positive[rows])
+                values[repeat, number], weights[repeat, number] = found, weight
+                effect[repeat, rows] = weight * moved
+                if self.precision:  # by the weight of a positive, that of its fold grows too
+                    share[repeat, rows] = positive[rows]
+                else:
+                    share[repeat, rows] = weight / np.where(positive[rows], hits, rows.size - hits)
+        totals = np.maximum(weights.sum(axis=1, keepdims=True), 1.0)
+        of_repeats = (values * weights).sum(axis=1, keepdims=True) / totals
+        value = float(of_repeats.mean())
+        return value, (effect - of_repeats * share) / totals, np.where(weights > 0, values, value)
+
+
+def auc(scores: FloatArray, positive: BoolArray) -> tuple[float, FloatArray]:
+    """The area under the ROC curve, and the effect of every example."""
+    _, place = np.unique(scores, return_inverse=True)
+    of_positive = np.bincount(place, weights=positive)
+    of_negative = np.bincount(place) - of_positive
+    below = (np.cumsum(of_negative) - 0.5 * of_negative) / of_negative.sum()
+    above = 1.0 - (np.cumsum(of_positive) - 0.5 * of_positive) / of_positive.sum()
+    effect = np.where(positive, below[place] / of_positive.sum(), above[place] / of_negative.sum())
+    return float(effect[positive].sum()), effect
+
+
+def average_precision(scores: FloatArray, positive: BoolArray) -> tuple[float, FloatArray]:
+    """The area under the steps of the precision-recall curve, and the effect of every example."""
+    _, place = np.unique(-scores, return_inverse=True)
+    own = np.bincount(place, weights=positive)
+    hits, called, total = np.cumsum(own), np.cumsum(np.bincount(place)), own.sum()
+    precision = hits / called
+    as_hit = np.cumsum((own * (called - hits) / called**2)[::-1])[::-1]
+    as_miss = -np.cumsum((own * hits / called**2)[::-1])[::-1]
+    effect = np.where(positive, (precision + as_hit)[place], as_miss[place]) / total
+    return float((own * precision).sum() / total), effect

@@ -1,0 +1,118 @@
+"""Room 6, Trial: an uploaded file or a built-in set, a learner and a metric; the remedies of `lopsided trial` tried."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any, Literal, get_args
+
+import numpy as np
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
+
+from lopsided.measure.metrics import METRICS
+from lopsided.web.answers import drawing, own_recipe
+from lopsided.web.jobs.job import JobStatus
+from lopsided.web.jobs.worker import Report
+from lopsided.web.problems import responses
+from lopsided.web.rooms.audit import Builtin, Name, builtin, builtin_recipe
+from lopsided.web.rooms.files import DataProblem, check_upload, largest, shown_name
+
+router = APIRouter(prefix="/api/trial", tags=["trial"], responses=responses(404, 429))
+
+
+class TrialProblem(DataProblem):
+    """What to try remedies on, which of its columns mean what, and how; absent names are looked for."""
+
+    builtin: Builtin | None = None
+    labels: Name | None = None
+    groups: list[Name] = Field(default_factory=list, max_length=4)
+    split: Name | None = None
+    # Learners by the name of a class would let a client import any module of this machine.
+    learner: Literal["logistic", "boosting", "network", "deep"] = "logistic"
+    metric: Name | None = None
+    folds: int = Field(5, ge=2, le=10)
+    repeats: int = Field(2, ge=1, le=20)
+    seed: int = Field(0, ge=0, le=2**31)
+
+    def names(self) -> dict[str, Any]:
+        """The columns as `lopsided.trial` takes them, without those that were not given."""
+        given = self.model_dump(include={"labels", "groups", "split"})
+        return {name: value for name, value in given.items() if value not in (None, [])}
+
+    def settings(self) -> dict[str, Any]:
+        """The rest."""
+        return self.model_dump(include={"learner", "metric", "folds", "repeats", "seed"})
+
+
+class Choices(BaseModel):
+    """What can be chosen: learners, metrics by their words, and built-in sets with the sizes of their classes."""
+
+    learners: list[str]
+    metrics: dict[str, str]
+    sets: dict[str, list[tuple[str, int]]]
+
+
+@router.get("/choices")
+def read_choices() -> Choices:
+    """The learners, metrics and built-in sets of a trial."""
+    return _choices()
+
+
+@cache
+def _choices() -> Choices:
+    learners = TrialProblem.model_json_schema()["properties"]["learner"]["enum"]
+    sets = {name: largest(*np.unique(builtin(name)[1], return_counts=True)) for name in get_args(Builtin)}
+    return Choices(learners=learners, metrics={word: metric.name for word, metric in METRICS.items()}, sets=sets)
+
+
+@router.post("/run")
+def start_trial(request: Request, problem: TrialProblem) -> JobStatus:
+    """Try the remedies: a job with a report. Its finished folds are kept until the server stops."""
+    store = str(request.app.state.uploads.folder() / "trials")
+    return problem.submit(request, "trial", list(problem.names()), store=store)
+
+
+def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
+    """The job: the facts of `lopsided.trial`, its tables, figures and page, and how to get them elsewhere."""
+    from lopsided.report.results import ShownTrial, trial
+
+    asked = TrialProblem(**parameters["asked"])
+    names, settings = asked.names(), asked.settings()
+
+    def progress(total: int) -> Callable[[int], None]:
+        done = 0
+
+        def more(count: int) -> None:
+            nonlocal done
+            done += count
+            report(done=done, total=total, words=f"{done:,} of {total:,} fits")
+
+        more(0)
+        return more
+
+    report(words="planning with a small pilot")
+    running = {**settings, "store": parameters["store"], "progress": progress}
+    if "upload" in parameters:
+        name = parameters["upload"]["name"]
+        check_upload(parameters["upload"], names)
+        with shown_name(parameters["upload"]):
+            found: ShownTrial = trial(parameters["upload"]["path"], **names, **running)
+        recipe = own_recipe("trial", name, names | settings, ".to_dict()")
+    else:
+        name = asked.builtin or "digits"
+        features, labels = builtin(name)
+        found = trial(features, labels=labels, **running)
+        recipe = builtin_recipe("trial", name, settings)
+    training = None if found.training is None else replace(found.training, source=name)
+    found = replace(found, source=name, training=training)
+    tables = (("Remedies for the data as they are", found.table()), ("Collecting more", found.collection_table()))
+    return {
+        "facts": found.to_dict(),
+        "headline": found.headline(),
+        "tables": [{"title": title, "heads": heads, "rows": rows} for title, (heads, rows) in tables if rows],
+        "about": found.facts(),
+        "figures": [drawing(figure).model_dump() for figure in found.figures()],
+        "code": found.code(),
+        "recipe": recipe.model_dump(),
+        "report": found.to_html(),
+    }
