@@ -75,7 +75,7 @@ class AuditFacts:
 
     @property
     def unchecked(self) -> InputError | None:
-        """Why no gate may open on this audit: no labels, none of the named checks ran, a part was set aside; or None."""
+        """Why no gate may open on this audit (no labels, no named check ran, a part was set aside), or None."""
         if self.evidence.aside:
             remedy = "mend it, rename it or leave it out"
             return InputError("all parts that were given to be usable in a gate", self.evidence.aside[0], remedy)
