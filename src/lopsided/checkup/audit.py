@@ -195,9 +195,9 @@ def run_checks(
             skipped.append(Skipped(check.id, f"declined: {reason}"))
             continue
         except Exception as error:  # one check that breaks must not take the others with it
-            place = traceback.extract_tb(error.__traceback__)[-1]
+            last = traceback.extract_tb(error.__traceback__)[-1]
             words = " ".join(f"{type(error).__name__}: {error}".split())
-            why = f"broke ({words}; {Path(place.filename).name}, line {place.lineno}), which is a fault in lopsided"
+            why = f"broke ({words}; {Path(last.filename).name}, line {last.lineno}), which is a fault in lopsided"
             skipped.append(Skipped(check.id, f"{why}; please report it", broken=True))
             continue
         done[check.id] = replace(result, figures=[*result.figures, *pictures])
