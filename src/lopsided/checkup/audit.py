@@ -1,12 +1,13 @@
 """The audit as facts: every check that the evidence permits, in order, and the reason for those that did not run.
 
 A check that lacks something is skipped with what to provide; one that declines (too few examples, one class) is skipped
-with its sentence. Nothing is drawn or written here: the public function `lopsided.audit` lives in `report`, the first
-room that may draw, and adds the page to these facts.
+with its sentence; one that breaks is reported as broken, and the others stand. Nothing is drawn or written here: the
+public function `lopsided.audit` lives in `report`, the first room that may draw, and adds the page to these facts.
 """
 
 import os
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -55,6 +56,7 @@ class AuditFacts:
     checked: Mapping[str, Checked] = field(repr=False)
     provenance: Mapping[str, Any] = field(repr=False)
     seconds: float
+    named: bool = False  # the checks were asked for by name
 
     @property
     def measures(self) -> dict[str, Any]:
@@ -66,10 +68,29 @@ class AuditFacts:
         """The worst level found."""
         return max((finding.level for finding in self.findings), key=lambda level: level.rank, default=Level.HEALTHY)
 
+    @property
+    def broken(self) -> tuple[str, ...]:
+        """Ids of the checks that broke."""
+        return tuple(entry.check for entry in self.skipped if entry.broken)
+
+    @property
+    def unchecked(self) -> InputError | None:
+        """Why no gate may open on this audit (no labels, no named check ran, a part was set aside), or None."""
+        if self.evidence.aside:
+            remedy = "mend it, rename it or leave it out"
+            return InputError("all parts that were given to be usable in a gate", self.evidence.aside[0], remedy)
+        if self.named and not self.checked and not self.broken:
+            idle = self.skipped[0]
+            return InputError(f"the check {idle.check} to run in a gate", idle.why, "name other checks")
+        if not self.named and self.evidence.classes is None:
+            remedy = "say which column holds them (labels), or name the checks that need none (checks)"
+            return InputError("labels to check in a gate", "none", remedy)
+        return None
+
     def passed(self, fail_on: FailOn | Level = "failing") -> bool:
-        """True when no finding is as bad as `fail_on`."""
+        """True when no finding is as bad as `fail_on`, no check broke and what was asked for was checked."""
         limit = fail_on if isinstance(fail_on, Level) else level_of(fail_on)
-        return self.level.rank < limit.rank
+        return self.level.rank < limit.rank and not self.broken and self.unchecked is None
 
     def frame(self) -> Any:
         """One row per finding: a pandas frame where pandas is installed, otherwise a list of dictionaries."""
@@ -169,10 +190,16 @@ def run_checks(
             continue
         try:
             result = check.ask(evidence, generator(seed, "audit", check.id))
+            pictures = example_pictures(evidence, result.findings)
         except InputError as reason:
             skipped.append(Skipped(check.id, f"declined: {reason}"))
             continue
-        pictures = example_pictures(evidence, result.findings)
+        except Exception as error:  # one check that breaks must not take the others with it
+            last = traceback.extract_tb(error.__traceback__)[-1]
+            words = " ".join(f"{type(error).__name__}: {error}".split())
+            why = f"broke ({words}; {Path(last.filename).name}, line {last.lineno}), which is a fault in lopsided"
+            skipped.append(Skipped(check.id, f"{why}; please report it", broken=True))
+            continue
         done[check.id] = replace(result, figures=[*result.figures, *pictures])
         findings += result.findings
     if progress is not None:
@@ -184,6 +211,7 @@ def run_checks(
         done,
         provenance(seed=seed, settings=dict(settings or {})),
         time.perf_counter() - began,
+        checks is not None,
     )
 
 

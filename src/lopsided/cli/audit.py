@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from lopsided.report.audit import Audit
 
 
+BROKEN = 3  # exit code where a check broke by a fault of ours; what the others found stands
+
+
 def command(
     data: options.Data,
     labels: options.Labels = None,
@@ -75,6 +78,8 @@ def command(
             seed=seed,
             progress=progress,
         )
+        if limit is not None and result.level.rank < limit.rank and result.unchecked is not None:
+            raise result.unchecked
         plan, refused = None, None
         if with_plan:
             try:
@@ -94,8 +99,13 @@ def command(
     late.tell()
     if refused is not None:
         raise refused
-    if limit is not None and not result.passed(limit):
+    if limit is not None and result.level.rank >= limit.rank:
         raise typer.Exit(1)
+    if result.broken:
+        typer.echo(
+            f"lopsided: A fault in lopsided broke {', '.join(result.broken)}; what the others found stands.", err=True
+        )
+        raise typer.Exit(BROKEN)
 
 
 def print_alarms(result: "AuditFacts") -> None:

@@ -24,7 +24,7 @@ def command(
     positive: Annotated[str | None, typer.Option(help="With fit: the label that counts as 1.")] = None,
     neurons: Annotated[int, typer.Option(help="With fit: neurons of the network.")] = 2,
     groups: Annotated[int | None, typer.Option(help="With fit: number of groups; chosen by BIC when absent.")] = None,
-    components: Annotated[int, typer.Option(help="With fit: principal components kept.")] = 8,
+    components: Annotated[int, typer.Option(help="With fit: principal components kept.")] = 5,
     seed: Annotated[int, typer.Option(help="With fit and the plot: the seed.")] = 0,
 ) -> None:
     """Forecast each group's risk under a Gaussian mixture, and whether more of a group helps it."""
@@ -106,6 +106,13 @@ def _said(groups: list[dict[str, Any]]) -> list[tuple[str, str]]:
     return [(words, ", ".join(names)) for words, names in by_words.items()]
 
 
+def _effect(group: dict[str, Any]) -> str:
+    """`helps (-0.31)`, with the interval where there is one."""
+    low, high = group.get("interval", (None, None))
+    ends = "" if low is None else f" [{low:+.2f}, {high:+.2f}]"
+    return f"{group.get('more_of_it', group['fraction_effect'])} ({group['fraction_elasticity']:+.2f}{ends})"
+
+
 def _print(facts: dict[str, Any]) -> None:
     from lopsided.cli.console import print_facts, print_line, print_table
     from lopsided.core.published_skill import skill_sentence
@@ -120,7 +127,7 @@ def _print(facts: dict[str, Any]) -> None:
                 short(group["fraction"]),
                 short(group["label_entropy"]),
                 short(group["excess_risk"]),
-                f"{group['fraction_effect']} ({group['fraction_elasticity']:+.2f})",
+                _effect(group),
                 "–" if crossing is None else short(crossing),
             ]
         )
@@ -147,6 +154,10 @@ def _print(facts: dict[str, Any]) -> None:
         if facts["dropped_directions"]:
             print(
                 f"Left out: {facts['dropped_directions']} directions that hardly vary (constant or repeated columns)."
+            )
+        if facts["left_out_groups"]:
+            print_line(
+                f"Left out, with too few rows or beyond the largest dozen: {', '.join(facts['left_out_groups'])}."
             )
         for number, reason in facts["declined_groups"].items():
             print_line(f"{number} groups declined: {reason}.")

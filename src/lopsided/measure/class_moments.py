@@ -98,7 +98,7 @@ def split_by_class(codes: IntArray) -> Iterator[tuple[int, IntArray]]:
     """(class, positions of its members in order) for every class that occurs."""
     order = np.argsort(codes, kind="stable")
     present, starts = np.unique(codes[order], return_index=True)
-    for k, members in zip(present, np.split(order, starts[1:]), strict=True):
+    for k, members in zip(present, np.split(order, starts)[1:], strict=True):  # of no codes there is no part
         yield int(k), members
 
 

@@ -136,19 +136,23 @@ def audit(
     )
     settings = {"given": sorted(evidence.has), "rows": evidence.rows, "weight_decay": evidence.weight_decay}
     facts = run_checks(evidence, seed=seed, checks=checks, settings=settings, progress=progress)
-    return Audit(facts.evidence, facts.findings, facts.skipped, facts.checked, facts.provenance, facts.seconds)
+    return Audit(**vars(facts))
 
 
 def verdict(facts: AuditFacts) -> str:
-    """One sentence: how many findings of each level, and about whom."""
+    """How many findings of each level, and about whom; first, what is missing or broke."""
+    ran = len(facts.checked)
+    first = f"A fault in lopsided broke {', '.join(facts.broken)}. " if facts.broken else ""
+    if facts.evidence.classes is None:
+        first += f"No label column was given; {ran} of {len(facts.checked) + len(facts.skipped)} checks ran. "
     bad = [finding for finding in facts.findings if finding.level is facts.level]
     counted = [(level, sum(finding.level is level for finding in facts.findings)) for level in reversed(Level)]
     words = ", ".join(f"{count} {level.value}" for level, count in counted if count)
     if facts.level is Level.HEALTHY:
-        return f"Nothing is wrong as far as {len(facts.checked)} checks can tell: {words}."
+        return f"{first}{f'No problems found in {ran} checks.' if ran else ''}".strip()
     names = list(dict.fromkeys(finding.subject for finding in bad))
     some = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    return f"{words} in {len(facts.checked)} checks; {facts.level.value}: {some}."
+    return f"{first}{words} in {ran} checks; {facts.level.value}: {some}."
 
 
 def write_trial(path: str | os.PathLike[str], evidence: Evidence, trial: Trial) -> Path:

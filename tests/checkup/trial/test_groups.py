@@ -119,7 +119,7 @@ def law_of(random, sizes=(900, 300), gap=0.0):
     features = random.standard_normal((groups.size, 3)) * np.where(groups == 1, 1.0 + gap, 1.0)[:, None]
     chance = 1 / (1 + np.exp(-features[:, 0]))
     answers = (random.random(groups.size) < chance).astype(float)
-    return group_law(features, groups, answers, groups.size, 0, np.random.default_rng(1))
+    return group_law(features, groups, answers, groups.size, 0)
 
 
 def test_the_law_of_collecting_agrees_with_its_own_forecast() -> None:

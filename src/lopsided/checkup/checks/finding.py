@@ -48,10 +48,11 @@ class Finding:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A check that did not run: why, and what to provide."""
+    """A check that did not run: why, and what to provide; or one that broke, which is a fault of ours."""
 
     check: str
     why: str
+    broken: bool = False
 
 
 @dataclass(frozen=True)

@@ -15,16 +15,34 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopsided.checkup.mixture_fit import fit_network, standardised_components
+from lopsided.checkup.network_fit import NEURONS, NetworkFit, check_entropy, fit_network
 from lopsided.core.errors import InputError
 from lopsided.core.mixture_spec import problem_of
+from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
-from lopsided.data.mixture_estimate import estimate_by_moments
-from lopsided.theory.fisher_law import FisherForecast, FisherLaw
+from lopsided.data.mixture_estimate import MixtureEstimate, estimate_by_moments
+from lopsided.theory.fisher_law import Effect, FisherForecast, FisherLaw
 
-COMPONENTS, NEURONS, RESAMPLES = 5, 2, 40
+RESAMPLES = 40
+MATTERS = 0.1  # percent of excess risk per percent of fraction; less, either way, is not worth saying
 MOST_ROWS, MOST_GROUPS = 4000, 12
 ROWS_PER_COMPONENT = 10  # of a group, for its covariance
+
+
+@dataclass(frozen=True)
+class FractionSaid:
+    """What more of a group at fixed n does to its own excess risk: the elasticity (percent per percent), its interval
+    that holds for all groups at once. `effect` is neutral unless the whole interval lies beyond `MATTERS`."""
+
+    elasticity: float
+    low: float
+    high: float
+    effect: Effect
+
+    @property
+    def words(self) -> str:
+        """For tables and JSON."""
+        return self.effect if self.effect != "neutral" else "neutral or undecided"
 
 
 @dataclass(frozen=True)
@@ -38,10 +56,9 @@ class GroupLaw:
     forecast: FisherForecast
     drawn: FloatArray
     elasticities: FloatArray
-    bits_apart: float
+    estimate: MixtureEstimate
     bits_together: float
-    network: str
-    loss: float
+    network: NetworkFit
     words: str
 
     def place(self, code: int) -> int | None:
@@ -53,6 +70,12 @@ class GroupLaw:
         """Percent of excess risk per percent of fraction at fixed n, with its interval for `tests` groups at once."""
         low, high = _ends(self.elasticities[:, place], tests)
         return self.forecast.groups[place].fraction_effect.elasticity, low, high
+
+    def said(self, place: int) -> FractionSaid:
+        """Whether a larger fraction helps or hurts the group, as the audit and `mixture fit` both say it."""
+        value, low, high = self.elasticity(place, self.codes.size)
+        effect: Effect = "hurts" if low > MATTERS else "helps" if high < -MATTERS else "neutral"
+        return FractionSaid(value, low, high, effect)
 
     def excess(self, place: int) -> float:
         """Excess risk of the group as the data are, in nats."""
@@ -99,46 +122,54 @@ class GroupLaw:
 
 
 def group_law(
-    points: FloatArray, codes: IntArray, answers: FloatArray, rows: int, seed: int, random: np.random.Generator
+    points: FloatArray,
+    codes: IntArray,
+    answers: FloatArray,
+    rows: int,
+    seed: int,
+    *,
+    neurons: int = NEURONS,
 ) -> GroupLaw:
-    """Fit the mixture and the network to points with groups and answers (0 or 1); `rows` examples there are in all."""
+    """Fit mixture and network to points (of `standardised_components`) with groups and answers (0 or 1); there are
+    `rows` examples in all."""
     if np.unique(answers).size < 2:
         raise InputError("two classes among the training rows", "one", "give labels that differ")
+    random = generator(seed, "group law")
     if len(points) > MOST_ROWS:
         chosen = np.sort(random.choice(len(points), MOST_ROWS, replace=False))
         points, codes, answers = points[chosen], codes[chosen], answers[chosen]
-    points = standardised_components(points, COMPONENTS)[0]
     sizes, needed = np.bincount(codes), ROWS_PER_COMPONENT * points.shape[1]
     large = np.flatnonzero(sizes > needed)
     if large.size < 2:
         raise InputError(f"two groups of more than {needed} examples", f"{large.size}", "add examples or merge groups")
     large = large[np.argsort(-sizes[large], kind="stable")][:MOST_GROUPS]
     keep = np.isin(codes, large)
-    points, answers = points[keep], answers[keep]
+    answers = answers[keep]
     place = np.full(sizes.size, -1)
     place[large] = np.arange(large.size)
     codes = place[codes[keep]]
-    weights, how, loss = fit_network(points, answers, NEURONS, seed)
+    network = fit_network(points[keep], answers, neurons, seed)
 
     def law_of(chosen: IntArray) -> FisherLaw:
-        return FisherLaw(problem_of(estimate_by_moments(points[chosen], codes[chosen]).mixture, weights))
+        mixture = estimate_by_moments(network.points[chosen], codes[chosen]).mixture
+        return FisherLaw(problem_of(mixture, network.weights))
 
-    whole = estimate_by_moments(points, codes)
-    law = FisherLaw(problem_of(whole.mixture, weights))
+    estimate = estimate_by_moments(network.points, codes)
+    law = FisherLaw(problem_of(estimate.mixture, network.weights))
     forecast = law.forecast(rows)
+    check_entropy(forecast.average_entropy, answers)
     drawn, elasticities = _resampled(law_of, codes, random)
     return GroupLaw(
         large,
-        np.asarray(whole.mixture.fractions * rows),
+        np.asarray(estimate.mixture.fractions * rows),
         np.stack([group.information for group in law.groups]),
         forecast,
         drawn,
         elasticities,
-        whole.bits_per_dimension,
-        estimate_by_moments(points, np.zeros(len(points), dtype=int)).bits_per_dimension,
-        how,
-        loss,
-        f"{len(points):,} rows in {points.shape[1]} components",
+        estimate,
+        estimate_by_moments(network.points, np.zeros(len(codes), dtype=int)).bits_per_dimension,
+        network,
+        f"{len(codes):,} rows in {points.shape[1]} components",
     )
 
 

@@ -8,50 +8,49 @@ when the whole interval says so. More than two classes: the rarest against the r
 import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level
-from lopsided.checkup.checks.group_law import group_law
+from lopsided.checkup.checks.group_law import MATTERS, group_law
 from lopsided.checkup.checks.parts import group_subject, opening
 from lopsided.checkup.inputs.evidence import Evidence
-
-MATTERS = 0.1  # percent of excess risk per percent of fraction; less, either way, is not worth saying
+from lopsided.checkup.inputs.feature_space import read_rows
+from lopsided.checkup.network_fit import COMPONENTS, standardised_components
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """The first column of groups; intersections are left to `group_shift`."""
     classes = evidence.labelled
-    sample = evidence.space.sample
+    rows = evidence.space.sample.rows
     part = next(iter(evidence.groups.values()))
     rarest = int(np.argmin(np.where(classes.counts > 0, classes.counts, np.iinfo(np.int64).max)))
-    answers = (classes.codes[sample.rows] == rarest).astype(float)
-    codes = part.codes[sample.rows]
-    law = group_law(sample.points, codes, answers, int(evidence.training.sum()), evidence.seed, random)
+    answers = (classes.codes[rows] == rarest).astype(float)
+    points = standardised_components(read_rows(evidence, rows).astype(float), COMPONENTS)[0]
+    law = group_law(points, part.codes[rows], answers, int(evidence.training.sum()), evidence.seed)
     findings, measures, helped = [], {}, []
     for at, code in enumerate(law.codes):
         forecast = law.forecast.groups[at]
-        elasticity, low, high = law.elasticity(at, law.codes.size)
-        hurts = low > MATTERS
+        said = law.said(at)
         measures[part.names[code]] = {
             "excess_risk": forecast.excess_risk,
             "label_entropy": forecast.label_entropy,
-            "elasticity": elasticity,
-            "interval": [low, high],
-            "more_of_it": "hurts" if hurts else "helps" if high < -MATTERS else "neutral or undecided",
+            "elasticity": said.elasticity,
+            "interval": [said.low, said.high],
+            "more_of_it": said.words,
         }
-        if high < -MATTERS:
+        if said.effect == "helps":
             helped.append(part.names[code])
-        if hurts:
+        if said.effect == "hurts":
             subject = group_subject(part, int(code))
             findings.append(
                 Finding(
                     Level.AT_RISK,
                     subject,
-                    elasticity,
-                    (low, high),
+                    said.elasticity,
+                    (said.low, said.high),
                     f"{opening(subject)} would not gain from a larger share: one percent more of it at the "
-                    f"same size of the data is forecast to raise its own excess risk by {elasticity:.2f} percent.",
+                    f"same size of the data is forecast to raise its own excess risk by {said.elasticity:.2f} percent.",
                     "Collect examples of the other groups, or more of all, rather than more of this one.",
                 )
             )
-    better = law.bits_apart - law.bits_together
+    better = law.estimate.bits_per_dimension - law.bits_together
     if not findings:
         words = (
             f"More of {', '.join(helped[:6])} is forecast to help it"
@@ -73,10 +72,10 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         {
             "column": part.name,
             "groups": measures,
-            "bits_per_dimension": {"groups": law.bits_apart, "one": law.bits_together},
+            "bits_per_dimension": {"groups": law.estimate.bits_per_dimension, "one": law.bits_together},
             "positive_class": target,
-            "network": law.network,
-            "training_loss": law.loss,
+            "network": law.network.how,
+            "training_loss": law.network.loss,
             "reliable": law.forecast.reliable,
             "measured_on": f"{law.words}, {target} against the rest",
         },

@@ -34,6 +34,7 @@ class Evidence:
     described_by: tuple[str, ...] = ()  # columns of the table that say what an example is, beside its features
     missing: MissingValues | None = None  # why there is no table although features were given
     notes: tuple[str, ...] = ()  # what was left out or merged on the way in, one sentence each
+    aside: tuple[str, ...] = ()  # of the notes, those on parts that were there and could not be used
     seed: int = 0
 
     @property

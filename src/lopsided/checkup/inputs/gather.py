@@ -105,7 +105,7 @@ def gather(
     evidence = _with_head(found, evidence, classifier, bias)
     if features is None:  # whoever names the features has left out the others
         notes += notes_on_columns(source, [*beside, *usual_labels[:1]], found.read)
-    return replace(evidence, notes=tuple(notes))
+    return replace(evidence, notes=tuple(notes), aside=tuple(found.aside))
 
 
 def _usable(table: Table | None, set_aside: bool) -> tuple[Table | None, MissingValues | None]:
@@ -205,7 +205,8 @@ def _chances(
     except InputError as error:
         if probabilities is not None or logits is not None:
             raise
-        chances, told = None, [f"Probabilities or logits found by their usual name are left aside: {error}"]
+        found.leave(f"Probabilities or logits found by their usual name are left aside: {error}")
+        return None
     found.notes.extend(told)
     return chances
 

@@ -72,6 +72,7 @@ class Finder:
 
     source: DataSource
     notes: list[str]
+    aside: list[str] = field(default_factory=list)  # the notes on parts left aside
     read: dict[str, str] = field(default_factory=dict)  # columns used for their usual names, and as what
 
     def part(self, given: Any, usual: Sequence[str], what: str, check: Callable[[Any], Found]) -> Found | None:
@@ -82,8 +83,13 @@ class Finder:
             try:
                 value = check(self.source.find(name))
             except InputError as error:
-                self.notes.append(f"{name} is left aside, not read as {what} as its name suggests: {error}")
+                self.leave(f"{name} is left aside, not read as {what} as its name suggests: {error}")
             else:
                 self.read[name] = what
                 return value
         return None
+
+    def leave(self, note: str) -> None:
+        """Note a part that is there and cannot be used."""
+        self.notes.append(note)
+        self.aside.append(note)

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from lopsided.checkup.checks.group_law import GroupLaw, group_law
+from lopsided.checkup.network_fit import COMPONENTS, standardised_components
 from lopsided.checkup.plan.result import PlannedRemedy
 from lopsided.core.errors import InputError
-from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.remedies.collection import Collection
 from lopsided.remedies.contract import Occasion
@@ -69,9 +69,9 @@ def _law(pilot: Pilot, rows: int, seed: int) -> tuple[GroupLaw | None, str]:
     counts = training.classes.counts
     rarest = int(np.argmin(np.where(counts > 0, counts, np.iinfo(np.int64).max)))
     answers = (training.classes.codes == rarest).astype(float)
-    random = generator(seed, "group law")
     try:
-        return group_law(training.features, training.group_codes, answers, rows, seed, random), ""
+        points = standardised_components(training.features, COMPONENTS)[0]
+        return group_law(points, training.group_codes, answers, rows, seed), ""
     except InputError as reason:
         return None, f"The large-n law declines: {reason}"
 
