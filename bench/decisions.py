@@ -34,7 +34,7 @@ from typing import Any
 import numpy as np
 
 from lopsided.checkup.decision.prior import GainPrior, context, gain_prior
-from lopsided.checkup.decision.recommendation import PLAIN, MeasuredGains, draws, recommend
+from lopsided.checkup.decision.recommendation import PLAIN, MeasuredGains, recommend
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.plan.plan import plan as make_plan
@@ -92,17 +92,17 @@ def _keel() -> Path:
 
 
 @cache
-def _table(name: str) -> tuple[dict[str, Any], Any]:
-    """Columns and labels; numbers where every cell is one, words otherwise."""
+def _table(name: str) -> tuple[Any, Any]:
+    """Features and labels; a column of words becomes one column per word, so that peers get what the tool gets."""
     lines = (_keel() / f"{name}.dat").read_text().splitlines()
     cells = np.array([[cell.strip() for cell in line.split(",")] for line in lines if line and line[0] != "@"])
-    columns: dict[str, Any] = {}
-    for place in range(cells.shape[1] - 1):
+    columns = []
+    for column in cells[:, :-1].T:
         try:
-            columns[f"c{place}"] = cells[:, place].astype(np.float64)
+            columns.append(column.astype(np.float64)[:, None])
         except ValueError:
-            columns[f"c{place}"] = cells[:, place]
-    return columns, cells[:, -1]
+            columns.append((column[:, None] == np.unique(column)).astype(np.float64))
+    return np.hstack(columns), cells[:, -1]
 
 
 def _counts(name: str) -> Any:
@@ -110,14 +110,12 @@ def _counts(name: str) -> Any:
 
 
 def _halves(name: str, cut: int) -> tuple[Any, Any, Any, Any]:
-    """Frame and labels of the half that the tool sees, and of the other."""
-    import pandas as pd
+    """Features and labels of the half that the tool sees, and of the other."""
     from sklearn.model_selection import StratifiedShuffleSplit
 
-    columns, labels = _table(name)
-    frame = pd.DataFrame(columns)
-    seen, unseen = next(StratifiedShuffleSplit(1, test_size=0.5, random_state=cut).split(frame, labels))
-    return frame.iloc[seen], labels[seen], frame.iloc[unseen], labels[unseen]
+    features, labels = _table(name)
+    seen, unseen = next(StratifiedShuffleSplit(1, test_size=0.5, random_state=cut).split(features, labels))
+    return features[seen], labels[seen], features[unseen], labels[unseen]
 
 
 def _kept(learner: str, name: str, cut: int) -> Path:
@@ -141,6 +139,11 @@ def measure(learner: str, name: str, cut: int) -> dict[str, Any] | None:
             "cut": cut,
             "counts": np.unique(labels, return_counts=True)[1].tolist(),
             "plan": [entry.name for entry in planned.remedies if entry.remedy.collects is None],
+            "forecasts": {
+                entry.name: [entry.forecast.gain, entry.forecast.low, entry.forecast.high]
+                for entry in planned.remedies
+                if entry.forecast is not None and entry.remedy.collects is None
+            },
             "truth": _truth(learner, planned, evidence, unseen, truth, cut),
         }
         if cut < TRIALS:
@@ -158,7 +161,7 @@ def measure(learner: str, name: str, cut: int) -> dict[str, Any] | None:
 
 
 def _measured(outcome: Any, metric: str) -> dict[str, Any]:
-    measured = outcome.measured(metric)
+    measured = outcome.measured if metric == "balanced" else outcome.judge(metric).measured
     return {
         "arms": list(measured.arms),
         "values": measured.values.round(6).tolist(),
@@ -230,15 +233,11 @@ def _peers(learner: str, seed: int) -> dict[str, Any]:
 
 
 def _peer_scores(model: Any, training: Any, unseen: Any, codes: Any) -> dict[str, float]:
-    """Peers get the columns encoded as numbers, because most of them take nothing else; 0.5 where they refuse."""
-    import pandas as pd
-    from sklearn.base import clone
+    """0.5 where the peer refuses: too few neighbours, or no learner better than chance."""
     from sklearn.metrics import balanced_accuracy_score
 
-    both = pd.get_dummies(pd.concat([pd.DataFrame(training.features), pd.DataFrame(unseen)])).to_numpy(dtype=float)
-    inside, outside = both[: training.size], both[training.size :]
     try:
-        predicted = clone(model).fit(inside, training.classes.codes).predict(outside)
+        predicted = model.fit(training.features, training.classes.codes).predict(unseen)
     except ValueError:
         return {"balanced": 0.5}
     return {"balanced": round(float(balanced_accuracy_score(codes, predicted)), 6)}

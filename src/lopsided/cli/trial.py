@@ -32,6 +32,9 @@ def command(
     group: options.Group = None,
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
     repeats: Annotated[int, typer.Option(help="How often it is repeated with other folds.")] = 2,
+    budget: Annotated[
+        str | None, typer.Option(help="A time limit such as 60s or 2m: arms that cannot win are dropped on the way.")
+    ] = None,
     jobs: Annotated[int | None, typer.Option(help="Processes; all cores when not given.")] = None,
     store: Annotated[
         Path | None, options.folder("Keeps finished folds; else LOPSIDED_STORE, else ./lopsided-results.")
@@ -77,6 +80,7 @@ def command(
             recipe=recipe,
             folds=folds,
             repeats=repeats,
+            budget=budget,
             jobs=jobs,
             store=store,
             fresh=fresh,

@@ -16,7 +16,6 @@ from lopsided.data.labelled_set import LabelledSet
 from lopsided.remedies.contract import Occasion, Proposal, Proposals, Remedy, uneven_classes
 from lopsided.remedies.learner import Learner
 
-
 LEAST_IN_BAG = 30  # examples of a class, some of them copies where it has fewer: learners need a few to split on
 
 
@@ -42,7 +41,7 @@ class AveragedModels:
 
 @dataclass(frozen=True)
 class BalancedBagging(Remedy):
-    """`bags` undersamples, each with as many examples of every class as the smallest has, but at least `LEAST_IN_BAG`."""
+    """`bags` undersamples, each with as many examples of every class as the smallest has, and `LEAST_IN_BAG` at least."""
 
     kind: ClassVar[str] = "balanced bagging"
     name: ClassVar[str] = "balanced bagging"

@@ -31,7 +31,8 @@ PLAIN = "plain training"
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to use. `chances` are those of being best, by arm; `settled_by` says what would decide between rivals."""
+    """What to use. `chances` are those of being best, by arm; `settled_by` says what would decide between rivals,
+    `more_repeats` how many repeats in all would, where they would."""
 
     arm: str
     chance_best: float
@@ -40,6 +41,7 @@ class Recommendation:
     low: float
     high: float
     settled_by: str | None
+    more_repeats: int | None
     metric: str
     chances: Mapping[str, float]
 
@@ -112,7 +114,7 @@ def recommend(
     centre = np.append(0.0, mean)
     best = int(centre.argmax())
     low, high = np.quantile(drawn[:, best], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    settled = _settled_by(measured, prior, names, best, drawn, seconds, seed)
+    settled, repeats = _settled_by(measured, prior, names, best, drawn, seconds, seed)
     return Recommendation(
         arm=names[best],
         chance_best=float(chances[best]),
@@ -121,6 +123,7 @@ def recommend(
         low=float(low),
         high=float(high),
         settled_by=settled,
+        more_repeats=repeats,
         metric=metric,
         chances={names[code]: float(chances[code]) for code in np.argsort(-chances, kind="stable")},
     )
@@ -140,20 +143,27 @@ def _settled_by(
     drawn: FloatArray,
     seconds: float | None,
     seed: int,
-) -> str | None:
-    """What would decide between the arms that may be best, in a sentence; None where that is decided."""
+) -> tuple[str | None, int | None]:
+    """What would decide between the arms that may be best, in a sentence, None where that is decided; and the repeats
+    that would."""
     regret = float((drawn.max(axis=1) - drawn[:, best]).mean())
     chances = np.bincount(drawn.argmax(axis=1), minlength=len(names)) / len(drawn)
     if chances[best] >= DECIDED or len(names) < 3:
-        return None
+        return None, None
     second = int(np.argsort(-chances)[0 if np.argsort(-chances)[0] != best else 1])
     if regret <= NEGLIGIBLE:
-        return f"It and {names[second]} are as good as each other: the expected difference is {regret:.4f}."
+        return f"It and {names[second]} are as good as each other: the expected difference is {regret:.4f}.", None
     for repeats in [more for more in _MORE if more > measured.repeats and measured.of_repeat is not None]:
         if _expected_chance(measured, prior, repeats, seed) >= DECIDED:
             time = "" if seconds is None else f" ({seconds * (repeats - measured.repeats):.0f} s)"
-            return f"Undecided between it and {names[second]}; {repeats} repeats{time} would likely decide."
-    return f"Undecided between it and {names[second]}; more repeats would not decide, more examples would."
+            return f"Undecided between it and {names[second]}; {repeats} repeats{time} would likely decide.", repeats
+    repeats = measured.repeats + 1 if measured.of_repeat is None else None
+    known = (
+        "one repeat does not say how many would decide"
+        if repeats
+        else "more repeats would not decide, more examples would"
+    )
+    return f"Undecided between it and {names[second]}; {known}.", repeats
 
 
 def _expected_chance(measured: MeasuredGains, prior: GainPrior, repeats: int, seed: int) -> float:

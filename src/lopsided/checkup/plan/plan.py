@@ -1,7 +1,7 @@
 """From evidence to a plan: every remedy proposes itself for the data, a pilot forecasts its gain, the most comes first.
 
-The order is by what each forecast counts towards the plan's metric. A remedy for the data as they are is forecast in
-that metric, and counts as forecast. Collection is forecast in the accuracy of its own subject, of which a share counts
+The order is by the gain to expect in the plan's metric: for a remedy for the data as they are, what its forecast and
+what such remedies gained elsewhere (`checkup.decision.prior`) say together. Collection is forecast in the accuracy of its own subject, of which a share counts
 (`Collection.share_of`), without what a class gains by being likelier, because other classes pay for it. What rests on
 no forecast comes last, with the reason.
 """
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lopsided.checkup.checks.finding import named
+from lopsided.checkup.decision.prior import gain_prior, learner_kind, pilot_errors
 from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
@@ -52,6 +53,7 @@ def plan(
     metric: str | None = None,
     group: str | None = None,
     recipe: Mapping[str, Any] | None = None,
+    learner: Any = "logistic",
     seed: int = 0,
 ) -> Plan:
     """What to do about imbalance in your data, with which parameters, and what it is forecast to gain.
@@ -69,6 +71,8 @@ def plan(
         Settings of the network as `lopsided.remedies.Recipe` takes them, for example {"weight_decay": 5e-4, "step":
         0.1, "batch_size": 128}: oversampling rates then follow the collapse forecast. Without it, what the data say
         about the network.
+    learner : str or scikit-learn classifier, default "logistic"
+        What will be trained, as in `lopsided.trial`: remedies that help linear models are not those that help trees.
 
     Returns
     -------
@@ -93,7 +97,7 @@ def plan(
             data, labels=labels, groups=groups, features=features, split=split, weight_decay=weight_decay, seed=seed
         )
     known = measured_recipe(evidence) if recipe is None else recipe
-    return plan_for(training_set(evidence, group=group), metric=metric, recipe=known, seed=seed)
+    return plan_for(training_set(evidence, group=group), metric=metric, recipe=known, learner=learner, seed=seed)
 
 
 def plan_for(
@@ -101,6 +105,7 @@ def plan_for(
     *,
     metric: str | None = None,
     recipe: Mapping[str, Any] | None = None,
+    learner: Any = "logistic",
     seed: int = 0,
     arms: Sequence[Any] | None = None,
 ) -> Plan:
@@ -115,16 +120,40 @@ def plan_for(
         planned.append(PlannedRemedy(found.remedy, f"{found.why} {reason}".strip(), forecast))
     if arms is None or any(isinstance(arm, str) and arm == DEFAULT for arm in arms):
         planned += collections(occasion)
-    counted = [replace(remedy, training=training, counts_as=_counts_as(remedy, training, wanted)) for remedy in planned]
+    expected = _expected_gains(planned, training, wanted, learner)
+    counted = [
+        replace(remedy, training=training, counts_as=expected.get(remedy.name, _counts_as(remedy, training, wanted)))
+        for remedy in planned
+    ]
     return Plan(
         sorted(counted, key=lambda remedy: (remedy.counts_as is None, -(remedy.counts_as or 0.0))),
         wanted,
         notes + _unjudged(training),
         skill_sentence("remedy by pilot") if wanted in MEASURED_METRICS else "",
-        f"Ordered by what each counts towards {METRICS[wanted].name}: its forecast gain. Collection is forecast in its "
+        f"Ordered by the gain in {METRICS[wanted].name} to expect from "
+        f"{'the forecast and what such remedies gained on other data' if expected else 'the forecast'}. Collection is "
+        f"forecast in its "
         f"subject's own accuracy: {_OF_COLLECTION[wanted]}, without what a class gains by being likelier.",
         None if training.groups is None else training.groups.name,
     )
+
+
+def _expected_gains(
+    planned: Sequence[PlannedRemedy], training: LabelledSet, metric: str, learner: Any
+) -> dict[str, float]:
+    """What the prior and the pilot's forecasts together expect of each remedy for the data as they are, by name; none
+    where there is no prior."""
+    able = [remedy for remedy in planned if remedy.remedy.collects is None]
+    names, kind = [remedy.name for remedy in able], learner_kind(learner)
+    prior = gain_prior(names, metric, kind, training.classes.counts)
+    if prior.weak:
+        return {}
+    forecasts = [remedy.forecast for remedy in able]
+    # 95% intervals are 3.92 errors wide; what has no forecast was measured with no precision at all.
+    errors = [1e3 if forecast is None else (forecast.high - forecast.low) / 3.92 for forecast in forecasts]
+    gains = np.array([0.0 if forecast is None else forecast.gain for forecast in forecasts])
+    mean, _ = prior.posterior(gains, np.diag(np.square(errors)) + pilot_errors(names, metric, kind))
+    return dict(zip(names, mean.tolist(), strict=True))
 
 
 def _counts_as(planned: PlannedRemedy, training: LabelledSet, metric: str) -> float | None:

@@ -1,9 +1,18 @@
 """From the answers of all arms to gains, verdicts on forecasts and the winner."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
+from lopsided.checkup.decision.prior import gain_prior, learner_kind
+from lopsided.checkup.decision.recommendation import (
+    MeasuredGains,
+    Recommendation,
+    common_gain,
+    measured_gains,
+    recommend,
+)
 from lopsided.checkup.trial.result import Arm, Measured, forecast_outcome
 from lopsided.checkup.trial.run import TrialRun
 from lopsided.checkup.trial.task import HELD_BACK
@@ -11,7 +20,7 @@ from lopsided.core.errors import InputError
 from lopsided.measure.metrics import METRICS
 from lopsided.measure.metrics.contract import Answers, Metric, judged_parts
 from lopsided.measure.metrics.shares import BALANCED, OVERALL, WORST_CLASS, WORST_GROUP, class_recall, group_accuracy
-from lopsided.measure.paired_scores import Estimate, estimate, gain
+from lopsided.measure.paired_scores import Estimate, estimate
 from lopsided.remedies.contract import GainForecast, Subject
 
 
@@ -27,7 +36,25 @@ class TrialJudge:
             raise run.refusal(run.entries[0]) or other
         self.plain = plain
         self.metrics = self._judged_metrics()
-        self.able: dict[str, Answers] = {}  # arms that could win
+
+    @cached_property
+    def able(self) -> dict[str, Answers]:
+        """What the arms that could win answered."""
+        tried = [entry for entry in self.run.entries[1:] if entry.skipped is None and entry.remedy.collects is None]
+        found = {entry.remedy.name: self.run.answers(entry) for entry in tried}
+        return {name: answers for name, answers in found.items() if not isinstance(answers, str)}
+
+    @cached_property
+    def measured(self) -> MeasuredGains:
+        """Gains of the arms that could win, with their joint error."""
+        return measured_gains(self.metric, self.plain, self.able, self.judged)
+
+    def recommendation(self) -> Recommendation:
+        """What to use, given this measurement and what such remedies gained elsewhere."""
+        run = self.run
+        prior = gain_prior(self.measured.arms, self.metric.word, learner_kind(run.learner), run.training.classes.counts)
+        repeat = run.fit_seconds / max(run.repeats_of.values())
+        return recommend(self.measured, prior, self.metric.name, seconds=repeat, seed=run.seed)
 
     def arms(self) -> list[Arm]:
         """Every arm with its metrics, gains and forecast."""
@@ -45,12 +72,10 @@ class TrialJudge:
             if entry.remedy.collects is not None:
                 read = self._subject(entry.remedy.collects)
                 arm, against, words = self.plain, answers, f"training without {HELD_BACK:.0%} of the subject's examples"
-            else:
-                self.able[planned.name] = answers
             outcome = None
             if forecast is not None:
-                outcome = forecast_outcome(forecast, gain(self._metric(forecast), arm, against, self.judged))
-            widened = gain(self.metric, arm, against, self.judged).widened(self._compared())
+                outcome = forecast_outcome(forecast, common_gain(self._metric(forecast), arm, against, self.judged))
+            widened = common_gain(self.metric, arm, against, self.judged).widened(self._compared())
             metrics = self._measured(arm, against)
             arms.append(Arm(entry.remedy, metrics, read, forecast, why, outcome, widened, None, words))
         return arms
@@ -79,7 +104,7 @@ class TrialJudge:
         return {
             metric.name: Measured(
                 estimate(metric, answers, self.judged),
-                None if against is None else gain(metric, answers, against, self.judged),
+                None if against is None else common_gain(metric, answers, against, self.judged),
             )
             for metric in self.metrics
         }
@@ -93,7 +118,7 @@ class TrialJudge:
         tied = []
         for name, answers in self.able.items():
             if name != best.name:
-                lead = gain(self.metric, self.able[best.name], answers, self.judged)
+                lead = common_gain(self.metric, self.able[best.name], answers, self.judged)
                 if lead.widened(len(self.able))[0] <= 0:
                     tied.append(name)
         return best.name, tied

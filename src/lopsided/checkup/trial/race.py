@@ -2,7 +2,7 @@
 
 After each round the chance of every arm to be best is computed (`checkup.decision`); arms below `OUT` are dropped, so
 the time goes to those that can still win. Rounds double, so that few are needed. The race ends when the time is up,
-when one arm is decided to be best, or after `MOST` repeats.
+when more repeats would decide nothing, or after `MOST` repeats.
 """
 
 import math
@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lopsided.checkup.decision.recommendation import DECIDED, PLAIN, Recommendation
+from lopsided.checkup.decision.recommendation import PLAIN, Recommendation
 from lopsided.core.errors import InputError
 
 OUT = 0.01  # a chance of being best below which an arm is dropped
@@ -21,7 +21,7 @@ _UNITS = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 
 @dataclass
 class Race:
-    """Rounds of repeats: `work` trains the arms `live` (None: all) in a range of repeats, `judge` weighs what is there."""
+    """`work` trains the arms `live` (None: all) in a range of repeats, `judge` weighs what is there."""
 
     work: Callable[[range, set[str] | None], None]
     judge: Callable[[], Recommendation]
@@ -36,11 +36,13 @@ class Race:
             done += step
             advice = self.judge()
             before = len(advice.chances) if live is None else len(live) + 1
-            live = {name for name, chance in advice.chances.items() if chance >= OUT and name not in dropped}
+            # A single repeat is too lucky or unlucky to drop an arm by.
+            out = OUT if done > 1 else 0.0
+            live = {name for name, chance in advice.chances.items() if chance >= out and name not in dropped}
             dropped |= {name: done for name in advice.chances if name not in live and name not in dropped}
             dropped.pop(PLAIN, None)
             live -= {PLAIN}  # it is trained in every round, because all are compared with it
-            if not live or (advice.chance_best >= DECIDED and done > 1):
+            if not live or (done > 1 and advice.more_repeats is None):
                 break
             now = time.perf_counter()
             one = (now - start) / step * (len(live) + 1) / before  # what a repeat of those left will take

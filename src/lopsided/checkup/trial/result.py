@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from lopsided.checkup.decision.recommendation import MeasuredGains, Recommendation
 from lopsided.checkup.plan.result import Plan
 from lopsided.core.figure import Figure
 from lopsided.core.jsonable import jsonable
@@ -136,6 +137,8 @@ class Trial:
     notes: tuple[str, ...]
     plan: Plan = field(repr=False)
     training: LabelledSet | None = field(default=None, repr=False, compare=False)
+    recommendation: Recommendation | None = None
+    measured: MeasuredGains | None = field(default=None, repr=False, compare=False)
     reused: int = 0
     fit_seconds: float = 0.0
     seconds: float = 0.0
@@ -145,12 +148,12 @@ class Trial:
 
     @property
     def recommended(self) -> Arm:
-        """The arm to train: the winner, else plain training."""
-        return self[self.winner or self.arms[0].name]
+        """The arm to train: the recommended one; without a recommendation the winner, else plain training."""
+        return self[self.recommendation.arm if self.recommendation else self.winner or self.arms[0].name]
 
     def headline(self) -> str:
-        """The sentence that a report opens with."""
-        return self.sentence()
+        """The sentence that a report opens with: what to use."""
+        return self.recommendation.sentence() if self.recommendation else self.sentence()
 
     def code(self) -> str:
         """Five lines of Python that train the recommended arm."""
@@ -159,7 +162,7 @@ class Trial:
         return training_code(self)
 
     def __str__(self) -> str:
-        lines = [f"{self.sentence()[:-1]}; {self.judged_by()}."]
+        lines = [self.headline(), f"{self.sentence()[:-1]}; {self.judged_by()}."]
         return "\n".join([*lines, *(f"{arm.name}: {arm.words(self.metric)}" for arm in self.arms)])
 
     def judged_by(self) -> str:
@@ -188,6 +191,7 @@ class Trial:
             "rows": self.rows,
             "groups": self.groups,
             "arms": [arm.to_dict() for arm in self.arms],
+            "recommendation": None if self.recommendation is None else self.recommendation.to_dict(),
             "winner": self.winner,
             "tied_with": list(self.tied_with),
             "notes": list(self.notes),

@@ -2,9 +2,10 @@
 
 Every arm trains and is tested on the same folds, so differences are paired; intervals are those of `paired_scores`.
 Forecasts are made again inside each fold of the first repeat, from its
-training rows alone. The winner is the arm with the largest gain among those whose interval, widened for the number of
-arms (Bonferroni), lies above zero; without such an arm there is none. `tied_with` names the arms that it is not shown
-to beat.
+training rows alone. The recommendation is the arm with the largest expected gain, given the measurement and what such
+remedies gained on other data (`checkup.decision`). Significance is another question: the winner is the arm with the
+largest gain among those whose interval, widened for the number of arms (Bonferroni), lies above zero; without such an
+arm there is none. `tied_with` names the arms that it is not shown to beat.
 
 Collection is simulated: half of the subject's training examples are held back and then added, so its gain is what
 going from half to all of them brought, and it cannot win, because the data that would follow are not there yet.
@@ -13,6 +14,7 @@ going from half to all of them brought, and it cannot win, because the data that
 import os
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +26,7 @@ from lopsided.checkup.inputs.training_set import training_set
 from lopsided.checkup.plan.plan import chosen_metric, measured_recipe, plan_for, small_groups
 from lopsided.checkup.plan.result import Plan
 from lopsided.checkup.trial.judge import TrialJudge
+from lopsided.checkup.trial.race import Race, seconds_of
 from lopsided.checkup.trial.result import Trial
 from lopsided.checkup.trial.run import TrialRun, trial_entries
 from lopsided.checkup.trial.task import HELD_BACK, keeps_probabilities
@@ -59,6 +62,7 @@ def trial(
     recipe: Mapping[str, Any] | None = None,
     folds: int = 5,
     repeats: int = 2,
+    budget: float | str | None = None,
     seed: int = 0,
     jobs: int | None = 1,
     store: str | os.PathLike[str] | None = None,
@@ -92,7 +96,10 @@ def trial(
     folds : int, default 5
         Folds of the cross-validation.
     repeats : int, default 2
-        How often it is repeated with other folds.
+        How often it is repeated with other folds; with a budget, as often as the time allows.
+    budget : float or str, optional
+        A time limit in seconds, or as "60s", "2m": after the first repeat, arms that can no longer be best are dropped,
+        and the time goes to repeats of the others.
     jobs : int, optional
         Processes; None for all cores. A classifier of your own runs in this one.
     store : path, optional
@@ -107,7 +114,8 @@ def trial(
     Returns
     -------
     Trial
-        `arms` with their metrics, gains and forecasts; `winner`, None unless an interval says so; `tied_with`.
+        `recommendation` (what to use, with its expected gain and chances); `arms` with their metrics, gains and
+        forecasts; `winner`, None unless an interval says so; `tied_with`.
 
     Examples
     --------
@@ -133,13 +141,19 @@ def trial(
         raise InputError("a plan or arms", "both", "leave one of them out")
     if plan is None:
         known = recipe if recipe is not None else measured_recipe(evidence)
-        plan = plan_for(training, metric=metric, recipe=known, seed=check_seed(seed), arms=arms)
+        plan = plan_for(training, metric=metric, recipe=known, learner=learner, seed=check_seed(seed), arms=arms)
     entries = trial_entries(plan, training, made, folds, wanted)
     known_by = learner_identity(made)
     run = TrialRun(
         training, entries, plan, learner, known_by, wanted, folds, repeats, check_seed(seed), Store(store), forecasts
     )
-    run.work(jobs, fresh, progress)
+    limit = None if budget is None else seconds_of(budget) - (time.perf_counter() - began)
+    dropped: dict[str, int] = {}
+    if limit is None:
+        run.work(jobs, fresh, progress)
+    else:
+        race = Race(partial(run.work, jobs, fresh, progress), lambda: TrialJudge(run).recommendation())
+        dropped = race.run(limit)
     judge = TrialJudge(run)
     arms = judge.arms()
     winner, tied = judge.winner(arms)
@@ -148,7 +162,7 @@ def trial(
         learner=learner if isinstance(learner, str) else repr(learner),
         metric=METRICS[wanted].name,
         folds=folds,
-        repeats=repeats,
+        repeats=max(run.repeats_of.values()),
         seed=seed,
         rows=training.size,
         classes=tuple(training.classes.names),
@@ -156,13 +170,21 @@ def trial(
         arms=tuple(arms),
         winner=winner,
         tied_with=tuple(tied),
-        notes=tuple(_notes(training, folds, plan, made)),
+        notes=(*_notes(training, folds, plan, made), *_about_race(dropped)),
+        recommendation=judge.recommendation(),
+        measured=judge.measured,
         plan=plan,
         training=training,
         reused=run.reused,
         fit_seconds=run.fit_seconds,
         seconds=time.perf_counter() - began,
     )
+
+
+def _about_race(dropped: Mapping[str, int]) -> list[str]:
+    """Which arms were not repeated to the end."""
+    told = ", ".join(f"{name} (after {repeats} repeats)" for name, repeats in dropped.items())
+    return [f"Dropped, because they could no longer be best: {told}."] if dropped else []
 
 
 def _notes(training: LabelledSet, folds: int, plan: Plan, learner: Any) -> list[str]:
