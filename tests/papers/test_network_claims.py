@@ -20,7 +20,7 @@ from lopsided.papers.lp.lp_weight_decay import CLAIM as DECAY
 from lopsided.papers.lp.network_forecasts import EQUILIBRIUM, MULTIPLIER, SURVIVAL, forecasts, recipe_errors
 from lopsided.papers.shared.network_runs import accuracies, image_sample, oversampled_order
 from lopsided.papers.shared.network_settings import SMALL, class_sizes, effective_sizes, varied
-from lopsided.papers.shared.network_summary import crossing, paired
+from lopsided.papers.shared.summary import crossing, paired
 
 
 def rows(claim, number, seeds=3):

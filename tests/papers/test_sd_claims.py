@@ -13,7 +13,7 @@ from lopsided.core.jsonable import jsonable
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Claim, Outcome, Part, weigh
 from lopsided.papers.sd.structured_runs import READINGS, measure_run
-from lopsided.papers.shared.structured_summary import difference, exponent, grouped
+from lopsided.papers.shared.summary import difference, exponent, grouped
 
 SMALL = {"dimension": 60, "train": 120, "test": 150, "steps": 60, "record": 20}
 SETTINGS: Mapping[str, list[dict[str, Any]]] = {

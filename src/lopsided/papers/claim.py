@@ -78,7 +78,7 @@ class Claim:
     paper_needs: Sequence[str] = ()
     packages: Sequence[str] = ()
     smoke: Runs | None = None
-    quick_budget_seconds: float = 20.0
+    quick_budget_seconds: float = 15.0
     version: int = 1
     revised: str = ""
 
@@ -110,11 +110,6 @@ class Part:
     def near(cls, name: str, value: SeedMean, target: float, margin: float) -> "Part":
         """The interval of a mean over seeds lies within the margin; outside it, the opposite was measured."""
         return cls(name, value.within(target, margin), value.outside(target, margin))
-
-
-def tally(good: int, of: int, found: str, numbers: Numbers) -> Verdict:
-    """So many cases as claimed: all, holds; some, partly; none, fails."""
-    return Verdict(Outcome.HOLDS if good == of else Outcome.PARTLY if good else Outcome.FAILS, found, numbers)
 
 
 def decided(passed: Collection[bool], *, contradicted: bool = False, opposite: bool = False) -> Outcome:

@@ -117,5 +117,4 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     readings={name: cells.READING_WORDS[name] for name in ("mini-batch", "full batch")},
-    quick_budget_seconds=15,
 )

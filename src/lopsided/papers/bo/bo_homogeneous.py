@@ -133,5 +133,4 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     readings={"converged": READING_WORDS["converged"]},
-    quick_budget_seconds=15,
 )

@@ -113,5 +113,4 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     needs=("mnist", "fashion-mnist"),
-    quick_budget_seconds=15,
 )

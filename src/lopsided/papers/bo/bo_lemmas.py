@@ -23,6 +23,7 @@ from lopsided.learners.patch_cnn import READINGS
 from lopsided.measure.patch_network import activated_share, long_tail_levels, own_noise_preference, weight_spectra
 from lopsided.papers.bo.overfitting_runs import READING_WORDS, PatchRun, patch_run, patch_settings
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
+from lopsided.papers.shared.summary import of_one_seed
 from lopsided.theory.overfitting_conditions import condition_one
 
 RARE = 0.001  # share of fresh examples that may activate fewer than 0.1 m neurons
@@ -154,36 +155,19 @@ def _width_pairs(rows: Sequence[Row]) -> list[float]:
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Activated shares, the balance over time and the admissible constants."""
-    first = [row for row in rows if row.seed == rows[0].seed]
-    shares = [
-        Line(row.numbers["share_quantiles"], np.linspace(0, 1, 21).tolist(), str(row.settings["name"])) for row in first
+    first = {str(row.settings["name"]): row.numbers for row in of_one_seed(rows)}
+    quantiles = np.linspace(0, 1, 21).tolist()
+    shares = [Line(numbers["share_quantiles"], quantiles, name) for name, numbers in first.items()]
+    balance = [Line(numbers["epochs"][1:], numbers["balance_path"][1:], name) for name, numbers in first.items()]
+    constants = Bars(list(first), [float(numbers["largest_constant"]) for numbers in first.values()], "largest C")
+    active = "Lemma 4: share of own neurons active on fresh noise"
+    admitted = "Condition 1: the largest C that every line admits"
+    panels = [
+        Panel(active, "share", "examples below", shares, [Mark(0.1, "0.1 m")]),
+        Panel("Lemma 7: largest over smallest coefficient", "t", "ratio", balance, x_log=True, y_log=True),
+        Panel(admitted, "", "C", [constants], [Mark(1.0, "C = 1", "y")], y_log=True),
     ]
-    balance = [
-        Line(row.numbers["epochs"][1:], row.numbers["balance_path"][1:], str(row.settings["name"])) for row in first
-    ]
-    names = [str(row.settings["name"]) for row in first]
-    constants = Bars(names, [float(row.numbers["largest_constant"]) for row in first], "largest C")
-    return Figure(
-        "The lemmas behind Theorem 1",
-        [
-            Panel(
-                "Lemma 4: share of own neurons active on fresh noise",
-                "share",
-                "examples below",
-                shares,
-                [Mark(0.1, "0.1 m")],
-            ),
-            Panel("Lemma 7: largest over smallest coefficient", "t", "ratio", balance, x_log=True, y_log=True),
-            Panel(
-                "Condition 1: the largest C that every line admits",
-                "",
-                "C",
-                [constants],
-                [Mark(1.0, "C = 1", "y")],
-                y_log=True,
-            ),
-        ],
-    )
+    return Figure("The lemmas behind Theorem 1", panels)
 
 
 def _settings(inside: bool) -> list[Settings]:
@@ -227,5 +211,4 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     readings={name: READING_WORDS[name] for name in ("converged", "full batch")},
-    quick_budget_seconds=15,
 )

@@ -152,5 +152,4 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     readings={"converged": cells.READING_WORDS["converged"]},
-    quick_budget_seconds=15,
 )

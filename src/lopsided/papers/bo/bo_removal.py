@@ -18,7 +18,7 @@ from lopsided.engine.task import Row
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.shared.network_runs import image_sample, trained_network
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.network_summary import by_world, chosen, curve, level, paired
+from lopsided.papers.shared.summary import by_world, chosen, curve, level, paired
 
 KINDS = ("high", "low", "random")
 WORDS = {"high": "high scores removed", "low": "low scores removed", "random": "random examples removed"}

@@ -16,6 +16,7 @@ from lopsided.core.validation import FloatArray
 from lopsided.data.images import load_images
 from lopsided.engine.task import Row, Settings
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
+from lopsided.papers.shared.summary import of_one_seed
 
 APART = 0.9  # share of pairs of classes whose cosine lies below that of the halves of either class
 
@@ -89,9 +90,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 def plot(rows: Sequence[Row]) -> Figure:
     """The map and the cosines of every image set."""
     panels = []
-    for row in rows:
-        if row.seed != rows[0].seed:
-            continue
+    for row in of_one_seed(rows):
         names, title = list(row.numbers["names"]), str(row.settings["images"])
         points, labels = np.array(row.numbers["map"], dtype=np.float64), np.array(row.numbers["labels"])
         series = [
@@ -99,14 +98,8 @@ def plot(rows: Sequence[Row]) -> Figure:
             for k, name in enumerate(names)
         ]
         panels.append(Panel(f"{title}: t-SNE", "", "", series))
-        panels.append(
-            Panel(
-                f"{title}: alignment of covariances",
-                "class",
-                "class",
-                [Heatmap(names, names, row.numbers["cosines"], "cosine")],
-            )
-        )
+        cosines = Heatmap(names, names, row.numbers["cosines"], "cosine")
+        panels.append(Panel(f"{title}: alignment of covariances", "class", "class", [cosines]))
     return Figure("Classes differ in shape", panels, "Diagonal: two halves of one class.")
 
 
@@ -125,5 +118,4 @@ CLAIM = Claim(
     plot=plot,
     readings={"covariances": "shape is the direction of the covariance in pixels, not the outline of a blob in a map"},
     needs=("mnist", "fashion-mnist"),
-    quick_budget_seconds=15,
 )

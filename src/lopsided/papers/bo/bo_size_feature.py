@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from lopsided.core.figure import Figure
 from lopsided.core.statistics import rise
-from lopsided.engine.task import Row, Settings
-from lopsided.papers.bo.overfitting_runs import READING_WORDS, size_lines, size_panels, size_settings, trained_cell
-from lopsided.papers.claim import Claim, Runs, Verdict, decided
+from lopsided.engine.task import Row
+from lopsided.papers.bo.overfitting_runs import size_claim, size_lines
+from lopsided.papers.claim import Verdict, decided
 
 SIGNIFICANT = 3.0  # standard errors
 CEILING = 0.97  # a line that starts above this has no room to rise
@@ -31,31 +30,19 @@ def judge(rows: Sequence[Row]) -> Verdict:
     return Verdict(outcome, found, {"lines": lines})
 
 
-def plot(rows: Sequence[Row]) -> Figure:
-    """One heat map per reading."""
-    panels = size_panels(rows, "feature_norm", "Γ = 1.2", "feature strength |u|")
-    return Figure("Accuracy over feature strength and data set size", panels, "Fig 4a of the paper.")
-
-
-def _settings(sizes: Sequence[int], norms: Sequence[float], dimension: int, width: int, tests: int) -> list[Settings]:
-    return size_settings(sizes, "feature_norm", norms, dimension, width, tests, ratio=1.2)
-
-
-CLAIM = Claim(
+CLAIM = size_claim(
     id="bo-size-feature",
     rule=f"From the smallest to the largest size accuracy rises by more than {SIGNIFICANT:g} standard errors at every "
     f"feature strength above 0.01 whose smallest size is below {CEILING}, in every reading: holds; at some: "
     "partly; a significant fall anywhere: contradicted.",
     revised="the largest quick size went from 120 to 100.",
-    plans={
-        "quick": Runs(_settings((10, 40, 100), (0.01, 0.5, 1.0, 2.0), 300, 50, 200), seeds=(0, 1)),
-        "paper": Runs(
-            _settings((10, 25, 50, 100, 150, 200), (0.01, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0), 1000, 100, 400), seeds=(0,)
-        ),
-    },
-    measure=trained_cell,
+    key="feature_norm",
+    label="feature strength |u|",
+    fixed={"ratio": 1.2},
+    fixed_words="Γ = 1.2",
+    quick=(0.01, 0.5, 1.0, 2.0),
+    paper=(0.01, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0),
+    title="Accuracy over feature strength and data set size",
+    caption="Fig 4a of the paper.",
     judge=judge,
-    plot=plot,
-    readings={name: READING_WORDS[name] for name in ("mini-batch", "scaled step")},
-    quick_budget_seconds=15,
 )

@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 
-from lopsided.core.figure import Figure
 from lopsided.core.statistics import rise
-from lopsided.engine.task import Row, Settings
-from lopsided.papers.bo.overfitting_runs import READING_WORDS, size_lines, size_panels, size_settings, trained_cell
-from lopsided.papers.claim import Claim, Runs, Verdict, decided
+from lopsided.engine.task import Row
+from lopsided.papers.bo.overfitting_runs import size_claim, size_lines
+from lopsided.papers.claim import Verdict, decided
 
 CONSTANT = 0.1  # a change of accuracy up to this, over a tenfold size or more, counts as constant order
 SIGNIFICANT = 3.0
@@ -31,32 +30,19 @@ def judge(rows: Sequence[Row]) -> Verdict:
     return Verdict(outcome, found, {"lines": changes})
 
 
-def plot(rows: Sequence[Row]) -> Figure:
-    """One heat map per reading."""
-    panels = size_panels(rows, "ratio", "|u| = 1e-6", "ratio Γ")
-    return Figure("Accuracy over noise correlation ratio and data set size", panels, "Fig 4b of the paper.")
-
-
-def _settings(sizes: Sequence[int], ratios: Sequence[float], dimension: int, width: int, tests: int) -> list[Settings]:
-    return size_settings(sizes, "ratio", ratios, dimension, width, tests, feature_norm=1e-6)
-
-
-CLAIM = Claim(
+CLAIM = size_claim(
     id="bo-size-noise",
     rule="At every ratio above 1 and in every reading, accuracies over all sizes (a factor of 10 or more) lie within "
     f"{CONSTANT:g}: holds; on some lines: partly, naming them; on none, with changes of more than {SIGNIFICANT:g} "
     "errors on all: contradicted.",
     revised="the largest quick size went from 120 to 100.",
-    plans={
-        "quick": Runs(_settings((10, 40, 100), (1.0, 10.0, 100.0, 800.0), 300, 50, 200), seeds=(0, 1)),
-        "paper": Runs(
-            _settings((10, 25, 50, 100, 150, 200), (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 800.0), 1000, 100, 400),
-            seeds=(0,),
-        ),
-    },
-    measure=trained_cell,
+    key="ratio",
+    label="ratio Γ",
+    fixed={"feature_norm": 1e-6},
+    fixed_words="|u| = 1e-6",
+    quick=(1.0, 10.0, 100.0, 800.0),
+    paper=(1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 800.0),
+    title="Accuracy over noise correlation ratio and data set size",
+    caption="Fig 4b of the paper.",
     judge=judge,
-    plot=plot,
-    readings={name: READING_WORDS[name] for name in ("mini-batch", "scaled step")},
-    quick_budget_seconds=15,
 )

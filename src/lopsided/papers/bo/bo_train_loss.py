@@ -9,6 +9,7 @@ from lopsided.core.figure import Figure, Line, Panel
 from lopsided.engine.task import Row, Settings
 from lopsided.papers.bo.overfitting_runs import patch_run, patch_settings
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
+from lopsided.papers.shared.summary import named, of_one_seed
 
 EPSILON = 0.05
 # The rate -d log loss / dt after the first halving over the rate at the start: 1 if the loss falls exponentially, 1/2
@@ -71,41 +72,20 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 def plot(rows: Sequence[Row]) -> Figure:
     """Loss against t on both scales."""
-    curves = [
-        (f"|u| = {row.settings['feature_norm']:g}, Γ = {row.settings['ratio']:g}", row)
-        for row in rows
-        if row.seed == rows[0].seed
-    ]
-    early = [Line(row.numbers["epochs"], row.numbers["loss"], name) for name, row in curves]
-    late = [Line(row.numbers["epochs"][1:], row.numbers["loss"][1:], name) for name, row in curves]
-    x = [1.0, float(max(row.numbers["epochs"][-1] for _, row in curves))]
-    end = min(float(row.numbers["final"]) for _, row in curves)
+    curves = named(of_one_seed(rows), "|u| = {feature_norm:g}, Γ = {ratio:g}")
+    numbers = {name: row.numbers for name, (row,) in curves.items()}
+    early = [Line(own["epochs"], own["loss"], name) for name, own in numbers.items()]
+    late = [Line(own["epochs"][1:], own["loss"][1:], name) for name, own in numbers.items()]
+    x = [1.0, float(max(own["epochs"][-1] for own in numbers.values()))]
+    end = min(float(own["final"]) for own in numbers.values())
     guide = Line(x, [end * x[1], end], "1/t", dashed=True)
-    top = 1.3 * max(float(row.numbers["loss"][0]) for _, row in curves)
-    return Figure(
-        "Training loss of the two-patch network",
-        [
-            Panel(
-                "Stage 1: straight here is exponential",
-                "t",
-                "loss",
-                early,
-                y_log=True,
-                x_range=(0, x[1] / 10),
-                y_range=(top / 20, top),
-            ),
-            Panel(
-                "Stage 2: the slope of the dashed line is 1/t",
-                "t",
-                "loss",
-                [*late, guide],
-                x_log=True,
-                y_log=True,
-                y_range=(end / 1.5, top),
-            ),
-        ],
-        "Full-batch descent; one seed drawn per setting.",
-    )
+    top = 1.3 * max(float(own["loss"][0]) for own in numbers.values())
+    first, then = "Stage 1: straight here is exponential", "Stage 2: the slope of the dashed line is 1/t"
+    panels = [
+        Panel(first, "t", "loss", early, y_log=True, x_range=(0, x[1] / 10), y_range=(top / 20, top)),
+        Panel(then, "t", "loss", [*late, guide], x_log=True, y_log=True, y_range=(end / 1.5, top)),
+    ]
+    return Figure("Training loss of the two-patch network", panels, "Full-batch descent; one seed drawn per setting.")
 
 
 def _settings(per_class: int, dimension: int, width: int, epochs: int) -> list[Settings]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.core.figure import Heatmap, Panel
+from lopsided.core.figure import Figure, Heatmap, Panel
 from lopsided.core.seeds import generator
 from lopsided.core.statistics import Uncertain, accuracy_mean
 from lopsided.core.validation import FloatArray
@@ -15,6 +15,7 @@ from lopsided.data.noise_construction import NoiseConstruction
 from lopsided.data.patches import PatchDistribution, PatchSample, draw_patches, patch_distribution
 from lopsided.engine.task import Row, Settings
 from lopsided.learners.patch_cnn import READINGS, PatchFit, Training, initial_weights, train
+from lopsided.papers.claim import Claim, Runs
 from lopsided.theory.overfitting_bounds import Cell, FitQuality, Terms, TheoremConstants, check_constants, fit_constants
 from lopsided.theory.patch_bayes import one_direction_accuracy
 
@@ -147,18 +148,6 @@ def accuracy_map(table: Mapping[tuple[float, float], Uncertain]) -> Heatmap:
     return Heatmap(across, down, values, "test accuracy", low=0.0, high=1.0)
 
 
-def size_settings(
-    sizes: Sequence[int], key: str, values: Sequence[float], dimension: int, width: int, tests: int, **fixed: float
-) -> list[Settings]:
-    """Every size of the data set with every value of one setting, in two readings."""
-    return [
-        patch_settings(reading, 5, size, dimension, width, tests, **fixed, **{key: value})
-        for reading in ("mini-batch", "scaled step")
-        for size in sizes
-        for value in values
-    ]
-
-
 def size_lines(rows: Sequence[Row], key: str) -> dict[tuple[str, float], list[Uncertain]]:
     """Accuracies over all sizes, from the smallest, by reading and value of the setting."""
     lines: dict[tuple[str, float], list[Uncertain]] = {}
@@ -169,16 +158,46 @@ def size_lines(rows: Sequence[Row], key: str) -> dict[tuple[str, float], list[Un
     return lines
 
 
-def size_panels(rows: Sequence[Row], key: str, fixed: str, label: str) -> list[Panel]:
-    """A heat map over size and setting for every reading."""
-    tables = {
-        reading: accuracy_means(chosen, lambda row: (int(row.settings["per_class"]), float(row.settings[key])))
-        for reading, chosen in readings_of(rows).items()
-    }
-    return [
-        Panel(f"{fixed}, {reading}", label, "examples per class", [accuracy_map(table)])
-        for reading, table in tables.items()
-    ]
+def size_claim(
+    key: str,
+    label: str,
+    fixed: Mapping[str, float],
+    fixed_words: str,
+    quick: Sequence[float],
+    paper: Sequence[float],
+    *,
+    title: str,
+    caption: str,
+    **stated: Any,
+) -> Claim:
+    """A claim on accuracies over the size of the data set and one setting, in two readings; `stated` is what the claim
+    says of itself."""
+
+    def plan(sizes: Sequence[int], values: Sequence[float], dimension: int, width: int, tests: int) -> list[Settings]:
+        return [
+            {**patch_settings(reading, 5, size, dimension, width, tests), **fixed, key: value}
+            for reading in ("mini-batch", "scaled step")
+            for size in sizes
+            for value in values
+        ]
+
+    def plot(rows: Sequence[Row]) -> Figure:
+        panels = []
+        for reading, own in readings_of(rows).items():
+            table = accuracy_means(own, lambda row: (int(row.settings["per_class"]), float(row.settings[key])))
+            panels.append(Panel(f"{fixed_words}, {reading}", label, "examples per class", [accuracy_map(table)]))
+        return Figure(title, panels, caption)
+
+    return Claim(
+        plans={
+            "quick": Runs(plan((10, 40, 100), quick, 300, 50, 200), seeds=(0, 1)),
+            "paper": Runs(plan((10, 25, 50, 100, 150, 200), paper, 1000, 100, 400), seeds=(0,)),
+        },
+        measure=trained_cell,
+        plot=plot,
+        readings={name: READING_WORDS[name] for name in ("mini-batch", "scaled step")},
+        **stated,
+    )
 
 
 def phase_cell(row: Row) -> Cell:

@@ -103,5 +103,4 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    quick_budget_seconds=15,
 )

@@ -115,5 +115,4 @@ CLAIM = Claim(
         "critical point": "covariance 9 I and standard normal W*, the minimiser nearest to W*",
         "authors": "deviation 9, W* scaled to Frobenius norm 1, step 0.5 from W* + 0.1 |W*|",
     },
-    quick_budget_seconds=15,
 )

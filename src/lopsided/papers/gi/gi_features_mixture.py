@@ -22,7 +22,7 @@ from lopsided.data.mixture_estimate import bits_per_dimension, estimate_by_em
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.gi import group_pictures as pictures
-from lopsided.papers.shared.network_summary import by_world
+from lopsided.papers.shared.summary import by_world
 
 PER_DIRECTION = 50
 LEAST_VARIANCE = 1e-3  # of the largest: below it a direction is rounding and dead units

@@ -17,7 +17,7 @@ from lopsided.engine.task import Row
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.gi import group_pictures as pictures
 from lopsided.papers.shared.network_runs import image_sample, trained_network
-from lopsided.papers.shared.network_summary import by_world
+from lopsided.papers.shared.summary import by_world
 
 KEPT = (1, 2, 3, 5, 10, 25)
 FEW = 5  # Table II's first column

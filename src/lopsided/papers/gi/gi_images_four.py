@@ -25,7 +25,7 @@ from lopsided.papers.gi.group_claims import (
 )
 from lopsided.papers.gi.group_forecast import fraction_numbers
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.network_summary import chosen
+from lopsided.papers.shared.summary import chosen
 
 NOISE, SHARE = "noise", "share"
 

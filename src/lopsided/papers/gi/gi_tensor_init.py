@@ -143,5 +143,4 @@ CLAIM = Claim(
         "paper": "W* uniform on [-0.1, 0.1], where the data hardly tell the two neurons apart",
         "identifiable": "orthogonal neurons of length 2",
     },
-    quick_budget_seconds=15,
 )

@@ -16,7 +16,7 @@ from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Scale, Verdict, weigh
 from lopsided.papers.gi import group_pictures as pictures
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.network_summary import Value, by_world, chosen, curve, level, paired, per_seed
+from lopsided.papers.shared.summary import Value, by_world, chosen, curve, level, paired, per_seed
 
 NOISES = (0.0, 0.1, 0.2, 0.4, 0.8)
 MANY_NOISES = (0.0, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8)

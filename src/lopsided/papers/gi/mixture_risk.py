@@ -157,6 +157,5 @@ def risk_claim(
             "critical point": "the minimiser of the training loss nearest to W*",
             "few steps": "100 steps of the paper's size with c = 1 from a start at distance 2",
         },
-        quick_budget_seconds=15,
         **stated,
     )

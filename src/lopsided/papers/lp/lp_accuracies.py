@@ -14,8 +14,7 @@ from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, split_over
-from lopsided.papers.shared.network_summary import chosen, interval_line, level, paired
-from lopsided.papers.shared.structured_summary import grouped
+from lopsided.papers.shared.summary import chosen, grouped, interval_line, level, paired
 
 FITTED = 0.999
 MODERATE = 100  # the ratio up to which the paper's networks fit every example

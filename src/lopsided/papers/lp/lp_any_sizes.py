@@ -19,7 +19,7 @@ from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import descend, largest_distance, problem
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.network_summary import chosen
+from lopsided.papers.shared.summary import chosen
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_free
 

@@ -20,8 +20,7 @@ from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.descents import Sphere, descents, lowest
 from lopsided.papers.lp.peeled import deviation_panel, frame_error
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.network_summary import chosen
-from lopsided.papers.shared.structured_summary import column
+from lopsided.papers.shared.summary import chosen, column
 
 TOLERANCE = 1e-4  # flat to second order: a loss exact to 1e-15 leaves angles uncertain by 3e-8 times the condition
 LOSS_TOLERANCE = 1e-9  # relative to the loss; rounding of a sum of logarithms, with margin

@@ -13,7 +13,7 @@ from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import class_means, descend, deviation_panel, energies, frame_error, problem
-from lopsided.papers.shared.structured_summary import column
+from lopsided.papers.shared.summary import column
 
 # The loss is flat to second order at its minimum, so a loss exact to 1e-15 leaves angles uncertain by about
 # sqrt(1e-15) ~ 3e-8 times the condition number (up to 1e3 here).

@@ -17,7 +17,7 @@ import numpy as np
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Line, Mark, Panel
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Verdict, tally
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.lp.peeled import pair_cosines
 from lopsided.papers.shared.network_settings import varied
 
@@ -68,7 +68,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
         f"{first['deviation']:.1f}, where a frame has {first['frame_angle']:.2f} throughout; lengths vary by "
         f"{100 * first['length_variation']:.0f} %. (Paper, other networks: 43 to 103, 4.1; 37 to 102, 3.6.)"
     )
-    return tally(sum(far), len(far), found, numbers)
+    return Verdict(decided(far), found, numbers)
 
 
 def plot(rows: Sequence[Row]) -> Figure:

@@ -12,9 +12,9 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Mark, Panel
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Runs, Verdict, tally
+from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.lp.peeled import curves_over_ratio, descend, energies, largest_distance, ratio_settings, two_sizes
-from lopsided.papers.shared.structured_summary import column
+from lopsided.papers.shared.summary import column
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_two_sizes
 
@@ -37,26 +37,27 @@ def measure(settings: Settings, seed: int) -> Numbers:
 def judge(rows: Sequence[Row]) -> Verdict:
     """Distances fall to zero along every curve."""
     curves = curves_over_ratio(rows)
-    good, last, first_zero = 0, {}, {}
+    passed, last, first_zero = [], {}, {}
     for name, curve in curves.items():
         distances = column(curve, "distance")
         falls = all(b <= a + NOISE for a, b in pairwise(distances))
         agrees = all(abs(row.numbers["distance"] - row.numbers["theory_distance"]) <= 2 * ZERO for row in curve)
         last[name] = distances[-1]
         first_zero[name] = next((row.settings["ratio"] for row in curve if row.numbers["distance"] <= ZERO), None)
-        good += falls and agrees and 0 <= distances[-1] <= ZERO < distances[0]
+        passed.append(falls and agrees and 0 <= distances[-1] <= ZERO < distances[0])
     numbers = {
         "curves": len(curves),
-        "falling_to_zero": good,
+        "falling_to_zero": sum(passed),
         "distance_at_the_largest_ratio": last,
         "first_ratio_at_zero": first_zero,
     }
     finite = sum(ratio is not None for ratio in first_zero.values())
     found = (
-        f"In {good} of {len(curves)} settings the distance falls to zero (at most {max(last.values()):.1g} of the root "
-        f"mean square length at the largest R). In {finite} it is zero already at a finite R, not only in the limit."
+        f"In {sum(passed)} of {len(curves)} settings the distance falls to zero (at most {max(last.values()):.1g} of "
+        f"the root mean square length at the largest R). In {finite} it is zero already at a finite R, not only in "
+        "the limit."
     )
-    return tally(good, len(curves), found, numbers)
+    return Verdict(decided(passed), found, numbers)
 
 
 def plot(rows: Sequence[Row]) -> Figure:
@@ -84,5 +85,4 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    quick_budget_seconds=15.0,
 )

@@ -25,7 +25,7 @@ from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.descents import DescentEnd, LqSphere, Sphere, descents, lowest
 from lopsided.papers.lp.peeled import cross_entropy, frame_error
-from lopsided.papers.shared.structured_summary import column, named
+from lopsided.papers.shared.summary import column, named
 
 # Losses are exact to 1e-12 here, but for q < 2 the constraint has a kink at zero entries, where descent stops early.
 SAME_LOSS = 1e-5

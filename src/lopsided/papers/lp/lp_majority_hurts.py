@@ -11,8 +11,7 @@ from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, split_over
-from lopsided.papers.shared.network_summary import chosen, curve, level, paired
-from lopsided.papers.shared.structured_summary import named
+from lopsided.papers.shared.summary import chosen, curve, level, named, paired
 
 EQUAL_STEPS, EQUAL_EPOCHS = "equal steps", "equal epochs"
 READINGS = {

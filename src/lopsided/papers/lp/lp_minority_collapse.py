@@ -14,9 +14,9 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Mark, Panel, Points
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Outcome, Runs, Verdict, tally
+from lopsided.papers.claim import Claim, Outcome, Runs, Verdict, decided
 from lopsided.papers.lp.peeled import curves_over_ratio, descend, energies, mean_cosine, ratio_settings, two_sizes
-from lopsided.papers.shared.structured_summary import column, grouped, named
+from lopsided.papers.shared.summary import column, grouped, named
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_two_sizes
 from lopsided.theory.layer_peeled.two_sizes import collapse_ratio, vanishing_ratio
@@ -45,7 +45,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 def judge(rows: Sequence[Row]) -> Verdict:
     """Each curve rises, reaches 1 where theory says, and not before."""
-    good, thresholds, reversed_curves = 0, {}, 0
+    passed, thresholds, reversed_curves = [], {}, 0
     curves = curves_over_ratio(rows)
     largest = max(abs(row.numbers["loss_difference"]) for row in rows)
     for name, curve in curves.items():
@@ -65,21 +65,21 @@ def judge(rows: Sequence[Row]) -> Verdict:
             for row in curve
         )
         ends = any(row.settings["ratio"] >= threshold for row in shown)
-        good += rises and ends and all(reached) and gone
+        passed.append(rises and ends and all(reached) and gone)
     numbers = {
         "curves": len(curves),
-        "as_claimed": good,
+        "as_claimed": sum(passed),
         "thresholds": thresholds,
         "largest_loss_difference": largest,
     }
     if reversed_curves:
         return Verdict(Outcome.CONTRADICTED, f"{reversed_curves} curves fall with R.", numbers)
-    words = "; ".join(f"{name}: R0 = {value:.6g}" for name, value in thresholds.items())
+    words, good = "; ".join(f"{name}: R0 = {value:.6g}" for name, value in thresholds.items()), sum(passed)
     vanishing = [name for name, curve in curves.items() if any(row.numbers["vanished"] for row in curve)]
     found = f"{good} of {len(curves)} curves rise and reach 1 at a finite R0, where the closed form says ({words})."
     if vanishing:
         found += f" At larger R the minority classifiers vanish and have no angle for {', '.join(vanishing)}."
-    return tally(good, len(curves), found, numbers)
+    return Verdict(decided(passed), found, numbers)
 
 
 def plot(rows: Sequence[Row]) -> Figure:
@@ -120,5 +120,4 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    quick_budget_seconds=15.0,
 )

@@ -16,8 +16,7 @@ from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import ENERGIES, RECIPES, forecast_lines, recipe_errors
 from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, VGG, split_over, varied
-from lopsided.papers.shared.network_summary import chosen, crossings, curve, level, paired
-from lopsided.papers.shared.structured_summary import named
+from lopsided.papers.shared.summary import chosen, crossings, curve, level, named, paired
 
 COLLAPSED = 0.9  # of the mean minority cosine; scatter and noise keep real networks below 1
 CLOSE = 0.1  # mean |forecast - measured| of a cosine

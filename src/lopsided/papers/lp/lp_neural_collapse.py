@@ -13,8 +13,7 @@ from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.shared.network_runs import TRAINED, network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, varied
-from lopsided.papers.shared.network_summary import chosen, interval_line, level, paired
-from lopsided.papers.shared.structured_summary import named
+from lopsided.papers.shared.summary import chosen, interval_line, level, named, paired
 
 MEASURES = {
     "nc1": "NC1, within-class scatter",

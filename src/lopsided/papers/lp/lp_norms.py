@@ -21,8 +21,7 @@ from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.shared.network_runs import network_claim, network_numbers
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, split_over, training_recipe, varied
-from lopsided.papers.shared.network_summary import chosen, level
-from lopsided.papers.shared.structured_summary import column, named
+from lopsided.papers.shared.summary import chosen, column, level, named
 
 EQUAL_WITHOUT = 1e-3  # standard deviation over mean of the lengths, no minority examples; the paper has at most 1.4e-4
 EQUAL_COLLAPSED = 0.05  # the same for collapsed classes that do have examples

@@ -19,7 +19,7 @@ from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import Peeled, descend, energies, mean_cosine, problem
 from lopsided.papers.shared.network_settings import split_over
-from lopsided.papers.shared.structured_summary import column, named
+from lopsided.papers.shared.summary import column, named
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_free
 
@@ -120,5 +120,4 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    quick_budget_seconds=15.0,
 )

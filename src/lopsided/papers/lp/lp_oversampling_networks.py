@@ -13,8 +13,7 @@ from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import EQUILIBRIUM, SURVIVAL, forecast_lines
 from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, varied
-from lopsided.papers.shared.network_summary import by_world, curve, level, paired
-from lopsided.papers.shared.structured_summary import grouped, named
+from lopsided.papers.shared.summary import by_world, curve, grouped, level, named, paired
 
 ACCURACIES = {"minority": "test_minority", "overall": "test_balanced"}
 

@@ -21,7 +21,7 @@ from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import cross_entropy, descend, energies, problem
-from lopsided.papers.shared.structured_summary import column
+from lopsided.papers.shared.summary import column
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_free
 
@@ -165,5 +165,4 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    quick_budget_seconds=15.0,
 )

@@ -19,8 +19,7 @@ from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import ColumnLoss, descend, frame_error, problem
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.network_summary import chosen
-from lopsided.papers.shared.structured_summary import column
+from lopsided.papers.shared.summary import chosen, column
 
 TOLERANCE = 1e-4  # flat to second order: a logarithm exact to 1e-15 leaves angles uncertain by 3e-8 times the condition
 LOSS_TOLERANCE = 1e-9  # of the logarithm of the loss; rounding with margin

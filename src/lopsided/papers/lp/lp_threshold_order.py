@@ -116,5 +116,4 @@ CLAIM = Claim(
         "total fixed": "K = K_A + K_B stays 10, as in the figures",
         "majority fixed": "K_A stays 5 and K grows with K_B, the literal words",
     },
-    quick_budget_seconds=15.0,
 )

@@ -22,8 +22,7 @@ from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.descents import DescentEnd, Sphere, descents, lowest
 from lopsided.papers.lp.peeled import cross_entropy, descend, energies, frame_error, mean_cosine, pair_cosines, problem
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.network_summary import chosen
-from lopsided.papers.shared.structured_summary import column
+from lopsided.papers.shared.summary import chosen, column
 
 FRAME = 1e-3  # of cosines and lengths: what counts as a simplex frame
 LOWER = 1e-6  # relative, of losses that descent knows to 1e-12

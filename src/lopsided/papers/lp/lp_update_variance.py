@@ -25,7 +25,7 @@ from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import cross_entropy
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.structured_summary import column
+from lopsided.papers.shared.summary import column
 
 
 def _per_example_gradients(stream: np.random.Generator, settings: Settings) -> tuple[FloatArray, IntArray]:

@@ -16,8 +16,7 @@ from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import EQUILIBRIUM, SURVIVAL, forecast_lines
 from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, VGG, split_over, varied
-from lopsided.papers.shared.network_summary import chosen, crossings, curve, paired
-from lopsided.papers.shared.structured_summary import grouped, named
+from lopsided.papers.shared.summary import chosen, crossings, curve, grouped, named, paired
 
 HALF = 0.5
 

@@ -14,7 +14,7 @@ from lopsided.core.validation import FloatArray, IntArray
 from lopsided.engine.task import Row, Settings
 from lopsided.papers.lp.descents import Sphere, descents
 from lopsided.papers.shared.network_settings import SPLITS, split_over
-from lopsided.papers.shared.structured_summary import named
+from lopsided.papers.shared.summary import named
 
 # A loss of the logits: (logits K x M, labels M) -> (loss of every column, gradient with respect to the logits).
 ColumnLoss = Callable[[FloatArray, IntArray], tuple[FloatArray, FloatArray]]

@@ -11,7 +11,7 @@ from lopsided.papers.sd.sd_variance import EARLY, LEVEL, QUICK, steps_to_level
 from lopsided.papers.sd.structured_figures import four_panels
 from lopsided.papers.sd.structured_runs import run_claim
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.structured_summary import at_step, difference, final, grouped
+from lopsided.papers.shared.summary import at_step, difference, final, grouped
 
 
 def judge(rows: Sequence[Row]) -> Verdict:

@@ -17,8 +17,7 @@ from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import points_over
 from lopsided.papers.sd.structured_runs import WideRun, as_curves, case_s, draw, point_mixture, run_settings
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.network_summary import chosen
-from lopsided.papers.shared.structured_summary import column, difference, exponent, grouped
+from lopsided.papers.shared.summary import chosen, column, difference, exponent, grouped
 from lopsided.theory.wide_bounds import CouplingBound, coupling_bound, unit_gradient_bounds
 
 EXPONENT, ROUGHLY = -0.5, 0.15  # the bound's deficit e tau k l / sigma falls like 1/sqrt(m) at equal eta m t

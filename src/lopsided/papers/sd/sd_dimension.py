@@ -8,7 +8,7 @@ from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import steps_panel
 from lopsided.papers.sd.structured_runs import reach_claim, unreached
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.structured_summary import column, exponent, grouped
+from lopsided.papers.shared.summary import column, exponent, grouped
 
 LEVEL = 0.98
 ROUGHLY = 0.1  # steps ~ d^s with |s| below this: a thousand times the dimension at most doubles the steps

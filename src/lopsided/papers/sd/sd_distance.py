@@ -10,8 +10,7 @@ from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import points_over
 from lopsided.papers.sd.structured_runs import reach_claim, unreached
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.network_summary import chosen, level
-from lopsided.papers.shared.structured_summary import exponent, grouped
+from lopsided.papers.shared.summary import chosen, exponent, grouped, level
 
 LEVEL = 0.98
 COARSE = 10  # the text does not say how often accuracy was looked at

@@ -19,8 +19,7 @@ from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
 from lopsided.papers.sd.structured_runs import Curves, end_spectra, final_means, first_reaching, separability_numbers
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.network_summary import chosen
-from lopsided.papers.shared.structured_summary import difference, final, grouped
+from lopsided.papers.shared.summary import chosen, difference, final, grouped
 
 SCALES = {"4000/m": (4000.0, "A3"), "4000/m, variance 1/sqrt(m)": (4000.0, "section 7"), "40/m": (40.0, "A3")}
 READINGS = {

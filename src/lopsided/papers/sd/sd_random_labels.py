@@ -13,8 +13,7 @@ from lopsided.learners.wide_relu import accuracy
 from lopsided.measure.weight_change import Travelled
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_runs import as_curves, descent, draw, run_settings
-from lopsided.papers.shared.network_summary import chosen
-from lopsided.papers.shared.structured_summary import band
+from lopsided.papers.shared.summary import band, chosen
 
 GENERALISES = 0.95
 

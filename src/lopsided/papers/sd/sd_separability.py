@@ -12,8 +12,7 @@ from lopsided.data.clusters import ClusterSpec, random_mixture, sample_mixture, 
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_runs import separability_numbers
-from lopsided.papers.shared.network_summary import chosen
-from lopsided.papers.shared.structured_summary import column, grouped
+from lopsided.papers.shared.summary import chosen, column, grouped
 
 SHOWN = 400  # examples of the XOR picture
 DISTANCE, DIAMETER = 1.9, 0.1  # "distance at least 19/10", "diameter 1/10"

@@ -9,7 +9,7 @@ from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import steps_panel
 from lopsided.papers.sd.structured_runs import reach_claim
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.structured_summary import column, exponent, grouped
+from lopsided.papers.shared.summary import column, exponent, grouped
 
 LEVEL = 0.98
 ROUGHLY = 0.25  # steps ~ m^s with |s| below this: sixteen times the width at most doubles the steps

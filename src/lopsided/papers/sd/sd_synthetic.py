@@ -9,7 +9,7 @@ from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
 from lopsided.papers.sd.structured_runs import PAIRS, final_means, run_claim
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.structured_summary import difference, final, grouped
+from lopsided.papers.shared.summary import difference, final, grouped
 
 NEAR_ONE, SMALL = 0.98, 0.1  # "converges to 100%", "less than 0.1"
 GAP = 10.0  # "much larger than the rest": a factor of ten between singular values k l and k l + 1

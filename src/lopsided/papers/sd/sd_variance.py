@@ -9,7 +9,7 @@ from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
 from lopsided.papers.sd.structured_runs import PAIRS, first_reaching, run_claim
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.structured_summary import at_step, difference, final, grouped
+from lopsided.papers.shared.summary import at_step, difference, final, grouped
 
 LEVEL = 0.9
 EARLY = 20  # a step at which the easiest data are nearly learned

@@ -8,7 +8,7 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Mark, Panel, Points
 from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
-from lopsided.papers.shared.structured_summary import band
+from lopsided.papers.shared.summary import band
 
 
 def four_panels(

@@ -25,7 +25,7 @@ from lopsided.measure.coupling import pattern_change
 from lopsided.measure.separability import components_needed, separability
 from lopsided.measure.weight_change import Travelled, relative_distance, spectrum
 from lopsided.papers.claim import Claim, Part, Verdict, weigh
-from lopsided.papers.shared.structured_summary import final
+from lopsided.papers.shared.summary import final
 
 READINGS = {
     "unit, A3": "inputs of length 1 (A2), initial standard deviation 1/sqrt(m) (A3), component covariance sigma^2/d",
