@@ -47,7 +47,8 @@ from lopsided.remedies.plain import Plain
 LEAST = 12  # examples of the smaller class
 CUTS, TRIALS = 10, 3
 LEARNERS = {"logistic": "linear", "boosting": "trees"}
-METRICS = ("balanced", "f1", "mcc", "average-precision", "brier")
+METRICS = ("balanced", "worst-class", "overall", "f1", "mcc", "average-precision", "roc-auc", "brier", "log-loss")
+LOSSES = ("brier", "log-loss")
 PRIOR = Path(__file__).resolve().parents[1] / "src/lopsided/checkup/decision/prior.json"
 RIDGE, SHRINK, WIDER = 20.0, 0.2, 2.0  # chosen on the development half, leaving out one source after the other
 
@@ -153,15 +154,14 @@ def measure(learner: str, name: str, cut: int) -> dict[str, Any] | None:
                 "seconds": outcome.seconds,
                 "winner": outcome.winner,
                 "helps": {arm.name: arm.helps for arm in outcome.arms[1:]},
-                "gains": {metric: _measured(outcome, metric) for metric in METRICS},
+                "gains": _gains(outcome.measured),
             }
     place.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(place, json.dumps(found))
     return found
 
 
-def _measured(outcome: Any, metric: str) -> dict[str, Any]:
-    measured = outcome.measured if metric == "balanced" else outcome.judge(metric).measured
+def _gains(measured: MeasuredGains) -> dict[str, Any]:
     return {
         "arms": list(measured.arms),
         "values": measured.values.round(6).tolist(),
@@ -188,17 +188,22 @@ def _truth(
 
 
 def _scores(codes: Any, predicted: Any, chances: Any, training: Any) -> dict[str, float]:
+    """By the words of our metrics, as scikit-learn computes them."""
     from sklearn import metrics
 
     rare = int(np.argmin(training.classes.counts))
+    recalls = metrics.recall_score(codes, predicted, average=None, zero_division=0.0)
     found = {
-        "balanced": metrics.balanced_accuracy_score(codes, predicted),
+        "balanced": recalls.mean(),
+        "worst-class": recalls.min(),
+        "overall": np.mean(codes == predicted),
         "f1": metrics.f1_score(codes == rare, predicted == rare, zero_division=0.0),
         "mcc": metrics.matthews_corrcoef(codes, predicted),
+        "average-precision": metrics.average_precision_score(codes == rare, chances[:, rare]),
+        "roc-auc": metrics.roc_auc_score(codes == rare, chances[:, rare]),
+        "brier": np.mean(np.square(chances[:, rare] - (codes == rare))),
+        "log-loss": metrics.log_loss(codes, chances),
     }
-    if chances is not None:
-        found["average-precision"] = metrics.average_precision_score(codes == rare, chances[:, rare])
-        found["brier"] = float(np.mean(np.square(chances - np.eye(chances.shape[1])[codes]).sum(axis=1)))
     return {name: round(float(value), 6) for name, value in found.items()}
 
 
@@ -275,7 +280,7 @@ def fitted(study: Study, metric: str, without: str | None = None) -> dict[str, A
     names = [name for name in study.names if development(name) and source_of(name) != without]
     sources = [source_of(name) for name in names]
     weights = np.array([1.0 / np.sqrt(sources.count(source)) for source in sources])
-    sign = -1.0 if metric == "brier" else 1.0
+    sign = -1.0 if metric in LOSSES else 1.0
     arms = study.arms[1:]
     gains = np.array(
         [[sign * (study.truth(n, arm, metric) - study.truth(n, PLAIN, metric)) for arm in arms] for n in names]
@@ -328,7 +333,7 @@ def _without(learner: str, names: tuple[str, ...], source: str) -> dict[str, Any
 
 
 def _of(cut: dict[str, Any]) -> MeasuredGains:
-    found = cut["gains"]["balanced"]
+    found = cut["gains"]
     return MeasuredGains(tuple(found["arms"]), np.array(found["values"]), np.array(found["errors"]))
 
 

@@ -30,8 +30,8 @@ def make_learner(name: str, seed: int = 0) -> Any:
     if name == "boosting":
         from sklearn.ensemble import HistGradientBoostingClassifier
 
-        # Fewer and smaller trees than scikit-learn's defaults: a trial grows about a hundred such models. Leaves of five
-        # instead of twenty examples: a class of ten would share every leaf with others.
+        # Fewer and smaller trees than scikit-learn's defaults: a trial grows about a hundred such models. Leaves of
+        # five instead of twenty examples: a class of ten would share every leaf with others.
         return HistGradientBoostingClassifier(
             max_iter=50,
             learning_rate=0.2,

@@ -41,7 +41,7 @@ class AveragedModels:
 
 @dataclass(frozen=True)
 class BalancedBagging(Remedy):
-    """`bags` undersamples, each with as many examples of every class as the smallest has, and `LEAST_IN_BAG` at least."""
+    """`bags` undersamples, each with as many examples of every class as the smallest has, or `LEAST_IN_BAG`."""
 
     kind: ClassVar[str] = "balanced bagging"
     name: ClassVar[str] = "balanced bagging"

@@ -19,14 +19,15 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.measure.metrics.contract import Answers, Judged, Metric
 from lopsided.measure.paired_scores import Estimate, gain
+from lopsided.remedies.plain import Plain
 
 LEVEL = 0.9  # of the interval of the gain
 DECIDED = 0.8  # a chance of being best that needs no further repeats
 NEGLIGIBLE = 0.002  # arms whose expected difference is smaller are as good as each other
+PLAIN = Plain.name
 RIVAL = 0.1  # a chance of being best that is worth a mention
 _DRAWS = 4000
 _MORE = (3, 5, 10, 20, 50)  # repeats that are considered
-PLAIN = "plain training"
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """From evidence to a plan: every remedy proposes itself for the data, a pilot forecasts its gain, the most comes first.
 
 The order is by the gain to expect in the plan's metric: for a remedy for the data as they are, what its forecast and
-what such remedies gained elsewhere (`checkup.decision.prior`) say together. Collection is forecast in the accuracy of its own subject, of which a share counts
-(`Collection.share_of`), without what a class gains by being likelier, because other classes pay for it. What rests on
-no forecast comes last, with the reason.
+what such remedies gained elsewhere (`checkup.decision.prior`) say together. Collection is forecast in the accuracy of
+its own subject, of which a share counts (`Collection.share_of`), without what a class gains by being likelier, because
+other classes pay for it. What has neither forecast nor prior comes last, with the reason.
 """
 
 from collections.abc import Mapping, Sequence

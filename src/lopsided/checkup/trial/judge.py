@@ -52,7 +52,12 @@ class TrialJudge:
     def recommendation(self) -> Recommendation:
         """What to use, given this measurement and what such remedies gained elsewhere."""
         run = self.run
-        prior = gain_prior(self.measured.arms, self.metric.word, learner_kind(run.learner), run.training.classes.counts)
+        prior = gain_prior(
+            self.measured.arms,
+            self.metric.word.partition(":")[0],
+            learner_kind(run.learner),
+            run.training.classes.counts,
+        )
         repeat = run.fit_seconds / max(run.repeats_of.values())
         return recommend(self.measured, prior, self.metric.name, seconds=repeat, seed=run.seed)
 
