@@ -17,6 +17,9 @@ def command(
     groups: options.Groups = None,
     features: options.Features = None,
     split: options.Split = None,
+    split_by: options.SplitBy = None,
+    time: options.Time = None,
+    sample_weight: options.SampleWeight = None,
     weight_decay: options.WeightDecay = None,
     learning_rate: options.LearningRate = None,
     batch_size: options.BatchSize = None,
@@ -32,6 +35,7 @@ def command(
     group: options.Group = None,
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
     repeats: Annotated[int, typer.Option(help="How often it is repeated with other folds.")] = 2,
+    recalibrate: Annotated[bool, typer.Option("--recalibrate", help="Fit probabilities to held-out rows.")] = False,
     jobs: Annotated[int | None, typer.Option(help="Processes; all cores when not given.")] = None,
     store: Annotated[
         Path | None, options.folder("Keeps finished folds; else LOPSIDED_STORE, else ./lopsided-results.")
@@ -65,6 +69,9 @@ def command(
             groups=options.one_or_several(groups),
             features=options.one_or_several(features),
             split=split,
+            split_by=split_by,
+            time=time,
+            sample_weight=sample_weight,
             weight_decay=weight_decay,
             seed=seed,
         )
@@ -77,6 +84,7 @@ def command(
             recipe=recipe,
             folds=folds,
             repeats=repeats,
+            recalibrate=recalibrate,
             jobs=jobs,
             store=store,
             fresh=fresh,
