@@ -108,7 +108,18 @@ def run(quick: bool) -> Iterator[dict[str, Any]]:
     """Rows of the benchmark."""
     seconds = 4.0 if quick else 20.0
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "lopsided", "serve", "--port", "0", "--no-browser", "--store", folder]
+        command = [
+            sys.executable,
+            "-m",
+            "lopsided",
+            "serve",
+            "--port",
+            "0",
+            "--no-browser",
+            "--no-token",
+            "--store",
+            folder,
+        ]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         try:
             assert server.stdout is not None

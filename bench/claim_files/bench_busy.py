@@ -20,8 +20,6 @@ CLAIM = replace(
     load_claim(str(Path(__file__).with_name("bench_trivial.py"))),
     id="bench-busy",
     measure=measure,
-    plans={
-        "quick": Runs([{"x": x, "steps": 3_000_000} for x in range(16)]),
-        "paper": Runs([{"x": x, "steps": 4_000_000} for x in range(24)]),
-    },
+    quick=Runs([{"x": x, "steps": 3_000_000} for x in range(16)]),
+    paper=Runs([{"x": x, "steps": 4_000_000} for x in range(24)]),
 )

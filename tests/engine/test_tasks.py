@@ -39,12 +39,12 @@ def test_every_part_counts() -> None:
 
 def test_settings_become_plain_values_and_duplicates_vanish() -> None:
     plan = Runs([{"x": np.int64(3), "pair": (1, 2)}, {"pair": [1, 2], "x": 3}], seeds=[0, 1])
-    tasks = expand(replace(load_claim(HOME), plans={"quick": plan}), HOME, "quick")
+    tasks = expand(replace(load_claim(HOME), quick=plan), HOME, "quick")
     assert [(task.settings, task.seed) for task in tasks] == [({"x": 3, "pair": [1, 2]}, seed) for seed in (0, 1)]
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), np.array([1.0, np.nan]), object()])
 def test_settings_that_json_cannot_hold_are_refused(value: object) -> None:
-    claim = replace(load_claim(HOME), plans={"quick": Runs([{"x": value}])})
+    claim = replace(load_claim(HOME), quick=Runs([{"x": value}]))
     with pytest.raises(LopsidedError, match="JSON can hold"):
         expand(claim, HOME, "quick")

@@ -274,7 +274,7 @@ def _others(random: Random, folder: Path, canary: Path, kind: str | None = None)
             ["demo", "--seed", random.choice(("-1", "x", "1.5", ""))],
             ["serve", "--port", random.choice(("-1", "65536", "x", "", "1e3", "99999999999"))],
             ["serve", "--host", random.choice(("nowhere.invalid", "256.1.1.1", "::g", "a b", "192.0.2.1"))],
-            ["serve", "--token", random.choice((" ", "a b", "é", "a;b", '"'))],
+            ["serve", "--token-file", random.choice(("nowhere", ".", "", "/dev/zero")), "--port", "-1"],
             ["serve", "--data-dir", "nowhere"],
             ["serve", "--store", "taken", "--port", "-1"],
             ["bench", "nothing", word()],

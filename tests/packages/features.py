@@ -44,7 +44,7 @@ print("works")
 
 _SERVER = """
 import re, signal, subprocess, sys, urllib.request
-command = [sys.executable, "-m", "lopsided", "serve", "--port", "0", "--no-browser"]
+command = [sys.executable, "-m", "lopsided", "serve", "--port", "0", "--no-browser", "--no-token"]
 server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 address = re.search(r"http://\\S+", server.stdout.readline())[0]
 assert urllib.request.urlopen(address + "api/claims", timeout=60).status == 200

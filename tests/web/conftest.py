@@ -44,7 +44,7 @@ def stop_server(process: subprocess.Popen) -> tuple[int, str]:
 
 @pytest.fixture(scope="session")
 def laboratory(tmp_path_factory):
-    process, address = start_server(tmp_path_factory.mktemp("web") / "store")
+    process, address = start_server(tmp_path_factory.mktemp("web") / "store", "--no-token")
     yield address.rstrip("/")
     code, errors = stop_server(process)
     assert (code, errors) == (0, "")

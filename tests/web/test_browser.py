@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import lopsided
+from lopsided.cli.serve import _open
 from tests.web.conftest import PATIENCE, start_server, stop_server
 
 
@@ -317,7 +318,7 @@ def test_audit_of_a_file_with_its_report(page, laboratory, tmp_path) -> None:
     page.wait_for_selector("iframe.report")
 
 
-def test_beyond_loopback_the_token_is_given_once_and_leaves_the_address(chromium, tmp_path) -> None:
+def test_beyond_loopback_the_token_is_given_once_and_leaves_the_address(chromium, tmp_path, monkeypatch) -> None:
     process, address = start_server(tmp_path / "store", "--host", "0.0.0.0")
     try:
         address = re.sub("//[^:]+", "//127.0.0.1", address)  # the name of the machine need not resolve
@@ -331,6 +332,12 @@ def test_beyond_loopback_the_token_is_given_once_and_leaves_the_address(chromium
         page.goto(f"{address.partition('?')[0]}#/width?width=40&dimension=20&steps=16")
         page.get_by_role("button", name="Run").click()
         page.wait_for_selector(".job-line:has-text('done in')")  # the stream of events has the cookie too
+        monkeypatch.setattr("webbrowser.open", (opened := []).append)
+        _open(address, tmp_path)
+        sent = chromium.new_context().new_page()
+        sent.goto(opened[0])  # as the command opens it: a file leads to the page, and the cookie goes with it
+        sent.wait_for_url(address.partition("?")[0] + "**")
+        sent.wait_for_selector(".verdict:not(:empty)")
         stranger = chromium.new_context().new_page()
         assert stranger.goto(address.partition("?")[0]).status == 403
     finally:

@@ -1,5 +1,7 @@
 """Who may ask, how much they may send, and what the page is allowed to do."""
 
+import errno
+
 import pytest
 from fastapi.testclient import TestClient
 
@@ -147,10 +149,68 @@ def test_token_once_in_the_address_then_in_a_cookie() -> None:
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     cookie = answer.headers["set-cookie"].lower()
     assert "httponly" in cookie
-    assert "samesite=strict" in cookie
+    assert "samesite=lax" in cookie
+    assert cookie.startswith("lopsided-token-8000=")
     assert far.get("/api/jobs").status_code == 200
     assert far.get("/api/jobs", headers={"Host": "10.0.0.4:8000"}).status_code == 200
+    assert far.get("/api/jobs", headers={"Host": "localhost:8001"}).status_code == 403  # the cookie of another server
     assert far.get("/api/jobs", headers={"Host": "evil.example"}).status_code == 403
+
+
+@pytest.mark.parametrize(
+    "beside", ["foo[bar]=1; {}", "a=b=c;  {} ; é=x", 'x="; {}', "{}; {{}}", "lopsided-token-8000=old; {}", ";;{};"]
+)
+def test_cookies_as_browsers_send_them(beside) -> None:
+    far = client(Access("127.0.0.1", "a/b=c"))
+    named = far.get("/?token=a%2Fb%3Dc").headers["set-cookie"].partition(";")[0]
+    far.cookies.clear()
+    header = {"Cookie": beside.format(named).encode("latin-1")}
+    assert far.get("/api/jobs", headers=header).status_code == 200
+    assert far.get("/api/jobs", headers={"Cookie": "foo[bar]=1; lopsided-token-80=a/b=c"}).status_code == 403
+
+
+def test_a_full_disk_refuses_an_upload_in_one_sentence_and_leaves_no_parts(monkeypatch, tmp_path) -> None:
+    def full(source, target, *more):
+        target.write(b"part")
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with client() as local:
+        monkeypatch.setattr("lopsided.web.uploads.shutil.copyfileobj", full)
+        answer = local.post("/api/uploads", files={"file": ("a.csv", b"a,y\n1,0\n")})
+        assert answer.status_code == 507
+        assert "No space left" in answer.json()["error"]
+        assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+        monkeypatch.setattr("starlette.datastructures.UploadFile.write", _full_write)
+        answer = local.post("/api/uploads", files={"file": ("a.csv", b"a,y\n1,0\n")})  # while the form is parsed
+        assert answer.status_code == 507
+
+
+async def _full_write(upload, data) -> None:
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_the_sum_of_parallel_uploads_is_limited() -> None:
+    crowd = client(uploads_at_once=0)
+    assert crowd.post("/api/uploads", files={"file": ("a.csv", b"a,y\n1,0\n")}).status_code == 429
+    with client(uploads_at_once=1) as alone:
+        for _ in range(3):  # each gives its place back, also a refused one
+            assert alone.post("/api/uploads", files={"file": ("a.csv", b"a,y\n1,0\n")}).status_code == 200
+            assert alone.post("/api/uploads", files={"file": ("a.pkl", b"")}).status_code == 422
+
+
+def test_no_upload_is_deleted_under_a_waiting_job() -> None:
+    with client(uploads_kept=2, jobs_running=0) as local:
+        first = local.post("/api/uploads", files={"file": ("a.csv", b"a,y\n1,0\n")}).json()["id"]
+        job = local.post("/api/audit/run", json={"upload": first}).json()["id"]
+        others = [local.post("/api/uploads", files={"file": ("b.csv", b"a,y\n1,0\n")}).json()["id"] for _ in range(3)]
+        uploads = local.app.state.uploads
+        assert uploads.find(first).path.exists()
+        assert not local.post(f"/api/uploads/{others[0]}/inspect").is_success
+        local.post(f"/api/jobs/{job}/cancel")
+        for _ in range(2):
+            local.post("/api/uploads", files={"file": ("c.csv", b"a,y\n1,0\n")})
+        assert not local.post(f"/api/uploads/{first}/inspect").is_success
 
 
 def test_loopback_addresses() -> None:

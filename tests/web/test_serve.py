@@ -10,11 +10,16 @@ import urllib.request
 
 import pytest
 
+import lopsided
 from lopsided.cli.main import main
+from lopsided.cli.serve import _open
+from lopsided.core.errors import InputError
 from tests.web.conftest import start_server, stop_server
 
 
-def test_port_in_use_and_bad_options_are_one_sentence(capsys) -> None:
+def test_port_in_use_and_bad_options_are_one_sentence(capsys, tmp_path) -> None:
+    bad = tmp_path / "token"
+    bad.write_text('a "quote"')
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -23,7 +28,10 @@ def test_port_in_use_and_bad_options_are_one_sentence(capsys) -> None:
             (["--port", port], f"port {port}, which is in use"),
             (["--port", "70000"], "a port up to 65535"),
             (["--host", "no.such.host.invalid"], "no.such.host.invalid"),
-            (["--token", 'a "quote"'], "a token of letters"),
+            (["--token-file", str(bad)], "a token of letters"),
+            (["--token-file", str(bad.parent)], "a file with the token"),
+            (["--no-token", "--host", "0.0.0.0"], "which others reach"),
+            (["--no-token", "--token-file", str(bad)], "a token as well"),
             (["--data-dir", "no-such-folder"], "a folder with the data sets"),
         ):
             assert main(["serve", "--no-browser", *options]) == 2
@@ -32,8 +40,37 @@ def test_port_in_use_and_bad_options_are_one_sentence(capsys) -> None:
             assert errors.count("\n") == 1
 
 
-def test_interrupt_stops_jobs_and_streams(tmp_path) -> None:
+@pytest.mark.parametrize("given", [{"host": None}, {"host": 3}, {"token": 3}, {"token": b"x"}])
+def test_other_things_than_words_are_one_sentence(given) -> None:
+    with pytest.raises(InputError):
+        lopsided.serve(**given)
+
+
+def test_loopback_asks_for_the_token_of_the_environment(tmp_path, monkeypatch) -> None:
+    monkeypatch.setenv("LOPSIDED_TOKEN", "a+b/c")
     process, address = start_server(tmp_path / "store")
+    try:
+        assert address.endswith("/?token=a%2Bb%2Fc")
+        bare = address.partition("?")[0]
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            urllib.request.urlopen(f"{bare}api/jobs")
+        jar = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        assert jar.open(address).url == bare
+        assert jar.open(f"{bare}api/jobs").status == 200
+    finally:
+        stop_server(process)
+
+
+def test_the_browser_is_started_without_the_token(tmp_path, monkeypatch) -> None:
+    opened = []
+    monkeypatch.setattr("webbrowser.open", opened.append)
+    _open("http://127.0.0.1:8000/?token=secret&x", tmp_path)
+    assert "secret" not in opened[0]
+    assert "url=http://127.0.0.1:8000/?token=secret&amp;x" in (tmp_path / "open.html").read_text()
+
+
+def test_interrupt_stops_jobs_and_streams(tmp_path) -> None:
+    process, address = start_server(tmp_path / "store", "--no-token")
     body = b'{"width": 3000, "dimension": 900, "steps": 2000}'
     request = urllib.request.Request(f"{address}api/width/run", body, {"Content-Type": "application/json"})
     job = urllib.request.urlopen(request).read().decode().split('"')[3]

@@ -17,6 +17,9 @@ def command(
     groups: options.Groups = None,
     features: options.Features = None,
     split: options.Split = None,
+    split_by: options.SplitBy = None,
+    time: options.Time = None,
+    sample_weight: options.SampleWeight = None,
     weight_decay: options.WeightDecay = None,
     learning_rate: options.LearningRate = None,
     batch_size: options.BatchSize = None,
@@ -35,6 +38,7 @@ def command(
     budget: Annotated[
         str | None, typer.Option(help="A time limit such as 60s or 2m: arms that cannot win are dropped on the way.")
     ] = None,
+    recalibrate: Annotated[bool, typer.Option("--recalibrate", help="Fit probabilities to held-out rows.")] = False,
     jobs: Annotated[int | None, typer.Option(help="Processes; all cores when not given.")] = None,
     store: Annotated[
         Path | None, options.folder("Keeps finished folds; else LOPSIDED_STORE, else ./lopsided-results.")
@@ -68,6 +72,9 @@ def command(
             groups=options.one_or_several(groups),
             features=options.one_or_several(features),
             split=split,
+            split_by=split_by,
+            time=time,
+            sample_weight=sample_weight,
             weight_decay=weight_decay,
             seed=seed,
         )
@@ -81,6 +88,7 @@ def command(
             folds=folds,
             repeats=repeats,
             budget=budget,
+            recalibrate=recalibrate,
             jobs=jobs,
             store=store,
             fresh=fresh,

@@ -1,9 +1,11 @@
 """What a learner is trained on: features, classes, one partition into groups."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from lopsided.core.errors import InputError
+from lopsided.core.folds import Design, Folds, folds_of
 from lopsided.core.partition import LabelledRows
 from lopsided.core.validation import IntArray
 from lopsided.data.rows import Rows, take
@@ -16,17 +18,35 @@ class LabelledSet(LabelledRows):
 
     features: Rows
     source: str = ""
+    design: Design = field(default_factory=Design)
 
     def subset(self, chosen: IntArray) -> "LabelledSet":
         """Some of the examples (again and again where an index comes again), under the same codes."""
         groups = None if self.groups is None else replace(self.groups, codes=self.groups.codes[chosen])
         classes = replace(self.classes, codes=self.classes.codes[chosen])
-        return LabelledSet(self.rows[chosen], classes, groups, take(self.features, chosen), self.source)
+        features, design = take(self.features, chosen), self.design.at(chosen)
+        return LabelledSet(self.rows[chosen], classes, groups, features, self.source, design)
 
-    def resampled(self, features: Rows, codes: IntArray) -> "LabelledSet":
-        """What a sampler made of the examples: they belong to no row of the data (-1) and to no group."""
-        made = np.full(len(codes), -1)
-        return LabelledSet(made, replace(self.classes, codes=np.asarray(codes)), None, features, self.source)
+    def folds(self, folds: int, seed: int, repeat: int = 0) -> Folds:
+        """The folds of repeat number `repeat`, as the design has them."""
+        return folds_of(self.classes.codes, self.group_codes, self.design, folds, seed, repeat)
+
+    def resampled(self, features: Rows, codes: IntArray, taken: IntArray | None = None) -> "LabelledSet":
+        """What a sampler made of the examples: they belong to no row of the data (-1) and to no group.
+
+        Weights follow the rows that were `taken`; of new examples after the old ones it is the mean of their class.
+        """
+        codes, weights, old = np.asarray(codes), self.design.weights, self.classes.codes
+        if weights is not None and taken is None:
+            if not np.array_equal(codes[: self.size], old):
+                got = "one that neither says so (sample_indices_) nor keeps them first"
+                raise InputError("a sampler that says which rows it took, for sample_weight", got, "leave one out")
+            means = np.bincount(old, weights) / np.maximum(np.bincount(old), 1)
+            weights = np.concatenate([weights, means[codes[self.size :]]])
+        elif weights is not None:
+            weights = weights[taken]
+        made, classes = np.full(len(codes), -1), replace(self.classes, codes=codes)
+        return LabelledSet(made, classes, None, features, self.source, Design(weights=weights))
 
     def with_features(self, features: Rows) -> "LabelledSet":
         """The same examples described otherwise."""

@@ -52,9 +52,9 @@ class Claim:
 
     `statement`, `source` and `paper_says` of the papers' claims stand in `register.csv`; your own states them here.
 
-    `measure(settings, seed)` is one independent task and returns JSON-able numbers; `judge(rows)` applies the rule;
-    `plot(rows)` says what to draw. Settings and numbers pass through JSON, in a fresh run as in a stored one: tuples
-    come back as lists, and a NaN or an infinity among the numbers as None.
+    `quick` and `paper` are what the two scales run; `measure(settings, seed)` is one independent task of them and
+    returns JSON-able numbers; `judge(rows)` applies the rule; `plot(rows)` says what to draw. Settings and numbers pass
+    through JSON, in a fresh run as in a stored one: tuples come back as lists, and a NaN or an infinity as None.
 
     `readings` names the ways the text can be read; a setting names its reading under the key "reading". `needs` names
     data sets (folders inside LOPSIDED_DATA), `paper_needs` those that only the paper scale reads, and `packages`
@@ -66,10 +66,11 @@ class Claim:
 
     id: str
     rule: str
-    plans: Mapping[Scale, Runs]
+    quick: Runs
     measure: Callable[[Settings, int], Numbers]
     judge: Callable[[Sequence[Row]], Verdict]
     plot: Callable[[Sequence[Row]], Figure]
+    paper: Runs | None = None
     statement: str = ""
     source: Source = field(default_factory=lambda: Source("", ""))
     paper_says: str = ""
@@ -81,6 +82,11 @@ class Claim:
     quick_budget_seconds: float = 15.0
     version: int = 1
     revised: str = ""
+
+    @property
+    def plans(self) -> dict[Scale, Runs]:
+        """What each scale runs."""
+        return {"quick": self.quick, **({} if self.paper is None else {"paper": self.paper})}
 
     def __post_init__(self) -> None:
         entry = catalogue().get(self.id)

@@ -124,8 +124,9 @@ class GroupDro(Remedy):
         for _ in range(self.rounds):
             total += state.weights
             chances = learner.held_out(training, INNER, _by_example(state.weights, sizes, groups))
+            known = chances.sum(axis=1) > 0
             losses = -np.log(np.maximum(chances[np.arange(codes.size), codes], SMALLEST_CHANCE))
-            state, _ = dro_step(state, losses, groups)
+            state, _ = dro_step(state, losses[known], groups[known])
         return _by_example((total + state.weights) / (self.rounds + 1), sizes, groups)
 
 

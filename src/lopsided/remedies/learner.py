@@ -11,7 +11,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from lopsided.core.errors import InputError
-from lopsided.core.folds import deal
 from lopsided.core.validation import FloatArray
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.data.rows import Rows, take
@@ -70,12 +69,14 @@ class Learner:
         self.estimator, self.seed = estimator, seed
 
     def fit(self, training: LabelledSet, weights: FloatArray | None = None) -> Any:
-        """A fitted copy, which knows classes by their codes."""
+        """A fitted copy, which knows classes by their codes; the user's weights multiply those of a remedy."""
+        if training.design.weights is not None:
+            weights = training.design.weights if weights is None else training.design.weights * weights
         learner = self._fresh(training)
         options = {} if weights is None else {weight_argument(learner): weights}
         if weights is not None and not takes_weights(learner):
             raise InputError(
-                "a learner whose fit takes sample_weight", type(learner).__name__, "use oversampling instead of weights"
+                "a learner whose fit takes sample_weight", type(learner).__name__, "use another learner, or no weights"
             )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the number of steps is the training budget
@@ -107,13 +108,13 @@ class Learner:
     def held_out(self, training: LabelledSet, folds: int, weights: FloatArray | None = None) -> FloatArray:
         """Probabilities of every example, by a copy that was fitted on the other folds (n x classes).
 
-        0 throughout where the other folds have one class alone.
+        0 throughout where the other folds have one class alone, and for the earliest examples where time counts.
         """
         codes, classes = training.classes.codes, len(training.classes.names)
-        fold = deal(codes, None if training.groups is None else training.groups.codes, folds, self.seed, 0)
+        dealt = training.folds(folds, self.seed)
         found = np.zeros((training.size, classes))
         for number in range(folds):
-            inside, outside = np.flatnonzero(fold != number), np.flatnonzero(fold == number)
+            inside, outside = np.flatnonzero(dealt.inside(number)), np.flatnonzero(dealt.fold == number)
             if outside.size and np.unique(codes[inside]).size > 1:
                 fitted = self.fit(training.subset(inside), None if weights is None else weights[inside])
                 found[outside] = self.probabilities(fitted, take(training.features, outside), classes)

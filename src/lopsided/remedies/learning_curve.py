@@ -18,7 +18,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lopsided.core.folds import deal
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
@@ -87,11 +86,11 @@ def learning_curve(training: LabelledSet, axis: str, code: int, seed: int, *, ra
     subject = (training.classes.codes if axis == "class" else training.group_codes) == code
     wrong, total, likelier, classes = [], [], [], len(training.classes.names)
     for repeat in range(repeats_for(training, classes)):
-        fold = deal(training.classes.codes, training.group_codes, FOLDS, seed, repeat)
+        dealt = training.folds(FOLDS, seed, repeat)
         order = generator(seed, "learning curve", axis, code, repeat).permutation(training.size)
         for number in range(FOLDS):
-            held_out = (fold == number) & subject
-            inside = fold != number
+            held_out = (dealt.fold == number) & subject
+            inside = dealt.inside(number)
             kept = [inside & thinned(subject & inside, order, share) for share in SHARES]
             found = [chances(training.features, training.classes.codes, rows, held_out, classes) for rows in kept]
             factors = [1.0 / share for share in SHARES] if axis == "class" else [1.0] * len(SHARES)

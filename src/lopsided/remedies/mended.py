@@ -8,12 +8,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from lopsided.core.errors import InputError
+from lopsided.core.folds import Design
 from lopsided.core.partition import Partition
 from lopsided.core.validation import FloatArray, check_labels, check_matrix
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.data.rows import take
 from lopsided.remedies.contract import Remedy
 from lopsided.remedies.learner import Learner
 from lopsided.remedies.plain import Plain
+from lopsided.remedies.recalibration import Recalibration
+
+FOLDS = 5  # of the recalibration
 
 
 class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -27,6 +32,8 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         What is done about imbalance; None trains plainly.
     seed : int
         Of everything that is drawn.
+    recalibrate : bool
+        Fit the probabilities to the data on held-out rows, which costs five more fits; decisions stay the remedy's.
 
     Attributes
     ----------
@@ -36,13 +43,23 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     group_shares_ : every group's share of the weights, where groups were given.
     """
 
-    def __init__(self, estimator: Any = "logistic", remedy: Remedy | None = None, *, seed: int = 0) -> None:
+    def __init__(
+        self,
+        estimator: Any = "logistic",
+        remedy: Remedy | None = None,
+        *,
+        seed: int = 0,
+        recalibrate: bool = False,
+    ) -> None:
         self.estimator = estimator
         self.remedy = remedy
         self.seed = seed
+        self.recalibrate = recalibrate
 
-    def fit(self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> "MendedClassifier":
-        """Train the estimator under the remedy."""
+    def fit(
+        self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None
+    ) -> "MendedClassifier":
+        """Train the estimator under the remedy, whose weights multiply those of the samples."""
         features = check_matrix(X, "features")
         labels = np.asarray(y)
         labels = labels.astype(str) if labels.dtype.kind == "O" else labels
@@ -52,7 +69,9 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             known, members = np.unique(np.asarray(groups).astype(str), return_inverse=True)
             partition = Partition("group", members.astype(np.int64), tuple(known.tolist()))
         classes = Partition("class", codes, tuple(names))
-        training = LabelledSet(np.arange(features.shape[0]), classes, partition, features)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        rows, design = np.arange(features.shape[0]), Design(weights=weights)
+        training = LabelledSet(rows, classes, partition, features, design=design)
         return self.fit_set(training, np.unique(labels))
 
     def fit_set(self, training: LabelledSet, classes: Any = None) -> "MendedClassifier":
@@ -60,6 +79,7 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         remedy = self.remedy if self.remedy is not None else Plain()
         if remedy.needs_groups and training.groups is None:
             raise InputError("groups for a remedy of groups", "none", "give one group per example to fit")
+        self.recalibration_ = self._recalibration(training) if self.recalibrate else None
         self.classes_ = np.arange(len(training.classes.names)) if classes is None else classes
         self.n_features_in_ = training.features.shape[1]
         self.preparation_ = remedy.prepare(training)
@@ -75,7 +95,23 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, X: ArrayLike, groups: ArrayLike | None = None) -> FloatArray:
-        """Probabilities with the offsets applied, columns in the order of `classes_`."""
+        """Probabilities with the offsets applied, recalibrated where asked; columns in the order of `classes_`."""
+        found = self._chances(X, groups)
+        return found if self.recalibration_ is None else self.recalibration_.apply(found)
+
+    def _recalibration(self, training: LabelledSet) -> Recalibration:
+        held_out, dealt = np.zeros((training.size, len(training.classes.names))), training.folds(FOLDS, self.seed)
+        groups = None if training.groups is None else np.array(training.groups.names)[training.groups.codes]
+        for number in range(FOLDS):
+            inside, outside = np.flatnonzero(dealt.inside(number)), np.flatnonzero(dealt.fold == number)
+            if outside.size and np.unique(training.classes.codes[inside]).size > 1:
+                part = MendedClassifier(self.estimator, self.remedy, seed=self.seed).fit_set(training.subset(inside))
+                asked = None if groups is None else groups[outside]
+                held_out[outside] = part.predict_proba(take(training.features, outside), asked)
+        known = held_out.sum(axis=1) > 0
+        return Recalibration().fit(held_out[known], training.classes.codes[known])
+
+    def _chances(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
         check_is_fitted(self, "estimator_")
         features = self._prepared(check_matrix(X, "features", columns=self.n_features_in_), groups)
         plain = Learner(self.estimator, self.seed).probabilities(self.estimator_, features, len(self.classes_))
@@ -85,7 +121,7 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The most probable class after the remedy; `groups` where it standardises them."""
         check_is_fitted(self, "estimator_")
         if np.any(self.offsets_):
-            return self.classes_[self.predict_proba(X, groups).argmax(axis=1)]
+            return self.classes_[self._chances(X, groups).argmax(axis=1)]
         features = self._prepared(check_matrix(X, "features", columns=self.n_features_in_), groups)
         return self.classes_[np.asarray(self.estimator_.predict(features), dtype=np.int64)]
 

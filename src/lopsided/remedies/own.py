@@ -50,7 +50,8 @@ class OwnSampler(Own):
         sampler = by_codes(self.made, training.classes.names)
         if sampler.get_params().get("random_state", 0) is None:
             sampler.set_params(random_state=int(generator(seed, "own sampler").integers(2**31)))
-        return training.resampled(*sampler.fit_resample(training.features, training.classes.codes))
+        features, codes = sampler.fit_resample(training.features, training.classes.codes)
+        return training.resampled(features, codes, getattr(sampler, "sample_indices_", None))
 
 
 @dataclass(frozen=True)

@@ -109,13 +109,16 @@ def run_pilot(training: LabelledSet, seed: int, counting: tuple[int, ...] | None
     cell = training.classes.codes * modelled + (training.group_codes if sees_groups else 0)
     repeats = repeats_for(training, classes * modelled)
     found = np.zeros((repeats, training.size, classes * modelled))
-    fold = np.stack(
-        [deal(training.classes.codes, training.group_codes, FOLDS, seed, repeat) for repeat in range(repeats)]
-    )
-    for repeat in range(repeats):
-        for number in range(FOLDS):
-            inside = fold[repeat] != number
-            found[repeat, ~inside] = chances(training.features, cell, inside, ~inside, classes * modelled)
+    dealt = [training.folds(FOLDS, seed, repeat) for repeat in range(repeats)]
+    fold = np.stack([one.fold for one in dealt])
+    for repeat, number in np.ndindex(repeats, FOLDS):
+        outside = fold[repeat] == number
+        found[repeat, outside] = chances(
+            training.features, cell, dealt[repeat].inside(number), outside, classes * modelled
+        )
+    tested = np.flatnonzero(fold[0] >= 0)
+    if tested.size < training.size:  # by time the earliest rows are only trained on
+        training, found, fold = training.subset(tested), found[:, tested], fold[:, tested]
     shape = (repeats, training.size, classes, modelled)
     return Pilot(
         training, found.reshape(shape), fold, sees_groups, judged_parts(training.classes, training.groups, counting)

@@ -66,8 +66,10 @@ class ThresholdMoving(Remedy):
         """Tuned on the learner's own predictions for held-out rows, brought back to the prior of the data."""
         own = learner.factors(training)
         held_out = learner.held_out(training, TUNING_FOLDS) / own
-        chances = held_out / np.maximum(held_out.sum(axis=1, keepdims=True), 1e-300)
-        return np.asarray(tuned_offsets(chances, training, self.tuned_for, seed) - np.log(own / own.mean()))
+        known = np.flatnonzero(held_out.sum(axis=1) > 0)
+        chances = held_out[known] / held_out[known].sum(axis=1, keepdims=True)
+        offsets = tuned_offsets(chances, training.subset(known), self.tuned_for, seed)
+        return np.asarray(offsets - np.log(own / own.mean()))
 
     def class_offsets(self, rows: LabelledRows) -> FloatArray:
         """The pilot's."""

@@ -2,8 +2,9 @@
 
 A page of another site can make a browser send requests here, and a name of another site can be pointed at this machine.
 So there must be one Host, a name or address of this machine and nothing else in it, an Origin must be the page's own to
-the letter (scheme, name and port), and beyond loopback a token is asked for: once in the address (`/?token=...`), then
-kept in a cookie that scripts cannot read; or as `Authorization: Bearer ...` from programs.
+the letter (scheme, name and port), and a token is asked for, since other users of this machine reach its loopback: once
+in the address (`/?token=...`), then kept in a cookie that scripts cannot read, named by the port, as browsers send
+cookies to every port of a host; or as `Authorization: Bearer ...` from programs.
 """
 
 import hmac
@@ -12,7 +13,6 @@ import re
 import socket
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -24,7 +24,6 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
-COOKIE = "lopsided_token"
 UPLOADS = "/api/uploads"
 LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "::1"})
 # A name or an address, IPv6 in brackets, and a port: no user, no path, no final dot, no zone.
@@ -61,7 +60,7 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True)
 class Access:
-    """Where the server listens and the token it asks for (None: loopback only, no token)."""
+    """Where the server listens and the token it asks for (None: no token, for loopback only)."""
 
     host: str = "127.0.0.1"
     token: str | None = None
@@ -98,11 +97,18 @@ def _address(text: str, version: int | None = None) -> str | None:
     return str(address) if version in (None, address.version) else None
 
 
+def cookie_name(host: str) -> str:
+    """Of the token, by the port in a Host header."""
+    found = _HOST.fullmatch(host.lower())
+    return f"lopsided-token-{(found and found['port']) or 80}"
+
+
 class Guard:
     """ASGI middleware around the whole application."""
 
     def __init__(self, app: Application, access: Access, limits: Limits) -> None:
         self.app, self.access, self.limits = app, access, limits
+        self._uploading = 0
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Refuse, or pass on with a bounded body and the headers of the page."""
@@ -124,7 +130,16 @@ class Guard:
                 scope, receive, _with_headers(send)
             )
             return
-        await self.app(scope, _bounded(receive, most), _with_headers(send))
+        uploading = scope["path"] == UPLOADS and scope["method"] == "POST"
+        if uploading and self._uploading >= self.limits.uploads_at_once:
+            sentence = f"Expected at most {self.limits.uploads_at_once} uploads at once; wait until one has ended."
+            await problem(429, sentence)(scope, receive, _with_headers(send))
+            return
+        self._uploading += uploading
+        try:
+            await self.app(scope, _bounded(receive, most), _with_headers(send))
+        finally:
+            self._uploading -= uploading
 
     def _refusal(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> tuple[int, str] | None:
         host = headers.get("host", "")
@@ -138,11 +153,10 @@ class Guard:
 
     def _holds_token(self, headers: dict[str, str]) -> bool:
         given = [headers.get("authorization", "").removeprefix("Bearer ")]
-        try:
-            cookie = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-            given.append(cookie.value if cookie is not None else "")
-        except CookieError:
-            pass
+        own = cookie_name(headers["host"])
+        for pair in headers.get("cookie", "").split(";"):  # other cookies of this host may hold any signs
+            name, _, value = pair.strip().partition("=")
+            given += [value.strip('"')] if name == own else []
         return any(self._is_token(word) for word in given)
 
     def _is_token(self, word: str) -> bool:
@@ -154,7 +168,9 @@ class Guard:
         words = parse_qs(scope["query_string"].decode("latin-1")).get("token", [])
         if scope["path"] == "/" and any(self._is_token(word) for word in words):
             answer = RedirectResponse("/", 303)
-            answer.set_cookie(COOKIE, self.access.token or "", httponly=True, samesite="strict")
+            host = next(value.decode("latin-1") for name, value in scope["headers"] if name == b"host")
+            # lax: the page that opens the browser is a file, and strict cookies would not survive the redirect
+            answer.set_cookie(cookie_name(host), self.access.token or "", httponly=True, samesite="lax")
             await answer(scope, receive, _with_headers(send))
             return
         sentence = "Expected the token that lopsided serve printed, but got none or another; open the printed address."

@@ -11,6 +11,7 @@ class Limits:
     upload_bytes: int = 200_000_000
     upload_rows: int = 2_000_000
     uploads_kept: int = 8
+    uploads_at_once: int = 4
     classes: int = 1000
     request_seconds: float = 30.0
     requests_at_once: int = 4

@@ -1,5 +1,6 @@
 """What goes wrong, as one sentence in JSON: `{"error": "..."}` with a status that says whose fault it is."""
 
+import errno
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -34,8 +35,16 @@ def responses(*codes: int) -> dict[int | str, dict[str, Any]]:
         422: "The values do not fit",
         429: "Too many at once",
         503: "Stopped: it took too long or was cancelled",
+        507: "The disk is full",
     }
     return {code: {"model": Problem, "description": words[code]} for code in sorted({400, 403, 413, 422, *codes})}
+
+
+def disk_problem(error: OSError) -> JSONResponse:
+    """The response for what the system refused: a full disk, too many open files."""
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+    words = "room on the server's disk" if full else "the server's system to help"
+    return problem(507 if full else 503, f"Expected {words}, but it said: {error.strerror}; try again later.")
 
 
 def problem(status: int, sentence: str) -> JSONResponse:
@@ -61,6 +70,8 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def _http(request: Request, error: HTTPException) -> JSONResponse:
+        if isinstance(error.__cause__, OSError):  # the parser of forms puts large parts on the disk
+            return disk_problem(error.__cause__)
         answer = problem(error.status_code, _PLAIN.get(str(error.detail), str(error.detail)))
         answer.headers.update(error.headers or {})
         return answer
@@ -77,6 +88,10 @@ def install(app: FastAPI) -> None:
             form = _FORMS.get(field, f"a valid {field}")
             return problem(422, f"Expected {form}, but got {str(first['input'])[:60]!r}; change it.")
         return problem(422, f"Expected a valid {field or 'request'}, but: {first['msg']}; change it.")
+
+    @app.exception_handler(OSError)
+    async def _system(request: Request, error: OSError) -> JSONResponse:
+        return disk_problem(error)
 
     @app.exception_handler(MemoryError)
     async def _memory(request: Request, error: MemoryError) -> JSONResponse:

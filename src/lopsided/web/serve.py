@@ -1,6 +1,7 @@
 """`lopsided.serve`: bind a port, serve the laboratory there, and stop every job with it.
 
-Beyond loopback a token is asked for; where none is given one is made. FastAPI and uvicorn load here, not before.
+A token is asked for, as others use this machine too; where none is given one is made. FastAPI and uvicorn load here,
+not before.
 """
 
 import errno
@@ -10,10 +11,13 @@ import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from lopsided.core.errors import InputError, MissingPackage
-from lopsided.core.validation import check_count
+from lopsided.core.validation import check_count, check_text
 
+TOKEN_VARIABLE = "LOPSIDED_TOKEN"
+_QUEUE = 2048  # connections that the system keeps until they are accepted
 _LARGEST_PORT = 65_535
 _STOP_SECONDS = 3  # for answers that are under way when the server is told to stop
 
@@ -23,18 +27,21 @@ def serve(
     host: str = "127.0.0.1",
     port: int = 8000,
     token: str | None = None,
+    no_token: bool = False,
     store: str | os.PathLike[str] | None = None,
     data: str | os.PathLike[str] | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> None:
     """Serve until interrupted. `announce` is called with the address once the page can be opened.
 
-    Port 0 takes any free one. `store` and `data` are those of `lopsided.reproduce`.
+    Port 0 takes any free one. `store` and `data` are those of `lopsided.reproduce`. `token` is the word that opens the
+    page, else the one in LOPSIDED_TOKEN, else one is made; `no_token` asks for none, on this machine only.
     """
     try:
         import uvicorn
 
         from lopsided.web.app import Settings, create_app
+        from lopsided.web.connections import Connection, room
         from lopsided.web.guard import Access, is_loopback
     except ImportError as error:
         raise MissingPackage(error.name or "fastapi", "the web laboratory", "web") from None
@@ -43,14 +50,12 @@ def serve(
     folder = None if data is None else Path(data).absolute()
     if folder is not None and not folder.is_dir():
         raise InputError("a folder with the data sets", str(folder), "check --data-dir")
-    if token is None and not is_loopback(host):
-        token = secrets.token_urlsafe(24)
-    if token is not None and (
-        not token or not token.isascii() or not token.isprintable() or set(token) & set(' ;,"\\')
-    ):
-        raise InputError(
-            "a token of letters, digits and signs", "spaces, quotes or nothing", "leave it out: one is made"
-        )
+    check_text(host, "a host")
+    if no_token and (token is not None or not is_loopback(host)):
+        got = "a token as well" if token is not None else f"no token on {host}, which others reach"
+        raise InputError("no_token without a token, on this machine", got, "leave no_token out")
+    if not no_token:
+        token = _token(token)
     bound = _bind(host, port)
     where = Path(store).absolute() if store is not None else None
     app = create_app(Settings(Access(host, token), store=where, data=folder))
@@ -59,6 +64,7 @@ def serve(
     class Server(uvicorn.Server):  # type: ignore[misc]  # untyped package
         async def startup(self, sockets: Any = None) -> None:
             await super().startup(sockets)
+            bound.listen(_QUEUE)
             if announce is not None:
                 announce(address)
 
@@ -68,8 +74,15 @@ def serve(
                 app.state.jobs.job(status.id).wake()
             super().handle_exit(number, frame)
 
+    Connection.most, at_a_time = room()
     config = uvicorn.Config(
-        app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=_STOP_SECONDS
+        app,
+        http=Connection,
+        backlog=at_a_time,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=_STOP_SECONDS,
     )
     try:
         Server(config).run(sockets=[bound])
@@ -77,6 +90,17 @@ def serve(
         pass
     finally:
         bound.close()
+
+
+def _token(given: str | None) -> str:
+    """The token given, that of the environment, or a new one."""
+    given = os.environ.get(TOKEN_VARIABLE) if given is None else check_text(given, "a token")
+    if given is None:
+        return secrets.token_urlsafe(24)
+    if not given or not given.isascii() or not given.isprintable() or set(given) & set(' ;,"\\'):
+        got = "spaces, quotes or nothing"
+        raise InputError("a token of letters, digits and signs", got, "leave it out: one is made")
+    return given
 
 
 def _bind(host: str, port: int) -> socket.socket:
@@ -101,4 +125,6 @@ def _bind(host: str, port: int) -> socket.socket:
 def _address(bound: socket.socket, host: str, token: str | None) -> str:
     shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
     shown = f"[{shown}]" if ":" in shown else shown
-    return f"http://{shown}:{bound.getsockname()[1]}/" + (f"?token={token}" if token is not None else "")
+    return f"http://{shown}:{bound.getsockname()[1]}/" + (
+        f"?token={quote(token, safe='')}" if token is not None else ""
+    )

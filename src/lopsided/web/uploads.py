@@ -9,6 +9,7 @@ import secrets
 import shutil
 import tempfile
 import threading
+from collections.abc import Container
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated
@@ -17,12 +18,13 @@ from fastapi import APIRouter, File, Request, UploadFile
 from pydantic import BaseModel, Field
 
 from lopsided.core.errors import InputError
+from lopsided.web.jobs.runner import jobs_of
 from lopsided.web.limits import Limits
 from lopsided.web.problems import Refused, responses
 
 ENDINGS = (".npz", ".npy", ".parquet", ".pq", ".csv", ".tsv")
 UploadId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", description="The name of an upload.")]
-router = APIRouter(prefix="/api/uploads", tags=["uploads"], responses=responses(404))
+router = APIRouter(prefix="/api/uploads", tags=["uploads"], responses=responses(404, 429, 507))
 
 
 class Upload(BaseModel):
@@ -42,7 +44,7 @@ class Kept:
 
 
 class Uploads:
-    """The latest uploads; older ones are deleted."""
+    """The latest uploads, and those that a job waits for; others are deleted."""
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
@@ -50,23 +52,26 @@ class Uploads:
         self._kept: dict[str, Kept] = {}
         self._folder: Path | None = None
 
-    def keep(self, given: UploadFile) -> Upload:
-        """Copy the file to the folder under a new name."""
+    def keep(self, given: UploadFile, in_use: Container[Path] = ()) -> Upload:
+        """Copy the file to the folder under a new name; the oldest that is not `in_use` makes room for it."""
         shown = PurePosixPath((given.filename or "file").replace("\\", "/")).name[:200]
         ending = PurePosixPath(shown).suffix.lower()
         if ending not in ENDINGS:
             raise InputError(f"a file that ends in {', '.join(ENDINGS)}", repr(shown), "convert it first")
-        with self._lock:
-            name = secrets.token_hex(16)
-            path = self.folder() / f"{name}{ending}"
+        name = secrets.token_hex(16)
+        path = self.folder() / f"{name}{ending}"
+        try:
             with path.open("wb") as target:
                 shutil.copyfileobj(given.file, target)
-            facts = Upload(id=name, name=shown, bytes=path.stat().st_size)
+        except OSError:
+            _delete(path)
+            raise
+        facts = Upload(id=name, name=shown, bytes=path.stat().st_size)
+        with self._lock:
+            free = [one for one, kept in self._kept.items() if kept.path not in in_use]
+            for oldest in free[: max(0, len(self._kept) + 1 - self._limits.uploads_kept)]:
+                _delete(self._kept.pop(oldest).path)
             self._kept[name] = Kept(facts, path)
-            while len(self._kept) > self._limits.uploads_kept:
-                oldest = self._kept.pop(next(iter(self._kept)))
-                with contextlib.suppress(OSError):
-                    oldest.path.unlink()
         return facts
 
     def folder(self) -> Path:
@@ -81,6 +86,7 @@ class Uploads:
         with self._lock:
             if name not in self._kept:
                 raise Refused(404, "Expected the name of an upload, but there is none such; send the file again.")
+            self._kept[name] = self._kept.pop(name)  # the latest to be used is the last to be deleted
             return self._kept[name]
 
     def close(self) -> None:
@@ -92,8 +98,13 @@ class Uploads:
             self._folder = None
 
 
+def _delete(path: Path) -> None:
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
 @router.post("")
 def take_upload(request: Request, file: Annotated[UploadFile, File(description="The data.")]) -> Upload:
     """Take in a file of examples: npz, npy, parquet, csv or tsv."""
     uploads: Uploads = request.app.state.uploads
-    return uploads.keep(file)
+    return uploads.keep(file, jobs_of(request).files_in_use())

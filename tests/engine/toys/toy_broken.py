@@ -14,4 +14,4 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 _SUM = load_claim(__file__.replace("toy_broken", "toy_sum"))
-CLAIM = replace(_SUM, id="toy-broken", measure=measure, plans={"quick": Runs([{"x": x} for x in range(4)])})
+CLAIM = replace(_SUM, id="toy-broken", measure=measure, quick=Runs([{"x": x} for x in range(4)]))

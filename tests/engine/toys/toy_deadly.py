@@ -16,4 +16,4 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 _SUM = load_claim(__file__.replace("toy_deadly", "toy_sum"))
-CLAIM = replace(_SUM, id="toy-deadly", measure=measure, plans={"quick": Runs([{"x": x} for x in range(4)])})
+CLAIM = replace(_SUM, id="toy-deadly", measure=measure, quick=Runs([{"x": x} for x in range(4)]))

@@ -34,10 +34,8 @@ CLAIM = Claim(
     statement="x plus seed is <em>x + seed</em>",
     source=Source("fang2021layerpeeled", "nowhere"),
     rule="every value equals x + seed",
-    plans={
-        "quick": Runs([{"x": x} for x in range(6)], range(2)),
-        "paper": Runs([{"x": x, "wait": 0.15} for x in range(12)], range(2)),
-    },
+    quick=Runs([{"x": x} for x in range(6)], range(2)),
+    paper=Runs([{"x": x, "wait": 0.15} for x in range(12)], range(2)),
     measure=measure,
     judge=judge,
     plot=plot,

@@ -45,6 +45,12 @@ predictions : str or array of shape (n,), optional
 split : str or array of shape (n,), optional
     Words such as train and test, or True for test rows. What is learned is learned from training rows, and predictions
     are judged on test rows.
+split_by : str or array of shape (n,), optional
+    Rows with the same entry (a customer, a patient) are never divided between training and testing.
+time : str or array of shape (n,), optional
+    Numbers or dates: models are trained on the past and tested on the block of rows that follows.
+sample_weight : str or array of shape (n,), optional
+    A weight for each row in training, multiplied with those of a remedy. Metrics count every row once.
 weight_decay : float or str, optional
     The weight decay that the network is trained with, or the name under which `data` holds it.
 classes : list, optional

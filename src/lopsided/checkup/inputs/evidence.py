@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lopsided.checkup.inputs.missing import MissingValues
+from lopsided.core.folds import Design
 from lopsided.core.partition import Partition
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.tables import Table
@@ -33,6 +34,7 @@ class Evidence:
     weight_decay: float | None = None
     described_by: tuple[str, ...] = ()  # columns of the table that say what an example is, beside its features
     missing: MissingValues | None = None  # why there is no table although features were given
+    design: Design = field(default_factory=Design)  # which rows belong together, when they were, what each counts
     notes: tuple[str, ...] = ()  # what was left out or merged on the way in, one sentence each
     aside: tuple[str, ...] = ()  # of the notes, those on parts that were there and could not be used
     seed: int = 0

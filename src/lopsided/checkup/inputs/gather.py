@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.class_scores import class_scores
+from lopsided.checkup.inputs.design import design_of
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.left_out import describing, notes_on_columns, reserved_names
 from lopsided.checkup.inputs.missing import MissingValues, check_finite_blocks, missing_values
@@ -53,6 +54,9 @@ def gather(
     logits: Any = None,
     predictions: Any = None,
     split: Any = None,
+    split_by: Any = None,
+    time: Any = None,
+    sample_weight: Any = None,
     weight_decay: float | str | None = None,
     classes: Sequence[Any] | None = None,
     seed: int = 0,
@@ -70,8 +74,10 @@ def gather(
     -------
     Evidence
     """
-    source, beside = _opened(data, features, labels, groups, [predictions, split], [probabilities, logits])
-    labels, groups, predictions, split = (settled(part, source) for part in (labels, groups, predictions, split))
+    single = [predictions, split, split_by, time, sample_weight]
+    source, beside = _opened(data, features, labels, groups, single, [probabilities, logits])
+    labels, groups = settled(labels, source), settled(groups, source)
+    predictions, split, split_by, time, sample_weight = (settled(part, source) for part in single)
     notes: list[str] = [] if source.table is None else list(source.table.notes)
     found = Finder(source, notes)
     usual_labels = _label_names(source) if labels is None else []
@@ -99,6 +105,7 @@ def gather(
         predictions=judged,
         is_test=found.part(split, SPLIT_NAMES, "split", lambda part: is_test_row(part, rows)),
         weight_decay=_decay(found, weight_decay),
+        design=design_of(found, rows, split_by, time, sample_weight),
         described_by=describing(source, [name for name in beside if name not in column_names(groups, several=True)]),
         seed=check_seed(seed),
     )

@@ -31,7 +31,9 @@ def training_set(evidence: Evidence, *, group: str | None = None) -> LabelledSet
     if present.size < 2:
         raise InputError("at least two classes among the training rows", present.size, "check the labels and the split")
     chosen = _partition(evidence, rows, group)
-    everything = LabelledSet(np.arange(evidence.rows), evidence.classes, chosen, features, evidence.source)
+    everything = LabelledSet(
+        np.arange(evidence.rows), evidence.classes, chosen, features, evidence.source, evidence.design
+    )
     return everything if rows.size == evidence.rows else everything.subset(rows)
 
 

@@ -29,7 +29,7 @@ class TrialJudge:
 
     def __init__(self, run: TrialRun) -> None:
         self.run, self.metric = run, METRICS[run.metric]
-        self.judged = judged_parts(run.training.classes, run.training.groups)
+        self.judged = judged_parts(run.tested.classes, run.tested.groups)
         plain = run.answers(run.entries[0])
         if isinstance(plain, str):
             other = InputError(f"plain training with {run.learner} to work", plain.rstrip("."), "mend the learner")
@@ -99,7 +99,7 @@ class TrialJudge:
 
     def _judged_metrics(self) -> list[Metric]:
         metrics: list[Metric] = [WORST_CLASS, BALANCED, OVERALL]
-        groups = self.run.training.groups
+        groups = self.run.tested.groups
         if groups is not None:
             metrics = [WORST_GROUP, *metrics] if self.judged.groups else metrics
             metrics += [group_accuracy(groups.names[code], code) for code in np.flatnonzero(groups.counts).tolist()]

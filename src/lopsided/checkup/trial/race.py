@@ -26,11 +26,11 @@ class Race:
     work: Callable[[range, set[str] | None], None]
     judge: Callable[[], Recommendation]
 
-    def run(self, seconds: float) -> dict[str, int]:
+    def run(self, seconds: float, most: int = MOST) -> dict[str, int]:
         """The repeats after which each dropped arm was dropped, by name."""
         began, done, step, live = time.perf_counter(), 0, 1, None
         dropped: dict[str, int] = {}
-        while done < MOST:
+        while done < most:
             start = time.perf_counter()
             self.work(range(done, done + step), live)
             done += step
@@ -47,7 +47,7 @@ class Race:
             now = time.perf_counter()
             one = (now - start) / step * (len(live) + 1) / before  # what a repeat of those left will take
             left = seconds - (now - began)
-            step = min(done, MOST - done, math.floor(left / one) if one > 0 else done)
+            step = min(done, most - done, math.floor(left / one) if one > 0 else done)
             if step < 1:
                 break
         return dropped

@@ -1,7 +1,8 @@
 """The tasks of one trial: which there are, running what the store does not hold, and what came of each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ import numpy as np
 from lopsided.checkup.plan.result import Plan
 from lopsided.checkup.trial.task import HOME, MEASUREMENT, arrays_of, data_key, held, trial_measurement, unpacked
 from lopsided.core.errors import InputError
-from lopsided.core.folds import deal
 from lopsided.core.jsonable import jsonable
+from lopsided.core.partition import LabelledRows
 from lopsided.core.progress import ProgressStart, counter
 from lopsided.core.validation import check_count
 from lopsided.data.labelled_set import LabelledSet
@@ -74,11 +75,12 @@ class TrialRun:
         seed: int,
         store: Store,
         forecasts: bool,
+        recalibrate: bool = False,
     ) -> None:
         self.training, self.entries, self.plan = training, entries, plan
         self.learner, self.identity = learner, identity
         self.metric, self.folds, self.repeats, self.seed, self.store = metric, folds, repeats, seed, store
-        self.forecasting = forecasts
+        self.forecasting, self.recalibrate = forecasts, recalibrate
         self.key = data_key(training)
         self.numbers: dict[str, Mapping[str, Any]] = {}
         self.failures: dict[str, Failure] = {}
@@ -141,12 +143,14 @@ class TrialRun:
     def _task(self, entry: Entry, repeat: int, fold: int, place: str = "") -> Task:
         learner = self.learner if isinstance(self.learner, str) else repr(self.learner)
         subject = entry.remedy.collects
-        settings = {
+        settings: dict[str, Any] = {
             "learner": learner,
             "identity": self.identity,
             "remedy": (entry.remedy if subject is None else Plain()).to_dict(),
             "held_back": None if subject is None else asdict(subject),
         }
+        if self.recalibrate:
+            settings["recalibrate"] = True
         return self._made({**settings, "repeat": repeat, "fold": fold}, place)
 
     def _forecast_task(self, fold: int, place: str = "") -> Task:
@@ -157,13 +161,19 @@ class TrialRun:
         found = jsonable({"data": self.key, "folds": self.folds, **settings})
         return tasks_of(MEASUREMENT, HOME, trial_measurement, [found], [self.seed], place=place)[0]
 
+    @cached_property
+    def tested(self) -> LabelledRows:
+        """The examples that are tested, by their place in the training set: all but the earliest where time counts."""
+        rows = np.flatnonzero(self.training.folds(self.folds, self.seed).fold >= 0)
+        classes, groups = self.training.classes, self.training.groups
+        classes = replace(classes, codes=classes.codes[rows])
+        return LabelledRows(rows, classes, None if groups is None else replace(groups, codes=groups.codes[rows]))
+
     def answers(self, entry: Entry) -> Answers | str:
         """Predictions and probabilities of every example in every repeat, or why there are none."""
-        training, repeats = self.training, self.repeats_of[entry.remedy.name]
-        groups = None if training.groups is None else training.groups.codes
-        fold = np.stack(
-            [deal(training.classes.codes, groups, self.folds, self.seed, repeat) for repeat in range(repeats)]
-        )
+        training, shown, repeats = self.training, self.tested, self.repeats_of[entry.remedy.name]
+        fold = np.stack([training.folds(self.folds, self.seed, repeat).fold for repeat in range(repeats)])
+        fold = fold[:, shown.rows]
         found: dict[tuple[int, ...], Mapping[str, Any]] = {}
         for repeat, number in np.ndindex(repeats, self.folds):
             key = self._task(entry, repeat, number).key
@@ -179,8 +189,8 @@ class TrialRun:
             predicted[repeat, tested] = unpacked(numbers["predicted"], "<u4")
             if chances is not None:
                 chances[repeat, tested] = unpacked(numbers["probabilities"], "<f4").reshape(-1, chances.shape[2])
-        codes = training.classes.codes
-        return Answers(predicted == codes, fold, codes, training.group_codes, predicted, chances)
+        codes = shown.classes.codes
+        return Answers(predicted == codes, fold, codes, shown.group_codes, predicted, chances)
 
     def refusal(self, entry: Entry) -> InputError | None:
         """The first refusal among the arm's folds: a sentence for the user, where other failures are accidents."""

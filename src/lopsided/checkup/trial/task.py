@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from lopsided.core.errors import InputError
-from lopsided.core.folds import deal
+from lopsided.core.folds import Design
 from lopsided.core.partition import Partition
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, IntArray
@@ -62,8 +62,8 @@ def _remedy(values: Mapping[str, Any]) -> Remedy:
 def data_key(training: LabelledSet) -> str:
     """A hash of features, classes and groups."""
     digest = hashlib.sha256()
-    for array in arrays_of(training).values():
-        digest.update(f"{array.dtype}{array.shape}".encode())
+    for name, array in arrays_of(training).items():
+        digest.update(f"{name}{array.dtype}{array.shape}".encode())
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()[:32]
 
@@ -74,15 +74,14 @@ def arrays_of(training: LabelledSet) -> dict[str, Any]:
     arrays = {"features": training.features, "classes": training.classes.codes, "class_names": names}
     if training.groups is not None:
         arrays |= {"groups": training.groups.codes, "group_names": np.array(list(training.groups.names))}
-    return arrays
+    return arrays | {f"design_{name}": array for name, array in training.design.arrays().items()}
 
 
 def measure(settings: Settings, seed: int) -> dict[str, Any]:
     """Predictions and probabilities of an arm in a fold, packed into text, or forecasts from its training rows."""
     training = _held.get(settings["data"]) or _read(settings["place"])
-    groups = None if training.groups is None else training.groups.codes
-    fold = deal(training.classes.codes, groups, settings["folds"], seed, settings["repeat"])
-    inside = fold != settings["fold"]
+    folds = training.folds(settings["folds"], seed, settings["repeat"])
+    inside = folds.inside(settings["fold"])
     if "forecast" in settings:
         return {"forecasts": _forecasts(training, inside, settings, seed)}
     if settings["held_back"]:
@@ -90,7 +89,7 @@ def measure(settings: Settings, seed: int) -> dict[str, Any]:
     learner = _learners.get(settings["learner"], settings["learner"])
     if isinstance(learner, str) and "identity" in settings:
         _check_same_code(learner, settings["identity"])
-    return _answers(training, inside, fold == settings["fold"], learner, settings, seed)
+    return _answers(training, inside, folds.fold == settings["fold"], learner, settings, seed)
 
 
 def _check_same_code(learner: str, identity: Mapping[str, Any]) -> None:
@@ -106,7 +105,8 @@ def _answers(
 ) -> dict[str, Any]:
     state = int(generator(seed, "learner", settings["repeat"], settings["fold"]).integers(2**31))
     remedy = _remedy(settings["remedy"])
-    model = remedy.wrap(learner, seed=state).fit_set(training.subset(np.flatnonzero(inside)))
+    model = remedy.wrap(learner, seed=state).set_params(recalibrate=settings.get("recalibrate", False))
+    model.fit_set(training.subset(np.flatnonzero(inside)))
     shown = training.subset(np.flatnonzero(tested))
     groups = None if shown.groups is None else np.array(shown.groups.names)[shown.groups.codes]
     predicted = np.asarray(model.predict(shown.features, groups), dtype=np.uint32)
@@ -184,7 +184,8 @@ def _read(place: str) -> LabelledSet:
         groups = Partition("group", np.asarray(load("groups")), tuple(load("group_names").tolist()))
     features = load("features")
     rows: IntArray = np.arange(features.shape[0])
-    return LabelledSet(rows, classes, groups, features)
+    design = {path.stem.removeprefix("design_"): np.asarray(load(path.stem)) for path in folder.glob("design_*.npy")}
+    return LabelledSet(rows, classes, groups, features, design=Design(**design))
 
 
 MEASUREMENT = Measurement("trial", 5, measure)

@@ -12,9 +12,9 @@ going from half to all of them brought, and it cannot win, because the data that
 """
 
 import os
-import time
 from collections.abc import Mapping, Sequence
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,19 +25,19 @@ from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.inputs.training_set import training_set
 from lopsided.checkup.plan.plan import chosen_metric, measured_recipe, plan_for, small_groups
 from lopsided.checkup.plan.result import Plan
+from lopsided.checkup.trial.folding import about_copies, folded
 from lopsided.checkup.trial.judge import TrialJudge
-from lopsided.checkup.trial.race import Race, seconds_of
+from lopsided.checkup.trial.race import MOST, Race, seconds_of
 from lopsided.checkup.trial.result import Trial
 from lopsided.checkup.trial.run import TrialRun, trial_entries
 from lopsided.checkup.trial.task import HELD_BACK, keeps_probabilities
 from lopsided.core.errors import InputError
 from lopsided.core.progress import ProgressStart
 from lopsided.core.seeds import check_seed
-from lopsided.core.validation import check_count
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.engine.store import Store
 from lopsided.learners.learner_identity import learner_identity
-from lopsided.learners.named_learner import learner_name, make_learner
+from lopsided.learners.named_learner import gives_probabilities, learner_name, make_learner
 from lopsided.measure.metrics import METRICS
 from lopsided.remedies.learner_balance import by_codes, own_factors
 
@@ -54,6 +54,9 @@ def trial(
     groups: "ColumnsLike | None" = None,
     features: "ColumnLike | None" = None,
     split: "ColumnLike | None" = None,
+    split_by: "ColumnLike | None" = None,
+    time: "ColumnLike | None" = None,
+    sample_weight: "ColumnLike | None" = None,
     weight_decay: float | str | None = None,
     learner: Any = "logistic",
     arms: Sequence[Any] | None = None,
@@ -63,6 +66,8 @@ def trial(
     folds: int = 5,
     repeats: int = 2,
     budget: float | str | None = None,
+    cv: Any = None,
+    recalibrate: bool = False,
     seed: int = 0,
     jobs: int | None = 1,
     store: str | os.PathLike[str] | None = None,
@@ -96,10 +101,16 @@ def trial(
     folds : int, default 5
         Folds of the cross-validation.
     repeats : int, default 2
-        How often it is repeated with other folds; with a budget, as often as the time allows.
+        How often it is repeated with other folds; with a budget as often as the time allows, with `time`
+        once, for there is one past.
     budget : float or str, optional
-        A time limit in seconds, or as "60s", "2m": after the first repeat, arms that can no longer be best are dropped,
-        and the time goes to repeats of the others.
+        A time limit in seconds, or as "60s", "2m": arms that can no longer be best are dropped, and the time goes to
+        repeats of the others.
+    cv : int, scikit-learn splitter or iterable of (train, test), optional
+        Other folds. A splitter that needs groups gets `split_by`; pairs hold positions of rows. Splits that test a
+        row again are further repeats.
+    recalibrate : bool, default False
+        Fit each arm's probabilities to held-out rows of its training part; its decisions stay. Five more fits each.
     jobs : int, optional
         Processes; None for all cores. A classifier of your own runs in this one.
     store : path, optional
@@ -121,19 +132,24 @@ def trial(
     --------
     >>> outcome = trial("my.csv", labels="outcome", groups=["sex", "race"], learner="boosting")  # doctest: +SKIP
     """
-    began = time.perf_counter()
+    began = perf_counter()
     evidence = data
     if not isinstance(evidence, Evidence):
         evidence = gather(
-            data, labels=labels, groups=groups, features=features, split=split, weight_decay=weight_decay, seed=seed
+            data,
+            labels=labels,
+            groups=groups,
+            features=features,
+            split=split,
+            split_by=split_by,
+            time=time,
+            sample_weight=sample_weight,
+            weight_decay=weight_decay,
+            seed=seed,
         )
-    folds, repeats = check_count(folds, "the folds", at_least=2), check_count(repeats, "the repeats")
-    training = training_set(evidence, group=group)
+    whole = training_set(evidence, group=group)
+    training, folds, repeats = folded(whole, cv, folds, repeats, check_seed(seed))
     wanted = chosen_metric(metric if metric is not None or plan is None else plan.metric, training)
-    if training.size < 2 * folds:
-        raise InputError(f"at least {2 * folds} training rows for {folds} folds", training.size, "use fewer folds")
-    if folds * repeats < 3:
-        raise InputError("at least three folds in all for an interval", folds * repeats, "use more folds or repeats")
     if isinstance(learner, str) and learner in ("network", "deep") and evidence.weight_decay is not None:
         learner = f"{learner}({evidence.weight_decay!r})"
     made = make_learner(learner, 0) if isinstance(learner, str) else _checked_learner(learner)
@@ -141,19 +157,22 @@ def trial(
         raise InputError("a plan or arms", "both", "leave one of them out")
     if plan is None:
         known = recipe if recipe is not None else measured_recipe(evidence)
-        plan = plan_for(training, metric=metric, recipe=known, learner=learner, seed=check_seed(seed), arms=arms)
+        plan = plan_for(whole, metric=metric, recipe=known, learner=learner, seed=check_seed(seed), arms=arms)
     entries = trial_entries(plan, training, made, folds, wanted)
-    known_by = learner_identity(made)
+    if recalibrate and not gives_probabilities(made):
+        raise InputError("a learner with predict_proba to recalibrate", learner_name(made), "leave out recalibrate")
+    known_by, kept = learner_identity(made), Store(store)
     run = TrialRun(
-        training, entries, plan, learner, known_by, wanted, folds, repeats, check_seed(seed), Store(store), forecasts
+        training, entries, plan, learner, known_by, wanted, folds, repeats, seed, kept, forecasts, recalibrate
     )
-    limit = None if budget is None else seconds_of(budget) - (time.perf_counter() - began)
+    limit = None if budget is None else seconds_of(budget) - (perf_counter() - began)
     dropped: dict[str, int] = {}
     if limit is None:
         run.work(jobs, fresh, progress)
     else:
         race = Race(partial(run.work, jobs, fresh, progress), lambda: TrialJudge(run).recommendation())
-        dropped = race.run(limit)
+        fixed = training.design.given is not None or training.design.time is not None
+        dropped = race.run(limit, repeats if fixed else MOST)
     judge = TrialJudge(run)
     arms = judge.arms()
     winner, tied = judge.winner(arms)
@@ -170,14 +189,14 @@ def trial(
         arms=tuple(arms),
         winner=winner,
         tied_with=tuple(tied),
-        notes=(*_notes(training, folds, plan, made), *_about_race(dropped)),
+        notes=(*_notes(training, folds, plan, made), *about_copies(evidence, training, seed), *_about_race(dropped)),
         recommendation=judge.recommendation(),
         measured=judge.measured,
         plan=plan,
         training=training,
         reused=run.reused,
         fit_seconds=run.fit_seconds,
-        seconds=time.perf_counter() - began,
+        seconds=perf_counter() - began,
     )
 
 

@@ -109,10 +109,8 @@ CLAIM = Claim(
     f"lines falls by {SIGNIFICANT:g} errors. Without features and at the largest ratio Gaussian accuracy is within "
     f"{NEAR} of the Bayes rule. All: holds; some: partly; a significant fall from first to last: contradicted.",
     revised="the comparison with the Bayes accuracy was added.",
-    plans={
-        "quick": Runs(_settings(4, 40, 300, 50, 200), seeds=(0, 1)),
-        "paper": Runs(_settings(12, 100, 1000, 100, 400), seeds=(0,)),
-    },
+    quick=Runs(_settings(4, 40, 300, 50, 200), seeds=(0, 1)),
+    paper=Runs(_settings(12, 100, 1000, 100, 400), seeds=(0,)),
     measure=cells.measured_cell,
     judge=judge,
     plot=plot,

@@ -117,18 +117,16 @@ CLAIM = Claim(
     f"factor of {AGREE:g}, while |u|^4 there differs by more than {2 * AGREE:g}: holds; a smaller spread than that of "
     "|u|^4 only: partly; a larger one: contradicted; no crossing: fails. Revised after a first run at one fixed rate, "
     "which gave partly and is still measured: its steps are not small against the noise, as Condition 1(c) asks.",
-    plans={
-        "quick": Runs(
-            _settings(((10, 100), (40, 100), (10, 400), (40, 400)), (0.4, 0.6, 0.8, 1.0, 1.3, 1.7), 30, 300),
-            seeds=(0, 1),
+    quick=Runs(
+        _settings(((10, 100), (40, 100), (10, 400), (40, 400)), (0.4, 0.6, 0.8, 1.0, 1.3, 1.7), 30, 300),
+        seeds=(0, 1),
+    ),
+    paper=Runs(
+        _settings(
+            ((20, 500), (80, 500), (20, 2000), (80, 2000)), (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.3, 1.7), 100, 500
         ),
-        "paper": Runs(
-            _settings(
-                ((20, 500), (80, 500), (20, 2000), (80, 2000)), (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.3, 1.7), 100, 500
-            ),
-            seeds=(0, 1, 2),
-        ),
-    },
+        seeds=(0, 1, 2),
+    ),
     measure=measure,
     judge=judge,
     plot=plot,

@@ -108,7 +108,8 @@ CLAIM = Claim(
     "errors (paired) in distance to the mean, in distance to neighbours and in neighbours of other classes. All: "
     "holds; some: partly; none, and some reversed: contradicted.",
     revised="the rule was written after scores of these images had been looked at.",
-    plans={"quick": Runs(_settings(150)), "paper": Runs(_settings(1000))},
+    quick=Runs(_settings(150)),
+    paper=Runs(_settings(1000)),
     measure=measure,
     judge=judge,
     plot=plot,

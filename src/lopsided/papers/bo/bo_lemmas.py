@@ -206,7 +206,8 @@ CLAIM = Claim(
     f"factor m within {ALIKE:g} when the width grows fourfold; coefficients within {BALANCE:g}. All: holds; some: "
     "partly.",
     revised="step and size of the settings; partly before and after.",
-    plans={"quick": Runs(_settings(False), seeds=(0, 1)), "paper": Runs(_settings(True), seeds=(0, 1))},
+    quick=Runs(_settings(False), seeds=(0, 1)),
+    paper=Runs(_settings(True), seeds=(0, 1)),
     measure=measure,
     judge=judge,
     plot=plot,

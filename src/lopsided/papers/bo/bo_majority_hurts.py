@@ -92,10 +92,8 @@ CLAIM = Claim(
     f"by more than {SIGNIFICANT:g} errors in every reading: holds; in some: partly; a significant rise: "
     "contradicted.",
     revised="paired test, growth, seeds and paper size; partly before and after.",
-    plans={
-        "quick": Runs(_settings(20, (1, 2, 4), 200, 30, 300), seeds=(0, 1, 2, 3)),
-        "paper": Runs(_settings(50, (1, 2, 4, 8), 1000, 100, 400), seeds=(0, 1)),
-    },
+    quick=Runs(_settings(20, (1, 2, 4), 200, 30, 300), seeds=(0, 1, 2, 3)),
+    paper=Runs(_settings(50, (1, 2, 4, 8), 1000, 100, 400), seeds=(0, 1)),
     measure=measure,
     judge=judge,
     plot=plot,

@@ -109,7 +109,8 @@ CLAIM = Claim(
     f"median ratio is at least {LARGE:g}: holds; the first part in some set: partly; most intervals below 1 "
     "everywhere: contradicted.",
     revised="the rule was written after ratios of these images had been looked at.",
-    plans={"quick": Runs(_settings(300)), "paper": Runs(_settings(0))},
+    quick=Runs(_settings(300)),
+    paper=Runs(_settings(0)),
     measure=measure,
     judge=judge,
     plot=plot,

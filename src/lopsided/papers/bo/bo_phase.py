@@ -136,18 +136,16 @@ CLAIM = Claim(
     f"broken by 2 errors, at least {DECIDED:.0%} of the classes decided, all three regions occur. All four: holds; the "
     "first and one more: partly. Revised after the first run: with the paper's single C3 for both terms the harmful "
     "region was empty (partly), so each term has its own.",
-    plans={
-        "quick": Runs(_settings((0.01, 0.4, 0.7, 1.1, 1.8, 3.0), (1.0, 2.0, 8.0, 40.0, 200.0, 1000.0), 20, 200, 30)),
-        "paper": Runs(
-            _settings(
-                (0.01, 0.3, 0.5, 0.7, 0.9, 1.2, 1.6, 2.2, 3.0, 3.8),
-                (1.0, 2.0, 4.0, 8.0, 20.0, 50.0, 120.0, 300.0, 700.0, 1400.0),
-                100,
-                1000,
-                100,
-            )
-        ),
-    },
+    quick=Runs(_settings((0.01, 0.4, 0.7, 1.1, 1.8, 3.0), (1.0, 2.0, 8.0, 40.0, 200.0, 1000.0), 20, 200, 30)),
+    paper=Runs(
+        _settings(
+            (0.01, 0.3, 0.5, 0.7, 0.9, 1.2, 1.6, 2.2, 3.0, 3.8),
+            (1.0, 2.0, 4.0, 8.0, 20.0, 50.0, 120.0, 300.0, 700.0, 1400.0),
+            100,
+            1000,
+            100,
+        )
+    ),
     measure=measure,
     judge=judge,
     plot=plot,

@@ -122,12 +122,8 @@ CLAIM = Claim(
     rule="At every share removed, in every set: accuracy without the low minus without the high scores, and without "
     "random examples minus without the high scores, have paired 95 % intervals above 0; partly if some; contradicted "
     "if all are below 0.",
-    plans={
-        "quick": Runs(_settings(QUICK, (0.2, 0.5)), seeds=range(4)),
-        "paper": Runs(
-            [*_settings(DIGITS, (0.1, 0.2, 0.3, 0.5)), *_settings(PICTURES, (0.1, 0.3, 0.5))], seeds=range(5)
-        ),
-    },
+    quick=Runs(_settings(QUICK, (0.2, 0.5)), seeds=range(4)),
+    paper=Runs([*_settings(DIGITS, (0.1, 0.2, 0.3, 0.5)), *_settings(PICTURES, (0.1, 0.3, 0.5))], seeds=range(5)),
     smoke=Runs(
         _settings(
             {**QUICK, "shrink": 2, "network": "mlp", "widths": [16, 8], "per_class": 8, "steps": 20, "batch": 16},

@@ -112,7 +112,8 @@ CLAIM = Claim(
     rule=f"In every image set, for at least {APART:.0%} of the pairs of classes the cosine of their covariances is "
     "below that of two halves of either class: holds; in some sets: partly; larger between classes than within on "
     "average: contradicted.",
-    plans={"quick": Runs(_settings(120, 250)), "paper": Runs(_settings(2000, 2000), seeds=(0, 1))},
+    quick=Runs(_settings(120, 250)),
+    paper=Runs(_settings(2000, 2000), seeds=(0, 1)),
     measure=measure,
     judge=judge,
     plot=plot,

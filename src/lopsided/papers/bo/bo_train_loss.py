@@ -102,10 +102,8 @@ CLAIM = Claim(
     f"rate is left; slope of log loss on log t over the last factor of four between {SLOPES[0]} and {SLOPES[1]}. All: "
     "holds; some: partly. Revised after a first run: R^2 >= 0.98 of log loss on t, which 1/(1 + ct) passes too, gave "
     "holds.",
-    plans={
-        "quick": Runs(_settings(10, 150, 20, 6000), seeds=(0, 1)),
-        "paper": Runs(_settings(100, 1000, 100, 6000), seeds=(0, 1, 2)),
-    },
+    quick=Runs(_settings(10, 150, 20, 6000), seeds=(0, 1)),
+    paper=Runs(_settings(100, 1000, 100, 6000), seeds=(0, 1, 2)),
     measure=measure,
     judge=judge,
     plot=plot,

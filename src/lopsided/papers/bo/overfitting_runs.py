@@ -189,10 +189,8 @@ def size_claim(
         return Figure(title, panels, caption)
 
     return Claim(
-        plans={
-            "quick": Runs(plan((10, 40, 100), quick, 300, 50, 200), seeds=(0, 1)),
-            "paper": Runs(plan((10, 25, 50, 100, 150, 200), paper, 1000, 100, 400), seeds=(0,)),
-        },
+        quick=Runs(plan((10, 40, 100), quick, 300, 50, 200), seeds=(0, 1)),
+        paper=Runs(plan((10, 25, 50, 100, 150, 200), paper, 1000, 100, 400), seeds=(0,)),
         measure=trained_cell,
         plot=plot,
         readings={name: READING_WORDS[name] for name in ("mini-batch", "scaled step")},

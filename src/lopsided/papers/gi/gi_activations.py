@@ -96,10 +96,8 @@ CLAIM = Claim(
     "the largest n is within 20 % (or two standard errors, at most 0.25) of d K / (2n); partly if some",
     revised="one teacher serves all activations, and the exponent may be off by 0.2 or two standard errors instead of "
     "lying in a fixed range; more seeds.",
-    plans={
-        "quick": Runs(varied({"steps": 300}, activation=KINDS, n=(2000, 16_000)), tuple(range(12))),
-        "paper": Runs(varied({"steps": 5000}, activation=KINDS, n=(2000, 8000, 32_000)), tuple(range(40))),
-    },
+    quick=Runs(varied({"steps": 300}, activation=KINDS, n=(2000, 16_000)), tuple(range(12))),
+    paper=Runs(varied({"steps": 5000}, activation=KINDS, n=(2000, 8000, 32_000)), tuple(range(40))),
     measure=measure,
     judge=judge,
     plot=plot,

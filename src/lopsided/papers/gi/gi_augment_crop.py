@@ -26,7 +26,7 @@ CLAIM = Claim(
     rule="In every world, for the minority group and for the average over both groups alike: some inner crop beats "
     "both no crop and the strongest, with paired 95 % intervals that hold for all inner levels at once; contradicted "
     "if everywhere an inner level lies below both ends by the same rule.",
-    plans=augmentation_plans(cut=(LEVELS, MANY_LEVELS)),
+    **augmentation_plans(cut=(LEVELS, MANY_LEVELS)),
     smoke=Runs(varied({**TINY_DIGITS, "copies": 10}, cut=(0.0, 0.25, 0.75)), seeds=range(2)),
     measure=measure,
     judge=lambda rows: augmentation_judge(rows, "cut", "crop"),

@@ -21,7 +21,7 @@ CLAIM = Claim(
     rule="In every world, for the minority group and for the average over both groups alike: some inner noise level "
     "beats both no noise and the largest noise, with paired 95 % intervals that hold for all inner levels at once; "
     "contradicted if everywhere an inner level lies below both ends by the same rule.",
-    plans=augmentation_plans(noise=(NOISES, MANY_NOISES)),
+    **augmentation_plans(noise=(NOISES, MANY_NOISES)),
     smoke=Runs(varied({**TINY_DIGITS, "copies": 10}, noise=(0.0, 0.2, 0.8)), seeds=range(2)),
     measure=noise_numbers,
     judge=lambda rows: augmentation_judge(rows, "noise", "noise level"),

@@ -115,10 +115,8 @@ CLAIM = Claim(
     rule="holds if, for every teacher at the largest n, all curvatures within r lie between Lemma 1's bounds "
     "(constants 1), and the Hessian's noise lies within Lemma 8 with exponent -0.5 ± 0.15 in n; partly if some; "
     "contradicted if most Hessians within r are indefinite",
-    plans={
-        "quick": Runs([{"n": n} for n in (2000, 8000, 32_000)], tuple(range(6))),
-        "paper": Runs([{"n": n} for n in (2000, 8000, 32_000, 128_000)], tuple(range(40))),
-    },
+    quick=Runs([{"n": n} for n in (2000, 8000, 32_000)], tuple(range(6))),
+    paper=Runs([{"n": n} for n in (2000, 8000, 32_000, 128_000)], tuple(range(40))),
     measure=measure,
     judge=judge,
     plot=plot,

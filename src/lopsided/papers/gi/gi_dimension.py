@@ -199,19 +199,17 @@ CLAIM = Claim(
     revised="first the error relative to |W*| was measured, which is level in d (fails), then the absolute error and "
     "the excess (partly), then larger n with the same rule (holds). The paper scale then became Fig 2's whole grid "
     "with teachers and samples not used before, under that rule; the quick scale, drawn anew too, gives partly.",
-    plans={
-        "quick": Runs(
-            [{"d": d, "n": [12_000, 30_000], "means": [1, 0], "starts": 20} for d in (4, 8, 12, 16)], tuple(range(6))
-        ),
-        "paper": Runs(
-            [
-                {"d": d, "n": GRID, "means": [1, 0], "starts": 20}
-                | ({"descents": 8, "descent_seeds": [100, 101]} if d in (5, 20, 40) else {})
-                for d in range(5, 105, 5)
-            ],
-            tuple(range(100, 120)),
-        ),
-    },
+    quick=Runs(
+        [{"d": d, "n": [12_000, 30_000], "means": [1, 0], "starts": 20} for d in (4, 8, 12, 16)], tuple(range(6))
+    ),
+    paper=Runs(
+        [
+            {"d": d, "n": GRID, "means": [1, 0], "starts": 20}
+            | ({"descents": 8, "descent_seeds": [100, 101]} if d in (5, 20, 40) else {})
+            for d in range(5, 105, 5)
+        ],
+        tuple(range(100, 120)),
+    ),
     measure=measure,
     judge=judge,
     plot=plot,

@@ -93,22 +93,20 @@ CLAIM = Claim(
     "taken, and the exponent is that of the root mean square. With all parameters free the over-specified rate "
     "does not show. With seeds not used before (1000 to 1011) the quick scale gives partly: its exponents, -0.53 ± "
     "0.08 and -0.23 ± 0.17, are not two standard errors apart.",
-    plans={
-        "quick": Runs(
-            [
-                *[{"reading": reading, "n": n, "d": 1} for reading in READINGS for n in (500, 2000, 8000)],
-                *[{"reading": "known", "n": 8000, "d": d} for d in (2, 4, 8)],
-            ],
-            tuple(range(12)),
-        ),
-        "paper": Runs(
-            [
-                *[{"reading": reading, "n": n, "d": 1} for reading in READINGS for n in (1000, 4000, 16_000, 64_000)],
-                *[{"reading": "known", "n": 64_000, "d": d} for d in (2, 4, 8, 16)],
-            ],
-            tuple(range(60)),
-        ),
-    },
+    quick=Runs(
+        [
+            *[{"reading": reading, "n": n, "d": 1} for reading in READINGS for n in (500, 2000, 8000)],
+            *[{"reading": "known", "n": 8000, "d": d} for d in (2, 4, 8)],
+        ],
+        tuple(range(12)),
+    ),
+    paper=Runs(
+        [
+            *[{"reading": reading, "n": n, "d": 1} for reading in READINGS for n in (1000, 4000, 16_000, 64_000)],
+            *[{"reading": "known", "n": 64_000, "d": d} for d in (2, 4, 8, 16)],
+        ],
+        tuple(range(60)),
+    ),
     measure=measure,
     judge=judge,
     plot=plot,

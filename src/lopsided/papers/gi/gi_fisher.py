@@ -155,10 +155,8 @@ CLAIM = Claim(
     "15 % of prediction and 90 % of at least three clear changes with the fraction have the predicted sign; "
     "partly if some of these; contradicted if most signs are wrong",
     revised="more repeats and a larger change of the fraction, because one clear case was too few.",
-    plans={
-        "quick": Runs([{"kind": kind, "n": 3000, "repeats": 20} for kind in ("random", "paper")], tuple(range(6))),
-        "paper": Runs([{"kind": kind, "n": 20_000, "repeats": 100} for kind in ("random", "paper")], tuple(range(40))),
-    },
+    quick=Runs([{"kind": kind, "n": 3000, "repeats": 20} for kind in ("random", "paper")], tuple(range(6))),
+    paper=Runs([{"kind": kind, "n": 20_000, "repeats": 100} for kind in ("random", "paper")], tuple(range(40))),
     measure=measure,
     judge=judge,
     plot=plot,

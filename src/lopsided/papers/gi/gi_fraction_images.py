@@ -30,22 +30,20 @@ CLAIM = Claim(
     "that of the average over both groups alike have opposite signs in the two worlds, with paired 95 % intervals off "
     "0; contradicted if everywhere both rise or both fall beyond their intervals. The natural mix is stated beside it "
     "and does not decide.",
-    plans={
-        "quick": Runs(
-            [
-                *both_ways(pictures.QUICK_PLANES, 800, (0.02, 0.1, 0.5)),
-                *both_ways(pictures.QUICK_DIGITS, 800, (0.02, 0.1, 0.3, 0.5)),
-            ],
-            seeds=range(4),
+    quick=Runs(
+        [
+            *both_ways(pictures.QUICK_PLANES, 800, (0.02, 0.1, 0.5)),
+            *both_ways(pictures.QUICK_DIGITS, 800, (0.02, 0.1, 0.3, 0.5)),
+        ],
+        seeds=range(4),
+    ),
+    paper=Runs(
+        pictures.AlsoFaces(
+            [*both_ways(pictures.PAPER_PLANES, 4000, SHARES), *both_ways(pictures.PAPER_GARMENTS, 5000, SHARES)],
+            both_ways(pictures.FACES, 5000, SHARES),
         ),
-        "paper": Runs(
-            pictures.AlsoFaces(
-                [*both_ways(pictures.PAPER_PLANES, 4000, SHARES), *both_ways(pictures.PAPER_GARMENTS, 5000, SHARES)],
-                both_ways(pictures.FACES, 5000, SHARES),
-            ),
-            seeds=range(10),
-        ),
-    },
+        seeds=range(10),
+    ),
     smoke=Runs(both_ways(pictures.TINY_DIGITS, 80, (0.1, 0.5)), seeds=range(2)),
     measure=fraction_numbers,
     judge=fraction_judge,

@@ -76,16 +76,14 @@ CLAIM = Claim(
     id="gi-images-four",
     rule="The rules of gi-augment-noise and gi-fraction-images, each for the minority's accuracy and for the average "
     "over both groups alike; holds if all pass, partly if some; contradicted if the opposite was measured everywhere.",
-    plans={
-        "quick": Runs(_plan(pictures.QUICK_DIGITS, 20, NOISES, 800, (0.02, 0.1, 0.3, 0.5)), seeds=range(5)),
-        "paper": Runs(
-            pictures.AlsoFaces(
-                _plan(pictures.PAPER_GARMENTS, 300, MANY_NOISES, 5000, SHARES),
-                _plan(pictures.FACES, 300, MANY_NOISES, 5000, SHARES),
-            ),
-            seeds=range(10),
+    quick=Runs(_plan(pictures.QUICK_DIGITS, 20, NOISES, 800, (0.02, 0.1, 0.3, 0.5)), seeds=range(5)),
+    paper=Runs(
+        pictures.AlsoFaces(
+            _plan(pictures.PAPER_GARMENTS, 300, MANY_NOISES, 5000, SHARES),
+            _plan(pictures.FACES, 300, MANY_NOISES, 5000, SHARES),
         ),
-    },
+        seeds=range(10),
+    ),
     smoke=Runs(_plan(pictures.TINY_DIGITS, 10, (0.0, 0.2, 0.8), 80, (0.1, 0.5)), seeds=range(2)),
     measure=measure,
     judge=judge,

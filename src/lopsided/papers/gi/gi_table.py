@@ -157,10 +157,8 @@ CLAIM = Claim(
     "direction for every teacher; holds if all 25 pass in every regime tried, partly if some pass somewhere, "
     "contradicted if more move the opposite way everywhere than pass anywhere",
     revised="it was contradicted first; then cells were judged in narrow and wide regimes apart.",
-    plans={
-        "quick": Runs(SETTINGS, tuple(range(4))),
-        "paper": Runs(SETTINGS, tuple(range(40))),
-    },
+    quick=Runs(SETTINGS, tuple(range(4))),
+    paper=Runs(SETTINGS, tuple(range(40))),
     measure=measure,
     judge=judge,
     plot=plot,

@@ -120,22 +120,20 @@ CLAIM = Claim(
     id="gi-tensor-init",
     rule="per reading, on medians: the start's relative error is at most 0.4; descent from it ends within twice the "
     "distance of the near start (or 0.05); from afar it ends ten times farther; holds if all do, partly if some",
-    plans={
-        "quick": Runs(
-            [
-                {"reading": "identifiable", "d": 6, "K": 2, "n": 40_000, "step": 8.0, "steps": 400},
-                {"reading": "paper", "d": 20, "K": 2, "n": 20_000, "step": 8.0, "steps": 400},
-            ],
-            tuple(range(3)),
-        ),
-        "paper": Runs(
-            [
-                {"reading": "identifiable", "d": 10, "K": 2, "n": 200_000, "step": 8.0, "steps": 600},
-                {"reading": "paper", "d": 50, "K": 2, "n": 200_000, "step": 10.0, "steps": 600},
-            ],
-            tuple(range(5)),
-        ),
-    },
+    quick=Runs(
+        [
+            {"reading": "identifiable", "d": 6, "K": 2, "n": 40_000, "step": 8.0, "steps": 400},
+            {"reading": "paper", "d": 20, "K": 2, "n": 20_000, "step": 8.0, "steps": 400},
+        ],
+        tuple(range(3)),
+    ),
+    paper=Runs(
+        [
+            {"reading": "identifiable", "d": 10, "K": 2, "n": 200_000, "step": 8.0, "steps": 600},
+            {"reading": "paper", "d": 50, "K": 2, "n": 200_000, "step": 10.0, "steps": 600},
+        ],
+        tuple(range(5)),
+    ),
     measure=measure,
     judge=judge,
     plot=plot,

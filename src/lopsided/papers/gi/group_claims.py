@@ -13,7 +13,7 @@ from typing import Any
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.statistics import SeedMean, paired_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Part, Runs, Scale, Verdict, weigh
+from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.gi import group_pictures as pictures
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.summary import Value, by_world, chosen, curve, level, paired, per_seed
@@ -86,7 +86,7 @@ def trends(first: Sequence[Row], second: Sequence[Row], key: str, value: Value) 
     return Trends(change(first), change(second))
 
 
-def augmentation_plans(**levels: tuple[Sequence[float], Sequence[float]]) -> dict[Scale, Runs]:
+def augmentation_plans(**levels: tuple[Sequence[float], Sequence[float]]) -> dict[str, Any]:
     """Both scales of a claim on copies of minority pictures; the levels of its one setting at the quick scale and at
     the paper's."""
     ((name, (few, many)),) = levels.items()

@@ -146,10 +146,8 @@ def risk_claim(
     claim says of itself."""
     return Claim(
         rule=RULE,
-        plans={
-            "quick": Runs([{x: value, "n": 10_000} for value in quick], tuple(range(6))),
-            "paper": Runs([{x: value, "n": 20_000} for value in paper], tuple(range(60))),
-        },
+        quick=Runs([{x: value, "n": 10_000} for value in quick], tuple(range(6))),
+        paper=Runs([{x: value, "n": 20_000} for value in paper], tuple(range(60))),
         measure=lambda settings, seed: risk_numbers(mixture(settings[x]), settings["n"], seed),
         judge=lambda rows: judge_risk(rows, x, wanted),
         plot=lambda rows: plot_risk(rows, x, x_label, title, log),

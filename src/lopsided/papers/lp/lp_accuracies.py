@@ -112,10 +112,8 @@ CLAIM = network_claim(
     "than 0.1 points beyond the minority's share; test accuracy (classes alike) falls with every step of R and rises "
     "with the number of majority classes at every R > 1, 95 % intervals paired by seed; at R = infinity it is K_A/K of "
     "the majority's accuracy.",
-    plans={
-        "quick": Runs(split_over(_QUICK, SPLITS[::2], ratio=(1, 10, 100, None)), seeds=range(3)),
-        "paper": Runs(split_over(_PAPER, SPLITS, ratio=(1, 10, 100, 1000, None)), seeds=range(4)),
-    },
+    quick=Runs(split_over(_QUICK, SPLITS[::2], ratio=(1, 10, 100, None)), seeds=range(3)),
+    paper=Runs(split_over(_PAPER, SPLITS, ratio=(1, 10, 100, 1000, None)), seeds=range(4)),
     smoke=Runs(split_over(TINY, SPLITS, ratio=(1, 10, None)), seeds=range(2)),
     judge=judge,
     plot=plot,

@@ -119,10 +119,8 @@ CLAIM = Claim(
     rule=f"By descent on random profiles: no group of equal classes contradicts the forecast (distance {TOGETHER:g}), "
     f"sizes within {100 * CLOSE:g} % of it left out; holds if classes of different sizes follow it too (margin "
     f"{MARGIN:g}), partly if some do not, fails if an equal-size group does not.",
-    plans={
-        "quick": Runs(_settings((4, 8), (2.0, 5.0), (30.0, 300.0)), seeds=range(3)),
-        "paper": Runs(_settings((5, 10, 20), (1.0, 2.0, 5.0, 10.0), (10.0, 100.0, 1000.0)), seeds=range(5)),
-    },
+    quick=Runs(_settings((4, 8), (2.0, 5.0), (30.0, 300.0)), seeds=range(3)),
+    paper=Runs(_settings((5, 10, 20), (1.0, 2.0, 5.0, 10.0), (10.0, 100.0, 1000.0)), seeds=range(5)),
     measure=measure,
     judge=judge,
     plot=plot,

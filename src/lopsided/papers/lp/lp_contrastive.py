@@ -100,10 +100,8 @@ CLAIM = Claim(
     id="lp-contrastive",
     rule=f"In every run the lowest of the random starts is a simplex frame (cosines, lengths and within-class spread "
     f"within {TOLERANCE:g}); contradicted if any start ends more than {LOSS_TOLERANCE:g} below the frame's loss.",
-    plans={
-        "quick": Runs(_settings((2, 3, 5), (2, 3), starts=4), seeds=range(2)),
-        "paper": Runs(_settings((2, 3, 5, 10), (2, 5), starts=10), seeds=range(5)),
-    },
+    quick=Runs(_settings((2, 3, 5), (2, 3), starts=4), seeds=range(2)),
+    paper=Runs(_settings((2, 3, 5, 10), (2, 5), starts=10), seeds=range(5)),
     measure=measure,
     judge=judge,
     plot=plot,

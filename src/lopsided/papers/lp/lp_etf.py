@@ -83,10 +83,8 @@ CLAIM = Claim(
     rule=f"Every random start of the nonconvex program ends with cosines within {TOLERANCE:g} of -1/(K-1), equal "
     f"lengths, h = sqrt(E_H/E_W) w and no spread within a class; contradicted if any start ends more than "
     f"{LOSS_TOLERANCE:g} (relative) below the frame's loss.",
-    plans={
-        "quick": Runs(_settings((2, 3, 5, 10), examples=3), seeds=range(3)),
-        "paper": Runs(_settings((2, 3, 5, 10, 20, 50), examples=5), seeds=range(10)),
-    },
+    quick=Runs(_settings((2, 3, 5, 10), examples=3), seeds=range(3)),
+    paper=Runs(_settings((2, 3, 5, 10, 20, 50), examples=5), seeds=range(10)),
     measure=measure,
     judge=judge,
     plot=plot,

@@ -87,7 +87,8 @@ CLAIM = Claim(
     id="lp-imagenet-head",
     rule=f"In both readings the angles deviate by at least {LEAST_SPREAD:g} degree and the closest pair lies at least "
     f"{LEAST_OPENING:g} degrees below the frame's angle.",
-    plans={"quick": _RUNS, "paper": _RUNS},
+    quick=_RUNS,
+    paper=_RUNS,
     measure=measure,
     judge=judge,
     plot=plot,

@@ -76,12 +76,10 @@ CLAIM = Claim(
     id="lp-limit",
     rule="In every setting the largest distance between minority classifiers, by descent and in units of sqrt(E_W), "
     f"never rises by more than {NOISE:g} with R, agrees with theory, and is at most {ZERO:g} at the largest R.",
-    plans={
-        "quick": Runs(ratio_settings((1.0, 5.0), (1.0, 3.0, 10.0, 30.0, 100.0, 1000.0, 10_000.0))),
-        "paper": Runs(
-            ratio_settings((1.0, 5.0, 10.0), tuple(10.0**power for power in (0, 0.5, 1, 1.5, 2, 3, 4, 5, 6))), range(3)
-        ),
-    },
+    quick=Runs(ratio_settings((1.0, 5.0), (1.0, 3.0, 10.0, 30.0, 100.0, 1000.0, 10_000.0))),
+    paper=Runs(
+        ratio_settings((1.0, 5.0, 10.0), tuple(10.0**power for power in (0, 0.5, 1, 1.5, 2, 3, 4, 5, 6))), range(3)
+    ),
     measure=measure,
     judge=judge,
     plot=plot,

@@ -148,17 +148,15 @@ CLAIM = Claim(
     "(relative) below that of the best frame over all rotations. Holds if it is beaten everywhere; contradicted where "
     "the lowest point found is itself a frame; partly if both occur and every contradiction has q > 2. At q = 2 the "
     "frame must win.",
-    plans={
-        "quick": Runs(_settings([(3, 3, 2.0), (3, 3, 1.5), (3, 3, 4.0), (4, 4, 4.0), (4, 6, 1.5), (4, 6, 4.0)], 6)),
-        "paper": Runs(
-            _settings(
-                [(k, p, q) for k, p in ((3, 3), (3, 6), (4, 4), (4, 6), (4, 9), (5, 5)) for q in (1.5, 2.0, 3.0, 4.0)]
-                + [(6, 10, 2.0), (6, 10, 1.5), (6, 10, 4.0)],
-                40,
-            ),
-            seeds=range(3),
+    quick=Runs(_settings([(3, 3, 2.0), (3, 3, 1.5), (3, 3, 4.0), (4, 4, 4.0), (4, 6, 1.5), (4, 6, 4.0)], 6)),
+    paper=Runs(
+        _settings(
+            [(k, p, q) for k, p in ((3, 3), (3, 6), (4, 4), (4, 6), (4, 9), (5, 5)) for q in (1.5, 2.0, 3.0, 4.0)]
+            + [(6, 10, 2.0), (6, 10, 1.5), (6, 10, 4.0)],
+            40,
         ),
-    },
+        seeds=range(3),
+    ),
     measure=measure,
     judge=judge,
     plot=plot,

@@ -81,19 +81,17 @@ CLAIM = network_claim(
     id="lp-majority-hurts",
     rule="For every split, the minority test accuracy at the largest R minus that at R = 1, paired by seed, has a 95 % "
     "interval below 0.",
-    plans={
-        "quick": Runs(_settings(SMALL, 6, (1, 10, 100), EQUAL_STEPS), seeds=range(4)),
-        "paper": Runs(
-            [
-                *_settings({**LARGE, "weight_decay": 5e-4}, 6, (1, 10, 100, 1000), EQUAL_STEPS),
-                *(
-                    {key: value for key, value in setting.items() if key != "steps"} | {"epochs": 60}
-                    for setting in _settings({**LARGE, "weight_decay": 5e-4}, 6, (1, 1000), EQUAL_EPOCHS)
-                ),
-            ],
-            seeds=range(5),
-        ),
-    },
+    quick=Runs(_settings(SMALL, 6, (1, 10, 100), EQUAL_STEPS), seeds=range(4)),
+    paper=Runs(
+        [
+            *_settings({**LARGE, "weight_decay": 5e-4}, 6, (1, 10, 100, 1000), EQUAL_STEPS),
+            *(
+                {key: value for key, value in setting.items() if key != "steps"} | {"epochs": 60}
+                for setting in _settings({**LARGE, "weight_decay": 5e-4}, 6, (1, 1000), EQUAL_EPOCHS)
+            ),
+        ],
+        seeds=range(5),
+    ),
     smoke=Runs(_settings(TINY, 4, (1, 10), EQUAL_STEPS), seeds=range(2)),
     judge=judge,
     plot=plot,

@@ -106,17 +106,15 @@ CLAIM = Claim(
     "beyond R1.",
     revised="the energies are 3, 5 and 10 at paper scale, since for (7,3) at 1 no ratio of the grid lay between R0 "
     "and R1.",
-    plans={
-        "quick": Runs(
-            ratio_settings(
-                (5.0, 10.0), (1.0, 2.0, 3.0, 4.2, 6.0, 10.0, 13.0, 25.0, 50.0, 90.0, 200.0, 300.0, 2000.0, 7000.0)
-            )
-        ),
-        "paper": Runs(
-            ratio_settings((3.0, 5.0, 10.0), tuple(float(round(10 ** (step / 8), 3)) for step in range(33))),
-            seeds=range(3),
-        ),
-    },
+    quick=Runs(
+        ratio_settings(
+            (5.0, 10.0), (1.0, 2.0, 3.0, 4.2, 6.0, 10.0, 13.0, 25.0, 50.0, 90.0, 200.0, 300.0, 2000.0, 7000.0)
+        )
+    ),
+    paper=Runs(
+        ratio_settings((3.0, 5.0, 10.0), tuple(float(round(10 ** (step / 8), 3)) for step in range(33))),
+        seeds=range(3),
+    ),
     measure=measure,
     judge=judge,
     plot=plot,

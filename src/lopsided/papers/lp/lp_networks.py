@@ -89,18 +89,16 @@ CLAIM = network_claim(
     rule=f"For each network and split, 95 % intervals over paired seeds: at the largest R the minority cosine is above "
     f"{COLLAPSED} and has risen since the smallest; the model with measured energies has a mean error below {CLOSE} "
     f"over the ratios; its curve passes {HALF} at an R within a factor of {FACTOR} of the measured one.",
-    plans={
-        "quick": Runs(varied(SMALL, ratio=_RATIOS), seeds=range(4)),
-        "paper": Runs(
-            [
-                *varied(SMALL, ratio=_RATIOS),
-                *split_over(LARGE, SPLITS, ratio=(1, 5, 10, 20, 40, 80, 160, 250, 500)),
-                *varied({**LARGE, "network": "mlp-plain", "rate": 0.03}, ratio=(1, 10, 40, 160, 500)),
-                *split_over(VGG, ((7, 3),), ratio=(1, 10, 40, 160, 500)),
-            ],
-            seeds=range(5),
-        ),
-    },
+    quick=Runs(varied(SMALL, ratio=_RATIOS), seeds=range(4)),
+    paper=Runs(
+        [
+            *varied(SMALL, ratio=_RATIOS),
+            *split_over(LARGE, SPLITS, ratio=(1, 5, 10, 20, 40, 80, 160, 250, 500)),
+            *varied({**LARGE, "network": "mlp-plain", "rate": 0.03}, ratio=(1, 10, 40, 160, 500)),
+            *split_over(VGG, ((7, 3),), ratio=(1, 10, 40, 160, 500)),
+        ],
+        seeds=range(5),
+    ),
     smoke=Runs(varied(TINY, ratio=(1, 10, 40)), seeds=range(2)),
     judge=judge,
     plot=plot,

@@ -91,16 +91,14 @@ CLAIM = network_claim(
     f"first record with {TRAINED:.1%} training accuracy; the nearest class mean decides otherwise on less than "
     f"{NEAREST:.1%} of the examples (NC4). The classifier's distance from a frame is larger "
     "under imbalance, paired by seed.",
-    plans={
-        "quick": Runs(_settings({**SMALL, "weight_decay": 5e-3, "steps": 2000}, 100), seeds=range(4)),
-        "paper": Runs(
-            [
-                *_settings({**LARGE, "weight_decay": 5e-4, "steps": 20000}, 100),
-                *_settings({**LARGE, "weight_decay": 5e-3, "steps": 10000}, 100),
-            ],
-            seeds=range(4),
-        ),
-    },
+    quick=Runs(_settings({**SMALL, "weight_decay": 5e-3, "steps": 2000}, 100), seeds=range(4)),
+    paper=Runs(
+        [
+            *_settings({**LARGE, "weight_decay": 5e-4, "steps": 20000}, 100),
+            *_settings({**LARGE, "weight_decay": 5e-3, "steps": 10000}, 100),
+        ],
+        seeds=range(4),
+    ),
     smoke=Runs(_settings({**TINY, "steps": 200}, 10), seeds=range(2)),
     judge=judge,
     plot=plot,

@@ -140,10 +140,8 @@ CLAIM = network_claim(
     rule=f"Standard deviation over mean of the minority lengths, 95 % intervals over seeds: below {EQUAL_WITHOUT:g} "
     f"without minority examples at the largest weight decay, for every split; and below {EQUAL_COLLAPSED:g} at a "
     f"finite R where the minority cosine is above {COLLAPSED:g}.",
-    plans={
-        "quick": Runs(_plan({**SMALL, "steps": 1000}, (5e-3, 1e-2, 2e-2), 300, 1e-2), seeds=range(3)),
-        "paper": Runs(_plan(LARGE, (5e-4, 2e-3, 5e-3, 1e-2), 500, 5e-3), seeds=range(5)),
-    },
+    quick=Runs(_plan({**SMALL, "steps": 1000}, (5e-3, 1e-2, 2e-2), 300, 1e-2), seeds=range(3)),
+    paper=Runs(_plan(LARGE, (5e-4, 2e-3, 5e-3, 1e-2), 500, 5e-3), seeds=range(5)),
     smoke=Runs(_plan(TINY, (1e-2, 1e-1), 40, 1e-2), seeds=range(2)),
     measure=measure,
     judge=judge,

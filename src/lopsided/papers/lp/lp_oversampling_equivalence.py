@@ -113,10 +113,8 @@ CLAIM = Claim(
     rule=f"The oversampled program, the program with w n_B examples and the convex program have one loss (within "
     f"{SAME_LOSS:g}, relative) and one minority cosine (within {SAME_COSINE:g}); without oversampling the loss "
     f"differs.",
-    plans={
-        "quick": Runs(_settings(((3, 3), (4, 2)), 12, (1, 2, 4, 8, 12))),
-        "paper": Runs(_settings(((3, 7), (5, 5), (7, 3)), 60, (1, 2, 5, 10, 20, 40, 60)), seeds=range(2)),
-    },
+    quick=Runs(_settings(((3, 3), (4, 2)), 12, (1, 2, 4, 8, 12))),
+    paper=Runs(_settings(((3, 7), (5, 5), (7, 3)), 60, (1, 2, 5, 10, 20, 40, 60)), seeds=range(2)),
     measure=measure,
     judge=judge,
     plot=plot,

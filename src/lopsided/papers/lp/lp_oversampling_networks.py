@@ -118,17 +118,15 @@ CLAIM = network_claim(
     rule="95 % intervals over paired seeds: from rate 1 to rate R the minority cosine falls; at the best rate (chosen "
     "by its mean) the minority accuracy and the accuracy over all classes alike exceed those at rate 1; and some "
     "smaller rate exceeds rate R, in both accuracies.",
-    plans={
-        "quick": Runs(_settings(SMALL, 100, (1, 3, 10, 30, 100)), seeds=range(4)),
-        "paper": Runs(
-            [
-                *_settings(SMALL, 100, (1, 3, 10, 30, 100)),
-                *_settings({**LARGE, "majority_size": 5000}, 1000, (1, 10, 100, 1000)),
-                *_settings({**LARGE, "majority_size": 5000, "weight_decay": 5e-4}, 1000, (1, 10, 100, 1000)),
-            ],
-            seeds=range(5),
-        ),
-    },
+    quick=Runs(_settings(SMALL, 100, (1, 3, 10, 30, 100)), seeds=range(4)),
+    paper=Runs(
+        [
+            *_settings(SMALL, 100, (1, 3, 10, 30, 100)),
+            *_settings({**LARGE, "majority_size": 5000}, 1000, (1, 10, 100, 1000)),
+            *_settings({**LARGE, "majority_size": 5000, "weight_decay": 5e-4}, 1000, (1, 10, 100, 1000)),
+        ],
+        seeds=range(5),
+    ),
     smoke=Runs(_settings(TINY, 10, (1, 3, 10)), seeds=range(2)),
     judge=judge,
     plot=plot,

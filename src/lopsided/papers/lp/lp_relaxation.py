@@ -146,22 +146,20 @@ CLAIM = Claim(
     id="lp-relaxation",
     rule=f"Losses, energies and the nuclear norm agree within {SAME:g} (relative), X is positive and the certified gap "
     f"is below {GAP:g}; partly if that holds but formulas as printed (Lemma 7, Property 1(i)) do not.",
-    plans={
-        "quick": Runs(_settings(([10, 10, 1, 1], [8, 4, 2, 1], [30, 30, 30, 1, 1]))),
-        "paper": Runs(
-            _settings(
-                (
-                    [10, 10, 1, 1],
-                    [8, 4, 2, 1],
-                    [100] * 5 + [1] * 5,
-                    [100] * 3 + [1] * 7,
-                    [64, 32, 16, 8, 4, 2, 1],
-                    [50, 50, 20, 20, 5, 5, 1, 1],
-                )
-            ),
-            seeds=range(2),
+    quick=Runs(_settings(([10, 10, 1, 1], [8, 4, 2, 1], [30, 30, 30, 1, 1]))),
+    paper=Runs(
+        _settings(
+            (
+                [10, 10, 1, 1],
+                [8, 4, 2, 1],
+                [100] * 5 + [1] * 5,
+                [100] * 3 + [1] * 7,
+                [64, 32, 16, 8, 4, 2, 1],
+                [50, 50, 20, 20, 5, 5, 1, 1],
+            )
         ),
-    },
+        seeds=range(2),
+    ),
     measure=measure,
     judge=judge,
     plot=plot,

@@ -108,10 +108,8 @@ CLAIM = Claim(
     rule=f"For every setting above the bound the lowest of the random starts is a simplex frame within {TOLERANCE:g}; "
     f"contradicted if any ends more than {LOSS_TOLERANCE:g} (in log) below the frame's loss. Settings below the bound "
     f"are shown and do not count.",
-    plans={
-        "quick": Runs(_settings((3, 5), (0.3, 5.0, 7.0), starts=6), seeds=range(2)),
-        "paper": Runs(_settings((3, 5, 10), (0.3, 1.0, 6.0, 8.0, 12.0), starts=12), seeds=range(3)),
-    },
+    quick=Runs(_settings((3, 5), (0.3, 5.0, 7.0), starts=6), seeds=range(2)),
+    paper=Runs(_settings((3, 5, 10), (0.3, 1.0, 6.0, 8.0, 12.0), starts=12), seeds=range(3)),
     measure=measure,
     judge=judge,
     plot=plot,

@@ -105,10 +105,8 @@ CLAIM = Claim(
     id="lp-threshold-order",
     rule="Along E_H, E_W and K_B, all else fixed, every step raises R0, and at each setting descent finds the minority "
     f"classifiers more than {APART:g} apart {100 * ASIDE:g} % below R0 and together {100 * ASIDE:g} % above it.",
-    plans={
-        "quick": Runs(_settings(((1.0, 1.0), (5.0, 1.0), (5.0, 2.0)), (2, 3, 5, 7))),
-        "paper": Runs(_settings(((1.0, 1.0), (5.0, 1.0), (10.0, 1.0), (5.0, 2.0), (1.0, 5.0)), (2, 3, 4, 5, 6, 7))),
-    },
+    quick=Runs(_settings(((1.0, 1.0), (5.0, 1.0), (5.0, 2.0)), (2, 3, 5, 7))),
+    paper=Runs(_settings(((1.0, 1.0), (5.0, 1.0), (10.0, 1.0), (5.0, 2.0), (1.0, 5.0)), (2, 3, 4, 5, 6, 7))),
     measure=measure,
     judge=judge,
     plot=plot,

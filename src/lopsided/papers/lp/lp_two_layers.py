@@ -155,10 +155,8 @@ CLAIM = Claim(
     rule="With balanced classes, where one layer gives the simplex frame: holds if the linear model has a loss more "
     f"than {LOWER:g} below its best simplex frame somewhere and the ReLU model has features that are no simplex "
     f"(cosines or lengths off by {FRAME:g}); partly if one of the two; fails if neither.",
-    plans={
-        "quick": Runs(_settings((2.0, 6.0), (4, 5), (1.0, 3.0, 10.0, 100.0))),
-        "paper": Runs(_settings((2.0, 4.0, 6.0), (4, 6, 8), (1.0, 2.0, 4.0, 10.0, 30.0, 100.0, 1000.0)), range(2)),
-    },
+    quick=Runs(_settings((2.0, 6.0), (4, 5), (1.0, 3.0, 10.0, 100.0))),
+    paper=Runs(_settings((2.0, 4.0, 6.0), (4, 6, 8), (1.0, 2.0, 4.0, 10.0, 30.0, 100.0, 1000.0)), range(2)),
     measure=measure,
     judge=judge,
     plot=plot,

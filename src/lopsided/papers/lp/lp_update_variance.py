@@ -157,10 +157,8 @@ CLAIM = Claim(
     "errors, and over the larger half of the rates the variance ratio grows like w to a power between 0.8 and 1.2.",
     revised="the standard error is taken from the exact distribution, after the paper scale showed that the estimated "
     "one is too small at large rates.",
-    plans={
-        "quick": Runs(_settings((2, 5, 10, 20, 50, 100), minority_size=5, draws=4000), seeds=range(2)),
-        "paper": Runs(_settings((2, 5, 10, 20, 50, 100, 300, 1000), minority_size=6, draws=20_000), seeds=range(5)),
-    },
+    quick=Runs(_settings((2, 5, 10, 20, 50, 100), minority_size=5, draws=4000), seeds=range(2)),
+    paper=Runs(_settings((2, 5, 10, 20, 50, 100, 300, 1000), minority_size=6, draws=20_000), seeds=range(5)),
     measure=measure,
     judge=judge,
     plot=plot,

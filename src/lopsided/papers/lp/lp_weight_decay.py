@@ -74,18 +74,16 @@ CLAIM = network_claim(
     id="lp-weight-decay",
     rule="For each network and each step to a larger weight decay, the minority cosine averaged over the ratios rises: "
     "the 95 % interval of the difference, paired by seed, is above 0.",
-    plans={
-        "quick": Runs(
-            varied({**SMALL, "steps": 500}, weight_decay=(3e-3, 1e-2, 3e-2), ratio=(5, 20, 80, 300)), seeds=range(3)
-        ),
-        "paper": Runs(
-            [
-                *varied(LARGE, weight_decay=(5e-4, 2e-3, 5e-3, 2e-2), ratio=(1, 10, 40, 100, 250, 500)),
-                *split_over(VGG, ((7, 3),), weight_decay=(5e-4, 5e-3), ratio=(1, 10, 100, 500)),
-            ],
-            seeds=range(4),
-        ),
-    },
+    quick=Runs(
+        varied({**SMALL, "steps": 500}, weight_decay=(3e-3, 1e-2, 3e-2), ratio=(5, 20, 80, 300)), seeds=range(3)
+    ),
+    paper=Runs(
+        [
+            *varied(LARGE, weight_decay=(5e-4, 2e-3, 5e-3, 2e-2), ratio=(1, 10, 40, 100, 250, 500)),
+            *split_over(VGG, ((7, 3),), weight_decay=(5e-4, 5e-3), ratio=(1, 10, 100, 500)),
+        ],
+        seeds=range(4),
+    ),
     smoke=Runs(varied(TINY, weight_decay=(3e-3, 3e-2), ratio=(5, 40)), seeds=range(2)),
     judge=judge,
     plot=plot,

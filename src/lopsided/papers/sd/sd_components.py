@@ -59,10 +59,8 @@ CLAIM = run_claim(
     rule=f"Paired by seed, most against fewest components, 95 % intervals: accuracy at step {EARLY} and at the end "
     f"falls; steps to {LEVEL:.0%} rise; pattern change falls at step {EARLY} and at the end; distance falls at "
     f"step {EARLY}, and at the end.",
-    plans={
-        "quick": Runs(varied(QUICK, components=(1, 3, 7)), seeds=range(4)),
-        "paper": Runs(varied({"width": 4000}, components=range(1, 8)), seeds=range(5)),
-    },
+    quick=Runs(varied(QUICK, components=(1, 3, 7)), seeds=range(4)),
+    paper=Runs(varied({"width": 4000}, components=range(1, 8)), seeds=range(5)),
     judge=judge,
     plot=plot,
 )

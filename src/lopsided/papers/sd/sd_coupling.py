@@ -133,24 +133,22 @@ CLAIM = Claim(
     "the largest width; 95 % interval of s in (1 - fraction) ~ m^s, at a hundred times the learning rate so "
     f"that units do leave, within {EXPONENT} +- {ROUGHLY}; on the data of Section 7 the gap between the true "
     "and the pseudo trajectory falls from the smallest to the largest width, paired by seed.",
-    plans={
-        "quick": Runs(
-            [
-                *varied(_CASE_S, width=(1000, 4000, 16000)),
-                *varied(_FAST, width=(1000, 4000, 16000)),
-                *varied(_PAIR, width=(250, 500, 1000, 2000)),
-            ],
-            seeds=range(8),
-        ),
-        "paper": Runs(
-            [
-                *varied(_CASE_S, width=(1000, 4000, 16000, 64000, 256000)),
-                *varied(_FAST, width=(1000, 4000, 16000, 64000, 256000)),
-                *varied({"part": "trajectories", "test": 1, "steps": 400}, width=(500, 1000, 2000, 4000, 8000, 16000)),
-            ],
-            seeds=range(5),
-        ),
-    },
+    quick=Runs(
+        [
+            *varied(_CASE_S, width=(1000, 4000, 16000)),
+            *varied(_FAST, width=(1000, 4000, 16000)),
+            *varied(_PAIR, width=(250, 500, 1000, 2000)),
+        ],
+        seeds=range(8),
+    ),
+    paper=Runs(
+        [
+            *varied(_CASE_S, width=(1000, 4000, 16000, 64000, 256000)),
+            *varied(_FAST, width=(1000, 4000, 16000, 64000, 256000)),
+            *varied({"part": "trajectories", "test": 1, "steps": 400}, width=(500, 1000, 2000, 4000, 8000, 16000)),
+        ],
+        seeds=range(5),
+    ),
     measure=measure,
     judge=judge,
     plot=plot,

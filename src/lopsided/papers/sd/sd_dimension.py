@@ -41,10 +41,8 @@ CLAIM = reach_claim(
     id="sd-dimension",
     rule=f"Every run reaches {LEVEL:.0%}; 95 % intervals over seeds of s in steps ~ d^s and in |W - W0|_F ~ d^s "
     f"within (-{ROUGHLY}, {ROUGHLY}).",
-    plans={
-        "quick": Runs(varied({**_GOAL, "width": 1000}, dimension=(100, 300, 1000, 3000)), seeds=range(6)),
-        "paper": Runs(varied({**_GOAL, "width": 4000}, dimension=(100, 300, 1000, 3000, 10000)), seeds=range(8)),
-    },
+    quick=Runs(varied({**_GOAL, "width": 1000}, dimension=(100, 300, 1000, 3000)), seeds=range(6)),
+    paper=Runs(varied({**_GOAL, "width": 4000}, dimension=(100, 300, 1000, 3000, 10000)), seeds=range(8)),
     judge=judge,
     plot=plot,
 )

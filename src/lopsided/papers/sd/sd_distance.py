@@ -60,10 +60,8 @@ CLAIM = reach_claim(
     id="sd-distance",
     rule=f"95 % intervals over seeds: s in distance ~ m^s within {EXPONENT} +- {ROUGHLY}, accuracy looked at every "
     f"step; distance times sqrt(m) within a quarter of 2/3, looking every step, and looking every {COARSE} steps.",
-    plans={
-        "quick": _plan((250, 500, 1000, 2000), {"test": 500}),
-        "paper": _plan((500, 1000, 2000, 4000, 8000, 16000), {}),
-    },
+    quick=_plan((250, 500, 1000, 2000), {"test": 500}),
+    paper=_plan((500, 1000, 2000, 4000, 8000, 16000), {}),
     judge=judge,
     plot=plot,
 )

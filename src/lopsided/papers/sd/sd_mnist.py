@@ -134,24 +134,22 @@ CLAIM = Claim(
     f"{LEVEL:.0%} ({QUICK_LEVEL:.0%} at the quick scale), pattern change below {COUPLED} (0.5 is no relation), "
     f"relative distance below {NEAR}, entropy rank of the update below that of the weights; pattern change and "
     "distance fall from the smallest to the largest width, paired by seed.",
-    plans={
-        "quick": Runs(
-            [
-                *varied({**_QUICK, "reading": PRINTED}, width=(100, 500)),
-                {**_QUICK, "width": 500, "reading": "4000/m, variance 1/sqrt(m)"},
-                {"part": "separability", "per_class": 40, "components": 3},
-            ],
-            seeds=range(3),
-        ),
-        "paper": Runs(
-            [
-                *varied({**_PAPER, "reading": PRINTED}, width=(500, 1000, 2000, 4000)),
-                *varied(_PAPER, reading=[name for name in SCALES if name != PRINTED], width=(500, 1000, 2000)),
-                {"part": "separability", "per_class": 300, "components": 3},
-            ],
-            seeds=range(3),
-        ),
-    },
+    quick=Runs(
+        [
+            *varied({**_QUICK, "reading": PRINTED}, width=(100, 500)),
+            {**_QUICK, "width": 500, "reading": "4000/m, variance 1/sqrt(m)"},
+            {"part": "separability", "per_class": 40, "components": 3},
+        ],
+        seeds=range(3),
+    ),
+    paper=Runs(
+        [
+            *varied({**_PAPER, "reading": PRINTED}, width=(500, 1000, 2000, 4000)),
+            *varied(_PAPER, reading=[name for name in SCALES if name != PRINTED], width=(500, 1000, 2000)),
+            {"part": "separability", "per_class": 300, "components": 3},
+        ],
+        seeds=range(3),
+    ),
     measure=measure,
     judge=judge,
     plot=plot,

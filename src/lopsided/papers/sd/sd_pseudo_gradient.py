@@ -139,7 +139,8 @@ CLAIM = Claim(
     "gradient| >= v delta/(k l) is at least delta/(k l); asked of random unit points, of a hexagon with "
     "alternating classes (which has (A1) with delta = 1 and lambda = 0, and (A2)), and of that hexagon with a "
     "constant coordinate appended.",
-    plans={"quick": _plan(2000, 1000, 50, 3), "paper": _plan(20000, 4000, 100, 5)},
+    quick=_plan(2000, 1000, 50, 3),
+    paper=_plan(20000, 4000, 100, 5),
     measure=measure,
     judge=judge,
     plot=plot,

@@ -96,7 +96,8 @@ CLAIM = Claim(
     rule="When all training labels are first fitted: every run on random labels gets there; paired by seed the "
     "relative distance is larger on random labels (95 % interval above 0); on true labels the test accuracy "
     f"is above {GENERALISES}.",
-    plans={"quick": _plan(1000, 120, 1500, 20, 3), "paper": _plan(10000, 500, 20000, 50, 5)},
+    quick=_plan(1000, 120, 1500, 20, 3),
+    paper=_plan(10000, 500, 20000, 50, 5),
     measure=measure,
     judge=judge,
     plot=plot,

@@ -101,10 +101,8 @@ CLAIM = Claim(
     id="sd-separability",
     rule=f"Over all pairs of every sample: with l = 2 delta >= {DISTANCE}, diameters <= {DIAMETER} and lambda <= 1/16; "
     "with l = 1 lambda > 1/8; the smallest number of components that satisfies (A1), bracketed from both sides, is 2.",
-    plans={
-        "quick": _plan(800, (0.125, 0.25, 0.5, 1.0), 3),
-        "paper": _plan(2000, (0.125, 0.25, 0.35, 0.5, 0.7, 1.0), 5),
-    },
+    quick=_plan(800, (0.125, 0.25, 0.5, 1.0), 3),
+    paper=_plan(2000, (0.125, 0.25, 0.35, 0.5, 0.7, 1.0), 5),
     measure=measure,
     judge=judge,
     plot=plot,

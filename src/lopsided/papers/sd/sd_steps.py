@@ -40,10 +40,8 @@ CLAIM = reach_claim(
     id="sd-steps",
     rule=f"Every run reaches {LEVEL:.0%}, and the 95 % interval over seeds of s in steps ~ m^s lies within "
     f"(-{ROUGHLY}, {ROUGHLY}). MNIST: see sd-mnist.",
-    plans={
-        "quick": Runs(varied({"stop_at": LEVEL, "test": 500}, width=(250, 500, 1000, 2000)), seeds=range(8)),
-        "paper": Runs(varied({"stop_at": LEVEL}, width=(500, 1000, 2000, 4000, 8000, 16000)), seeds=range(8)),
-    },
+    quick=Runs(varied({"stop_at": LEVEL, "test": 500}, width=(250, 500, 1000, 2000)), seeds=range(8)),
+    paper=Runs(varied({"stop_at": LEVEL}, width=(500, 1000, 2000, 4000, 8000, 16000)), seeds=range(8)),
     judge=judge,
     plot=plot,
 )

@@ -65,10 +65,8 @@ CLAIM = run_claim(
     f"distance below {SMALL}; in every seed the largest ratio of neighbouring singular values of the update "
     f"stands at 20 and is above {GAP:g} while the weights' ratio there is below {FLAT}; pattern change and "
     "distance fall from the smallest to the largest width, paired by seed.",
-    plans={
-        "quick": Runs(varied(_QUICK, width=(500, 1000, 2000)), seeds=range(3)),
-        "paper": Runs(varied({"record": 10}, width=(1000, 2000, 4000, 8000, 16000)), seeds=range(5)),
-    },
+    quick=Runs(varied(_QUICK, width=(500, 1000, 2000)), seeds=range(3)),
+    paper=Runs(varied({"record": 10}, width=(1000, 2000, 4000, 8000, 16000)), seeds=range(5)),
     judge=judge,
     plot=plot,
 )

@@ -61,10 +61,8 @@ CLAIM = run_claim(
     rule=f"Paired by seed, largest against smallest sigma, 95 % intervals: accuracy at step {EARLY} falls; final "
     f"accuracy falls; steps to {LEVEL:.0%} rise. At every sigma: mean pattern change and distance below "
     f"{SMALL}; the largest gap of the update's spectrum at {PAIRS}.",
-    plans={
-        "quick": Runs(varied(QUICK, spread=(1.0, 4.0, 10.0, 20.0)), seeds=range(3)),
-        "paper": Runs(varied({"width": 4000, "record": 10}, spread=(1.0, 2.0, 4.0, 7.0, 10.0, 20.0)), seeds=range(5)),
-    },
+    quick=Runs(varied(QUICK, spread=(1.0, 4.0, 10.0, 20.0)), seeds=range(3)),
+    paper=Runs(varied({"width": 4000, "record": 10}, spread=(1.0, 2.0, 4.0, 7.0, 10.0, 20.0)), seeds=range(5)),
     judge=judge,
     plot=plot,
 )

@@ -14,6 +14,7 @@ import threading
 import time
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
+from pathlib import Path
 from typing import Any
 
 from fastapi import Request
@@ -89,6 +90,12 @@ class Jobs:
         """Every job that is remembered, the latest first."""
         with self._lock:
             return [self._status(job) for job in reversed(self._jobs.values())]
+
+    def files_in_use(self) -> set[Path]:
+        """The uploads of the jobs that have not ended."""
+        with self._lock:
+            waiting = [job.parameters for job in self._jobs.values() if not job.state.ended]
+        return {path for given in waiting if (path := given.get("upload", given).get("path")) is not None}
 
     def job(self, job_id: str) -> Job:
         """The job of that name."""

@@ -96,7 +96,7 @@ def _page(claim_id: str, store: Path | None, data: Path | None) -> ClaimPage:
         readings=dict(claim.readings) if claim else {},
         numbers=dict(verdict.get("numbers", {})),
         seeds=list(verdict.get("seeds", [])),
-        can_run=claim is not None and "quick" in claim.plans,
+        can_run=claim is not None,
         budget_seconds=claim.quick_budget_seconds if claim else None,
         figure=_figure(entry, rows),
         recipe=CodeRecipe(
@@ -147,8 +147,8 @@ def stored_rows(claim_id: str, store: Path | None, data: Path | None, scale: str
 def start_rerun(request: Request, claim_id: ClaimId) -> JobStatus:
     """Run the claim afresh at quick scale: a job; the verdict goes into the store."""
     entry, settings = _known(claim_id), request.app.state.settings
-    if entry.claim is None or "quick" not in entry.claim.plans:
-        raise Refused(409, f"Expected a claim that can run, but {claim_id} cannot: {entry.problem or 'no quick plan'}")
+    if entry.claim is None:
+        raise Refused(409, f"Expected a claim that can run, but {claim_id} cannot: {entry.problem}")
     parameters = {"id": claim_id, "fresh": True, "store": settings.store, "data": settings.data}
     return jobs_of(request).submit("claim", f"Rerun {claim_id}", parameters)
 
