@@ -140,3 +140,68 @@ def test_bad_input_is_one_sentence_and_exit_2(arguments, words, tmp_path, capsys
 def test_labels_must_exist(tmp_path) -> None:
     with pytest.raises(InputError, match="column of labels"):
         lopsided.score(np.ones((3, 2)))
+
+
+def lopsided_columns():
+    """Two classes of three columns, the first with numbers a thousand times those of the others."""
+    source = np.random.default_rng(0)
+    return source.lognormal(size=(300, 3)) * [1000.0, 1.0, 1.0], source.integers(0, 2, 300)
+
+
+@pytest.mark.parametrize("rows", [None, 70])
+def test_a_column_that_decides_is_named(rows) -> None:
+    from scipy.stats import spearmanr
+
+    features, labels = lopsided_columns()
+    found = lopsided.score(features, labels, block_rows=rows)
+    assert found.decided_by is not None
+    assert found.decided_by.column == "0"
+    assert "0 alone decides" in found.decided_by.words
+    for k in range(2):  # scipy's correlation, class by class
+        own = features[labels == k, 0]
+        peer = spearmanr(found.influence.scores[labels == k], (own - own.mean()) ** 2).statistic
+        assert found.decided_by.rank_correlation == pytest.approx(peer, abs=1e-4)  # pooled over the classes
+    scaled = lopsided.score(features, labels, block_rows=rows, standardise=True)
+    assert scaled.decided_by is None
+    wanted = lopsided.score(features / features.std(axis=0), labels).influence.scores
+    np.testing.assert_allclose(scaled.influence.scores, wanted, rtol=1e-9)  # roundings of the deviation
+
+
+def test_the_command_says_that_a_column_decides(tmp_path, capsys) -> None:
+    features, labels = lopsided_columns()
+    path = tmp_path / "a.csv"
+    lines = [f"{a},{b},{c},{label}" for (a, b, c), label in zip(features, labels, strict=True)]
+    path.write_text("\n".join(["amount,b,c,label", *lines]))
+    out = ["--out", str(tmp_path / "s.csv")]
+    assert main(["score", str(path), *out]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The column amount alone decides" in said
+    assert "--standardise" in said
+    assert main(["score", str(path), *out, "--standardise", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["decided_by"] is None
+    assert facts["standardised"]
+
+
+@pytest.mark.parametrize("whole_class", [0, 10**9])
+def test_class_by_class_where_covariances_are_too_large(monkeypatch, whole_class) -> None:
+    """Sorted through a scratch file, whole classes or blocks of them: the scores of one pass in memory."""
+    from lopsided.checkup import score as module
+    from lopsided.data import class_partition
+    from lopsided.measure import influence
+
+    monkeypatch.setattr(module, "MOST_BYTES", 0)
+    monkeypatch.setattr(influence, "WHOLE_CLASS", whole_class)
+    monkeypatch.setattr(class_partition, "_BLOCK_NUMBERS", 20)
+    source = np.random.default_rng(1)
+    features, labels = source.normal(size=(90, 4)), source.integers(0, 7, 90)
+    labels[:2] = 7  # too small for a score
+    for kind in (np.float64, np.float32):
+        rows = features.astype(kind)
+        wanted = lopsided.score(rows, labels)
+        found = lopsided.score(rows, labels, block_rows=13)
+        # sums in another order
+        np.testing.assert_allclose(found.influence.scores, wanted.influence.scores, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(found.ranks, wanted.ranks)
+        assert found.influence.declined == wanted.influence.declined
+        assert found.classes[0].highest_examples == wanted.classes[0].highest_examples

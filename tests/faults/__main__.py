@@ -1,8 +1,8 @@
 """`./test --faults [parts]`: the campaign, its table, and its record in JSON.
 
-Parts: bad-input, crashes, crowds, numbers, server, memory, fuzzing; all when none is named. Exit code 1 if anything was
-lost. `--short` runs the form that CI runs, `--json FILE` writes the record that the documentation shows; rows of other
-parts that stand there stay, so that parts can be run one by one.
+Parts: bad-input, crashes, crowds, numbers, rearranged, server, memory, fuzzing; all when none is named. Exit code 1 if
+anything was lost. `--short` runs the form that CI runs, `--json FILE` writes the record that the documentation shows;
+rows of other parts that stand there stay, so that parts can be run one by one.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import time
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tests.faults import bad_input, clients, crashes, crowds, disk, fuzz, memory, numbers
+from tests.faults import bad_input, clients, crashes, crowds, disk, fuzz, memory, numbers, rearranged
 from tests.faults.tally import Row, print_table, record, total
 
 PARTS = {
@@ -21,6 +21,7 @@ PARTS = {
     "crashes": [crashes.run, disk.run],
     "crowds": [crowds.run],
     "numbers": [numbers.run],
+    "rearranged": [rearranged.run],
     "server": [clients.run],
     "memory": [memory.run],
     "fuzzing": [fuzz.run],
@@ -55,7 +56,7 @@ def facts(rows: list[Row], before: Path) -> dict[str, object]:
     new = {(row["part"], row["what"]): row for row in record(rows)}
     old = json.loads(before.read_text())["rows"] if before.exists() else []
     merged = {(row["part"], row["what"]): row for row in old if row["part"] not in {row.part for row in rows}} | new
-    order = ["bad input", "crashes", "crowds", "numbers", "server", "memory", "fuzzing"]
+    order = ["bad input", "crashes", "crowds", "numbers", "rearranged", "server", "memory", "fuzzing"]
     return {
         "version": lopsided.__version__,
         "date": datetime.now(UTC).date().isoformat(),

@@ -294,6 +294,7 @@ def _use_audit(name: str, arguments: dict[str, Any], folder: Path) -> None:
     from lopsided.core.jsonable import dump_json
 
     found = lopsided.audit(**arguments)
+    assert not found.broken, found.skipped
     dump_json(found.to_dict())
     found.to_html(folder / "audit.html")
     found._repr_html_()

@@ -7,12 +7,14 @@ from random import Random
 import pytest
 
 import lopsided
-from tests.faults import bad_input, clients, crashes, crowds, disk, fuzz, numbers
+from tests.faults import bad_input, clients, crashes, crowds, disk, fuzz, numbers, rearranged
 from tests.faults.console import Said, fault
 from tests.faults.tally import Row, record, total
 
 
-@pytest.mark.parametrize("part", [bad_input, crashes, disk, crowds, clients, fuzz], ids=lambda part: part.__name__)
+@pytest.mark.parametrize(
+    "part", [bad_input, crashes, disk, crowds, clients, fuzz, rearranged], ids=lambda part: part.__name__
+)
 def test_nothing_is_lost(part) -> None:
     rows = part.run("short")
     assert total(rows).tried > 0

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
-from lopsided.measure.class_moments import empty_moments, moments_of_blocks
+from lopsided.measure.class_moments import empty_moments, moments_of_blocks, split_by_class
 from lopsided.measure.influence import class_scores, influence_scores, influence_scores_of_blocks
 
 # The loop subtracts two numbers of the size of |cov|_F^2, so that is the scale of its own rounding; 1e-10 is the
@@ -216,3 +216,7 @@ def test_invariances(seed, n, d) -> None:
     np.testing.assert_allclose(class_scores(rows @ rotation), scores, atol=1e-10 * scale)
     np.testing.assert_allclose(class_scores(3.0 * rows), 81.0 * scores, atol=1e-8 * scale)
     np.testing.assert_allclose(class_scores(rows[order]), scores[order], atol=1e-10 * scale)
+
+
+def test_a_block_of_no_rows_has_no_classes() -> None:
+    assert list(split_by_class(np.zeros(0, dtype=np.int64))) == []

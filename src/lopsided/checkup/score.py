@@ -11,7 +11,7 @@ are odd in directions in which the class hardly varies. The words here say no mo
 
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,11 +23,18 @@ from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Heatmap, Line, Panel, Pictures
 from lopsided.core.seeds import generator
-from lopsided.core.validation import FloatArray, IntArray, check_count, check_labels
+from lopsided.core.validation import FloatArray, IntArray, check_classes, check_count, check_labels
+from lopsided.data.class_partition import OneClass, by_class
 from lopsided.data.frames import frame_table, is_frame
 from lopsided.data.tables import Table, array_table, looks_like_a_file, open_table, read_label_file
-from lopsided.measure.class_moments import Block, Convention, moments_of_blocks
-from lopsided.measure.influence import InfluenceScores, influence_scores, influence_scores_of_blocks
+from lopsided.measure.class_moments import MOST_BYTES, Block, Convention, moments_of_blocks
+from lopsided.measure.deciding_column import DECIDES, rank_agreement, within_variation
+from lopsided.measure.influence import (
+    InfluenceScores,
+    influence_scores,
+    influence_scores_by_class,
+    influence_scores_of_blocks,
+)
 from lopsided.measure.noise_matrix import Estimator, NoiseMatrix, noise_matrix_of_blocks
 from lopsided.measure.noise_matrix import noise_matrix as noise_matrix_in_memory
 
@@ -53,6 +60,23 @@ class ClassSummary:
 
 
 @dataclass(frozen=True)
+class DecidingColumn:
+    """The one column that ranks the examples, and the rank correlation of its squared distance from the class mean with
+    the scores."""
+
+    column: str
+    rank_correlation: float
+
+    @property
+    def words(self) -> str:
+        """One sentence."""
+        return (
+            f"The column {self.column} alone decides these scores: within classes they rank examples as its squared "
+            f"distance from the class mean does (rank correlation {self.rank_correlation:.6g})."
+        )
+
+
+@dataclass(frozen=True)
 class Score:
     """Scores of every example, their ranks within the class (1 = highest), and the noise matrix where asked
     for."""
@@ -64,6 +88,8 @@ class Score:
     noise: NoiseMatrix | None
     streamed: bool
     seconds: float
+    decided_by: DecidingColumn | None
+    standardised: bool
     pictures: dict[int, NDArray[Any]]  # pixels 0..255 of the extreme examples, where examples are pictures
 
     def columns(self) -> dict[str, Any]:
@@ -93,6 +119,8 @@ def score(
     resamples: int = 200,
     extremes: int = 8,
     block_rows: int | None = None,
+    standardise: bool = False,
+    many_classes: bool = False,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> Score:
@@ -101,7 +129,10 @@ def score(
     data: a path (npz, npy, parquet, csv, a folder of pictures), a table, a pandas or Polars frame, or an array or
     tensor of one row or picture per example.
     labels: the name of a column, a file with one label per example, or an array. block_rows: read the data in blocks of
-    that many rows, twice, instead of holding it. progress: told (rows read, rows to read) while it reads in blocks.
+    that many rows, twice, instead of holding it. standardise: divide every column by its deviation first; the paper
+    does not, so scores follow the columns with the largest numbers, and `decided_by` names a column that alone counts.
+    many_classes: take labels that are many numbers as classes, instead of asking. progress: told (rows read, rows to
+    read) while it reads in blocks.
     """
     started = time.perf_counter()
     check_count(extremes, "the number of extremes", at_least=1)
@@ -109,16 +140,37 @@ def score(
         check_count(block_rows, "the rows of a block")
     table, values = _open(data, labels, features)
     codes, names = check_labels(values, length=table.rows)
+    if not many_classes:
+        check_classes(values, len(names))
     streamed = block_rows is not None or table.rows * table.width * 8 > _IN_MEMORY_BYTES
+    scale = _deviations(table, block_rows) if standardise else None
     noise = None
     random = generator(seed, "noise matrix")
-    if streamed:
-        blocks = _blocks(table, codes, block_rows, 3 if noise_matrix else 2, progress)
-        about = (blocks, codes, tuple(names), table.width)
-        moments = moments_of_blocks(blocks(), len(names), table.width)
-        influence = influence_scores_of_blocks(*about, convention=convention, moments=moments)
+    if not streamed:
+        whole = table.features() if scale is None else table.features() / scale
+        influence = influence_scores(whole, values, convention=convention)
+        if noise_matrix:
+            noise = noise_matrix_in_memory(
+                whole, values, estimator=estimator, convention=convention, resamples=resamples, random=random
+            )
+        widest = int(np.argmax(within_variation(whole, codes)))
+        column = whole[:, widest]
+    else:
+        blocks = _blocks(table, codes, block_rows, scale, 3 if noise_matrix else 2, progress)
+        about = (codes, tuple(names), table.width)
+        fits = 8 * len(names) * table.width**2 <= MOST_BYTES
+        if fits or noise_matrix:
+            moments = moments_of_blocks(blocks(), len(names), table.width)
+            widest, kept = int(np.argmax(np.einsum("kii->i", moments.scatters))), np.empty(table.rows)
+            influence = influence_scores_of_blocks(
+                lambda: _keeping(blocks(), widest, kept), *about, convention=convention, moments=moments
+            )
+            column = kept
+        else:
+            influence, column, widest = _class_by_class(blocks, *about, convention)
         if noise_matrix:
             noise = noise_matrix_of_blocks(
+                blocks,
                 *about,
                 estimator=estimator,
                 convention=convention,
@@ -126,17 +178,61 @@ def score(
                 random=random,
                 moments=moments,
             )
-    else:
-        whole = table.features()
-        influence = influence_scores(whole, values, convention=convention)
-        if noise_matrix:
-            noise = noise_matrix_in_memory(
-                whole, values, estimator=estimator, convention=convention, resamples=resamples, random=random
-            )
-    classes = [_summary(influence, k, extremes) for k in range(len(names))]
+    agreement = rank_agreement(influence.scores, column, codes) if table.width > 1 else 0.0
+    name = table.feature_names[widest] if table.feature_names else str(widest)
+    decided = DecidingColumn(name, agreement) if agreement > DECIDES else None
+    counts = np.bincount(codes, minlength=len(names))
+    classes = [_summary(influence, k, int(counts[k]), extremes) for k in range(len(names))]
     pictures = _read_pictures(table, classes) if table.image_shape else {}
     seconds = time.perf_counter() - started
-    return Score(table.source, influence, influence.rank_in_class(), classes, noise, streamed, seconds, pictures)
+    ranks = influence.rank_in_class()
+    return Score(table.source, influence, ranks, classes, noise, streamed, seconds, decided, standardise, pictures)
+
+
+def _deviations(table: Table, rows: int | None) -> FloatArray:
+    """The deviation of every column, from one pass; 1 where it is constant or no number."""
+    count, mean, spread = 0, np.zeros(table.width), np.zeros(table.width)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused where scores are computed
+        for block in table.blocks(rows):
+            own = block.astype(np.float64)
+            total, middle = count + len(own), own.mean(axis=0)
+            spread += np.square(own - middle).sum(axis=0) + np.square(middle - mean) * (count * len(own) / total)
+            mean += (middle - mean) * (len(own) / total)
+            count = total
+    deviation: FloatArray = np.sqrt(spread / count)
+    return np.where(np.isfinite(deviation) & (deviation > 0), deviation, 1.0)
+
+
+def _keeping(blocks: Iterable[Block], column: int, kept: FloatArray) -> Iterator[Block]:
+    """The blocks as they are, and one column of them."""
+    start = 0
+    for rows, codes in blocks:
+        kept[start : start + len(rows)] = rows[:, column]
+        start += len(rows)
+        yield rows, codes
+
+
+def _class_by_class(
+    blocks: Callable[[], Iterator[Block]], codes: IntArray, names: tuple[str, ...], width: int, convention: Convention
+) -> tuple[InfluenceScores, FloatArray, int]:
+    """Scores where the covariances of all classes are too large: rows sorted by class first; and the widest column."""
+    variation = np.zeros(width)
+
+    def watched() -> Iterator[OneClass]:
+        for k, members, read in by_class((rows for rows, _ in blocks()), codes):
+
+            def seen(read: Callable[[], Iterator[NDArray[Any]]] = read) -> Iterator[NDArray[Any]]:
+                for rows in read():
+                    np.add(variation, rows.var(axis=0, dtype=np.float64) * len(rows), out=variation)
+                    yield rows
+
+            yield k, members, seen
+
+    influence = influence_scores_by_class(watched(), codes, names, width, convention=convention)
+    widest, kept = int(np.argmax(variation)), np.empty(codes.size)
+    for _ in _keeping(blocks(), widest, kept):
+        pass
+    return influence, kept, widest
 
 
 def _open(data: Any, labels: Any, features: str | Sequence[str] | None) -> tuple[Table, NDArray[Any]]:
@@ -163,7 +259,12 @@ def _open(data: Any, labels: Any, features: str | Sequence[str] | None) -> tuple
 
 
 def _blocks(
-    table: Table, codes: IntArray, rows: int | None, passes: int, progress: Callable[[int, int], None] | None
+    table: Table,
+    codes: IntArray,
+    rows: int | None,
+    scale: FloatArray | None,
+    passes: int,
+    progress: Callable[[int, int], None] | None,
 ) -> Callable[[], Iterator[Block]]:
     done = 0
 
@@ -171,7 +272,7 @@ def _blocks(
         nonlocal done
         start = 0
         for block in table.blocks(rows):
-            yield block, codes[start : start + block.shape[0]]
+            yield block if scale is None else block / scale, codes[start : start + block.shape[0]]
             start += block.shape[0]
             done += block.shape[0]
             if progress is not None:
@@ -180,12 +281,12 @@ def _blocks(
     return read
 
 
-def _summary(influence: InfluenceScores, code: int, count: int) -> ClassSummary:
+def _summary(influence: InfluenceScores, code: int, size: int, count: int) -> ClassSummary:
     name = influence.names[code]
     high, low = influence.extremes(code, count)
     return ClassSummary(
         name,
-        int((influence.codes == code).sum()),
+        size,
         float(influence.scores[high[0]]) if high.size else None,
         float(influence.scores[low[0]]) if low.size else None,
         high.tolist(),

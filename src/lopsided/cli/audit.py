@@ -18,6 +18,7 @@ BROKEN = 3  # exit code where a check broke by a fault of ours; what the others 
 def command(
     data: options.Data,
     labels: options.Labels = None,
+    many_classes: options.ManyClasses = False,
     groups: options.Groups = None,
     features: options.Features = None,
     classifier: Annotated[str | None, typer.Option(help="Array of classifier weights (K x p).")] = None,
@@ -64,6 +65,7 @@ def command(
         result = audit(
             data,
             labels=labels,
+            many_classes=many_classes,
             groups=options.names(groups),
             features=options.one_or_several(features),
             classifier=classifier,

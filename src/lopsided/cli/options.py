@@ -42,6 +42,7 @@ DataFolder = Annotated[Path | None, folder("Folder with the data sets; else LOPS
 # of commands on a person's own data: where the parts are, and how the network is trained
 Data = Annotated[Path, typer.Argument(help="npz, npy, parquet, csv or tsv file, or a folder of pictures.")]
 Labels = Annotated[str | None, typer.Option(help="Column or array of labels, or a file with one per line.")]
+ManyClasses = Annotated[bool, typer.Option("--many-classes", help="Labels that are many numbers are classes indeed.")]
 Groups = Annotated[str | None, typer.Option(help="Columns of groups, comma-separated; intersections follow.")]
 Features = Annotated[str | None, typer.Option(help="Array or columns (comma-separated) of features.")]
 Split = Annotated[str | None, typer.Option(help="Column that says train or test; plan and trial leave test rows out.")]

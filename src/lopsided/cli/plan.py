@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 def command(
     data: options.Data,
     labels: options.Labels = None,
+    many_classes: options.ManyClasses = False,
     groups: options.Groups = None,
     features: options.Features = None,
     split: options.Split = None,
@@ -43,6 +44,7 @@ def command(
         made = plan(
             data,
             labels=labels,
+            many_classes=many_classes,
             groups=options.one_or_several(groups),
             features=options.one_or_several(features),
             split=split,

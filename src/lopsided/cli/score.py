@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lopsided.cli.options import AsJson, Data, Features, Labels
+from lopsided.cli.options import AsJson, Data, Features, Labels, ManyClasses
 
 if TYPE_CHECKING:
     from lopsided.checkup.score import Score
@@ -17,6 +17,7 @@ _MOST_COLUMNS = 12  # a wider matrix goes to the drawing and the JSON only
 def command(
     data: Data,
     labels: Labels = None,
+    many_classes: ManyClasses = False,
     features: Features = None,
     out: Annotated[Path | None, typer.Option(help="Where the scores go: .parquet or .csv.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw into this .html or .png.")] = None,
@@ -29,6 +30,9 @@ def command(
     block_rows: Annotated[
         int | None, typer.Option(help="Read the data twice in blocks of so many rows; larger files do so anyway.")
     ] = None,
+    standardise: Annotated[
+        bool, typer.Option("--standardise", help="Divide every column by its deviation first; the paper does not.")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap intervals.")] = 0,
     as_json: AsJson = False,
 ) -> None:
@@ -60,6 +64,8 @@ def command(
             estimator=estimator,  # type: ignore[arg-type]
             extremes=extremes,
             block_rows=block_rows,
+            standardise=standardise,
+            many_classes=many_classes,
             seed=seed,
             progress=progress,
         )
@@ -121,6 +127,8 @@ def _facts(result: "Score", target: Path | None, drawn: Path | None) -> dict[str
         "convention": result.influence.convention,
         "declined": result.influence.declined,
         "streamed": result.streamed,
+        "decided_by": result.decided_by,
+        "standardised": result.standardised,
         "seconds": result.seconds,
     }
     if result.noise is not None:
@@ -146,6 +154,9 @@ def _show(result: "Score", target: Path | None, drawn: Path | None) -> None:
     ]
     heads = ("class", "examples", "highest", "lowest", "examples with the highest", "and lowest")
     print_table(f"Influence scores of {result.source}", heads, rows)
+    if result.decided_by is not None:
+        way = "" if result.standardised else " With --standardise all columns count."
+        print_line(f"{result.decided_by.words}{way}")
     if result.noise is not None:
         _show_noise(result.noise)
     written = (f" in {target}" if target else "") + f", {result.seconds:.1f} s"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def command(
     data: options.Data,
     labels: options.Labels = None,
+    many_classes: options.ManyClasses = False,
     groups: options.Groups = None,
     features: options.Features = None,
     split: options.Split = None,
@@ -69,6 +70,7 @@ def command(
         evidence = gather(
             data,
             labels=labels,
+            many_classes=many_classes,
             groups=options.one_or_several(groups),
             features=options.one_or_several(features),
             split=split,

@@ -126,6 +126,29 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
     return codes.astype(np.int64).ravel(), [_text(entry) for entry in names]
 
 
+FEW_CLASSES = 50  # up to here nobody is asked
+ROWS_PER_VALUE = 5  # on average; a column of numbers with fewer is a measurement more often than a class
+
+
+def check_classes(value: ArrayLike, classes: int) -> None:
+    """Ask whether a column of numbers holds classes, where its values are many and hardly repeat.
+
+    Names are classes however many there are, and so are numbers that count them off (most of smallest to largest
+    occur), unless every row has its own.
+    """
+    array = np.asarray(value)
+    array = np.array(array.tolist()) if array.dtype.kind == "O" else array
+    if array.dtype.kind not in "iuf" or classes <= FEW_CLASSES or array.size >= ROWS_PER_VALUE * classes:
+        return
+    if float(array.max()) - float(array.min()) < 2 * classes < 2 * array.size:
+        return
+    raise InputError(
+        "a column of classes as labels",
+        f"{classes:,} different numbers in {array.size:,} rows, which look like a measurement or an identifier",
+        "bin them or name another column; if each is a class, say so (--many-classes, many_classes=True)",
+    )
+
+
 def codes_among(value: ArrayLike, known: Sequence[str], expected: str, remedy: str, **options: Any) -> IntArray:
     """Where each label stands among names that are known already; the sentence for others says what was `expected`."""
     codes, names = check_labels(value, **options)

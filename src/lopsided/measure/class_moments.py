@@ -79,7 +79,7 @@ def empty_moments(classes: int, dimension: int, *, most_bytes: int = MOST_BYTES)
         raise InputError(
             f"covariance matrices of at most {most_bytes / 1e9:.1f} GB",
             f"{classes} classes x {dimension} columns squared, {needed / 1e9:.1f} GB",
-            "score in memory (one class at a time) or reduce the columns first",
+            "reduce the columns first, or leave out what compares the covariances of classes (the noise matrix)",
         )
     return ClassMoments(
         np.zeros(classes, dtype=np.int64), np.zeros((classes, dimension)), np.zeros((classes, dimension, dimension))

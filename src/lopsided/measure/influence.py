@@ -14,6 +14,7 @@ ranking within a class is nearly the same. Rank within a class: a ranking over a
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +32,8 @@ from lopsided.measure.class_moments import (
     split_by_class,
 )
 
+WHOLE_CLASS = 20_000_000  # numbers of a class that are held at once
+
 
 @dataclass(frozen=True)
 class InfluenceScores:
@@ -44,21 +47,25 @@ class InfluenceScores:
 
     def rank_in_class(self) -> IntArray:
         """1 for the highest score of a class, ties in the order of the examples; 0 where a class is declined."""
-        ranks = np.zeros(self.scores.shape[0], dtype=np.int64)
-        for _, members in split_by_class(self.codes):
-            if np.isnan(self.scores[members[0]]):
-                continue
-            order = np.argsort(-self.scores[members], kind="stable")
-            ranks[members[order]] = np.arange(1, members.size + 1)
+        order, starts = self._sorted
+        ranks = np.empty(self.scores.shape[0], dtype=np.int64)
+        ranks[order] = np.arange(1, order.size + 1) - starts[self.codes[order]]
+        ranks[np.isnan(self.scores)] = 0
         return ranks
 
     def extremes(self, code: int, count: int) -> tuple[IntArray, IntArray]:
         """Positions of the `count` highest and lowest scores of a class, the most extreme first."""
-        members = np.flatnonzero(self.codes == code)
-        if members.size == 0 or np.isnan(self.scores[members[0]]):
-            return members[:0], members[:0]
-        order = members[np.argsort(-self.scores[members], kind="stable")]
-        return order[:count], order[::-1][:count]
+        order, starts = self._sorted
+        members = order[starts[code] : starts[code + 1]]
+        if members.size and np.isnan(self.scores[members[0]]):
+            members = members[:0]
+        return members[:count], members[::-1][:count]
+
+    @cached_property
+    def _sorted(self) -> tuple[IntArray, IntArray]:
+        """All examples by class, the highest scores first, and where each class begins: one sort, however many."""
+        order = np.lexsort((-self.scores, self.codes))
+        return order, np.searchsorted(self.codes[order], np.arange(len(self.names) + 1))
 
 
 def influence_scores(features: ArrayLike, labels: ArrayLike, *, convention: Convention = "n-1") -> InfluenceScores:
@@ -116,6 +123,39 @@ def influence_scores_of_blocks(
     return InfluenceScores(
         scores, codes, names, convention, {names[k]: reason for k in present if (reason := reasons[int(k)])}
     )
+
+
+def influence_scores_by_class(
+    classes: Iterable[tuple[int, IntArray, Callable[[], Iterable[NDArray[np.floating]]]]],
+    codes: IntArray,
+    names: tuple[str, ...],
+    dimension: int,
+    *,
+    convention: Convention = "n-1",
+) -> InfluenceScores:
+    """Scores from rows that lie class by class: (code, positions, a function that gives the rows in blocks).
+
+    Memory: one class where it has at most `WHOLE_CLASS` numbers, otherwise one d x d matrix and one block.
+    """
+    scores = np.full(codes.shape[0], np.nan)
+    declined: dict[str, str] = {}
+    for k, members, blocks in classes:
+        reason = _reason(members.size, convention)
+        if reason:
+            declined[names[k]] = reason
+        elif members.size * dimension <= WHOLE_CLASS:
+            rows = np.concatenate(list(blocks()))
+            check_block(rows, np.zeros(len(rows), dtype=np.int64), 1, dimension)
+            scores[members] = class_scores(rows, convention)
+        else:
+            own = np.zeros(members.size, dtype=np.int64)
+
+            def coded(blocks: Callable[[], Iterable[NDArray[np.floating]]] = blocks) -> Iterable[Block]:
+                return ((rows, np.zeros(len(rows), dtype=np.int64)) for rows in blocks())
+
+            found = influence_scores_of_blocks(coded, own, names[k : k + 1], dimension, convention=convention)
+            scores[members] = found.scores
+    return InfluenceScores(scores, codes, names, convention, declined)
 
 
 def class_scores(rows: NDArray[np.floating], convention: Convention = "n-1") -> FloatArray:

@@ -89,6 +89,7 @@ def audit(
     split: "ColumnLike | None" = None,
     weight_decay: float | str | None = None,
     classes: Sequence[Any] | None = None,
+    many_classes: bool = False,
     checks: Sequence[str] | None = None,
     seed: int = 0,
     progress: StepProgress | None = None,
@@ -131,6 +132,7 @@ def audit(
         split=split,
         weight_decay=weight_decay,
         classes=classes,
+        many_classes=many_classes,
         seed=seed,
         set_aside=True,
     )

@@ -78,11 +78,11 @@ RELIABLE_ERROR = 0.25
 class FisherLaw:
     """The information of every group of a problem, computed once; fractions and n are then free."""
 
-    def __init__(self, problem: MixtureProblem) -> None:
+    def __init__(self, problem: MixtureProblem, *, coarse: bool = False) -> None:
         self.problem = problem
         mixture = problem.mixture
         self.groups: tuple[GroupInformation, ...] = tuple(
-            group_information(mean, covariance, problem.weights, problem.activation)
+            group_information(mean, covariance, problem.weights, problem.activation, coarse=coarse)
             for mean, covariance in zip(mixture.means, mixture.covariances, strict=True)
         )
 

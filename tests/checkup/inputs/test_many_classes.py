@@ -31,7 +31,7 @@ def test_rows_are_chosen_class_by_class_as_a_loop_does() -> None:
 
 def test_checks_of_features_decline_an_identifier() -> None:
     rows = MOST_CLASSES + 1
-    evidence = gather(RANDOM.standard_normal((rows, 2)), labels=np.arange(rows))
+    evidence = gather(RANDOM.standard_normal((rows, 2)), labels=np.arange(rows), many_classes=True)
     facts = run_checks(evidence, checks=["separability", "noise_ratios"], seed=0)
     assert {skipped.check for skipped in facts.skipped} == {"separability", "noise_ratios"}
     assert all("20,000 classes" in skipped.why for skipped in facts.skipped)

@@ -135,6 +135,8 @@ def group_law(
     if np.unique(answers).size < 2:
         raise InputError("two classes among the training rows", "one", "give labels that differ")
     random = generator(seed, "group law")
+    order = np.lexsort(points.T)  # rows in an order of their own, so that the given one changes nothing that is drawn
+    points, codes, answers = points[order], codes[order], answers[order]
     if len(points) > MOST_ROWS:
         chosen = np.sort(random.choice(len(points), MOST_ROWS, replace=False))
         points, codes, answers = points[chosen], codes[chosen], answers[chosen]
@@ -152,7 +154,7 @@ def group_law(
 
     def law_of(chosen: IntArray) -> FisherLaw:
         mixture = estimate_by_moments(network.points[chosen], codes[chosen]).mixture
-        return FisherLaw(problem_of(mixture, network.weights))
+        return FisherLaw(problem_of(mixture, network.weights), coarse=True)  # far below what resampling moves
 
     estimate = estimate_by_moments(network.points, codes)
     law = FisherLaw(problem_of(estimate.mixture, network.weights))

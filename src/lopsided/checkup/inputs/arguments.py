@@ -55,6 +55,8 @@ weight_decay : float or str, optional
     The weight decay that the network is trained with, or the name under which `data` holds it.
 classes : list, optional
     The order of the classifier's rows and of unnamed columns of probabilities, where it is not the sorted one.
+many_classes : bool, default False
+    Take labels that are numbers as classes although there are many and they hardly repeat, instead of asking.
 seed : int, default 0
     Seed of all that is drawn at random.
 """

@@ -36,7 +36,7 @@ from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
 from lopsided.core.seeds import check_seed
-from lopsided.core.validation import FloatArray, check_in_range
+from lopsided.core.validation import FloatArray, check_classes, check_in_range
 from lopsided.data.frames import frame_columns, is_frame
 from lopsided.data.tables import GROUP_NAMES, LABEL_NAMES, PREDICTION_NAMES, SPLIT_NAMES, Table, array_table
 
@@ -60,6 +60,7 @@ def gather(
     weight_decay: float | str | None = None,
     classes: Sequence[Any] | None = None,
     seed: int = 0,
+    many_classes: bool = False,
     set_aside: bool = False,
 ) -> Evidence:
     """Check and name what was given: a name in `data` or an array each; a list of one word per row is an array.
@@ -84,6 +85,8 @@ def gather(
     label_values = find_part(source, labels, usual_labels, "labels")
     rows = _rows(source, label_values)
     known = None if label_values is None else _classes(label_values, rows, labels, source, classes)
+    if known is not None and not many_classes:
+        check_classes(label_values, len(known.names))
     if known is None and source.names():
         usual = ", ".join(LABEL_NAMES[:4])
         notes.append(f"No labels were found under a usual name ({usual}); say which of {source.listed(8)} holds them.")

@@ -50,6 +50,7 @@ def plan(
     features: "ColumnLike | None" = None,
     split: "ColumnLike | None" = None,
     weight_decay: float | str | None = None,
+    many_classes: bool = False,
     metric: str | None = None,
     group: str | None = None,
     recipe: Mapping[str, Any] | None = None,
@@ -94,7 +95,14 @@ def plan(
     evidence = data
     if not isinstance(evidence, Evidence):
         evidence = gather(
-            data, labels=labels, groups=groups, features=features, split=split, weight_decay=weight_decay, seed=seed
+            data,
+            labels=labels,
+            groups=groups,
+            features=features,
+            split=split,
+            weight_decay=weight_decay,
+            many_classes=many_classes,
+            seed=seed,
         )
     known = measured_recipe(evidence) if recipe is None else recipe
     return plan_for(training_set(evidence, group=group), metric=metric, recipe=known, learner=learner, seed=seed)

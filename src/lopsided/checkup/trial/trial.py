@@ -58,6 +58,7 @@ def trial(
     time: "ColumnLike | None" = None,
     sample_weight: "ColumnLike | None" = None,
     weight_decay: float | str | None = None,
+    many_classes: bool = False,
     learner: Any = "logistic",
     arms: Sequence[Any] | None = None,
     metric: str | None = None,
@@ -145,6 +146,7 @@ def trial(
             time=time,
             sample_weight=sample_weight,
             weight_decay=weight_decay,
+            many_classes=many_classes,
             seed=seed,
         )
     whole = training_set(evidence, group=group)
