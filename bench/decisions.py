@@ -307,11 +307,24 @@ def fitted(study: Study, metric: str, without: str | None = None) -> dict[str, A
     return {"arms": arms, "effects": effects.T.round(5).tolist(), "covariance": mixed.round(7).tolist()}
 
 
+def pilot_error(study: Study) -> list[float]:
+    """Deviations of what a pilot's forecasts of balanced accuracy were off by: common to all arms, and of each."""
+    common, own = [], []
+    for name in filter(development, study.names):
+        for cut in study.cuts[name]:
+            off = [
+                told[0] - (study.truth(name, arm) - study.truth(name, PLAIN)) for arm, told in cut["forecasts"].items()
+            ]
+            common.append(np.mean(off) ** 2)
+            own.append(np.var(off, ddof=1))
+    return [round(float(np.sqrt(np.mean(entry))), 4) for entry in (common, own)]
+
+
 def fit(studies: Sequence[Study]) -> dict[str, Any]:
     """The whole of `prior.json`."""
     return {
         "metrics": {metric: {study.kind: fitted(study, metric) for study in studies} for metric in METRICS},
-        "pilot": {},
+        "pilot": {"balanced": {study.kind: pilot_error(study) for study in studies}},
     }
 
 

@@ -1,4 +1,4 @@
-"""The prior of gains: what it says about learners, arms and metrics, and that the committed numbers are those of the fit."""
+"""The prior of gains: what it says about learners, arms and metrics."""
 
 import json
 from importlib.resources import files

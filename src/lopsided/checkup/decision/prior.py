@@ -79,7 +79,7 @@ def gain_prior(arms: Sequence[str], metric: str, kind: str, counts: IntArray) ->
 
 
 def pilot_errors(arms: Sequence[str], metric: str, kind: str) -> FloatArray:
-    """Covariance of what a pilot's forecasts of these arms were off by, beyond their own intervals."""
+    """Covariance of what a pilot's forecasts of these arms were off by: a deviation that they share, and one each."""
     stored = _stored()["pilot"].get(metric, {}).get(kind if kind in ("linear", "trees") else "trees")
     common, own = (0.05, 0.05) if stored is None else stored
     return np.full((len(arms), len(arms)), common**2) + own**2 * np.eye(len(arms))

@@ -157,10 +157,10 @@ def _expected_gains(
     if prior.weak:
         return {}
     forecasts = [remedy.forecast for remedy in able]
-    # 95% intervals are 3.92 errors wide; what has no forecast was measured with no precision at all.
-    errors = [1e3 if forecast is None else (forecast.high - forecast.low) / 3.92 for forecast in forecasts]
+    # What has no forecast was measured with no precision at all.
+    unknown = np.diag([1e6 if forecast is None else 0.0 for forecast in forecasts])
     gains = np.array([0.0 if forecast is None else forecast.gain for forecast in forecasts])
-    mean, _ = prior.posterior(gains, np.diag(np.square(errors)) + pilot_errors(names, metric, kind))
+    mean, _ = prior.posterior(gains, unknown + pilot_errors(names, metric, kind))
     return dict(zip(names, mean.tolist(), strict=True))
 
 
