@@ -44,7 +44,7 @@ def test_a_bad_question_is_one_sentence(filled: Path, question: str) -> None:
 
 @pytest.mark.parametrize("question", ["select count(*) from range(100000000000)", "select * from range(10000000000)"])
 def test_a_question_without_end_is_stopped(filled: Path, question: str) -> None:
-    with pytest.raises(InputError, match="an answer within 0.2 seconds"):
+    with pytest.raises(InputError, match="an answer within"):
         results(question, seconds=0.2)
 
 
