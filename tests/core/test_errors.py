@@ -1,10 +1,14 @@
 """Errors as one sentence, whatever came."""
 
 import pickle
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import lopsided
+import torch
 from lopsided.core.activation import ACTIVATIONS, check_activation
 from lopsided.core.errors import InputError, MissingPackage
 from lopsided.core.validation import name_one_of
@@ -36,3 +40,35 @@ def test_a_misspelt_name_gets_the_nearest_one() -> None:
     assert name_one_of(["Fraud", "amount"], "frod") == "name one of those (did you mean 'Fraud'?)"
     assert name_one_of(["Fraud", "amount"], "zzz") == "name one of those"
     assert name_one_of([], "anything") == "name one of those"
+
+
+class _Raises:
+    def __array__(self, *wanted: object, **more: object) -> None:
+        raise RuntimeError("boom")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: lopsided.audit(features=np.eye(4), labels=[0, 1, 0, 1], checks=3),
+        lambda: lopsided.audit(features=torch.eye(4).to_sparse(), labels=[0, 1, 0, 1]),
+        lambda: lopsided.audit(features=torch.empty(4, 4, device="meta"), labels=[0, 1, 0, 1]),
+        lambda: lopsided.audit(features=_Raises(), labels=[0, 1, 0, 1]),
+        lambda: lopsided.score(np.eye(4), _Raises()),
+        lambda: lopsided.reproduce(None),
+        lambda: lopsided.reproduce([3]),
+        lambda: lopsided.reproduce(papers=3),
+        lambda: lopsided.skill(only=3),
+        lambda: lopsided.skill(only="zz"),
+        lambda: lopsided.skill(index=3),
+    ],
+)
+def test_foreign_errors_become_sentences(call: Callable[[], object]) -> None:
+    with pytest.raises(InputError):
+        call()
+
+
+def test_brackets_without_end_are_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
+    with pytest.raises(InputError, match="nested too deeply"):
+        lopsided.mixture(tmp_path / "deep.toml", 10)

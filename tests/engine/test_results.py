@@ -42,6 +42,12 @@ def test_a_bad_question_is_one_sentence(filled: Path, question: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("question", ["select count(*) from range(100000000000)", "select * from range(10000000000)"])
+def test_a_question_without_end_is_stopped(filled: Path, question: str) -> None:
+    with pytest.raises(InputError, match="an answer within"):
+        results(question, seconds=0.2)
+
+
 def test_the_commands_print_one_json_value(filled: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["results", "select claim, time, 1.5::decimal(3,1) as d from tasks limit 1", "--json"]) == 0
     (record,) = json.loads(capsys.readouterr().out)

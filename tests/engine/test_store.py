@@ -1,8 +1,13 @@
 """Results come back as they were kept; a damaged file is noticed, set aside and made again."""
 
+import errno
 import json
 import os
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -134,3 +139,53 @@ def test_a_folder_in_the_place_of_a_result_is_set_aside(tmp_path: Path) -> None:
     assert len(list((tmp_path / "set-aside").glob("*/inside"))) == 2
     with pytest.raises(InputError, match="empty name"):
         Store("")
+
+
+def test_inputs_of_a_killed_run_are_swept_and_those_of_others_are_not(tmp_path: Path) -> None:
+    store = Store(tmp_path)
+    program = (
+        "import os, signal, sys; from lopsided.engine.store import Store\n"
+        "with Store(sys.argv[1]).shared('key', {'features': [1.0]}): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=False)
+    (left,) = (tmp_path / "inputs").iterdir()
+    assert (left / "features.npy").exists()
+    elsewhere = tmp_path / "inputs" / "key.another.machine.1"
+    elsewhere.mkdir()
+    with store.shared("other", {"features": [2.0]}) as own:  # the next run sweeps
+        assert not left.exists()
+        store.sweep()
+        assert (own / "features.npy").exists()
+    assert list((tmp_path / "inputs").iterdir()) == [elsewhere]
+    os.utime(elsewhere, (0, 0))
+    store.sweep()
+    assert not (tmp_path / "inputs").exists()
+
+
+@pytest.mark.parametrize("place", ["tasks", "tasks/toy", "verdicts", "verdicts/toy.quick.json"])
+def test_a_store_that_cannot_be_read_is_not_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    (tmp_path / "tasks/toy").mkdir(parents=True)
+    (tmp_path / "verdicts").mkdir()
+    (tmp_path / "verdicts/toy.quick.json").write_text("{}")
+
+    def closed(name: str) -> Callable[..., Any]:
+        usual = getattr(Path, name)
+
+        def ask(path: Path, *more: Any) -> Any:
+            if path == tmp_path / place:
+                raise PermissionError(errno.EACCES, "Permission denied")
+            return usual(path, *more)
+
+        return ask
+
+    for name in ("iterdir", "read_bytes"):  # as the tests may run as root, whom no rights stop
+        monkeypatch.setattr(Path, name, closed(name))
+    with pytest.raises(InputError, match="a store that can be read"):
+        print(list(Store(tmp_path).results()), Store(tmp_path).verdicts())
+
+
+def test_a_verdict_nested_without_end_is_set_aside(tmp_path: Path) -> None:
+    (tmp_path / "verdicts").mkdir()
+    (tmp_path / "verdicts/toy.quick.json").write_text("[" * 100_000)
+    assert Store(tmp_path).verdicts() == []
+    assert list((tmp_path / "set-aside").iterdir())

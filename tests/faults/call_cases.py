@@ -308,7 +308,9 @@ def _use_score(name: str, arguments: dict[str, Any], folder: Path) -> None:
 
 
 def _use_trial(name: str, arguments: dict[str, Any], folder: Path) -> None:
-    lopsided.trial(**arguments, store=folder / "store")
+    found = lopsided.trial(**arguments, store=folder / "store")
+    _show(found, folder)
+    compile(found.code(), "code", "exec")
 
 
 def _use_plan(name: str, arguments: dict[str, Any], folder: Path) -> None:
@@ -316,8 +318,16 @@ def _use_plan(name: str, arguments: dict[str, Any], folder: Path) -> None:
 
     made = lopsided.plan(**arguments)
     dump_json(made.to_dict())
+    _show(made, folder)
     for remedy in made.remedies:
         remedy.arrays(0)
+
+
+def _show(found: Any, folder: Path) -> None:
+    found.to_html(folder / "page.html")
+    found._repr_html_()
+    found.frame()
+    assert (folder / "page.html").read_text(encoding="utf-8").rstrip().endswith("</html>")
 
 
 def _use_oversampler(name: str, arguments: dict[str, Any], folder: Path) -> None:

@@ -93,7 +93,7 @@ def _plan(random: Random, folder: Path, canary: Path, kind: str | None = None) -
         "plan",
         _argument(path),
         *some_options(random, _plan_options(random), 2),
-        *some_flags(random, "--json"),
+        *some_flags(random, "--json", "--why"),
     ]
 
 

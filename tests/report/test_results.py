@@ -132,6 +132,20 @@ def test_the_code_trains_the_arm_that_was_tried(tried, name, learner) -> None:
     assert (lines[2].count("'logistic'") == 1) == isinstance(learner, str)
 
 
+@pytest.mark.parametrize("own", [LogisticRegression(class_weight="balanced"), lopsided.Oversampler("balanced")])
+def test_the_code_trains_an_arm_of_the_users_own(tried, own) -> None:
+    from lopsided.remedies.own import own_arm
+
+    features, labels, _ = sample()
+    arm = replace(tried["class weights"], remedy=own_arm(("it's mine", own)))
+    chosen = replace(tried, arms=(*tried.arms, arm), winner="it's mine")
+    known = {"X": features, "y": labels, "own": own}
+    exec(chosen.code(), known)
+    expected = arm.remedy.wrap("logistic", seed=0).fit(features, labels).predict(features)
+    np.testing.assert_array_equal(known["predicted"], expected)
+    assert len(chosen.code().splitlines()) == 5
+
+
 def test_what_an_audit_leads_to_can_show_itself() -> None:
     features, labels, _ = sample()
     found = lopsided.audit(features, labels=labels, checks=["counts"])

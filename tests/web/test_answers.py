@@ -231,6 +231,7 @@ def test_audit_of_a_builtin_set_and_its_recipe(tmp_path) -> None:
 def test_recipes_of_uploads_give_the_numbers_of_the_jobs(tmp_path) -> None:
     from lopsided.web.rooms.audit import run as audit
     from lopsided.web.rooms.memorisation import score_examples
+    from lopsided.web.rooms.trial import run as trial
 
     random = np.random.default_rng(0)
     labels = np.repeat([0, 1, 2], [60, 30, 12])
@@ -248,6 +249,18 @@ def test_recipes_of_uploads_give_the_numbers_of_the_jobs(tmp_path) -> None:
     told, expected = json.loads(command), jsonable(found["facts"])
     assert told["findings"] == expected["findings"]
     assert "0123abcd" not in json.dumps(expected)
+    said = []
+    asked = {"labels": "kind", "groups": ["region"], "metric": "balanced", "folds": 3, "repeats": 1, "seed": 3}
+    given = {"asked": asked, "upload": upload, "store": str(tmp_path / "trials")}
+    found = trial(given, lambda **message: said.append(message))
+    _, command = run_recipe(found["recipe"], tmp_path, with_python=False)
+    told, expected = json.loads(command), jsonable(found["facts"])
+    assert told["arms"] == expected["arms"]
+    assert expected.keys() <= told.keys()  # the contract of `trial --json`
+    assert {told["source"].rpartition("/")[2], expected["source"]} == {"my data.csv"}
+    assert "0123abcd" not in json.dumps(expected) + found["report"] + json.dumps(found["about"])
+    assert said[-1]["done"] == said[-1]["total"] > 0
+    assert trial(given, lambda **message: None)["facts"]["reused"] == said[-1]["total"]  # folds are kept
     found = score_examples({"asked": {"labels": "kind"}, "upload": upload, "data": None}, lambda **message: None)
     python, command = run_recipe(found["recipe"], tmp_path)
     assert [entry["highest"] for entry in json.loads(command)["classes"]] == [one.highest for one in found["classes"]]
@@ -308,20 +321,21 @@ def test_a_file_without_labels_is_read_as_one(tmp_path) -> None:
 def test_names_of_columns_cannot_name_other_files(tmp_path) -> None:
     from lopsided.web.rooms.audit import run as audit
     from lopsided.web.rooms.memorisation import score_examples
+    from lopsided.web.rooms.trial import run as trial
 
     secret = tmp_path / "secret.txt"
     secret.write_text("0\n1\n" * 10)
     np.savez(tmp_path / "kept.npz", features=np.random.default_rng(0).normal(size=(20, 3)), y=np.arange(20) % 2)
     upload = {"path": str(tmp_path / "kept.npz"), "name": "mine.npz", "most_rows": 100}
-    for work in (audit, score_examples):
-        parameters = {"asked": {"labels": str(secret)}, "upload": upload, "data": None}
+    for work in (audit, score_examples, trial):
+        parameters = {"asked": {"labels": str(secret)}, "upload": upload, "data": None, "store": str(tmp_path)}
         with pytest.raises(lopsided.InputError, match=r"a column of mine\.npz"):
             work(parameters, lambda **message: None)
     with pytest.raises(lopsided.InputError, match="at most 5 rows"):
         score_examples({"asked": {}, "upload": upload | {"most_rows": 5}, "data": None}, lambda **message: None)
 
 
-@pytest.mark.parametrize("path", ["/api/audit/run", "/api/memorisation/score"])
+@pytest.mark.parametrize("path", ["/api/audit/run", "/api/memorisation/score", "/api/trial/run"])
 def test_an_upload_or_a_builtin_set_not_both_and_no_columns_for_the_latter(path) -> None:
     settings = Settings(limits=Limits(jobs_running=0), spare_worker=False)
     with TestClient(create_app(settings), base_url="http://localhost") as quiet:
@@ -337,6 +351,20 @@ def test_an_upload_or_a_builtin_set_not_both_and_no_columns_for_the_latter(path)
         assert quiet.post(path, json={"upload": upload, "labels": "y"}).is_success
         assert quiet.post(path, json={"builtin": "digits"}).is_success
         assert quiet.post(path, json={}).is_success
+
+
+def test_choices_of_a_trial_are_those_of_the_package(local) -> None:
+    from lopsided.learners.named_learner import BUILT_IN
+    from lopsided.measure.metrics import METRICS
+    from lopsided.web.rooms.audit import builtin
+
+    found = local.get("/api/trial/choices").json()
+    assert found["learners"] == list(BUILT_IN)
+    assert found["metrics"] == {word: metric.name for word, metric in METRICS.items()}
+    for name, sizes in found["sets"].items():
+        assert list(sizes.values()) == np.bincount(builtin(name)[1]).tolist()
+    refused = local.post("/api/trial/run", json={"learner": "os:abort"})  # no class of this machine by name
+    assert refused.status_code == 422
 
 
 def test_claims_are_those_of_the_command(tmp_path) -> None:

@@ -318,6 +318,34 @@ def test_audit_of_a_file_with_its_report(page, laboratory, tmp_path) -> None:
     page.wait_for_selector("iframe.report")
 
 
+def test_trial_of_a_file_is_cancelled_and_tried_again(page, laboratory, tmp_path) -> None:
+    random = np.random.default_rng(0)
+    labels = np.repeat(["often", "seldom<i>"], [90, 30])
+    features = random.normal(size=(120, 2)) + 1.5 * (labels == "seldom<i>")[:, None]
+    data = tmp_path / "shop<b>.csv"
+    data.write_text("\n".join(["a,b,y", *(f"{x:.4f},{y:.4f},{k}" for (x, y), k in zip(features, labels, strict=True))]))
+    open_room(page, laboratory, "trial")
+    page.wait_for_selector(".bars th:text-is('9')")  # the built-in set stands there first
+    page.locator("input[type=file]").set_input_files(data)
+    page.locator(".field:has-text('Labels') select").select_option("y")
+    page.wait_for_selector(".bars tr:has-text('seldom<i>'):has-text('30')")
+    page.get_by_role("button", name="Try the remedies").click()
+    page.wait_for_selector(".room-trial progress[value]")
+    page.locator(".room-trial").get_by_role("button", name="Cancel").click()
+    page.wait_for_selector(".job-line:has-text('cancelled')")
+    page.locator("label:has-text('Repeats') + .slider-row input[type=number]").fill("1")
+    page.get_by_role("button", name="Try the remedies").click()
+    page.wait_for_selector("iframe.report")
+    assert "balanced accuracy" in verdict(page)
+    assert page.locator("section:has-text('Remedies for the data as they are') td:text-is('plain')").count() == 1
+    assert page.locator(".room-trial pre").first.text_content().count("\n") == 4
+    assert "shop<b>.csv" in page.locator(".recipe pre").nth(1).text_content()
+    page.frame_locator("iframe.report").locator("#train").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 1280
+    page.reload()
+    page.wait_for_selector("iframe.report")
+
+
 def test_beyond_loopback_the_token_is_given_once_and_leaves_the_address(chromium, tmp_path, monkeypatch) -> None:
     process, address = start_server(tmp_path / "store", "--host", "0.0.0.0")
     try:

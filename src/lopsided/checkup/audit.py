@@ -25,7 +25,7 @@ from lopsided.core.files import check_target, write_atomically
 from lopsided.core.jsonable import dump_json, jsonable
 from lopsided.core.provenance import provenance
 from lopsided.core.seeds import generator
-from lopsided.core.validation import FloatArray
+from lopsided.core.validation import FloatArray, check_texts
 from lopsided.data.frames import frame_of
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _wanted(names: Sequence[str] | None) -> tuple[Check, ...]:
     if names is None:
         return everything
     known = {check.id: check for check in everything}
-    names = [names] if isinstance(names, str) else list(names)
+    names = check_texts(names, "the name of a check")
     if not names:
         raise InputError(f"a check among {', '.join(known)}", "none", "name some, or leave it out for all")
     for name in names:

@@ -4,13 +4,14 @@ from typing import Annotated, Any
 
 import typer
 
-from lopsided.cli.options import StoreFolder
+from lopsided.cli.options import StoreFolder, number
 
 
 def command(
     question: Annotated[str, typer.Argument(metavar="SQL", help="A question; see --tables.")] = "",
     tables: Annotated[bool, typer.Option("--tables", help="List the tables and their columns.")] = False,
     store: StoreFolder = None,
+    seconds: Annotated[float, number("How long an answer may take.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list of records.")] = False,
 ) -> None:
     """Ask the stored results anything in SQL (DuckDB).
@@ -28,7 +29,7 @@ def command(
             rows = [(name, column, kind) for name, columns in TABLES.items() for column, kind in columns.items()]
             print_table("tables", ("table", "column", "type"), rows, numbers_from=3)
         return
-    answer = results(question, store=store)
+    answer = results(question, store=store, seconds=seconds)
     if as_json:
         print_json([{name: _plain(value) for name, value in record.items()} for record in answer.records()])
     else:

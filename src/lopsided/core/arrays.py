@@ -20,16 +20,20 @@ def plain_array(value: Any, name: str) -> NDArray[Any]:
         value = value.data
     if hasattr(value, "toarray"):  # SciPy's sparse matrices
         raise InputError(f"a dense array for {name}", f"a sparse {type(value).__name__}", "call .toarray() first")
-    if hasattr(value, "detach") and hasattr(value, "cpu"):
-        tensor = value.detach().cpu()
-        try:
-            value = tensor.numpy()
-        except TypeError:  # types that NumPy lacks, such as bfloat16
-            value = tensor.float().numpy()
+    kind = type(value).__name__
     try:
+        if hasattr(value, "detach") and hasattr(value, "cpu"):
+            tensor = value.detach().cpu()
+            # types that NumPy lacks, such as bfloat16, as floats
+            value = (tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy()
         array = np.asarray(value)
-    except (TypeError, ValueError):
-        raise InputError(f"an array for {name}", f"a ragged {type(value).__name__}", "make its rows equal") from None
+    except MemoryError:
+        raise
+    except Exception as error:  # also a tensor without data, or whatever an object's own __array__ raises
+        if isinstance(error, (TypeError, ValueError)) and not hasattr(value, "detach"):
+            raise InputError(f"an array for {name}", f"a ragged {kind}", "make its rows equal") from None
+        got = f"a {kind}: {str(error).rstrip('.!')}"
+        raise InputError(f"a dense array of numbers for {name}", got, "convert it first") from None
     if array.ndim == 0:
         raise InputError(f"an array for {name}", f"a single {type(value).__name__}", "give one entry per example")
     return array

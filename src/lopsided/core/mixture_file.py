@@ -34,6 +34,8 @@ def mixture_file(path: str | os.PathLike[str]) -> MixtureProblem:
         raise InputError("a text file in TOML", f"binary content in {source}", "save it as UTF-8 text") from None
     except OSError as error:
         raise InputError("a readable specification", f"{source}: {error.strerror}", "check the path") from None
+    except RecursionError:  # a hundred thousand brackets
+        raise InputError("a mixture specification in TOML", f"{source}: nested too deeply", "mend it") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError("a mixture specification in TOML", f"{source}: {error}", "mend that line") from None
     return mixture_problem(raw)

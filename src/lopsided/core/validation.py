@@ -59,6 +59,14 @@ def check_text(value: object, what: str) -> str:
     return value
 
 
+def check_texts(values: object, what: str) -> list[str]:
+    """A list of texts, or one text, where several of `what` are expected."""
+    listed = [values] if isinstance(values, str) else values
+    if not isinstance(listed, Iterable):
+        raise InputError(f"a list, each {what}", _kind(values), "give a list of texts")
+    return [check_text(value, what) for value in listed]
+
+
 def check_finite(array: FloatArray, name: str) -> None:
     """Every entry is a finite number; the error says how many are not and where the first stands."""
     bad = ~np.isfinite(array)

@@ -8,10 +8,11 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from threading import Timer
 from typing import Any
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import check_text
+from lopsided.core.validation import check_positive, check_text
 from lopsided.engine.store import Result, Store
 
 _CLAIM = {"claim": "VARCHAR", "paper": "VARCHAR"}
@@ -60,20 +61,27 @@ class Answer:
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
-def results(question: str, *, store: str | os.PathLike[str] | None = None) -> Answer:
-    """Answer a SQL question over the tables `tasks`, `numbers` and `verdicts`."""
+def results(question: str, *, store: str | os.PathLike[str] | None = None, seconds: float = 60.0) -> Answer:
+    """Answer a SQL question over the tables `tasks`, `numbers` and `verdicts`, within so many `seconds`."""
     import duckdb
+
+    check_positive(seconds, "the seconds for an answer")
 
     if not check_text(question, "a question in SQL").strip():
         raise InputError("a question in SQL", "nothing", 'try "select claim, count(*) from tasks group by claim"')
     connection = duckdb.connect(":memory:")
+    clock = Timer(seconds, connection.interrupt)
     try:
         _fill(connection, Store(store))
         connection.execute("SET enable_external_access = false; SET lock_configuration = true;")
         _check_one_question(duckdb, connection.extract_statements(question))
+        clock.start()
         cursor = connection.execute(question)
         columns = _distinct([column[0] for column in cursor.description])
         return Answer(columns, [tuple(row) for row in cursor.fetchall()])
+    except duckdb.InterruptException:
+        remedy = "ask for less, or allow more with --seconds"
+        raise InputError(f"an answer within {seconds:g} seconds", "none yet", remedy) from None
     except duckdb.Error as error:
         words = " ".join(str(error).split("\n\n")[0].split()).rstrip(".")[:300]
         raise InputError(
@@ -82,6 +90,7 @@ def results(question: str, *, store: str | os.PathLike[str] | None = None) -> An
             f"the tables are {', '.join(TABLES)} (lopsided results --tables)",
         ) from None
     finally:
+        clock.cancel()
         connection.close()
 
 

@@ -16,6 +16,8 @@ import hashlib
 import io
 import json
 import os
+import platform
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -33,6 +35,7 @@ T = TypeVar("T")
 DEFAULT_STORE = "lopsided-results"
 STORE_VARIABLE = "LOPSIDED_STORE"
 _FORMAT = 2
+_HOST = platform.node()  # names of inputs: a store may be shared by machines
 _STALE_SECONDS = 24 * 3600  # no write takes a day, so a temporary file this old was left by a killed process
 
 
@@ -96,7 +99,9 @@ class Store:
 
     def results(self) -> Iterator[Result]:
         """Every readable result, damaged files set aside on the way."""
-        found = (self._read(path, _result) for path in sorted(self.folder.glob("tasks/*/*.json")))
+        names = self._entries(self.folder / "tasks", lambda entry: entry.is_dir())
+        paths = [path for name in names for path in self._entries(name, _is_json)]
+        found = (self._read(path, _result) for path in paths)
         return (result for result in found if result is not None)
 
     def save_verdict(self, claim_id: str, scale: str, verdict: dict[str, Any]) -> None:
@@ -105,7 +110,7 @@ class Store:
 
     def verdicts(self) -> list[dict[str, Any]]:
         """Every stored verdict; a damaged file is set aside."""
-        found = [self._read(path, _verdict) for path in sorted(self.folder.glob("verdicts/*.json"))]
+        found = [self._read(path, _verdict) for path in self._entries(self.folder / "verdicts", _is_json)]
         return [verdict for verdict in found if verdict is not None]
 
     def save_traceback(self, claim_id: str, text: str) -> Path:
@@ -124,7 +129,8 @@ class Store:
         """A folder with `arrays`, one .npy each, that is deleted when the run ends."""
         import numpy as np
 
-        folder = self.folder / "inputs" / f"{key}.{os.getpid()}"
+        self.sweep()
+        folder = self.folder / "inputs" / f"{key}.{_HOST}.{os.getpid()}"
         try:
             for name, array in arrays.items():
                 stream = io.BytesIO()
@@ -132,16 +138,26 @@ class Store:
                 self._write(folder / f"{name}.npy", stream.getvalue(), durable=False)
             yield folder
         finally:
-            for path in [*folder.glob("*"), folder, folder.parent]:
-                with contextlib.suppress(OSError):
-                    path.rmdir() if path.is_dir() else path.unlink()
+            _remove(folder)
 
     def sweep(self) -> None:
-        """Delete temporary files that a killed process left long ago."""
+        """Delete the inputs of runs that were killed, and temporary files that a killed process left long ago."""
+        for folder in self.folder.glob("inputs/*"):
+            if _is_over(folder):
+                _remove(folder)
         for path in self.folder.glob("*/**/.*.tmp"):
             with contextlib.suppress(OSError):
                 if time.time() - path.stat().st_mtime > _STALE_SECONDS:
                     path.unlink()
+
+    def _entries(self, folder: Path, wanted: Callable[[Path], bool]) -> list[Path]:
+        """What a folder holds, sorted; a folder that is closed to us is no empty one (`glob` would say so)."""
+        try:
+            return sorted(path for path in folder.iterdir() if wanted(path))
+        except (FileNotFoundError, NotADirectoryError):
+            return []
+        except OSError as error:
+            raise _unreadable(folder, error) from None
 
     def _write(self, path: Path, content: str | bytes, *, durable: bool = True) -> None:
         try:
@@ -157,11 +173,13 @@ class Store:
         """What a file holds; None if it is missing, or damaged, and then it is set aside."""
         try:
             return parse(_content(path))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             self._set_aside(path)
             return None
+        except OSError as error:
+            raise _unreadable(path, error) from None
 
     def _set_aside(self, path: Path) -> None:
         aside = self.folder / "set-aside"
@@ -171,6 +189,34 @@ class Store:
             if path.is_dir() and target.exists():  # a folder cannot replace one
                 target = aside / f"{path.parent.name}.{path.name}.{time.time_ns()}"
             os.replace(path, target)
+
+
+def _is_over(inputs: Path) -> bool:
+    """Whether the run that a folder of inputs belongs to has ended: its process here is gone, else it is a day old."""
+    host, _, process = inputs.name.partition(".")[2].rpartition(".")
+    try:
+        if host == _HOST and process.isdecimal() and os.name == "posix":
+            os.kill(int(process), 0)
+            return False
+        return time.time() - inputs.stat().st_mtime > _STALE_SECONDS
+    except (ProcessLookupError, OverflowError):
+        return True
+    except OSError:  # another user's process, or a folder that has gone
+        return False
+
+
+def _remove(folder: Path) -> None:
+    shutil.rmtree(folder, ignore_errors=True)
+    with contextlib.suppress(OSError):
+        folder.parent.rmdir()  # unless it holds those of other runs
+
+
+def _is_json(path: Path) -> bool:
+    return path.suffix == ".json" and not path.name.startswith(".")
+
+
+def _unreadable(path: Path, error: OSError) -> InputError:
+    return InputError("a store that can be read", f"{path}: {error.strerror}", "change its rights, or name another")
 
 
 def _content(path: Path) -> bytes:

@@ -15,6 +15,7 @@ from lopsided import __version__
 from lopsided.core.errors import InputError, LopsidedError
 from lopsided.core.jsonable import jsonable
 from lopsided.core.progress import ProgressStart, counter
+from lopsided.core.validation import check_texts
 from lopsided.engine.cluster import Cluster, run_on_cluster
 from lopsided.engine.needs import DATA_VARIABLE, data_folder, why_absent
 from lopsided.engine.runner import Failures, run_here
@@ -91,12 +92,13 @@ def reproduce(
     """Run the named claims and judge them; what the store holds is reused unless `fresh`."""
     if scale not in ("quick", "paper"):
         raise InputError("quick or paper as scale", repr(scale), "choose one of those")
+    ids, papers = check_texts(ids, "the id of a claim"), check_texts(papers, "the name of a paper")
     start = time.perf_counter()
     keeper = Store(store)
     keeper.sweep()
     with data_folder(data):
         known = register(own_claims())
-        chosen = {claim_id: known[claim_id] for claim_id in select(known, list(ids), list(papers), everything)}
+        chosen = {claim_id: known[claim_id] for claim_id in select(known, ids, papers, everything)}
         plans = {claim_id: _Planned.make(entry, scale) for claim_id, entry in chosen.items()}
         wanted = [task for plan in plans.values() for task in plan.tasks]
         if fresh:

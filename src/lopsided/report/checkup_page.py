@@ -197,7 +197,7 @@ def _provenance(facts: AuditFacts | None, trial: Trial | None) -> list[tuple[str
     return [
         ("lopsided", record["version"]),
         *([] if record["seed"] is None else [("seed", str(record["seed"]))]),
-        ("time", record["time"]),
+        *([] if facts is None else [("time", record["time"])]),  # a trial keeps no time, and a page's own says nothing
         *([("seconds", f"{sum(seconds):.1f}")] if seconds else []),
         ("packages", ", ".join(f"{name} {version}" for name, version in record["packages"].items())),
         (

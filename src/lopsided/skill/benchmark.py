@@ -21,6 +21,7 @@ from lopsided import __version__
 from lopsided.core.errors import InputError
 from lopsided.core.progress import ProgressStart, counter
 from lopsided.core.published_skill import published_details, published_text
+from lopsided.core.validation import check_texts
 from lopsided.engine.needs import data_folder, why_absent
 from lopsided.engine.runner import run_here
 from lopsided.engine.store import Store
@@ -97,6 +98,7 @@ def skill(
     only: families by id (without the leading "skill-" will do). split: measure and score one half. most_tasks: the
     first so many of each family and split, for a trial run. index: the task with that number alone.
     """
+    only = check_texts(only, "the name of a family")
     if not run:
         if most_tasks is not None or index is not None:
             raise InputError("tasks to run", "the published score, of which no tasks are kept", "add --run")

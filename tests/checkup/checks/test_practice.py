@@ -56,3 +56,19 @@ def test_mislabelled_examples_of_a_small_class_are_found() -> None:
     """Seed 5001 left a host class of 79 examples, which was once too few to compare with."""
     planted = plant("mislabelled cluster", 5001, per_class=100)
     assert judge(lopsided.audit(**planted.given, seed=5001, checks=["contamination"]), planted) == (True, [])
+
+
+def test_a_mixture_of_groups_does_not_depend_on_names() -> None:
+    """Classes and groups of equal sizes: nothing but the data may choose which comes first."""
+    random, n = np.random.default_rng(1), 800
+    kinds, parts = np.arange(n) % 2, np.arange(n) // 2 % 2
+    shift = np.stack([kinds, 1.5 * parts, 0 * kinds], axis=1)
+    points = (random.normal(size=(n, 3)) + shift) * (1 + 0.3 * parts[:, None])
+
+    def measured(classes: list[str], groups: list[str]) -> list[object]:
+        labels, own = np.array(classes)[kinds], np.array(groups)[parts]
+        found = lopsided.audit(features=points, labels=labels, groups=own, checks=["group_mixture"])
+        measures = found.measures["group_mixture"]
+        return [classes.index(measures["positive_class"]), *(measures["groups"][name] for name in groups)]
+
+    assert measured(["a", "b"], ["p", "q"]) == measured(["z", "b"], ["q", "p"])

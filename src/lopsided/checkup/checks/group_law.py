@@ -144,7 +144,7 @@ def group_law(
     large = np.flatnonzero(sizes > needed)
     if large.size < 2:
         raise InputError(f"two groups of more than {needed} examples", f"{large.size}", "add examples or merge groups")
-    large = large[np.argsort(-sizes[large], kind="stable")][:MOST_GROUPS]
+    large = by_size(large, -sizes[large], points, codes)[:MOST_GROUPS]
     keep = np.isin(codes, large)
     answers = answers[keep]
     place = np.full(sizes.size, -1)
@@ -173,6 +173,12 @@ def group_law(
         network,
         f"{len(codes):,} rows in {points.shape[1]} components",
     )
+
+
+def by_size(parts: IntArray, sizes: IntArray, points: FloatArray, codes: IntArray) -> IntArray:
+    """The parts in the order of sizes, equal ones in that of their mean points: their names do not matter."""
+    means = np.array([points[codes == part].mean(axis=0) for part in parts])
+    return parts[np.lexsort((*means.T[::-1], sizes))]
 
 
 def _resampled(

@@ -8,7 +8,7 @@ when the whole interval says so. More than two classes: the rarest against the r
 import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level
-from lopsided.checkup.checks.group_law import MATTERS, group_law
+from lopsided.checkup.checks.group_law import MATTERS, by_size, group_law
 from lopsided.checkup.checks.parts import group_subject, opening
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import read_rows
@@ -20,9 +20,10 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     classes = evidence.labelled
     rows = evidence.space.sample.rows
     part = next(iter(evidence.groups.values()))
-    rarest = int(np.argmin(np.where(classes.counts > 0, classes.counts, np.iinfo(np.int64).max)))
-    answers = (classes.codes[rows] == rarest).astype(float)
     points = standardised_components(read_rows(evidence, rows).astype(float), COMPONENTS)[0]
+    present = np.unique(classes.codes[rows])
+    rarest = int(by_size(present, classes.counts[present], points, classes.codes[rows])[0])
+    answers = (classes.codes[rows] == rarest).astype(float)
     law = group_law(points, part.codes[rows], answers, int(evidence.training.sum()), evidence.seed)
     findings, measures, helped = [], {}, []
     for at, code in enumerate(law.codes):

@@ -9,6 +9,7 @@ forest on the same halves, the task is easy and nothing is called. A column that
 owner knows whether it is known before the label.
 """
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -107,7 +108,7 @@ def _errors(values: NDArray[Any], codes: IntArray, learn: NDArray[np.bool_], usu
     # trees see single precision: values on the scale from 0 to 1, and ranks, which no scale can crowd
     spread = values.astype(np.float64) / max(float(np.abs(values).max()), 1e-300)
     for column in (spread[:, None].astype(np.float32), place[:, None].astype(np.float32)):
-        said = tree.fit(column[learn], codes[learn]).predict(column[~learn])
+        said = _fitted(tree, column[learn], codes[learn]).predict(column[~learn])
         wrong = min(wrong, int((said != codes[~learn]).sum()))
     return wrong
 
@@ -119,9 +120,15 @@ def _together(columns: list[NDArray[Any]], codes: IntArray, half: NDArray[np.boo
     ranks = np.stack([np.unique(values, return_inverse=True)[1] for values in columns], axis=1).astype(np.float32)
     wrong = 0
     for learn in (half, ~half):
-        forest = RandomForestClassifier(TREES, random_state=0).fit(ranks[learn], codes[learn])
+        forest = _fitted(RandomForestClassifier(TREES, random_state=0), ranks[learn], codes[learn])
         wrong += int((forest.predict(ranks[~learn]) != codes[~learn]).sum())
     return wrong
+
+
+def _fitted(model: Any, points: NDArray[Any], codes: IntArray) -> Any:
+    with warnings.catch_warnings():  # scikit-learn takes many classes of few examples for a regression
+        warnings.filterwarnings("ignore", message="The number of unique classes")
+        return model.fit(points, codes)
 
 
 def _majority_errors(place: IntArray, codes: IntArray, learn: NDArray[np.bool_]) -> int:

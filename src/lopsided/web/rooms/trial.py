@@ -2,10 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cache
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
-import numpy as np
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
@@ -14,8 +12,8 @@ from lopsided.web.answers import drawing, own_recipe
 from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
-from lopsided.web.rooms.audit import Builtin, Name, builtin, builtin_recipe
-from lopsided.web.rooms.files import DataProblem, check_upload, largest, shown_name
+from lopsided.web.rooms.audit import SIZES, Builtin, Name, builtin, builtin_recipe
+from lopsided.web.rooms.files import DataProblem, check_upload, shown_name
 
 router = APIRouter(prefix="/api/trial", tags=["trial"], responses=responses(404, 429))
 
@@ -49,19 +47,14 @@ class Choices(BaseModel):
 
     learners: list[str]
     metrics: dict[str, str]
-    sets: dict[str, list[tuple[str, int]]]
+    sets: dict[str, dict[str, int]]
 
 
 @router.get("/choices")
 def read_choices() -> Choices:
     """The learners, metrics and built-in sets of a trial."""
-    return _choices()
-
-
-@cache
-def _choices() -> Choices:
     learners = TrialProblem.model_json_schema()["properties"]["learner"]["enum"]
-    sets = {name: largest(*np.unique(builtin(name)[1], return_counts=True)) for name in get_args(Builtin)}
+    sets = {name: {str(digit): size for digit, size in enumerate(sizes)} for name, sizes in SIZES.items()}
     return Choices(learners=learners, metrics={word: metric.name for word, metric in METRICS.items()}, sets=sets)
 
 

@@ -18,7 +18,7 @@ export function mount(place, { values }) {
   let sets = {};
   const data = dataChooser({ label: "What to try remedies on", columns: COLUMNS, otherwise: "as the trial finds it", stops, onChange: draw });
   function draw(chosen, column) {
-    const rows = column ? column.largest : chosen.upload ? [] : sets[chosen.builtin] ?? [];
+    const rows = column ? column.largest : chosen.upload ? [] : Object.entries(sets[chosen.builtin] ?? {});
     const more = column && column.values > rows.length ? `, the ${rows.length} largest of ${column.values}` : "";
     sizes.hidden = !rows.length;
     sizes.replaceChildren(el("h2", { text: `Examples of each class${more}` }), bars(rows));
