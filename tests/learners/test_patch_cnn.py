@@ -96,7 +96,7 @@ def test_both_forms_give_the_same_trajectory() -> None:
         for form in ("span", "weights")
     ]
     assert fits[0].trajectory.epochs.tolist() == [0, 3, 10, 30]
-    for name in ("loss", "class_loss", "accuracy", "coefficient_low", "coefficient_high", "active", "logit_own"):
+    for name in ("loss", "class_loss", "accuracy", "coefficient_low", "coefficient_high", "active"):
         first, second = (getattr(fit.trajectory, name) for fit in fits)
         np.testing.assert_allclose(first, second, rtol=1e-10)  # the same sums in another order
 
@@ -121,11 +121,6 @@ def test_records_mean_what_they_say() -> None:
     np.testing.assert_allclose(last["coefficient_low"], (1 - np.exp(-loss)).min(), rtol=1e-10)
     share = [(noise[labels == k] @ fit.weights[k].T > 0).mean() for k in range(3)]
     np.testing.assert_allclose(last["active"], share, rtol=1e-12)
-    own, total = F[np.arange(15), labels], F.sum(axis=1)
-    np.testing.assert_allclose(last["logit_own"], [own[labels == k].mean() for k in range(3)], rtol=1e-10)
-    np.testing.assert_allclose(
-        last["logit_other"], [((total - own) / 2)[labels == k].mean() for k in range(3)], rtol=1e-10
-    )
 
 
 def test_initial_weights() -> None:

@@ -1,5 +1,10 @@
 """Ticks of logarithmic axes: few, inside, round, never none over a decade; both renderers use them."""
 
+import gzip
+import hashlib
+import re
+from importlib.resources import files
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,3 +50,11 @@ def test_pages_draw_whatever_the_doubles_hold() -> None:
     ticks = figure_json(Figure("f", [panel]))[0]["layout"]["yaxis"]["tickvals"]
     assert all(0 < tick < float("inf") for tick in ticks)
     assert len(ticks) > 2
+
+
+def test_the_bundled_library_is_the_one_of_its_origin() -> None:
+    assets = files("lopsided.report").joinpath("assets")
+    library = gzip.decompress(assets.joinpath("plotly-cartesian.min.js.gz").read_bytes())
+    origin = assets.joinpath("plotly-ORIGIN.txt").read_text()
+    assert f"sha256 {hashlib.sha256(library).hexdigest()}" in origin
+    assert f"version {re.search(rb'v([0-9.]+)', library)[1].decode()} " in origin

@@ -22,8 +22,8 @@ def number(help: str) -> Any:
     return typer.Option(help=help, parser=_number, metavar="NUMBER")
 
 
-def _folder(text: str) -> Path:
-    if not text.strip():
+def _folder(text: str | Path) -> Path:
+    if not str(text).strip():  # a default comes as the path that it is
         raise typer.BadParameter("expected a folder, but got an empty name; write . for this one")
     return Path(text)
 

@@ -56,8 +56,6 @@ class Trajectory:
     coefficient_low: FloatArray  # min_i 1 - p_{y_i}, the smallest gradient coefficient
     coefficient_high: FloatArray  # max_i
     active: FloatArray  # per class: mean share of the class's own neurons that its noise patches activate
-    logit_own: FloatArray  # per class: mean F_y
-    logit_other: FloatArray  # per class: mean over the other outputs
 
 
 @dataclass(frozen=True)
@@ -256,8 +254,6 @@ def _snapshot(run: _Run, labels: IntArray) -> tuple[FloatArray, ...]:
     losses = total - logits[rows, labels]
     lost = -np.expm1(-losses)
     own_share = (activations.reshape(-1, K, m)[rows, labels] > 0).mean(axis=1)
-    own = logits[rows, labels]
-    other = (logits.sum(axis=1) - own) / (K - 1)
     counts = np.maximum(np.bincount(labels, minlength=K), 1)
 
     def by_class(values: FloatArray) -> FloatArray:
@@ -270,6 +266,4 @@ def _snapshot(run: _Run, labels: IntArray) -> tuple[FloatArray, ...]:
         lost.min(),
         lost.max(),
         by_class(own_share),
-        by_class(own),
-        by_class(other),
     )
