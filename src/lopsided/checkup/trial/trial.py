@@ -25,7 +25,7 @@ from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.inputs.training_set import training_set
 from lopsided.checkup.plan.plan import chosen_metric, measured_recipe, plan_for, small_groups
 from lopsided.checkup.plan.result import Plan
-from lopsided.checkup.trial.folding import about_copies, folded
+from lopsided.checkup.trial.folding import about_copies, about_design, folded
 from lopsided.checkup.trial.judge import TrialJudge
 from lopsided.checkup.trial.race import MOST, Race, seconds_of
 from lopsided.checkup.trial.result import Trial
@@ -191,7 +191,12 @@ def trial(
         arms=tuple(arms),
         winner=winner,
         tied_with=tuple(tied),
-        notes=(*_notes(training, folds, plan, made), *about_copies(evidence, training, seed), *_about_race(dropped)),
+        notes=(
+            *_notes(training, folds, plan, made),
+            *about_design(training, folds, seed, recalibrate),
+            *about_copies(evidence, training, seed),
+            *_about_race(dropped),
+        ),
         recommendation=judge.recommendation(),
         measured=judge.measured,
         plan=plan,
