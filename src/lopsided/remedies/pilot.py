@@ -22,6 +22,7 @@ from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.learners.named_learner import make_learner
 from lopsided.measure.metrics.contract import Answers, Judged, Metric, judged_groups, judged_parts
+from lopsided.measure.metrics.named import metric_named
 from lopsided.measure.paired_scores import gain
 from lopsided.remedies.contract import GainForecast
 
@@ -54,8 +55,9 @@ class Pilot:
         """p(class | x)."""
         return np.asarray(self.probabilities.sum(axis=3))
 
-    def forecast(self, metric: Metric, class_scores: FloatArray, ground: str) -> GainForecast:
-        """The gain of deciding by `class_scores`."""
+    def forecast(self, asked: str | Metric, class_scores: FloatArray, ground: str) -> GainForecast:
+        """The gain of deciding by `class_scores`, in a metric or that of a word."""
+        metric = metric_named(asked, self.training.classes)
         found = gain(metric, self.answers(class_scores), self.answers(self.plain()), self.judged)
         return GainForecast(metric.name, found.value, found.low, found.high, ground)
 
