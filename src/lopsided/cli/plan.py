@@ -74,11 +74,10 @@ def command(
 def print_plan(made: "Plan", *, why: bool = False) -> None:
     """One line a remedy, and the notes; with `why` the reason for each, and what they are ordered by."""
     from lopsided.cli.console import print_line, print_lines, print_rows
-    from lopsided.measure.metrics import METRICS
 
     rows, other = [], False
     for remedy in made.remedies:
-        own = remedy.forecast is not None and remedy.forecast.metric != METRICS[made.metric].name
+        own = remedy.forecast is not None and remedy.forecast.metric != made.metric_name
         rows.append([remedy.name + " *" * own, gain_words(remedy.forecast)])
         other = other or own
     print_lines(f"{made.title()}, most promising first", ("remedy", "forecast gain"), rows)
