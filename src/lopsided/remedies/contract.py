@@ -100,6 +100,7 @@ class Remedy:
     needs_weights: ClassVar[bool] = False  # a learner whose fit takes sample_weight
     needs_probabilities: ClassVar[bool] = False  # a learner with predict_proba
     needs_groups: ClassVar[bool] = False
+    needs_numbers: ClassVar[bool] = False  # it computes with features, which thus have to be finite numbers
 
     @property
     def parameters(self) -> dict[str, Any]:

@@ -36,13 +36,21 @@ class Entry:
     skipped: str | None = None
 
 
-def trial_entries(plan: Plan, training: LabelledSet, learner: Any, folds: int, metric: str) -> list[Entry]:
-    """Plain training first, then the plan's remedies in its order."""
+def trial_entries(
+    plan: Plan, training: LabelledSet, learner: Any, folds: int, metric: str, no_numbers: str | None = None
+) -> list[Entry]:
+    """Plain training first, then the plan's remedies in its order; `no_numbers` says why none can compute with the
+    features."""
     remedies = [planned.remedy.for_metric(metric) for planned in plan.remedies]
-    return [Entry(Plain()), *[Entry(remedy, _why_not(remedy, training, learner, folds)) for remedy in remedies]]
+    reasons = [_why_not(remedy, training, learner, folds, no_numbers) for remedy in remedies]
+    return [Entry(Plain()), *[Entry(remedy, why) for remedy, why in zip(remedies, reasons, strict=True)]]
 
 
-def _why_not(remedy: Remedy, training: LabelledSet, learner: Any, folds: int) -> str | None:
+def _why_not(
+    remedy: Remedy, training: LabelledSet, learner: Any, folds: int, no_numbers: str | None = None
+) -> str | None:
+    if remedy.needs_numbers and no_numbers is not None:
+        return no_numbers
     if remedy.needs_weights and not takes_weights(learner):
         return f"{learner_name(learner)} takes no sample_weight."
     if remedy.needs_probabilities and not gives_probabilities(learner):

@@ -37,8 +37,9 @@ from lopsided.core.seeds import check_seed
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.engine.store import Store
 from lopsided.learners.learner_identity import learner_identity
-from lopsided.learners.named_learner import gives_probabilities, learner_name, make_learner
+from lopsided.learners.named_learner import encoding_of, gives_probabilities, learner_name, make_learner
 from lopsided.measure.metrics.named import Asked
+from lopsided.remedies.learner import why_no_numbers
 from lopsided.remedies.learner_balance import by_codes, own_factors
 
 if TYPE_CHECKING:
@@ -150,7 +151,8 @@ def trial(
             many_classes=many_classes,
             seed=seed,
         )
-    whole = training_set(evidence, group=group)
+    own = not isinstance(learner, str) or encoding_of(learner, sparse=False, gaps=False) is None
+    whole = training_set(evidence, group=group, own=own)
     training, folds, repeats = folded(whole, cv, folds, repeats, check_seed(seed))
     asked = metric if metric is not None or costs is not None or plan is None else plan.measured_in or plan.metric
     wanted = chosen_metric(asked, training, costs)
@@ -166,7 +168,7 @@ def trial(
     if wanted.needs_probabilities and not (gives_probabilities(made) and keeps_probabilities(training)):
         got = "too many rows and classes to keep them" if gives_probabilities(made) else f"{learner_name(made)} without"
         raise InputError(f"probabilities for {wanted.name}", got, "choose a metric of predictions, or another learner")
-    entries = trial_entries(plan, training, made, folds, wanted.aim)
+    entries = trial_entries(plan, training, made, folds, wanted.aim, why_no_numbers(learner, training.features))
     if recalibrate and not gives_probabilities(made):
         raise InputError("a learner with predict_proba to recalibrate", learner_name(made), "leave out recalibrate")
     known_by, kept = learner_identity(made), Store(store)
