@@ -240,7 +240,10 @@ class Trial:
         from lopsided.checkup.trial.figures import times
 
         how = f"{self.folds} folds, {times(self.repeats)}, the same for all arms"
+        chances = sorted((self.recommendation.chances if self.recommendation else {}).items(), key=lambda one: -one[1])
+        best = ", ".join(f"{name} {chance:.0%}" for name, chance in chances if chance >= 0.005)
         return [
+            *([("chance of being best", best)] if best else []),
             ("gains", f"in {self.metric}, against plain training"),
             ("learner", self.learner),
             ("cross-validation", how),
