@@ -115,7 +115,6 @@ def test_plain_features_and_declined_classes(tmp_path, capsys, monkeypatch) -> N
         (["d.csv", "--features", "a,zz"], "zz"),
         (["d.csv", "--noise-matrix", "--estimator", "best"], "auto, sample"),
         (["one.csv", "--noise-matrix"], "2 classes"),
-        (["nan.csv"], "1 missing"),
         (["inf.csv"], "infinite"),
         (["d.csv", "--labels", "short.txt"], "belong to these examples"),
         (["d.csv", "--labels", "binary.txt"], "one label per line"),
@@ -125,7 +124,6 @@ def test_bad_input_is_one_sentence_and_exit_2(arguments, words, tmp_path, capsys
     monkeypatch.chdir(tmp_path)
     (tmp_path / "d.csv").write_text("a,b,label\n1,2,x\n3,4,x\n5,7,x\n1,1,y\n2,3,y\n4,4,y\n")
     (tmp_path / "one.csv").write_text("a,b,label\n1,2,x\n3,4,x\n5,7,x\n")
-    (tmp_path / "nan.csv").write_text("a,b,label\n1,2,x\nnan,4,x\n5,7,x\n")
     (tmp_path / "inf.csv").write_text("a,b,label\n1,2,x\ninf,4,x\n5,7,x\n")
     (tmp_path / "short.txt").write_text("x\ny\n")
     (tmp_path / "binary.txt").write_bytes(b"\xff\xfe\x80")

@@ -117,6 +117,11 @@ def _trial(draw: st.DrawFn) -> dict[str, Any]:
         "folds": st.sampled_from((0, 1, 2.5, 1000)),
         "repeats": st.sampled_from((0, -1)),
         "jobs": st.sampled_from((0, -1)),
+        "arms": st.sampled_from(([], ["x"], [3], "smoot", [("x", None)], ["os:system"], [object()])),
+        "cv": st.sampled_from(("x", -1, [], [1], [([0], [0])], [([0, 1], [10**9])], object())),
+        "split_by": TEXT | st.just([[1]]) | st.just([None]),
+        "time": TEXT | st.just([float("nan")]),
+        "sample_weight": TEXT | st.just([-1.0]),
     }
     return _plan(draw) | {"folds": 2, "repeats": 1, "jobs": 1} | (_options(draw, more, 2) or {"folds": 0})
 

@@ -119,6 +119,10 @@ def _trial(random: Random, folder: Path, canary: Path, kind: str | None = None) 
         "--metric": lambda: random.choice(("best", "")),
         "--report": lambda: random.choice(("nowhere/x.html", "out/x.xyz")),
         "--jobs": lambda: random.choice(("0", "-2", "x")),
+        "--arms": lambda: random.choice(("", ",", "smoot", "os:system", "x:", "plain")),
+        "--split-by": lambda: "no such column",
+        "--time": lambda: "no such column",
+        "--sample-weight": lambda: "no such column",
     }
     options = some_options(random, _plan_options(random), 1) + some_options(random, wrong, 1)
     if not any(option in wrong for option in options):

@@ -40,7 +40,10 @@ def test_a_trials_page_opens_with_the_recommendation_and_ends_with_the_code(trie
     places = [place for place in parser.ids if place in ("data", "trial", "plan", "summary", "provenance", "train")]
     assert places == ["data", "trial", "plan", "provenance", "train"]
     assert f'<p class="verdict plain">{_escaped(tried.headline())}' in page
+    assert tried.headline().startswith(("Use ", "Keep plain training"))
     assert page.index("verdict plain") < page.index('id="data"')
+    best, chance = max(tried.recommendation.chances.items(), key=lambda part: part[1])
+    assert f"{_escaped(best)} {chance:.0%}" in page
     assert "&gt;often&lt;" not in page
     bars = re.findall(r"width:([\d.]+)%\"></span></span>([\d,]+)<", page)
     assert bars == [("100.0", "160"), ("31.2", "50")]  # 50 / 160
@@ -119,7 +122,7 @@ def test_the_code_trains_the_arm_that_was_tried(tried, name, learner) -> None:
     """The five lines are run; what they predict is what the arm's own object predicts."""
     features, labels, groups = sample()
     words = learner if isinstance(learner, str) else repr(learner)
-    chosen = replace(tried, winner=None if name == "plain" else name, learner=words)
+    chosen = replace(tried, recommendation=replace(tried.recommendation, arm=name), learner=words)
     lines = chosen.code().splitlines()
     assert len(lines) == 5
     assert max(map(len, lines)) < 300
@@ -138,7 +141,7 @@ def test_the_code_trains_an_arm_of_the_users_own(tried, own) -> None:
 
     features, labels, _ = sample()
     arm = replace(tried["class weights"], remedy=own_arm(("it's mine", own)))
-    chosen = replace(tried, arms=(*tried.arms, arm), winner="it's mine")
+    chosen = replace(tried, arms=(*tried.arms, arm), recommendation=replace(tried.recommendation, arm="it's mine"))
     known = {"X": features, "y": labels, "own": own}
     exec(chosen.code(), known)
     expected = arm.remedy.wrap("logistic", seed=0).fit(features, labels).predict(features)

@@ -108,6 +108,7 @@ class AuditFacts:
             {
                 "source": self.evidence.source,
                 "rows": self.evidence.rows,
+                "columns": self.evidence.columns.to_dict(),
                 "given": sorted(self.evidence.has),
                 "level": self.level,
                 "findings": self.findings,
@@ -180,10 +181,6 @@ def run_checks(
         if progress is not None:
             progress(place, len(wanted), check.question)
         missing = sorted(check.needs - evidence.has)
-        if "features" in missing and evidence.missing is not None:
-            why = f"features set aside, because {evidence.missing.words}; provide them whole"
-            skipped.append(Skipped(check.id, why))
-            continue
         if missing:
             provide = " and ".join(_PROVIDE[name] for name in missing)
             skipped.append(Skipped(check.id, f"no {' and no '.join(missing)} given; provide {provide}"))

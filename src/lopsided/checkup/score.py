@@ -25,7 +25,9 @@ from lopsided.core.figure import Figure, Heatmap, Line, Panel, Pictures
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray, check_classes, check_count, check_labels
 from lopsided.data.class_partition import OneClass, by_class
+from lopsided.data.encoded_tables import sparse_table
 from lopsided.data.frames import frame_table, is_frame
+from lopsided.data.rows import is_sparse
 from lopsided.data.tables import Table, array_table, looks_like_a_file, open_table, read_label_file
 from lopsided.measure.class_moments import MOST_BYTES, Block, Convention, moments_of_blocks
 from lopsided.measure.deciding_column import DECIDES, rank_agreement, within_variation
@@ -246,9 +248,11 @@ def _open(data: Any, labels: Any, features: str | Sequence[str] | None) -> tuple
     if isinstance(data, Table):
         table = data
     elif isinstance(data, (str, os.PathLike)):
-        table = open_table(data, features=features, beside=beside)
+        table = open_table(data, features=features, beside=beside, whole=True)
     elif is_frame(data):
-        table = frame_table(data, features=features, beside=beside)
+        table = frame_table(data, features=features, beside=beside, whole=True)
+    elif is_sparse(data):
+        table = sparse_table(data, {}, "the matrix")
     else:
         table = array_table(plain_array(data, "the features"), {}, "the array")
     if labels is None or column is not None:

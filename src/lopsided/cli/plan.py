@@ -19,6 +19,8 @@ def command(
     groups: options.Groups = None,
     features: options.Features = None,
     split: options.Split = None,
+    split_by: options.SplitBy = None,
+    time: options.Time = None,
     weight_decay: options.WeightDecay = None,
     learning_rate: options.LearningRate = None,
     batch_size: options.BatchSize = None,
@@ -48,6 +50,8 @@ def command(
             groups=options.one_or_several(groups),
             features=options.one_or_several(features),
             split=split,
+            split_by=split_by,
+            time=time,
             weight_decay=weight_decay,
             metric=metric,
             group=group,
@@ -70,11 +74,10 @@ def command(
 def print_plan(made: "Plan", *, why: bool = False) -> None:
     """One line a remedy, and the notes; with `why` the reason for each, and what they are ordered by."""
     from lopsided.cli.console import print_line, print_lines, print_rows
-    from lopsided.measure.metrics import METRICS
 
     rows, other = [], False
     for remedy in made.remedies:
-        own = remedy.forecast is not None and remedy.forecast.metric != METRICS[made.metric].name
+        own = remedy.forecast is not None and remedy.forecast.metric != made.metric_name
         rows.append([remedy.name + " *" * own, gain_words(remedy.forecast)])
         other = other or own
     print_lines(f"{made.title()}, most promising first", ("remedy", "forecast gain"), rows)

@@ -80,8 +80,10 @@ def check_finite(array: FloatArray, name: str) -> None:
         )
 
 
-def check_matrix(value: ArrayLike, name: str, *, rows: int | None = None, columns: int | None = None) -> FloatArray:
-    """A finite float64 matrix, with the stated number of rows or columns where one is asked for."""
+def check_matrix(
+    value: ArrayLike, name: str, *, rows: int | None = None, columns: int | None = None, gaps: bool = False
+) -> FloatArray:
+    """A finite float64 matrix, with the stated number of rows or columns where one is asked for. gaps: NaN may be."""
     if np.iscomplexobj(value):
         raise InputError(f"a matrix of real numbers for {name}", "complex numbers", "give their parts or lengths")
     try:
@@ -95,7 +97,7 @@ def check_matrix(value: ArrayLike, name: str, *, rows: int | None = None, column
             raise InputError(
                 f"{wanted} {word} in {name}", f"shape {array.shape}", "check that the arrays belong together"
             )
-    check_finite(array, name)
+    check_finite(np.where(np.isnan(array), 0.0, array) if gaps and np.isnan(array).any() else array, name)
     return array
 
 

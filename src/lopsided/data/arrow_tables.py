@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,23 +12,27 @@ from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import name_one_of
+from lopsided.data.columns import decoded, gaps, is_list, is_number, unusable, useless
 from lopsided.data.csv_file import check_distinct, read_csv_table
+from lopsided.data.encoded_tables import encoded_table
+from lopsided.data.rows import Rows, select
 from lopsided.data.tables import FEATURE_NAMES, ColumnChoice, Table
 
 # Read pages as they are needed, through a small buffer; Arrow would else hold every row group that it has read.
 _STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
 _UNITS = ("D", "m", "s", "ms", "us", "ns")  # of dates as words, the coarsest first
+_MOST_HELD = 1 << 28  # bytes of a parquet file, unpacked, up to which all of it is held in memory
 
 
 def open_parquet(path: Path, choice: ColumnChoice) -> Table:
-    """A table over a parquet file: one list column of features or many numeric ones, streamed."""
+    """A table over a parquet file. A large one is streamed, one list column of features or many numeric ones."""
     import pyarrow.parquet as pq
 
     with _reading("parquet", path):
         handle = pq.ParquetFile(path, **_STREAMED)
     check_distinct(handle.schema_arrow.names, str(path))
     with _reading("parquet", path):
-        _check_sizes(handle.metadata, path)
+        held = _checked_size(handle.metadata, path)
 
     def batches(size: int, names: Sequence[str]) -> Iterator[Any]:
         with _reading("parquet", path):
@@ -42,6 +47,11 @@ def open_parquet(path: Path, choice: ColumnChoice) -> Table:
     rows = int(handle.metadata.num_rows)
     if rows == 0:
         raise InputError(f"at least one example in {path}", "none", "write the file again")
+    listed = _feature_columns(handle.schema_arrow, path, replace(choice, needed=False))[1]
+    if choice.whole and not listed and held <= _MOST_HELD:
+        with _reading("parquet", path):
+            table = handle.read()
+        return table_over_arrow(table, path, choice)
     reading = partial(_reading, "parquet", path)
     return _table(path, rows, handle.schema_arrow, lambda name: handle.read([name])[name], batches, choice, reading)
 
@@ -57,8 +67,8 @@ def open_csv(path: Path, choice: ColumnChoice) -> Table:
     return table_over_arrow(table, path, choice)
 
 
-def table_over_arrow(table: Any, source: str | Path, choice: ColumnChoice) -> Table:
-    """A table over an Arrow table in memory."""
+def table_over_arrow(table: Any, source: str | Path, choice: ColumnChoice, frame: Rows = None) -> Table:
+    """A table over an Arrow table in memory; `frame` is what it was made of, where that is not a file."""
     if table.num_rows == 0:
         raise InputError(f"at least one example in {source}", "none", "write one row per example below the header")
 
@@ -66,7 +76,36 @@ def table_over_arrow(table: Any, source: str | Path, choice: ColumnChoice) -> Ta
         return iter(table.select(names).to_batches(max_chunksize=size))
 
     columns = dict(zip(table.column_names, table.columns, strict=True))
-    return _table(source, table.num_rows, table.schema, columns.__getitem__, batches, choice, nullcontext)
+    made = partial(_table, source, table.num_rows, table.schema, columns.__getitem__, batches)
+    _, listed = _feature_columns(table.schema, source, replace(choice, needed=False))
+    if not choice.whole or listed:
+        return made(choice, nullcontext)
+    return _whole(table, source, choice, made, frame)
+
+
+def _whole(table: Any, source: str | Path, choice: ColumnChoice, made: Callable[..., Table], frame: Rows) -> Table:
+    """Every column that says something is a feature; blocks are encodings where some are no finite numbers."""
+    names = table.column_names
+    away = choice.beside_features(names)
+    possible = choice.wanted or [name for name in names if name not in away]
+    for name in choice.wanted or ():
+        if (why := unusable(table[name])) is not None:
+            raise InputError("columns that can be features", f"{name!r}: {why}", "choose others")
+    reasons = {name: useless(table[name]) for name in possible}
+    used = [name for name, why in reasons.items() if why is None]
+    ignored = tuple((name, why) for name, why in reasons.items() if why is not None)
+    missing = {name: lacking for name in used if (lacking := gaps(table[name])).any()}
+    numbers = [name for name in used if is_number(table.schema.field(name).type)]
+    plain = not missing and numbers == used
+    if not used and choice.needed:
+        have = "; ".join(f"{name}: {why}" for name, why in ignored) or "none"
+        raise InputError(f"columns that can be features in {source}", have, "add some, or name them")
+    made_of = frame if frame is not None else None if plain else table
+    known = made(replace(choice, features=numbers, needed=False), nullcontext)
+    known = replace(
+        known, frame=None if made_of is None else select(made_of, possible), used=tuple(used), ignored=ignored
+    )
+    return known if plain else encoded_table(known, table.select(used), missing)
 
 
 def _table(
@@ -79,11 +118,10 @@ def _table(
     reading: Callable[[], AbstractContextManager[None]],
 ) -> Table:
     """The columns beside the features at once, the features batch by batch."""
-    away = choice.beside_features(schema.names)
-    names, listed = _feature_columns(schema, source, choice, away)
-    taken = set(names)
+    names, listed = _feature_columns(schema, source, choice)
+    taken = set(names) - set(choice.beside)
     with reading():
-        others = [field.name for field in schema if field.name not in taken and _plain(field.type)]
+        others = [field.name for field in schema if field.name not in taken and not _is_nested(field.type)]
         columns = {name: column_values(column(name)) for name in others}
         width = _block(next(batches(1, names)), True, source).shape[1] if listed else len(names)
 
@@ -95,19 +133,17 @@ def _table(
                 raise InputError(f"{width} features in every row of {source}", block.shape[1], "make them equal")
             yield block
 
-    def gaps(size: int) -> Iterator[NDArray[np.bool_]]:
-        for batch in batches(size, names) if names else ():
-            with reading():
-                yield _gaps(batch)
-
-    told = _notes(schema, names, listed, away) if choice.features is None else ()
-    shown = None if listed else tuple(names)
-    missing = None if listed else gaps
-    return Table(str(source), rows, width, columns, read, feature_names=shown, notes=told, read_gaps=missing)
+    ignored = _ignored(schema, names, listed, choice) if choice.features is None else ()
+    if listed:
+        return Table(str(source), rows, width, columns, read, array=names[0], ignored=ignored)
+    return Table(
+        str(source), rows, width, columns, read, feature_names=tuple(names), used=tuple(names), ignored=ignored
+    )
 
 
-def _check_sizes(metadata: Any, path: Path) -> None:
-    """Refuse a file whose parts claim another number of rows than it: Arrow would make room for whatever they claim.
+def _checked_size(metadata: Any, path: Path) -> int:
+    """The bytes of a file, unpacked, by its parts. Refuse one whose parts claim another number of rows than it: Arrow
+    would make room for whatever they claim.
 
     Only the parts are asked: to ask for their columns ends the process where the file is damaged there.
     """
@@ -115,65 +151,47 @@ def _check_sizes(metadata: Any, path: Path) -> None:
     if claimed != metadata.num_rows:
         got = f"{metadata.num_rows:,} in one place and {claimed:,} in another"
         raise InputError(f"one number of rows in {path}", got, "the file is damaged, write it again")
+    return sum(metadata.row_group(place).total_byte_size for place in range(metadata.num_row_groups))
 
 
-def _feature_columns(schema: Any, path: str | Path, choice: ColumnChoice, away: set[str]) -> tuple[list[str], bool]:
+def _feature_columns(schema: Any, path: str | Path, choice: ColumnChoice) -> tuple[list[str], bool]:
     """The columns of features, and whether it is one list column; no columns where there are none and none needed."""
-    have = ", ".join(schema.names)
+    have, away = ", ".join(schema.names), choice.beside_features(schema.names)
     if (wanted := choice.wanted) is not None:
         missing = [name for name in wanted if name not in schema.names]
         if missing:
             remedy = name_one_of(schema.names, missing[0])
             raise InputError(f"the columns {', '.join(missing)} in {path}", f"the columns: {have}", remedy)
-        listed = _is_list(schema.field(wanted[0]).type)
-        if not (listed and len(wanted) == 1) and not all(_is_number(schema.field(name).type) for name in wanted):
+        listed = len(wanted) == 1 and is_list(schema.field(wanted[0]).type)
+        if not (listed or choice.whole or all(is_number(schema.field(name).type) for name in wanted)):
             raise InputError(
                 "columns of numbers, or one column of lists, as features", ", ".join(wanted), "choose others"
             )
         return wanted, listed
     for name in schema.names:
-        if name.lower() in FEATURE_NAMES and _is_list(schema.field(name).type):
+        if name.lower() in FEATURE_NAMES and is_list(schema.field(name).type):
             return [name], True
-    numbers = [name for name in schema.names if name not in away and _is_number(schema.field(name).type)]
+    numbers = [name for name in schema.names if name not in away and is_number(schema.field(name).type)]
     if not numbers and choice.needed:
         raise InputError(f"columns of numbers as features in {path}", f"the columns: {have}", "add some, or name them")
     return numbers, False
 
 
-def _notes(schema: Any, names: Sequence[str], listed: bool, away: set[str]) -> tuple[str, ...]:
-    """Columns that hold numbers and are neither features nor columns that were asked for."""
+def _ignored(schema: Any, names: Sequence[str], listed: bool, choice: ColumnChoice) -> tuple[tuple[str, str], ...]:
+    """Columns that are neither features nor asked for as something else, and why."""
+    away = choice.beside_features(schema.names)
     left = [field for field in schema if field.name not in names and field.name not in away]
-    lists = [field.name for field in left if _is_list(field.type)]
-    numbers = [field.name for field in left if listed and _is_number(field.type)]
-    notes = []
-    if lists:
-        some = ", ".join(lists[:6])
-        notes.append(f"Columns of lists are left out: {some}; to use one as features, name it (features=).")
-    if numbers:
-        some = ", ".join(numbers[:6]) + (f" and {len(numbers) - 6} more" if len(numbers) > 6 else "")
-        notes.append(
-            f"Features are the lists in {names[0]}; columns of numbers beside it are left out: {some}; to use them "
-            "instead, name them (features=)."
-        )
-    return tuple(notes)
+    why = f"the features are the lists in `{names[0]}`; to use others, name them (features=)" if listed else ""
+    return tuple(
+        (field.name, why or ("it holds lists or records" if _is_nested(field.type) else "it holds no numbers"))
+        for field in left
+    )
 
 
-def _is_list(kind: Any) -> bool:
+def _is_nested(kind: Any) -> bool:
     from pyarrow import types
 
-    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
-
-
-def _is_number(kind: Any) -> bool:
-    from pyarrow import types
-
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))
-
-
-def _plain(kind: Any) -> bool:
-    from pyarrow import types
-
-    return not types.is_nested(kind)
+    return bool(types.is_nested(kind))
 
 
 def _block(batch: Any, listed: bool, path: str | Path) -> NDArray[Any]:
@@ -187,25 +205,13 @@ def _block(batch: Any, listed: bool, path: str | Path) -> NDArray[Any]:
                 f"a list of equally many numbers in every row of {path}", "missing or ragged lists", "mend it"
             )
         return np.asarray(flat.reshape(len(column), -1))
-    for column, name in zip(batch.columns, batch.schema.names, strict=True):
-        if column.null_count:
-            raise InputError(
-                f"a number in every row of {name} in {path}", f"{column.null_count} missing", "fill them first"
-            )
     return np.column_stack([_numbers(column) for column in batch.columns])
-
-
-def _gaps(batch: Any) -> NDArray[np.bool_]:
-    """Empty cells and NaN."""
-    return np.column_stack(
-        [column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False) for column in batch.columns]
-    )
 
 
 def _numbers(column: Any) -> NDArray[Any]:
     from pyarrow import float64, types
 
-    if types.is_decimal(column.type):  # NumPy would hold Python's decimals as objects
+    if types.is_decimal(column.type) or column.null_count:  # else NumPy would hold decimals, or None, as objects
         column = column.cast(float64())
     values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return values
@@ -228,14 +234,9 @@ def _reading(kind: str, path: Path) -> Iterator[None]:
 
 def column_values(chunked: Any) -> NDArray[Any]:
     """Numbers as they are, words as fixed-width strings, times as words; missing values stay None or NaN."""
-    import pyarrow as pa
     from pyarrow import compute, types
 
-    if types.is_dictionary(chunked.type):  # categories
-        kind = chunked.type.value_type
-        kind = pa.string() if kind == pa.string_view() else kind  # Polars' words, which Arrow cannot take from
-        chunks = [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in chunked.chunks]
-        chunked = pa.chunked_array(chunks, type=kind)
+    chunked = decoded(chunked)
     if types.is_timestamp(chunked.type) and chunked.type.tz is not None:
         chunked = compute.local_timestamp(chunked)  # the day that the user's clock shows
     if types.is_timestamp(chunked.type) or types.is_date(chunked.type):

@@ -43,10 +43,13 @@ def frame_table(
     beside: Sequence[str] = (),
     reserved: Sequence[str] = BESIDE_NAMES,
     need_features: bool = True,
+    whole: bool = False,
 ) -> Table:
-    """A table over a frame: numeric columns not `beside` nor `reserved` are features, as for a csv file."""
-    choice = ColumnChoice(features, beside, reserved, need_features)
-    return table_over_arrow(arrow_of_frame(frame), "the frame", choice)
+    """A table over a frame: columns not `beside` nor `reserved` are features, as for a csv file; of numbers alone
+    unless `whole`."""
+    frame = frame.collect() if _is_lazy(frame) else frame
+    choice = ColumnChoice(features, beside, reserved, need_features, whole)
+    return table_over_arrow(arrow_of_frame(frame), "the frame", choice, frame)
 
 
 def arrow_of_frame(frame: Any) -> Any:

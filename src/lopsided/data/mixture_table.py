@@ -6,10 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from lopsided.core.errors import InputError
-from lopsided.core.validation import FloatArray, IntArray, check_finite, check_labels, check_matrix
+from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
 from lopsided.data.frames import frame_table, is_frame
 from lopsided.data.tables import Table, open_table
 
@@ -38,7 +36,6 @@ def labelled_table(data: Any, *, label: str | None = None, group: str | None = N
     chosen = [name for name in (label_name, group_name) if name is not None]
     if set(lower) & {*_LABELS, *_GROUPS} - {name.lower() for name in chosen}:  # a coordinate may be called y
         table = _opened(data, chosen, ())
-    check_finite(np.where(np.concatenate(list(table.gaps())), np.nan, 0.0), "features")
     features = check_matrix(table.features(), "features")
     codes, label_names = check_labels(table.labels(label_name), "labels", length=len(features))
     names = table.feature_names or tuple(f"x{index}" for index in range(table.width))

@@ -3,11 +3,13 @@
 None of their packages is imported: a frame is known by what it can do.
 """
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lopsided.core.validation import IntArray
+from lopsided.core.validation import IntArray, check_finite, check_matrix
 
 Rows = Any  # an array of shape (n, p), a CSR matrix, or a frame of n rows
 
@@ -17,6 +19,29 @@ def take(features: Rows, index: IntArray) -> Rows:
     if hasattr(features, "iloc"):  # pandas
         return features.iloc[index]
     return features.take(index) if hasattr(features, "column_names") else features[index]  # Arrow; all others
+
+
+def select(features: Rows, names: Sequence[str]) -> Rows:
+    """Some columns of a frame, in its own type; names that are no words count as written."""
+    wanted = set(names)
+    if hasattr(features, "iloc"):
+        return features.loc[:, [str(name) in wanted for name in features.columns]]
+    own = features.column_names if hasattr(features, "column_names") else features.columns
+    return features.select([name for name in own if name in wanted])
+
+
+def as_rows(value: Any, name: str) -> Rows:
+    """Rows of any kind as users give them: a frame (a lazy one is collected), a sparse matrix as CSR, else an array of
+    floats in which NaN stands for a missing value."""
+    if type(value).__name__ == "LazyFrame" and hasattr(value, "collect"):
+        return value.collect()
+    if hasattr(value, "__arrow_c_stream__") and hasattr(value, "columns"):
+        return value
+    if is_sparse(value):
+        found = value.tocsr().astype(np.float64)
+        check_finite(found.data, name)
+        return found
+    return check_matrix(value, name, gaps=True)
 
 
 def width(features: Rows) -> int:
@@ -32,3 +57,43 @@ def is_matrix(features: Rows) -> bool:
 def is_sparse(features: Rows) -> bool:
     """Is it one of SciPy's sparse matrices?"""
     return hasattr(features, "tocsr")
+
+
+def stored(features: Rows) -> dict[str, NDArray[Any]]:
+    """Plain arrays that hold it, equal for equal rows, each under a name that begins with `features`."""
+    if is_matrix(features):
+        return {"features": features}
+    if is_sparse(features):
+        shape = np.array(features.shape)
+        return {f"features_{part}": getattr(features, part) for part in ("data", "indices", "indptr")} | {
+            "features_shape": shape
+        }
+    import pyarrow as pa
+
+    from lopsided.data.frames import arrow_of_frame
+
+    table, sink = arrow_of_frame(features).combine_chunks(), pa.BufferOutputStream()
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table)
+    kind = np.array(type(features).__module__.partition(".")[0])
+    return {"features_arrow": np.frombuffer(sink.getvalue(), dtype=np.uint8), "features_kind": kind}
+
+
+def restored(arrays: Mapping[str, NDArray[Any]]) -> Rows:
+    """The rows that `stored` made arrays of: a frame of the package that it came from, with its dtypes."""
+    if "features" in arrays:
+        return arrays["features"]
+    if "features_data" in arrays:
+        from scipy.sparse import csr_array
+
+        parts = tuple(arrays[f"features_{part}"] for part in ("data", "indices", "indptr"))
+        return csr_array(parts, shape=tuple(arrays["features_shape"].tolist()))
+    import pyarrow as pa
+
+    table = pa.ipc.open_file(pa.py_buffer(arrays["features_arrow"])).read_all()
+    kind = str(arrays["features_kind"])
+    if kind == "polars":
+        import polars
+
+        return polars.from_arrow(table)
+    return table.to_pandas() if kind == "pandas" else table

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from lopsided.core.errors import InputError
 from lopsided.core.files import check_regular
 from lopsided.core.validation import name_one_of
+from lopsided.data.rows import Rows
 
 LABEL_NAMES = ("label", "labels", "y", "target", "targets", "class")
 FEATURE_NAMES = ("features", "x", "images", "embeddings", "embedding", "data")
@@ -40,12 +41,14 @@ _BLOCK_NUMBERS = 4_000_000  # numbers in a block: 32 MB as float64
 @dataclass(frozen=True)
 class ColumnChoice:
     """Which columns are features: those named, else all of numbers but those `beside` and those of a `reserved` name
-    (in small letters). `needed`: a table without features is refused."""
+    (in small letters). `needed`: a table without features is refused. `whole`: columns of categories, words and dates
+    are features too, and so are those with missing values; columns that say nothing are not."""
 
     features: str | Sequence[str] | None = None
     beside: Sequence[str] = ()
     reserved: Sequence[str] = BESIDE_NAMES
     needed: bool = True
+    whole: bool = False
 
     @property
     def wanted(self) -> list[str] | None:
@@ -72,19 +75,16 @@ class Table:
     misfits: Mapping[str, int] = field(default_factory=dict)  # columns of another length, which thus are none
     image_shape: tuple[int, ...] | None = None  # height, width[, channels] where an example is a picture
     notes: tuple[str, ...] = ()  # what the reader left out, one sentence each
-    read_gaps: Callable[[int], Iterator[NDArray[np.bool_]]] | None = field(default=None, repr=False)
+    array: str = "features"  # what the features are called where their columns have no names
+    frame: Rows | None = field(default=None, repr=False)  # the features as they came, where they are no finite matrix
+    used: tuple[str, ...] | None = None  # columns of the frame that are features
+    ignored: tuple[tuple[str, str], ...] = ()  # columns that could be, with the reason why they are not
+    origins: tuple[str, ...] | None = None  # of features that encode the frame: the column that each comes from
+    gaps: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)  # rows without a value, by column
 
     def blocks(self, rows: int | None = None) -> Iterator[NDArray[Any]]:
         """Features in order, `rows` x width at a time (about 32 MB unless said)."""
         yield from self.read_blocks(rows or max(1, _BLOCK_NUMBERS // max(self.width, 1)))
-
-    def gaps(self) -> Iterator[NDArray[np.bool_]]:
-        """Which numbers are missing, an empty cell or NaN, in blocks of rows x width; `blocks()` may refuse them."""
-        if self.read_gaps is not None:
-            yield from self.read_gaps(max(1, _BLOCK_NUMBERS // max(self.width, 1)))
-            return
-        for block in self.blocks():
-            yield np.isnan(block) if block.dtype.kind == "f" else np.zeros(block.shape, dtype=bool)
 
     def features(self) -> NDArray[Any]:
         """All features at once, rows x width."""
@@ -128,12 +128,14 @@ def open_table(
     reserved: Sequence[str] = BESIDE_NAMES,
     need_features: bool = True,
     with_test: bool = False,
+    whole: bool = False,
 ) -> Table:
     """Open a file or folder of examples; the ending chooses the format.
 
     features: the array or column(s) of features, where the usual names do not say. beside: columns that are not
     features, and neither are those of a `reserved` name. need_features: without them a table of columns alone is
-    refused. with_test: of a folder that holds training and test pictures read both, with a column `split`.
+    refused. with_test: of a folder that holds training and test pictures read both, with a column `split`. whole: see
+    `ColumnChoice`.
     """
     place = Path(path)
     if not place.exists():
@@ -143,7 +145,7 @@ def open_table(
 
         return open_image_folder(place, with_test=with_test)
     check_regular(place, "a file or folder of examples")
-    choice = ColumnChoice(features, beside, reserved, need_features)
+    choice = ColumnChoice(features, beside, reserved, need_features, whole)
     ending = place.suffix.lower()
     if ending == ".npz":
         from lopsided.data.npz_tables import open_npz

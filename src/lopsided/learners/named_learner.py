@@ -4,6 +4,10 @@ The built-in ones are scikit-learn's, deterministic for a seed and on one thread
 features, gradient boosting over histograms, and a network with one hidden layer of 64 ReLU units, standardised too.
 `deep` is a PyTorch perceptron of `learners.deep`, where PyTorch is installed. `network(0.01)` and `deep(0.01)` have
 weight decay 0.01.
+
+They are trained on matrices of numbers: rows of a frame are encoded first (`data.encoding`), for boosting with
+categories as codes, because its trees take categories and missing values as they are. So are those for a class of
+scikit-learn that is named; a classifier of the user's own gets the rows as they came.
 """
 
 import importlib
@@ -18,15 +22,16 @@ BUILT_IN = ("logistic", "boosting", "network", "deep")
 _NETWORK = re.compile(r"(?P<kind>network|deep)(?:\((?P<decay>[^()]+)\))?")
 
 
-def make_learner(name: str, seed: int = 0) -> Any:
-    """A fresh, unfitted classifier; `name` may also be an unfitted scikit-learn classifier itself."""
+def make_learner(name: str, seed: int = 0, *, categorical: Any = None, centred: bool = True) -> Any:
+    """A fresh, unfitted classifier. categorical: the columns that are codes of categories, for boosting. centred: False
+    for sparse matrices, which would not stay sparse."""
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     if name == "logistic":
         from sklearn.linear_model import LogisticRegression
 
-        return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+        return make_pipeline(StandardScaler(with_mean=centred), LogisticRegression(max_iter=1000))
     if name == "boosting":
         from sklearn.ensemble import HistGradientBoostingClassifier
 
@@ -38,6 +43,7 @@ def make_learner(name: str, seed: int = 0) -> Any:
             max_leaf_nodes=15,
             min_samples_leaf=5,
             early_stopping=False,
+            categorical_features="from_dtype" if categorical is None else categorical,
             random_state=seed,
         )
     network = _NETWORK.fullmatch(name)
@@ -45,7 +51,7 @@ def make_learner(name: str, seed: int = 0) -> Any:
         made = _network(network["kind"], seed)
         if network["decay"] is not None:
             made.set_params(weight_decay=check_positive(network["decay"], "the weight decay"))
-        return make_pipeline(StandardScaler(), made)
+        return make_pipeline(StandardScaler(with_mean=centred), made)
     return imported(name, seed)
 
 
@@ -66,6 +72,16 @@ def _network(kind: str, seed: int) -> Any:
 def is_learner_name(text: str) -> bool:
     """Whether `make_learner` would take it for the name of a learner."""
     return text in BUILT_IN or _NETWORK.fullmatch(text) is not None or re.fullmatch(r"[\w.]+:\w+", text) is not None
+
+
+def encoding_of(learner: Any, *, sparse: bool, gaps: bool) -> str | None:
+    """How the rows are encoded for a learner, "one-hot" or "codes", where they are a frame, a `sparse` matrix or one
+    with `gaps`; None where it takes them as they are."""
+    if not isinstance(learner, str) or (":" in learner and not learner.startswith("sklearn.")):
+        return None
+    if learner == "boosting":
+        return None if gaps else "codes"
+    return None if sparse and not learner.startswith("deep") else "one-hot"
 
 
 def learner_name(learner: Any) -> str:

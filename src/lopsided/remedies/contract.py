@@ -25,7 +25,6 @@ from lopsided.core.errors import InputError
 from lopsided.core.partition import LabelledRows, Partition
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.measure.metrics import METRICS
 
 if TYPE_CHECKING:
     from lopsided.remedies.learner import Learner
@@ -101,6 +100,7 @@ class Remedy:
     needs_weights: ClassVar[bool] = False  # a learner whose fit takes sample_weight
     needs_probabilities: ClassVar[bool] = False  # a learner with predict_proba
     needs_groups: ClassVar[bool] = False
+    needs_numbers: ClassVar[bool] = False  # it computes with features, which thus have to be finite numbers
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -126,7 +126,7 @@ class Remedy:
         factors = self.factors(pilot.training.classes.names)
         if factors is None:
             return None, f"No forecast: {self.silent}."
-        return pilot.forecast(METRICS[metric], pilot.plain() * factors, PRIOR_SHIFT), ""
+        return pilot.forecast(metric, pilot.plain() * factors, PRIOR_SHIFT), ""
 
     def for_metric(self, metric: str) -> "Remedy":
         """The same, for another metric where that changes it."""

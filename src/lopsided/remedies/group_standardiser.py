@@ -119,6 +119,7 @@ class GroupStandardising(Remedy):
     kind: ClassVar[str] = "group standardising"
     silent: ClassVar[str] = "the mixture theory speaks of how fast a network learns, not of its accuracy"
     needs_groups: ClassVar[bool] = True
+    needs_numbers: ClassVar[bool] = True
     partition: str = "group"
     standardise: str = "centre"
 

@@ -14,7 +14,6 @@ from lopsided.core.errors import InputError
 from lopsided.core.partition import LabelledRows
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.measure.metrics import METRICS
 from lopsided.remedies.contract import (
     EVEN,
     PRIOR_SHIFT,
@@ -63,7 +62,7 @@ class GroupWeighting(Remedy):
         if not pilot.sees_groups or groups is None:
             return None, "No forecast: classes times groups are too many for the pilot to model together."
         moved = pilot.probabilities @ by_name(self.group_weights, groups.names)
-        return pilot.forecast(METRICS[metric], np.asarray(moved), PRIOR_SHIFT), ""
+        return pilot.forecast(metric, np.asarray(moved), PRIOR_SHIFT), ""
 
     def weigh(self, training: LabelledSet, learner: Learner, seed: int) -> FloatArray:
         """As given, with mean 1 over the examples."""

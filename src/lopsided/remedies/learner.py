@@ -12,9 +12,11 @@ from sklearn.exceptions import ConvergenceWarning
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray
+from lopsided.data.encoding import TableEncoder
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.data.rows import Rows, take
+from lopsided.data.rows import Rows, is_matrix, is_sparse, take
 from lopsided.learners.named_learner import (
+    encoding_of,
     gives_probabilities,
     learner_name,
     make_learner,
@@ -62,11 +64,33 @@ def _refused(name: str, got: str) -> InputError:
     )
 
 
-class Learner:
-    """`estimator` is a scikit-learn classifier or a learner's name; every fit is a fresh copy of it."""
+def encoder_for(estimator: Any, features: Rows) -> TableEncoder | None:
+    """What makes numbers of the rows before the estimator gets them; None where it takes them as they are."""
+    gaps = is_matrix(features) and bool(np.isnan(features).any())
+    if is_matrix(features) and not gaps:
+        return None
+    kind = encoding_of(estimator, sparse=is_sparse(features), gaps=gaps)
+    return None if kind is None else TableEncoder(kind)
 
-    def __init__(self, estimator: Any, seed: int) -> None:
+
+def why_no_numbers(estimator: Any, features: Rows) -> str | None:
+    """Why a remedy cannot compute with the features that the estimator gets; None where they are finite numbers."""
+    encoder = encoder_for(estimator, features)
+    if encoder is None and is_matrix(features) and not np.isnan(features).any():
+        return None
+    if encoder is not None and (encoder.categories == "one-hot" or is_sparse(features)):
+        return None
+    kind = "a sparse matrix" if is_sparse(features) else "missing values" if is_matrix(features) else "whole columns"
+    return f"It computes with numbers, and {learner_name(estimator)} gets {kind} as they are."
+
+
+class Learner:
+    """`estimator` is a scikit-learn classifier or a learner's name; every fit is a fresh copy of it. categorical: which
+    columns are codes of categories."""
+
+    def __init__(self, estimator: Any, seed: int, categorical: Any = None) -> None:
         self.estimator, self.seed = estimator, seed
+        self.categorical = None if categorical is None or not np.any(categorical) else categorical
 
     def fit(self, training: LabelledSet, weights: FloatArray | None = None) -> Any:
         """A fitted copy, which knows classes by their codes; the user's weights multiply those of a remedy."""
@@ -86,7 +110,8 @@ class Learner:
 
     def _fresh(self, training: LabelledSet) -> Any:
         if isinstance(self.estimator, str):
-            return make_learner(self.estimator, self.seed)
+            centred = not is_sparse(training.features)
+            return make_learner(self.estimator, self.seed, categorical=self.categorical, centred=centred)
         return by_codes(self.estimator, training.classes.names)
 
     def factors(self, training: LabelledSet) -> FloatArray:

@@ -19,7 +19,6 @@ from lopsided.core.errors import InputError
 from lopsided.core.partition import LabelledRows
 from lopsided.core.validation import FloatArray, check_finite, check_matrix
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.measure.metrics import METRICS
 from lopsided.remedies.contract import Forecast, Occasion, Proposal, Proposals, Remedy, by_name, named, uneven_classes
 from lopsided.remedies.learner import Learner
 from lopsided.remedies.pilot import Pilot
@@ -129,7 +128,7 @@ class LogitAdjustment(Remedy):
         values = self.class_offsets(pilot.training)
         moved = pilot.plain() * np.exp(values - values.max())
         ground = "a pilot's held-out probabilities, adjusted (Menon et al. 2021)"
-        return pilot.forecast(METRICS[metric], moved, ground), ""
+        return pilot.forecast(metric, moved, ground), ""
 
     def shift(self, training: LabelledSet, learner: Learner, seed: int) -> FloatArray:
         """The offsets, less what the learner does about the prior by itself."""

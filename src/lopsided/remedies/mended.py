@@ -12,9 +12,9 @@ from lopsided.core.folds import Design
 from lopsided.core.partition import Partition
 from lopsided.core.validation import FloatArray, check_labels, check_matrix
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.data.rows import take
+from lopsided.data.rows import Rows, as_rows, is_matrix, take, width
 from lopsided.remedies.contract import Remedy
-from lopsided.remedies.learner import Learner
+from lopsided.remedies.learner import Learner, encoder_for, why_no_numbers
 from lopsided.remedies.plain import Plain
 from lopsided.remedies.recalibration import Recalibration
 
@@ -60,7 +60,7 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None
     ) -> "MendedClassifier":
         """Train the estimator under the remedy, whose weights multiply those of the samples."""
-        features = check_matrix(X, "features")
+        features = as_rows(X, "features")
         labels = np.asarray(y)
         labels = labels.astype(str) if labels.dtype.kind == "O" else labels
         codes, names = check_labels(labels, length=features.shape[0])
@@ -81,12 +81,19 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("groups for a remedy of groups", "none", "give one group per example to fit")
         self.recalibration_ = self._recalibration(training) if self.recalibrate else None
         self.classes_ = np.arange(len(training.classes.names)) if classes is None else classes
-        self.n_features_in_ = training.features.shape[1]
+        self.n_features_in_ = width(training.features)
+        why = why_no_numbers(self.estimator, training.features) if remedy.needs_numbers else None
+        if why is not None:
+            raise InputError(f"features of finite numbers for {remedy.name}", why.rstrip("."), "choose another remedy")
+        self.encoder_ = encoder_for(self.estimator, training.features)
+        self.takes_matrix_ = is_matrix(training.features) and not np.isnan(training.features).any()
+        if self.encoder_ is not None:
+            training = training.with_features(self.encoder_.fit_transform(training.features))
         self.preparation_ = remedy.prepare(training)
         if self.preparation_ is not None:
             groups = None if training.groups is None else np.array(training.groups.names)[training.groups.codes]
             training = training.with_features(self._prepared(training.features, groups))
-        learner = Learner(self.estimator, self.seed)
+        learner = self._learner()
         self.offsets_ = remedy.shift(training, learner, self.seed)
         weights = remedy.weigh(training, learner, self.seed)
         if weights is not None and training.groups is not None:
@@ -113,8 +120,8 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _chances(self, X: ArrayLike, groups: ArrayLike | None) -> FloatArray:
         check_is_fitted(self, "estimator_")
-        features = self._prepared(check_matrix(X, "features", columns=self.n_features_in_), groups)
-        plain = Learner(self.estimator, self.seed).probabilities(self.estimator_, features, len(self.classes_))
+        features = self._prepared(self._encoded(X), groups)
+        plain = self._learner().probabilities(self.estimator_, features, len(self.classes_))
         return shifted(plain, self.offsets_)
 
     def predict(self, X: ArrayLike, groups: ArrayLike | None = None) -> Any:
@@ -122,10 +129,20 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self, "estimator_")
         if np.any(self.offsets_):
             return self.classes_[self._chances(X, groups).argmax(axis=1)]
-        features = self._prepared(check_matrix(X, "features", columns=self.n_features_in_), groups)
+        features = self._prepared(self._encoded(X), groups)
         return self.classes_[np.asarray(self.estimator_.predict(features), dtype=np.int64)]
 
-    def _prepared(self, features: FloatArray, groups: ArrayLike | None) -> FloatArray:
+    def _learner(self) -> Learner:
+        return Learner(self.estimator, self.seed, None if self.encoder_ is None else self.encoder_.categorical_)
+
+    def _encoded(self, X: ArrayLike) -> Rows:
+        """The rows to predict, as the estimator takes them."""
+        if self.encoder_ is not None:
+            return self.encoder_.transform(as_rows(X, "features"))
+        rows = as_rows(X, "features")
+        return check_matrix(rows, "features", columns=self.n_features_in_) if self.takes_matrix_ else rows
+
+    def _prepared(self, features: Rows, groups: ArrayLike | None) -> Rows:
         if self.preparation_ is None:
             return features
         if groups is None:

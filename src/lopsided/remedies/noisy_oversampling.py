@@ -26,6 +26,7 @@ class NoisyOversampling(Oversampling):
     kind: ClassVar[str] = "noise"
     name: ClassVar[str] = "oversampling with noise"
     silent: ClassVar[str] = "no theory here gives the gain of noise in accuracy"
+    needs_numbers: ClassVar[bool] = True
     noise: float = NOISE
 
     @property

@@ -19,9 +19,12 @@ from lopsided.core.errors import InputError
 from lopsided.core.folds import deal
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
+from lopsided.data.encoding import TableEncoder
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.data.rows import Rows, is_matrix, is_sparse, width
 from lopsided.learners.named_learner import make_learner
 from lopsided.measure.metrics.contract import Answers, Judged, Metric, judged_groups, judged_parts
+from lopsided.measure.metrics.named import metric_named
 from lopsided.measure.paired_scores import gain
 from lopsided.remedies.contract import GainForecast
 
@@ -54,8 +57,9 @@ class Pilot:
         """p(class | x)."""
         return np.asarray(self.probabilities.sum(axis=3))
 
-    def forecast(self, metric: Metric, class_scores: FloatArray, ground: str) -> GainForecast:
-        """The gain of deciding by `class_scores`."""
+    def forecast(self, asked: str | Metric, class_scores: FloatArray, ground: str) -> GainForecast:
+        """The gain of deciding by `class_scores`, in a metric or that of a word."""
+        metric = metric_named(asked, self.training.classes)
         found = gain(metric, self.answers(class_scores), self.answers(self.plain()), self.judged)
         return GainForecast(metric.name, found.value, found.low, found.high, ground)
 
@@ -80,6 +84,8 @@ def reduced(training: LabelledSet, seed: int) -> LabelledSet:
         parts = -(-training.size // MOST_ROWS)
         fold = deal(training.classes.codes, training.group_codes, parts, seed, 0)
         training = training.subset(np.flatnonzero(fold == 0))
+    if not is_matrix(training.features) or np.isnan(training.features).any():
+        training = training.with_features(_scaled(training.features))
     most = int(np.clip(_COLUMNS_BY_CLASSES // len(training.classes.names), LEAST_COLUMNS, MOST_COLUMNS))
     if training.features.shape[1] > most:
         from sklearn.decomposition import PCA
@@ -89,6 +95,20 @@ def reduced(training: LabelledSet, seed: int) -> LabelledSet:
         components = PCA(few, svd_solver="randomized", random_state=state).fit_transform(training.features)
         training = training.with_features(components)
     return training
+
+
+def _scaled(features: Rows) -> Rows:
+    """Columns of unit deviation, in which components of words and of numbers compare; a sparse matrix stays sparse."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.preprocessing import StandardScaler
+
+    if not is_sparse(features):
+        return StandardScaler().fit_transform(TableEncoder().fit_transform(features))
+    scaled = StandardScaler(with_mean=False).fit_transform(features)
+    few = min(MOST_COLUMNS, *features.shape) - 1
+    return (
+        scaled.toarray() if width(features) <= MOST_COLUMNS else TruncatedSVD(few, random_state=0).fit_transform(scaled)
+    )
 
 
 def repeats_for(training: LabelledSet, parts: int) -> int:

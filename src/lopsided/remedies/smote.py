@@ -28,6 +28,7 @@ class Smote(Remedy):
 
     kind: ClassVar[str] = "smote"
     name: ClassVar[str] = "SMOTE"
+    needs_numbers: ClassVar[bool] = True
     rates: Mapping[str, float]
 
     @classmethod

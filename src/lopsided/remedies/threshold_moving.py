@@ -17,7 +17,6 @@ import numpy as np
 from lopsided.core.partition import LabelledRows
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.measure.metrics import METRICS
 from lopsided.measure.metrics.contract import LEAST_IN_GROUP
 from lopsided.remedies.contract import Forecast, Occasion, Proposal, Proposals, Remedy, by_name, named
 from lopsided.remedies.learner import Learner
@@ -60,7 +59,7 @@ class ThresholdMoving(Remedy):
                 offsets = tuned_offsets(plain[others], pilot.training.subset(others), metric, seed)
                 moved[repeat][pilot.fold[repeat] == number] *= np.exp(offsets - offsets.max())
         ground = "a pilot's held-out probabilities, offsets tuned on its other folds"
-        return pilot.forecast(METRICS[metric], moved, ground), ""
+        return pilot.forecast(metric, moved, ground), ""
 
     def shift(self, training: LabelledSet, learner: Learner, seed: int) -> FloatArray:
         """Tuned on the learner's own predictions for held-out rows, brought back to the prior of the data."""

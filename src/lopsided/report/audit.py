@@ -134,7 +134,6 @@ def audit(
         classes=classes,
         many_classes=many_classes,
         seed=seed,
-        set_aside=True,
     )
     settings = {"given": sorted(evidence.has), "rows": evidence.rows, "weight_decay": evidence.weight_decay}
     facts = run_checks(evidence, seed=seed, checks=checks, settings=settings, progress=progress)

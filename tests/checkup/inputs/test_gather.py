@@ -184,6 +184,8 @@ def test_mistakes_end_in_one_sentence(parts, change, words) -> None:
 def test_missing_numbers_are_named(parts, tmp_path) -> None:
     frame = frame_of(parts)
     frame.loc[5, "x2"] = np.nan
+    assert dict(gather(frame).missing.columns) == {"x2": 1}
+    frame.loc[5, "x2"] = np.inf
     with pytest.raises(InputError, match="x2"):
         gather(frame)
     parts["features"][7, 1] = np.inf

@@ -20,7 +20,7 @@ def frame() -> pd.DataFrame:
 
 
 def noted(evidence, *words: str) -> bool:
-    return any(all(word in note for word in words) for note in evidence.notes)
+    return any(all(word in note for word in words) for note in (*evidence.notes, evidence.columns.sentence()))
 
 
 @pytest.mark.parametrize("form", ["pandas", "polars", "csv", "parquet"])
@@ -36,24 +36,29 @@ def test_a_column_of_a_usual_name_is_a_feature_once_the_part_is_named(frame, for
     found = gather(data, labels="label", groups="sex")
     assert found.table.feature_names == ("x", name, "z")
     assert not found.notes
+    assert found.columns.ignored == ()
+    assert found.columns.sentence() == "3 of 3 columns; label `label`; groups `sex`."
 
 
 def test_what_may_be_the_labels_is_left_out_with_a_note(frame) -> None:
     found = gather(frame)
     assert found.table.feature_names == ("x", "z")
-    assert noted(found, "left out", "y (could be the labels)", "labels=")
+    assert noted(found, "2 of 3 columns; label `label`", "`y` (its name says that it could be the labels", "features")
+    assert found.columns.to_dict()["ignored"][0]["name"] == "y"
     beside = gather(frame.drop(columns="label"), labels=frame["label"])  # an array, which may well be the column
-    assert noted(beside, "y (could be the labels)")
-    assert gather(frame, features=["x", "y", "z"]).notes == ()
+    assert noted(beside, "`y` (its name says that it could be the labels")
+    assert gather(frame, features=["x", "y", "z"]).columns.ignored == ()
 
 
 def test_names_of_rows_and_outcomes_stay_out_with_a_note(frame) -> None:
     frame = frame.assign(id=np.arange(N), index=np.arange(N), pred=frame["label"], is_test=np.arange(N) % 2)
     found = gather(frame, labels="label", predictions=frame["label"].to_numpy())
     assert found.table.feature_names == ("x", "y", "z")
-    assert noted(found, "id, index (names of rows)", "pred (could be predictions)", "features=")
-    assert noted(found, "read for their names", "is_test (split)")
-    assert noted(gather(frame.assign(group=np.arange(N) % 2), labels="label"), "group (groups)")
+    assert noted(
+        found, "`id`, `index` (its name says that it names rows", "`pred` (its name says that it could be pred"
+    )
+    assert noted(found, "split `is_test`")
+    assert noted(gather(frame.assign(group=np.arange(N) % 2), labels="label"), "groups `group`")
 
 
 @pytest.mark.parametrize("features", ["embedding", "vector"])
@@ -63,10 +68,10 @@ def test_lists_that_are_left_out_are_named(frame, features) -> None:
     found = gather(table, labels="label")
     if features == "embedding":  # a usual name: the lists are the features, and the numbers are left out
         assert found.table.width == 2
-        assert noted(found, "beside it are left out: x, y, z")
+        assert noted(found, "2 of 2 columns of `embedding`", "`x`, `y`, `z` (the features are the lists in `embedding`")
     else:
         assert found.table.feature_names == ("x", "y", "z")
-        assert noted(found, "Columns of lists are left out: vector", "features=")
+        assert noted(found, "3 of 4 columns", "`vector` (it holds lists or records)")
     assert gather(table, labels="label", features=features).table.width == 2
 
 
@@ -129,7 +134,7 @@ def test_a_domain_of_many_values_is_left_aside() -> None:
 def test_the_next_usual_name_is_asked_where_the_first_does_not_fit(frame) -> None:
     found = gather(frame.assign(target=frame["label"]).drop(columns="label"))
     assert found.classes.names == ("0", "1", "2")
-    assert noted(found, "y (could be the labels)")
+    assert noted(found, "`y` (its name says that it could be the labels")
     with pytest.raises(InputError, match="fractions"):
         gather(frame.drop(columns="label"))
 

@@ -1,4 +1,4 @@
-"""A missing value sets the features aside and is a finding; what needs none still runs, and a gate still closes."""
+"""A missing value is a finding and is filled for the checks; plan and trial take it, and a gate still closes."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def written(data: pd.DataFrame, kind: str, folder: Path) -> object:
 
 
 @pytest.mark.parametrize("kind", ["frame", "csv", "parquet", "npz"])
-def test_features_are_set_aside_and_counted(kind: str, tmp_path: Path) -> None:
+def test_missing_values_are_counted_and_filled(kind: str, tmp_path: Path) -> None:
     data = frame()
     data.loc[[3, 7], "b"] = np.nan
     data.loc[7, "c"] = np.nan
@@ -44,11 +44,13 @@ def test_features_are_set_aside_and_counted(kind: str, tmp_path: Path) -> None:
     names = ["column 1", "column 2"] if kind == "npz" else ["b", "c"]
     assert found.measures["missing_values"]["missing_by_column"] == {names[0]: 2, names[1]: 1}
     assert not found.passed("at risk")
-    why = {skip.check: skip.why for skip in found.skipped}
-    assert "2 rows lack a value" in why["separability"]
-    assert "counts" in found.checked
-    with pytest.raises(InputError, match="2 rows lack a value"):
-        found.plan()
+    assert {"counts", "separability"} <= set(found.checked)
+    assert found.evidence.columns.used == (("features",) if kind == "npz" else ("a", "b", "c", "site"))
+    filled = found.evidence.features
+    places = [filled.feature_names.index(f"{name} (missing)") for name in names]
+    np.testing.assert_array_equal(filled.features()[:, places].sum(axis=0), [2, 1])
+    assert filled.features()[3, 1] == data["b"].median()  # b is the second column, and its gap in row 3
+    assert found.plan().remedies
 
 
 def test_a_part_that_lacks_values_more_often_is_named() -> None:
@@ -68,21 +70,15 @@ def test_whole_features_are_healthy() -> None:
     assert found.findings[0].level.value == "healthy"
 
 
-def test_infinities_and_features_without_labels_are_refused_still() -> None:
+def test_infinities_are_refused_still() -> None:
     data = frame()
     data.loc[3, "b"] = np.inf
     with pytest.raises(InputError, match="inf"):
         lopsided.audit(data)
-    with pytest.raises(InputError):
-        lopsided.audit(np.array([[1.0, np.nan], [0.0, 1.0]]))
-
-
-def test_trial_and_plan_refuse_missing_values_at_once() -> None:
-    data = frame()
-    data.loc[3, "b"] = np.nan
-    for function in (lopsided.plan, lopsided.trial):
-        with pytest.raises(InputError, match="missing"):
-            function(data)
+    with pytest.raises(InputError, match="inf"):
+        lopsided.audit(np.array([[1.0, np.nan], [0.0, -np.inf]]))
+    with pytest.raises(InputError, match="nothing but missing values"):
+        lopsided.audit(np.full((9, 2), np.nan), labels=np.arange(9) % 2)
 
 
 @pytest.mark.parametrize("gap", [None, np.nan, pd.NA])
@@ -103,10 +99,8 @@ def test_an_audit_with_a_plan_keeps_what_it_found(tmp_path: Path, capsys: pytest
     data.loc[3, "b"] = np.nan
     data.to_csv(tmp_path / "data.csv", index=False)
     report = tmp_path / "out.html"
-    assert main(["audit", str(tmp_path / "data.csv"), "--plan", "--report", str(report)]) == 2
-    shown = capsys.readouterr()
-    assert "1 row lacks a value" in shown.err
-    assert "lack a feature value" in shown.out
+    assert main(["audit", str(tmp_path / "data.csv"), "--plan", "--report", str(report)]) == 0
+    assert "lack a feature value" in capsys.readouterr().out
     assert report.exists()
 
 

@@ -34,7 +34,9 @@ def test_intervals_of_pandas(frame) -> None:
     data = frame.assign(part=pd.cut(frame["x"], [0, 30, 60, 100]))
     assert gather(data, groups="part").groups["part"].names == PARTS
     assert gather(data, labels="part").classes.names == PARTS
-    assert gather(data).table.feature_names == ("x",)
+    found = gather(data)
+    assert found.columns.used == ("x", "kind", "part")
+    assert found.table.feature_names[-3:] == tuple(f"part={part}" for part in PARTS)
     assert gather(frame, groups=data["part"]).groups["group"].names == PARTS
     assert gather(frame, groups=data[["part"]]).groups["part"].names == PARTS
 

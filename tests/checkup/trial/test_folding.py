@@ -78,6 +78,7 @@ def test_time_tests_the_next_block(tmp_path) -> None:
     assert plain_accuracy(outcome) == pytest.approx(np.mean(right))
     assert outcome.repeats == 1
     assert outcome["threshold moving"].skipped is None
+    assert any("the first 40 rows are not tested" in note for note in outcome.notes)
 
 
 def test_weights_and_recalibration_reach_the_learner(tmp_path) -> None:

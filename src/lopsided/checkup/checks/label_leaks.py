@@ -87,7 +87,12 @@ def _columns(evidence: Evidence, rows: IntArray) -> dict[str, NDArray[Any]]:
     table = evidence.features
     values = read_rows(evidence, rows)
     named = table.feature_names or [str(place) for place in range(table.width)]
-    found: dict[str, NDArray[Any]] = {name: values[:, place] for place, name in enumerate(named)}
+    words = set(evidence.described_by) if table.origins is not None else set()  # asked as they are, not as encoded
+    found: dict[str, NDArray[Any]] = {
+        name: values[:, place]
+        for place, name in enumerate(named)
+        if table.origins is None or table.origins[place] not in words
+    }
     for name in evidence.described_by:
         column = table.columns[name][rows]
         found[name] = np.array([str(entry) for entry in column]) if column.dtype.kind not in "fiub" else column

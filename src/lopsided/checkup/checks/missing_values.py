@@ -1,7 +1,7 @@
 """Is every feature of every example there, and whom would it hit to drop those that lack one?
 
-Checks of features need all of them. Rows that lack a value are often not a fair sample: dropping them takes more from
-one class or group than from the rest, which shifts the fractions of the mixture.
+Checks of features put the median of a column in place of a missing number. Rows that lack a value are often not a fair
+sample: dropping them takes more from one class or group than from the rest, which shifts the fractions of the mixture.
 """
 
 import numpy as np
@@ -38,9 +38,9 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         "features",
         share,
         (share, share),
-        f"{lacking:,} of {evidence.rows:,} rows ({share:.1%}) lack a feature value ({named(listed)}), so the checks of "
-        "features did not run.",
-        "Fill the values, or leave out those columns or rows, and audit again.",
+        f"{lacking:,} of {evidence.rows:,} rows ({share:.1%}) lack a feature value ({named(listed)}); the checks of "
+        "features put the column's median in its place.",
+        "Find out why they are missing; fill them, or use a learner that takes missing values.",
     )
     parts = _parts(classes, missing.rows, is_class=True)
     for part in evidence.groups.values():
@@ -76,7 +76,7 @@ def _parts(part: Partition, lacking: BoolArray, *, is_class: bool) -> list[Findi
 CHECK = Check(
     "missing_values",
     "Is every feature of every example there?",
-    "At risk when a value is missing, because checks of features cannot run; a class or group is at risk when even the "
+    "At risk when a value is missing; a class or group is at risk when even the "
     f"lower end of the gap between its rate of such rows and that of all others is above {RISKY_GAP:g}, failing above "
     f"{FAILING_GAP:g}. Intervals hold for all parts of a column at once.",
     "dropping rows changes the fractions of the mixture: Li et al. 2024 (group imbalance), Section 2",

@@ -158,13 +158,13 @@ def _settled_by(
         if _expected_chance(measured, prior, repeats, seed) >= DECIDED:
             time = "" if seconds is None else f" ({seconds * (repeats - measured.repeats):.0f} s)"
             return f"Undecided between it and {names[second]}; {repeats} repeats{time} would likely decide.", repeats
-    repeats = measured.repeats + 1 if measured.of_repeat is None else None
+    another = measured.repeats + 1 if measured.of_repeat is None else None
     known = (
         "one repeat does not say how many would decide"
-        if repeats
+        if another
         else "more repeats would not decide, more examples would"
     )
-    return f"Undecided between it and {names[second]}; {known}.", repeats
+    return f"Undecided between it and {names[second]}; {known}.", another
 
 
 def _expected_chance(measured: MeasuredGains, prior: GainPrior, repeats: int, seed: int) -> float:

@@ -57,6 +57,14 @@ classes : list, optional
     The order of the classifier's rows and of unnamed columns of probabilities, where it is not the sorted one.
 many_classes : bool, default False
     Take labels that are numbers as classes although there are many and they hardly repeat, instead of asking.
+metric : str, callable or Metric, optional
+    What is to improve: balanced, worst-class, worst-group, overall, mcc, brier or log-loss; f1, precision, recall,
+    average-precision or roc-auc of the smaller of two classes (of more, the mean), or of a class as in "f1:fraud";
+    "precision@recall=0.8" or "recall@precision=0.5"; "cost"; the name of a scikit-learn scorer, or a scorer. Without
+    it, that of a given plan, else the worst group where groups are given, else balanced accuracy.
+costs : dict or array of shape (K, K), optional
+    For the metric "cost": what each answer costs, true classes by row and predicted ones by column, classes sorted; or
+    {true: {predicted: cost}}, where right answers cost 0 and other mistakes 1. Text as in "fraud:ok=100,ok:fraud=1".
 seed : int, default 0
     Seed of all that is drawn at random.
 """

@@ -11,6 +11,7 @@ from lopsided.checkup.inputs.missing import MissingValues
 from lopsided.core.folds import Design
 from lopsided.core.partition import Partition
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
+from lopsided.data.columns import Columns
 from lopsided.data.tables import Table
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ class Evidence:
     is_test: BoolArray | None = None
     weight_decay: float | None = None
     described_by: tuple[str, ...] = ()  # columns of the table that say what an example is, beside its features
-    missing: MissingValues | None = None  # why there is no table although features were given
+    missing: MissingValues | None = None  # values that lack in the table, which has others in their place
+    columns: Columns = field(default_factory=Columns)  # which were used, and why others were not
     design: Design = field(default_factory=Design)  # which rows belong together, when they were, what each counts
     notes: tuple[str, ...] = ()  # what was left out or merged on the way in, one sentence each
     aside: tuple[str, ...] = ()  # of the notes, those on parts that were there and could not be used

@@ -8,6 +8,7 @@ that are named for the classes are matched by name.
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.class_scores import class_scores
 from lopsided.checkup.inputs.design import design_of
 from lopsided.checkup.inputs.evidence import Evidence
-from lopsided.checkup.inputs.left_out import describing, notes_on_columns, reserved_names
-from lopsided.checkup.inputs.missing import MissingValues, check_finite_blocks, missing_values
+from lopsided.checkup.inputs.left_out import columns_of, describing, reserved_names
+from lopsided.checkup.inputs.missing import missing_values, usable
 from lopsided.checkup.inputs.outcomes import (
     BIAS_NAMES,
     CLASSIFIER_NAMES,
@@ -37,7 +38,9 @@ from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
 from lopsided.core.seeds import check_seed
 from lopsided.core.validation import FloatArray, check_classes, check_in_range
-from lopsided.data.frames import frame_columns, is_frame
+from lopsided.data.encoded_tables import sparse_table
+from lopsided.data.frames import frame_columns, frame_table, is_frame
+from lopsided.data.rows import is_sparse
 from lopsided.data.tables import GROUP_NAMES, LABEL_NAMES, PREDICTION_NAMES, SPLIT_NAMES, Table, array_table
 
 
@@ -61,22 +64,20 @@ def gather(
     classes: Sequence[Any] | None = None,
     seed: int = 0,
     many_classes: bool = False,
-    set_aside: bool = False,
 ) -> Evidence:
     """Check and name what was given: a name in `data` or an array each; a list of one word per row is an array.
 
     Parameters
     ----------
     {inputs}
-    set_aside : bool, default False
-        Set features with missing values aside, with a record of which, instead of refusing them.
 
     Returns
     -------
     Evidence
     """
     single = [predictions, split, split_by, time, sample_weight]
-    source, beside = _opened(data, features, labels, groups, single, [probabilities, logits])
+    whole = classifier is None  # the columns of a classifier are those of numbers
+    source, beside = _opened(data, features, labels, groups, single, [probabilities, logits], whole)
     labels, groups = settled(labels, source), settled(groups, source)
     predictions, split, split_by, time, sample_weight = (settled(part, source) for part in single)
     notes: list[str] = [] if source.table is None else list(source.table.notes)
@@ -91,8 +92,7 @@ def gather(
         usual = ", ".join(LABEL_NAMES[:4])
         notes.append(f"No labels were found under a usual name ({usual}); say which of {source.listed(8)} holds them.")
     chosen = _groups(found, groups, rows, labels)
-    table = source.table if source.table is not None and source.table.width else None
-    table, missing = _usable(table, set_aside and known is not None)
+    table = usable(source.table) if source.table is not None and source.table.width else None
     chances = _chances(found, probabilities, logits, known, rows, classes is not None)
     judged = found.part(predictions, PREDICTION_NAMES, "predictions", lambda part: predicted_codes(part, known, rows))
     if judged is None and chances is not None:
@@ -103,7 +103,7 @@ def gather(
         classes=known,
         groups=chosen,
         table=table,
-        missing=missing,
+        missing=missing_values(table),
         probabilities=chances,
         predictions=judged,
         is_test=found.part(split, SPLIT_NAMES, "split", lambda part: is_test_row(part, rows)),
@@ -113,23 +113,27 @@ def gather(
         seed=check_seed(seed),
     )
     evidence = _with_head(found, evidence, classifier, bias)
-    if features is None:  # whoever names the features has left out the others
-        notes += notes_on_columns(source, [*beside, *usual_labels[:1]], found.read)
-    return replace(evidence, notes=tuple(notes), aside=tuple(found.aside))
+    roles = {
+        "label": usual_labels[:1] if labels is None else _named(labels),
+        "groups": column_names(groups, several=True),
+        "split": _named(split),
+        "rows kept together by": _named(split_by),
+        "time": _named(time),
+        "weights": _named(sample_weight),
+        "predictions": [name for part in (predictions, probabilities, logits) for name in _named(part)],
+    }
+    for name, what in found.read.items():
+        roles[what] = [*roles.get(what, []), name]
+    read = columns_of(replace(source, table=table if table is not None else source.table), roles)
+    if features is not None:  # whoever names the features has left out the others
+        read = replace(read, ignored=())
+    return replace(evidence, notes=tuple(notes), columns=read, aside=tuple(found.aside))
 
 
-def _usable(table: Table | None, set_aside: bool) -> tuple[Table | None, MissingValues | None]:
-    """The table, refused where it holds what is no finite number; or what is missing in it."""
-    if table is None:
-        return None, None
-    try:
-        check_finite_blocks(table)
-    except InputError:
-        missing = missing_values(table) if set_aside else None
-        if missing is None:
-            raise
-        return None, missing
-    return table, None
+def _named(part: Any) -> list[str]:
+    """The names of columns that an argument gives, or the name of the series that it is."""
+    name = getattr(part, "name", None)
+    return column_names(part, several=True) or ([name] if isinstance(name, str) else [])
 
 
 def _rows(source: DataSource, labels: NDArray[Any] | None) -> int:
@@ -158,7 +162,7 @@ def _classes(values: NDArray[Any], rows: int, given: Any, source: DataSource, or
 
 
 def _opened(
-    data: Any, features: Any, labels: Any, groups: Any, single: Sequence[Any], several: Sequence[Any]
+    data: Any, features: Any, labels: Any, groups: Any, single: Sequence[Any], several: Sequence[Any], whole: bool
 ) -> tuple[DataSource, list[str]]:
     """The source, and the names of columns that were asked for as something else than features."""
     beside = [name for part in (labels, *single) for name in column_names(part)]
@@ -171,9 +175,10 @@ def _opened(
     if array and data is not None and not isinstance(data, (str, os.PathLike)) and not is_frame(data):
         raise InputError("features either as data or as features=", "both", "give one of the two")
     chosen = None if array else features
-    source = open_source(data, features=chosen, beside=beside + grouping, reserved=reserved_names(labels, groups))
+    opened = partial(open_source, data, features=chosen, whole=whole)
+    source = opened(beside=beside + grouping, reserved=reserved_names(labels, groups))
     if grouping and not is_name(settled(groups, source)):  # one word per row, some of which may be names of columns
-        source = open_source(data, features=chosen, beside=beside, reserved=reserved_names(labels, None))
+        source = opened(beside=beside, reserved=reserved_names(labels, None))
         grouping = []
     if array:
         source = DataSource(_with_features(features, source), source.others, source.name)
@@ -191,9 +196,13 @@ def _has_fractions(values: NDArray[Any] | None) -> bool:
 
 
 def _with_features(features: Any, source: DataSource) -> Table:
-    array = plain_array(features, "the features")
     columns = {} if source.table is None else dict(source.table.columns)
-    return array_table(array, columns, source.name)
+    if is_sparse(features):
+        return sparse_table(features, columns, source.name)
+    if is_frame(features):
+        table = frame_table(features, reserved=(), whole=True)
+        return replace(table, columns={**table.columns, **columns}, source=source.name)
+    return array_table(plain_array(features, "the features"), columns, source.name)
 
 
 def _groups(found: Finder, given: Any, rows: int, labels: Any) -> dict[str, Partition]:

@@ -1,4 +1,4 @@
-"""Which columns are no features, and the notes that say so: nothing that could be a feature is left out without a word.
+"""Which columns are no features, and why: nothing that could be a feature is left out without a word.
 
 A usual name keeps a column out of the features only as long as it may be what the name says. Who names the column of
 labels (or of groups) has settled which one it is, so that another `y` is a feature. Predictions, splits and names of
@@ -8,10 +8,19 @@ rows stay out all the same: they are no measurements, and a model that reads the
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from lopsided.checkup.inputs.class_scores import LOGIT_NAMES, PROBABILITY_NAMES, some_of
+from lopsided.checkup.inputs.class_scores import LOGIT_NAMES, PROBABILITY_NAMES
 from lopsided.checkup.inputs.parts import column_names, is_name
 from lopsided.checkup.inputs.sources import DataSource
-from lopsided.data.tables import GROUP_NAMES, LABEL_NAMES, PREDICTION_NAMES, ROW_NAMES, SPLIT_NAMES, looks_like_a_file
+from lopsided.data.columns import Columns
+from lopsided.data.tables import (
+    GROUP_NAMES,
+    LABEL_NAMES,
+    PREDICTION_NAMES,
+    ROW_NAMES,
+    SPLIT_NAMES,
+    Table,
+    looks_like_a_file,
+)
 
 _OUTCOMES = {*LABEL_NAMES, *PREDICTION_NAMES, *SPLIT_NAMES, *PROBABILITY_NAMES, *LOGIT_NAMES, *ROW_NAMES, "file"}
 _MEANINGS = {
@@ -19,7 +28,7 @@ _MEANINGS = {
     "could be groups": GROUP_NAMES,
     "could be predictions": PREDICTION_NAMES,
     "could be the split": SPLIT_NAMES,
-    "names of rows": ROW_NAMES,
+    "names rows": ROW_NAMES,
 }
 
 
@@ -37,40 +46,24 @@ def describing(source: DataSource, named: Collection[str]) -> tuple[str, ...]:
     return tuple(name for name in source.table.columns if name not in named and name.lower() not in _OUTCOMES)
 
 
-def notes_on_columns(source: DataSource, beside: Sequence[str], read: Mapping[str, str]) -> list[str]:
-    """Columns that are not features: of words, and of numbers under a usual name.
-
-    read: the columns used under such a name, and as what.
-    """
-    if source.table is None or (source.table.width and not source.table.feature_names):
-        return []
-    left = {name: column for name, column in source.table.columns.items() if name not in beside}
-    numbers = [name for name, column in left.items() if column.dtype.kind in "biuf"]
-    words = [name for name in left if name not in numbers and name.lower() not in {*_OUTCOMES, *GROUP_NAMES}]
-    notes = []
-    if words and not source.table.width:
-        notes.append(
-            f"No column holds numbers, so there are no features; if these should, convert them: {some_of(words)}."
-        )
-    elif words:
-        notes.append(f"Columns that hold no numbers are not features: {some_of(words)}.")
-    return notes + _reserved(numbers, read)
+def columns_of(source: DataSource, roles: Mapping[str, Sequence[str]]) -> Columns:
+    """What is used as features and for other roles, and why each of the other columns is not used."""
+    table = source.table
+    roles = {role: [name for name in names if source.has(name)] for role, names in roles.items()}
+    if table is None:
+        return Columns(roles=roles)
+    named = table.used if table.used is not None else table.feature_names if table.origins is None else None
+    told = {*(named or ()), *(name for names in roles.values() for name in names)}
+    ignored = [(name, why) for name, why in table.ignored if name not in told]
+    told |= {name for name, _ in ignored}
+    ignored += [(name or "''", _why(name, table)) for name in table.columns if name not in told]
+    if named is None and table.width:
+        return Columns((table.array,), tuple(ignored), roles, table.width)
+    return Columns(tuple(named or ()), tuple(ignored), roles)
 
 
-def _reserved(numbers: Sequence[str], read: Mapping[str, str]) -> list[str]:
-    """One line on columns of numbers whose names keep them out of the features."""
-    parts = []
+def _why(name: str, table: Table) -> str:
     for meaning, usual in _MEANINGS.items():
-        own = [name or "''" for name in numbers if name.lower() in usual and name not in read]
-        if own:
-            parts.append(f"{some_of(own)} ({meaning})")
-    notes = []
-    used = [f"{name} ({what})" for name, what in read.items() if name in numbers]
-    if used:
-        notes.append(f"Columns of numbers read for their names, and thus no features: {', '.join(used)}.")
-    if not parts:
-        return notes
-    way = "to use one, name all features (features=)"
-    if any("labels" in part for part in parts):
-        way += " or the labels (labels=)"
-    return [*notes, f"Columns of numbers left out of the features for their names: {'; '.join(parts)}; {way}."]
+        if name.lower() in usual:
+            return f"its name says that it {meaning}; to use it, name the features"
+    return "it holds no numbers" if table.columns[name].dtype.kind not in "biuf" else "it stands beside the features"

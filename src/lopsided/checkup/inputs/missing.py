@@ -3,11 +3,15 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray
+from lopsided.data.encoded_tables import with_gaps
+from lopsided.data.rows import is_sparse
 from lopsided.data.tables import Table
 from lopsided.measure.class_moments import LARGEST_FEATURE
 
@@ -26,41 +30,43 @@ class MissingValues:
         return f"{count:,} rows lack a value" if count != 1 else "1 row lacks a value"
 
 
-def missing_values(table: Table) -> MissingValues | None:
-    """None where no value is missing; infinities are there, and no reason to set anything aside."""
-    rows, counts = [], np.zeros(table.width, dtype=np.int64)
-    for gaps in table.gaps():
-        rows.append(gaps.any(axis=1))
-        counts += gaps.sum(axis=0)
-    if not counts.any():
+def missing_values(table: Table | None) -> MissingValues | None:
+    """None where no value is missing."""
+    if table is None or not table.gaps:
         return None
-    names = table.feature_names or [f"column {place}" for place in range(table.width)]
-    order = np.argsort(-counts, kind="stable")
-    return MissingValues(np.concatenate(rows), {names[at]: int(counts[at]) for at in order if counts[at]})
+    counts = {name: int(rows.sum()) for name, rows in table.gaps.items()}
+    order = sorted(counts, key=lambda name: -counts[name])
+    return MissingValues(np.any(list(table.gaps.values()), axis=0), {name: counts[name] for name in order})
 
 
-def check_finite_blocks(table: Table) -> None:
-    """Refuse the first entry that is not, by row and column."""
-    start = 0
-    for block in table.blocks():
-        if block.dtype.kind != "f" or not block.size:
-            start += len(block)
-            continue
-        largest = float(np.abs(block).max())  # NaN where any entry is
-        if math.isfinite(largest) and largest > LARGEST_FEATURE:
-            raise InputError(
-                f"features of at most {LARGEST_FEATURE:.0e} in size in {table.source}",
-                f"{largest:.2g}",
-                "rescale them: their squares leave the doubles",
-            )
-        if not math.isfinite(largest):
-            bad = ~np.isfinite(block)
-            if bad.any():
-                row, column = (int(at) for at in np.argwhere(bad)[0])
-                name = f" ({table.feature_names[column]})" if table.feature_names else ""
+def usable(table: Table) -> Table:
+    """The table, with numbers in place of NaN; infinities, and numbers whose squares are, are refused by row and
+    column."""
+    start, gappy = 0, False
+    for block in () if is_sparse(table.frame) else table.blocks():
+        if block.dtype.kind == "f" and block.size:
+            largest = float(np.abs(block).max())  # NaN where any entry is
+            if not math.isfinite(largest):
+                gappy = gappy or bool(np.isnan(block).any())
+                _refuse_infinite(block, start, table)
+                largest = float(np.nanmax(np.abs(block), initial=0.0))
+            if largest > LARGEST_FEATURE:
                 raise InputError(
-                    f"finite numbers as features in {table.source}",
-                    f"{block[row, column]} in row {start + row}, column {column}{name}",
-                    "remove or fill such entries first",
+                    f"features of at most {LARGEST_FEATURE:.0e} in size in {table.source}",
+                    f"{largest:.2g}",
+                    "rescale them: their squares leave the doubles",
                 )
         start += len(block)
+    return with_gaps(table) if gappy else table
+
+
+def _refuse_infinite(block: NDArray[Any], start: int, table: Table) -> None:
+    bad = np.argwhere(np.isinf(block))
+    if bad.size:
+        row, column = (int(at) for at in bad[0])
+        name = f" ({table.feature_names[column]})" if table.feature_names else ""
+        raise InputError(
+            f"finite numbers as features in {table.source}",
+            f"{block[row, column]} in row {start + row}, column {column}{name}",
+            "remove or fill such entries first",
+        )

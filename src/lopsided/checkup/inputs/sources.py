@@ -8,7 +8,7 @@ tensor, or a `Table`. Arrays of an npz file or a mapping that are stored as trai
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
+from lopsided.data.encoded_tables import sparse_table
 from lopsided.data.frames import frame_table, is_frame
 from lopsided.data.npz_tables import choose_features, npz_shapes, read_npz_array, table_without_features
+from lopsided.data.rows import is_sparse
 from lopsided.data.tables import BESIDE_NAMES, Table, array_table, open_table
 
 _HALVES = re.compile(r"^(?P<stem>.+)[_-](?P<half>train|test)$|^(?P<first>train|test)[_-](?P<rest>.+)$", re.IGNORECASE)
@@ -45,9 +47,10 @@ class DataSource:
 
     def names(self) -> list[str]:
         """What is there to be named."""
-        features = list(self.table.feature_names or ()) if self.table is not None else []
-        columns = list(self.table.columns) if self.table is not None else []
-        return [*columns, *self.others, *features]
+        if self.table is None:
+            return [*self.others]
+        features = self.table.feature_names or () if self.table.origins is None else self.table.used or ()
+        return list(dict.fromkeys([*self.table.columns, *self.others, *features]))
 
     def listed(self, most: int = 30) -> str:
         """The names, for an error that helps."""
@@ -61,20 +64,29 @@ def open_source(
     features: str | Sequence[str] | None,
     beside: Sequence[str],
     reserved: Sequence[str] = BESIDE_NAMES,
+    whole: bool = True,
 ) -> DataSource:
-    """Open whatever was given; columns `beside` or of a `reserved` name (in small letters) are not features."""
+    """Open whatever was given; columns `beside` or of a `reserved` name (in small letters) are not features. `whole`:
+    columns of words and of dates are."""
     if data is None:
         return DataSource(None, {}, "the arrays")
     if isinstance(data, Table):
         return DataSource(data, {}, data.source)
     if isinstance(data, (str, os.PathLike)):
-        return _path(Path(data), features, beside, reserved)
+        return _path(Path(data), features, beside, reserved, whole)
     if is_frame(data):
         table = frame_table(
-            data, features=features, beside=beside, reserved=reserved, need_features=features is not None
+            data, features=features, beside=beside, reserved=reserved, need_features=features is not None, whole=whole
         )
         return DataSource(table, {}, table.source)
+    if is_sparse(data):
+        return DataSource(sparse_table(data, {}, "the matrix"), {}, "the matrix")
     if isinstance(data, Mapping):
+        sparse = [name for name, value in data.items() if is_sparse(value)]
+        if sparse and features in (None, sparse[0]):
+            rest = {str(name): plain_array(data[name], str(name)) for name in data if name != sparse[0]}
+            table = sparse_table(data[sparse[0]], rest, "the mapping")
+            return DataSource(replace(table, array=str(sparse[0])), {}, table.source)
         arrays = {str(name): plain_array(value, str(name)) for name, value in data.items() if np.ndim(value) > 0}
         scalars = {str(name): np.asarray(value) for name, value in data.items() if np.ndim(value) == 0}
         found = _arrays(_halves(arrays), features, "the mapping")
@@ -83,7 +95,7 @@ def open_source(
 
 
 def _path(
-    path: Path, features: str | Sequence[str] | None, beside: Sequence[str], reserved: Sequence[str]
+    path: Path, features: str | Sequence[str] | None, beside: Sequence[str], reserved: Sequence[str], whole: bool
 ) -> DataSource:
     if path.suffix.lower() == ".npz" and path.is_file():
         shapes = npz_shapes(path)
@@ -99,6 +111,7 @@ def _path(
         reserved=reserved,
         need_features=features is not None,
         with_test=True,
+        whole=whole,
     )
     return DataSource(table, {}, str(path))
 
@@ -115,7 +128,7 @@ def _arrays(arrays: Mapping[str, NDArray[Any]], features: str | Sequence[str] | 
     else:
         rows = shapes[chosen][0]
         columns = {name: array for name, array in arrays.items() if name != chosen and array.shape == (rows,)}
-        table = array_table(arrays[chosen], columns, source)
+        table = replace(array_table(arrays[chosen], columns, source), array=chosen)
     rest = {name: array for name, array in arrays.items() if name not in table.columns and name != chosen}
     return DataSource(table, _held(rest), source)
 

@@ -1,5 +1,7 @@
 """The part of the evidence that plan and trial train on: features, classes, one partition into groups, no test rows."""
 
+from importlib.util import find_spec
+
 import numpy as np
 
 from lopsided.checkup.inputs.evidence import Evidence
@@ -7,25 +9,25 @@ from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
 from lopsided.core.validation import IntArray, check_matrix, name_one_of
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.data.rows import Rows, select
+from lopsided.data.tables import Table
 
 # A partition into groups is used by default only if each of its groups has this many examples: with fewer, the lowest
 # accuracy is that of the smallest group's luck.
 GROUP_SIZE_WANTED = 50
 
 
-def training_set(evidence: Evidence, *, group: str | None = None) -> LabelledSet:
+def training_set(evidence: Evidence, *, group: str | None = None, own: bool = False) -> LabelledSet:
     """Features and labels are needed; `group` names the partition whose worst group counts.
 
     Without it: the finest partition of which every group has `GROUP_SIZE_WANTED` training examples, else the first.
+    own: the learner is the user's, and gets the columns of the user's frame as they are.
     """
     if evidence.classes is None:
         raise InputError("labels to plan for", "none", "say which column or array holds them")
-    if evidence.missing is not None:
-        got = f"features of which {evidence.missing.words}"
-        raise InputError("whole features to train on", got, "fill them, or leave out those columns or rows")
     if evidence.table is None:
         raise InputError("features to train on", "none", "give them beside the labels")
-    features = check_matrix(evidence.table.features(), "features", rows=evidence.rows)
+    features = _features(evidence.table, own)
     rows = np.arange(evidence.rows) if evidence.is_test is None else np.flatnonzero(~evidence.is_test)
     present = np.unique(evidence.classes.codes[rows])
     if present.size < 2:
@@ -35,6 +37,19 @@ def training_set(evidence: Evidence, *, group: str | None = None) -> LabelledSet
         np.arange(evidence.rows), evidence.classes, chosen, features, evidence.source, evidence.design
     )
     return everything if rows.size == evidence.rows else everything.subset(rows)
+
+
+def _features(table: Table, own: bool) -> Rows:
+    """A float matrix where all features are finite numbers, else what came; a file with words is a pandas frame to the
+    user's learner where pandas is installed."""
+    frame = table.frame
+    if frame is None or (table.used is not None and table.origins is None and not own):
+        return check_matrix(table.features(), "features", rows=table.rows)
+    if table.used is None:  # a sparse matrix, or one with NaN
+        return frame
+    if not own:
+        return select(frame, table.used)
+    return frame.to_pandas() if hasattr(frame, "to_batches") and find_spec("pandas") is not None else frame
 
 
 def _partition(evidence: Evidence, rows: IntArray, group: str | None) -> Partition | None:

@@ -24,8 +24,9 @@ from lopsided.checkup.plan.result import Plan, PlannedRemedy
 from lopsided.core.errors import InputError
 from lopsided.core.published_skill import skill_sentence
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.measure.metrics import METRICS
-from lopsided.measure.metrics.contract import LEAST_IN_GROUP, judged_groups
+from lopsided.measure.metrics.contract import LEAST_IN_GROUP, Metric, judged_groups
+from lopsided.measure.metrics.named import Asked, metric_named
+from lopsided.measure.metrics.shares import ShareMetric
 from lopsided.remedies.contract import Occasion
 from lopsided.remedies.pilot import FOLDS, MOST_ROWS, pilot_groups, reduced, run_pilot
 
@@ -49,9 +50,12 @@ def plan(
     groups: "ColumnsLike | None" = None,
     features: "ColumnLike | None" = None,
     split: "ColumnLike | None" = None,
+    split_by: "ColumnLike | None" = None,
+    time: "ColumnLike | None" = None,
     weight_decay: float | str | None = None,
     many_classes: bool = False,
-    metric: str | None = None,
+    metric: Asked | None = None,
+    costs: Any = None,
     group: str | None = None,
     recipe: Mapping[str, Any] | None = None,
     learner: Any = "logistic",
@@ -64,8 +68,6 @@ def plan(
     Parameters
     ----------
     {inputs}
-    metric : {"balanced", "worst-class", "worst-group", "overall"}, optional
-        What is to rise. Without it, the worst group where groups are given, else balanced accuracy.
     group : str, optional
         The partition into groups whose worst group counts, where there are several.
     recipe : dict, optional
@@ -100,18 +102,22 @@ def plan(
             groups=groups,
             features=features,
             split=split,
+            split_by=split_by,
+            time=time,
             weight_decay=weight_decay,
             many_classes=many_classes,
             seed=seed,
         )
     known = measured_recipe(evidence) if recipe is None else recipe
-    return plan_for(training_set(evidence, group=group), metric=metric, recipe=known, learner=learner, seed=seed)
+    training = training_set(evidence, group=group)
+    wanted = None if metric is None and costs is None else chosen_metric(metric, training, costs)
+    return plan_for(training, metric=wanted, recipe=known, learner=learner, seed=seed)
 
 
 def plan_for(
     training: LabelledSet,
     *,
-    metric: str | None = None,
+    metric: Asked | None = None,
     recipe: Mapping[str, Any] | None = None,
     learner: Any = "logistic",
     seed: int = 0,
@@ -120,11 +126,13 @@ def plan_for(
     """The same for a training set; its rows are all that the forecasts see. `arms` as `lopsided.trial` takes them."""
     wanted = chosen_metric(metric, training)
     pilot = run_pilot(reduced(training, seed), seed, pilot_groups(training))
-    occasion = Occasion(training, pilot, wanted, dict(recipe or {}), seed)
+    occasion = Occasion(training, pilot, wanted.aim, dict(recipe or {}), seed)
     proposals, left_out = proposals_for(arms, occasion)
     planned, notes = [], _about_metric(training, metric, wanted) + left_out
     for found in proposals:
-        forecast, reason = found.remedy.forecast(pilot, wanted, seed=seed)
+        forecast, reason = None, f"No forecast: only a trial says what it gains in {wanted.name}."
+        if wanted.forecast:
+            forecast, reason = found.remedy.forecast(pilot, wanted.word, seed=seed)
         planned.append(PlannedRemedy(found.remedy, f"{found.why} {reason}".strip(), forecast))
     if arms is None or any(isinstance(arm, str) and arm == DEFAULT for arm in arms):
         planned += collections(occasion)
@@ -135,53 +143,61 @@ def plan_for(
     ]
     return Plan(
         sorted(counted, key=lambda remedy: (remedy.counts_as is None, -(remedy.counts_as or 0.0))),
-        wanted,
+        wanted.word,
         notes + _unjudged(training),
-        skill_sentence("remedy by pilot") if wanted in MEASURED_METRICS else "",
-        f"Ordered by the gain in {METRICS[wanted].name} to expect from "
-        f"{'the forecast and what such remedies gained on other data' if expected else 'the forecast'}. Collection is "
-        f"forecast in its "
-        f"subject's own accuracy: {_OF_COLLECTION[wanted]}, without what a class gains by being likelier.",
+        skill_sentence("remedy by pilot") if wanted.word in MEASURED_METRICS else "",
+        _order(wanted, bool(expected)),
         None if training.groups is None else training.groups.name,
+        wanted,
+    )
+
+
+def _order(metric: Metric, prior: bool) -> str:
+    known = "the forecast and what such remedies gained on other data" if prior else "the forecast"
+    collection = "and comes last"
+    if metric.word in _OF_COLLECTION:
+        collection = f"{_OF_COLLECTION[metric.word]}, without what a class gains by being likelier"
+    return (
+        f"Ordered by the gain in {metric.name} to expect from {known}. Collection is forecast in its subject's own "
+        f"accuracy{', ' if metric.word not in _OF_COLLECTION else ': '}{collection}."
     )
 
 
 def _expected_gains(
-    planned: Sequence[PlannedRemedy], training: LabelledSet, metric: str, learner: Any
+    planned: Sequence[PlannedRemedy], training: LabelledSet, metric: Metric, learner: Any
 ) -> dict[str, float]:
     """What the prior and the pilot's forecasts together expect of each remedy for the data as they are, by name; none
     where there is no prior."""
     able = [remedy for remedy in planned if remedy.remedy.collects is None]
     names, kind = [remedy.name for remedy in able], learner_kind(learner)
-    prior = gain_prior(names, metric, kind, training.classes.counts)
+    prior = gain_prior(names, metric.family, kind, training.classes.counts)
     if prior.weak:
         return {}
     forecasts = [remedy.forecast for remedy in able]
     # What has no forecast was measured with no precision at all.
     unknown = np.diag([1e6 if forecast is None else 0.0 for forecast in forecasts])
     gains = np.array([0.0 if forecast is None else forecast.gain for forecast in forecasts])
-    mean, _ = prior.posterior(gains, unknown + pilot_errors(names, metric, kind))
+    mean, _ = prior.posterior(gains, unknown + pilot_errors(names, metric.family, kind))
     return dict(zip(names, mean.tolist(), strict=True))
 
 
-def _counts_as(planned: PlannedRemedy, training: LabelledSet, metric: str) -> float | None:
+def _counts_as(planned: PlannedRemedy, training: LabelledSet, metric: Metric) -> float | None:
     forecast = planned.forecast
-    if forecast is None:
-        return None
+    if forecast is None or (planned.remedy.collects is not None and not isinstance(metric, ShareMetric)):
+        return None  # an accuracy does not count towards a cost or a score
     gain = forecast.gain if forecast.learned is None else min(forecast.gain, forecast.learned)
-    return float(planned.remedy.share_of(metric, training) * gain)
+    return float(planned.remedy.share_of(metric.word, training) * gain)
 
 
-def chosen_metric(metric: str | None, training: LabelledSet) -> str:
-    """The metric's word, checked against what the data have."""
+def chosen_metric(asked: Asked | None, training: LabelledSet, costs: Any = None) -> Metric:
+    """The metric, checked against what the data have; without one, by whether there are groups."""
     groups = training.groups
-    if metric is None:
-        metric = "balanced" if groups is None else "worst-group"
-    if metric not in METRICS:
-        raise InputError(f"a metric among {', '.join(METRICS)}", repr(metric), "choose one of those")
-    if metric == "worst-group" and groups is None:
+    if asked is None:
+        asked = "cost" if costs is not None else "balanced" if groups is None else "worst-group"
+    metric = metric_named(asked, training.classes, costs)
+    if metric.word == "worst-group" and groups is None:
         raise InputError("groups for the worst group", "none", "name a column of groups, or another metric")
-    if metric == "worst-group" and groups is not None and not judged_groups(groups):
+    if metric.word == "worst-group" and groups is not None and not judged_groups(groups):
         largest = int(np.argmax(groups.counts))
         raise InputError(
             f"a group of {groups.name} with at least {LEAST_IN_GROUP} training examples for the worst group",
@@ -221,9 +237,11 @@ def small_groups(training: LabelledSet) -> list[str]:
     return [f"Groups of {groups.name} with fewer than {LEAST_IN_GROUP} examples are never the worst group ({told})."]
 
 
-def _about_metric(training: LabelledSet, asked: str | None, metric: str) -> list[str]:
+def _about_metric(training: LabelledSet, asked: Asked | None, metric: Metric) -> list[str]:
     """Why it is the worst group, where nobody asked for it, and which groups are too small to be that."""
-    if metric != "worst-group" or training.groups is None:
+    if metric.aim != metric.word:
+        return ["A scorer does not say what would raise it: remedies are tuned for balanced accuracy."]
+    if metric.word != "worst-group" or training.groups is None:
         return []
     notes = (
         [] if asked is not None else ["Groups were given, so it is the worst group that counts; a metric can be named."]

@@ -17,6 +17,7 @@ from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.frames import frame_of
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.measure.metrics import METRICS
+from lopsided.measure.metrics.contract import Metric
 from lopsided.remedies.contract import GainForecast, Remedy, load_forms, torch_form
 
 
@@ -116,6 +117,12 @@ class Plan:
     skill: str = ""  # how often such a choice came true, where that was measured
     order: str = ""  # what the remedies are ordered by
     groups: str | None = None  # the partition whose worst group counts
+    measured_in: Metric | None = field(default=None, repr=False)  # where the metric's word alone does not say it
+
+    @property
+    def metric_name(self) -> str:
+        """The metric as people read it."""
+        return (self.measured_in or METRICS[self.metric]).name
 
     def __getitem__(self, name: str) -> PlannedRemedy:
         for remedy in self.remedies:
@@ -140,7 +147,7 @@ class Plan:
     def title(self) -> str:
         """What the plan is for."""
         groups = f" (groups of {self.groups})" if self.groups is not None and self.metric == "worst-group" else ""
-        return f"Plan for {METRICS[self.metric].name}{groups}"
+        return f"Plan for {self.metric_name}{groups}"
 
     def remarks(self) -> list[str]:
         """What a reader should know: the order, the notes, the skill."""
@@ -152,7 +159,7 @@ class Plan:
         return {
             "remedies": [remedy.to_dict() for remedy in self.remedies],
             "metric": self.metric,
-            "metric_name": METRICS[self.metric].name,
+            "metric_name": self.metric_name,
             "groups": self.groups,
             "classes": None if about is None else list(about.classes.names),
             "training_rows": None if about is None else int(about.rows.size),

@@ -73,6 +73,21 @@ def _splits(cv: Any, training: LabelledSet) -> Iterable[Any]:
     return [tuple(placed(part) for part in pair) for pair in cv]
 
 
+def about_design(training: LabelledSet, folds: int, seed: int, recalibrated: bool) -> list[str]:
+    """What the folds keep to, and what weights and recalibration do."""
+    design, notes = training.design, []
+    if design.given is None and design.time is not None:
+        never = int((training.folds(folds, seed).fold < 0).sum())
+        notes.append(f"Trained on the past, tested on the block that follows; the first {never:,} rows are not tested.")
+    if design.given is None and design.together is not None:
+        notes.append("Rows of one value of split_by are never trained on and tested at once.")
+    if design.weights is not None:
+        notes.append("sample_weight acts in training; metrics count every row once.")
+    if recalibrated:
+        notes.append("Probabilities are recalibrated on held-out training rows; decisions are the remedies' own.")
+    return notes
+
+
 def about_copies(evidence: Evidence, training: LabelledSet, seed: int) -> list[str]:
     """A warning where rows are near copies of each other and nothing keeps them on one side of a fold."""
     if training.design.arrays().keys() & {"together", "time", "given"} or evidence.table is None:

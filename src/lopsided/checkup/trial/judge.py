@@ -17,24 +17,34 @@ from lopsided.checkup.trial.result import Arm, Measured, forecast_outcome
 from lopsided.checkup.trial.run import TrialRun
 from lopsided.checkup.trial.task import HELD_BACK
 from lopsided.core.errors import InputError
-from lopsided.measure.metrics import METRICS
+from lopsided.core.partition import Partition
 from lopsided.measure.metrics.contract import Answers, Metric, judged_parts
+from lopsided.measure.metrics.named import metric_named
 from lopsided.measure.metrics.shares import BALANCED, OVERALL, WORST_CLASS, WORST_GROUP, class_recall, group_accuracy
 from lopsided.measure.paired_scores import Estimate, estimate
 from lopsided.remedies.contract import GainForecast, Subject
 
+MOST_RANKED = 100  # classes; with more, ranking all examples by each of them takes longer than it tells
+
+
+def always(classes: Partition) -> tuple[str, ...]:
+    """Words of the metrics that every trial has beside accuracies: of the smaller of two classes, else macro."""
+    return ("precision", "average-precision", "brier")[:: 1 if len(classes.names) <= MOST_RANKED else 2]
+
 
 class TrialJudge:
-    """Compares the arms of a run that has been worked off."""
+    """Compares the arms of a run that has been worked off, by the metric it was made for or another."""
 
-    def __init__(self, run: TrialRun) -> None:
-        self.run, self.metric = run, METRICS[run.metric]
+    def __init__(self, run: TrialRun, metric: Metric) -> None:
+        self.run, self.metric = run, metric
         self.judged = judged_parts(run.tested.classes, run.tested.groups)
         plain = run.answers(run.entries[0])
         if isinstance(plain, str):
             other = InputError(f"plain training with {run.learner} to work", plain.rstrip("."), "mend the learner")
             raise run.refusal(run.entries[0]) or other
         self.plain = plain
+        if metric.needs_probabilities:
+            _ = plain.chances  # refused in a sentence where there are none
         self.metrics = self._judged_metrics()
 
     @cached_property
@@ -42,7 +52,12 @@ class TrialJudge:
         """What the arms that could win answered."""
         tried = [entry for entry in self.run.entries[1:] if entry.skipped is None and entry.remedy.collects is None]
         found = {entry.remedy.name: self.run.answers(entry) for entry in tried}
-        return {name: answers for name, answers in found.items() if not isinstance(answers, str)}
+        probable = self.metric.needs_probabilities
+        return {
+            name: answers
+            for name, answers in found.items()
+            if not isinstance(answers, str) and not (probable and answers.probabilities is None)
+        }
 
     @cached_property
     def measured(self) -> MeasuredGains:
@@ -52,12 +67,8 @@ class TrialJudge:
     def recommendation(self) -> Recommendation:
         """What to use, given this measurement and what such remedies gained elsewhere."""
         run = self.run
-        prior = gain_prior(
-            self.measured.arms,
-            self.metric.word.partition(":")[0],
-            learner_kind(run.learner),
-            run.training.classes.counts,
-        )
+        kind, counts = learner_kind(run.learner), run.training.classes.counts
+        prior = gain_prior(self.measured.arms, self.metric.family, kind, counts)
         repeat = run.fit_seconds / max(run.repeats_of.values())
         return recommend(self.measured, prior, self.metric.name, seconds=repeat, seed=run.seed)
 
@@ -65,11 +76,15 @@ class TrialJudge:
         """Every arm with its metrics, gains and forecast."""
         own = self.metric.name
         forecasts = self.run.forecasts()
+        if self.metric != self.run.metric:
+            forecasts = dict.fromkeys(forecasts, (None, ""))
         arms = [Arm(self.run.entries[0].remedy, self._measured(self.plain, None), own, None, "")]
         for entry, planned in zip(self.run.entries[1:], self.run.plan.remedies, strict=True):
             forecast, reason = forecasts[planned.name]
             answers: Answers | str = entry.skipped if entry.skipped is not None else self.run.answers(entry)
             why = f"{planned.why} {reason}".strip() if reason and reason not in planned.why else planned.why
+            if not isinstance(answers, str) and self.metric.needs_probabilities and answers.probabilities is None:
+                answers = f"It gives no probabilities, which {own} needs."
             if isinstance(answers, str):
                 arms.append(Arm(entry.remedy, {}, own, forecast, why, skipped=answers))
                 continue
@@ -103,7 +118,10 @@ class TrialJudge:
         if groups is not None:
             metrics = [WORST_GROUP, *metrics] if self.judged.groups else metrics
             metrics += [group_accuracy(groups.names[code], code) for code in np.flatnonzero(groups.counts).tolist()]
-        return metrics + [class_recall(self.run.training.classes.names[code], code) for code in self.judged.classes]
+        classes = self.run.training.classes
+        metrics += [class_recall(classes.names[code], code) for code in self.judged.classes]
+        metrics += [metric_named(word, classes) for word in always(classes)]
+        return [*metrics, *([] if self.metric.name in [metric.name for metric in metrics] else [self.metric])]
 
     def _measured(self, answers: Answers, against: Answers | None) -> dict[str, Measured]:
         return {
@@ -112,6 +130,7 @@ class TrialJudge:
                 None if against is None else common_gain(metric, answers, against, self.judged),
             )
             for metric in self.metrics
+            if not metric.needs_probabilities or all(arm.probabilities is not None for arm in (answers, against) if arm)
         }
 
     def winner(self, arms: Sequence[Arm]) -> tuple[str | None, list[str]]:

@@ -1,22 +1,27 @@
 """What a trial found: arms with metrics, gains and forecasts; as JSON, facts and figures."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from lopsided.checkup.decision.recommendation import MeasuredGains, Recommendation
 from lopsided.checkup.plan.result import Plan
+from lopsided.checkup.trial.precision_collapse import precision_collapse
+from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure
 from lopsided.core.jsonable import jsonable
 from lopsided.data.frames import frame_of
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.measure.metrics import METRICS
+from lopsided.measure.metrics.contract import Metric
+from lopsided.measure.metrics.named import Asked
+from lopsided.measure.metrics.shares import BALANCED, WORST_GROUP
 from lopsided.measure.paired_scores import LEVEL, Estimate
 from lopsided.remedies.contract import GainForecast, Remedy
 
 Outcome = Literal["right", "wrong", "undecided"]
 Helps = Literal["yes", "no", "unclear"]
 _HELD = {"right": "yes", "wrong": "no", "undecided": "unclear", None: "–"}  # did the forecast hold?
+_OTHERS = ("precision of ", "macro precision", "average precision of ", "macro average precision", "Brier score")
 VAGUE = 0.1  # a forecast whose interval is wider says too little to be right by holding the outcome
 
 
@@ -142,6 +147,27 @@ class Trial:
     reused: int = 0
     fit_seconds: float = 0.0
     seconds: float = 0.0
+    measured_in: Metric = field(default=BALANCED, repr=False, compare=False)
+    judged: Callable[..., "Trial"] | None = field(default=None, repr=False, compare=False)
+
+    def judge(self, metric: Asked, *, costs: Any = None) -> "Trial":
+        """The same trial judged by another metric, without training: from the predictions and probabilities it kept.
+
+        Parameters
+        ----------
+        metric : str, callable or Metric
+            As `lopsided.trial` takes it: "f1", "precision:fraud", "average-precision", "cost", a scikit-learn scorer.
+        costs : dict or array, optional
+            For the metric "cost".
+
+        Returns
+        -------
+        Trial
+            The same arms with gains, intervals, winner and sentence in that metric, and no forecasts.
+        """
+        if self.judged is None:
+            raise InputError("a trial that kept its answers", "one without them", "run lopsided.trial again")
+        return self.judged(metric, costs)
 
     def __getitem__(self, name: str) -> Arm:
         return next(arm for arm in self.arms if arm.name == name)
@@ -167,17 +193,23 @@ class Trial:
 
     def judged_by(self) -> str:
         """The metric, and for the worst group which groups."""
-        groups = f" (groups of {self.groups})" if self.metric == METRICS["worst-group"].name else ""
+        groups = f" (groups of {self.groups})" if self.metric == WORST_GROUP.name else ""
         return f"judged by {self.metric}{groups}"
 
     def sentence(self) -> str:
         """Who won, in plain words."""
         if self.winner is None:
             return f"No arm is shown to beat plain training in {self.metric}."
-        gain = self[self.winner].metrics[self.metric].gain
+        won = self[self.winner]
+        compared = sum(arm.helps is not None for arm in self.arms if not arm.simulated)
+        gain = won.metrics[self.metric].gain
         assert gain is not None
+        assert won.widened is not None
         tied = f"; not shown to beat {', '.join(self.tied_with)}" if self.tied_with else ""
-        return f"{self.winner} wins: {self.metric} {gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]{tied}."
+        collapsed = precision_collapse(won, self.arms[0])
+        told = gain_words(gain.value, *won.widened, self.measured_in)
+        at_once = f", an interval for all {compared} arms at once" if compared > 1 else ""
+        return f"{self.winner} wins: {told}{at_once}{tied}{'; but ' + collapsed if collapsed else ''}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values under the names that scripts rely on."""
@@ -185,6 +217,8 @@ class Trial:
             "source": self.source,
             "learner": self.learner,
             "metric": self.metric,
+            "metric_word": self.measured_in.word,
+            "larger_is_better": self.measured_in.larger_is_better,
             "folds": self.folds,
             "repeats": self.repeats,
             "seed": self.seed,
@@ -206,7 +240,10 @@ class Trial:
         from lopsided.checkup.trial.figures import times
 
         how = f"{self.folds} folds, {times(self.repeats)}, the same for all arms"
+        chances = sorted((self.recommendation.chances if self.recommendation else {}).items(), key=lambda one: -one[1])
+        best = ", ".join(f"{name} {chance:.0%}" for name, chance in chances if chance >= 0.005)
         return [
+            *([("chance of being best", best)] if best else []),
             ("gains", f"in {self.metric}, against plain training"),
             ("learner", self.learner),
             ("cross-validation", how),
@@ -251,12 +288,21 @@ class Trial:
         known = ("worst group accuracy", "worst class recall", "balanced accuracy", "overall accuracy")
         return [name for name in known if name in self.arms[0].metrics]
 
+    def other_metrics(self) -> list[str]:
+        """Precision and recall of the smaller of two classes (of more, the mean), average precision, Brier score; then
+        the trial's own metric where that is another."""
+        found = [name for name in self.arms[0].metrics if name.startswith(_OTHERS)]
+        of_class = [name.removeprefix("precision of ") for name in found if name.startswith("precision of ")]
+        found[1:1] = [f"recall of {name}" for name in of_class[:1]]
+        shown = [*self.main_metrics(), *found]
+        return found if self.metric in shown else [*found, self.metric]
+
     def _row(self, arm: Arm, main: Sequence[str]) -> list[str]:
         if arm.skipped is not None:
             return [arm.name, *["–"] * len(main), "–", "–", _words(arm.forecast), f"skipped: {arm.skipped}"]
         gain = arm.metrics[arm.read_in].gain
         told = "–" if gain is None else f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
-        values = [f"{arm.metrics[metric].estimate.value:.3f}" for metric in main]
+        values = [f"{arm.metrics[metric].estimate.value:.3f}" if metric in arm.metrics else "–" for metric in main]
         return [arm.name, *values, told, arm.helps or "–", _words(arm.forecast), arm.held]
 
     def figures(self) -> list[Figure]:
@@ -264,6 +310,13 @@ class Trial:
         from lopsided.checkup.trial.figures import gains_figure, metrics_figure
 
         return [gains_figure(self), metrics_figure(self)]
+
+
+def gain_words(gain: float, low: float, high: float, metric: Metric) -> str:
+    """A gain with its interval, as a fall where smaller is better."""
+    if metric.larger_is_better:
+        return f"{metric.name} {gain:+.3f} [{low:+.3f}, {high:+.3f}]"
+    return f"{metric.name} lower by {gain:.3f} [{low:.3f}, {high:.3f}]"
 
 
 def _words(forecast: GainForecast | None) -> str:

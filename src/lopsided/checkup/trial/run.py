@@ -20,7 +20,7 @@ from lopsided.engine.store import Store
 from lopsided.engine.task import Task, tasks_of
 from lopsided.engine.work import Failure
 from lopsided.learners.named_learner import gives_probabilities, learner_name, takes_weights
-from lopsided.measure.metrics.contract import Answers
+from lopsided.measure.metrics.contract import Answers, Metric
 from lopsided.remedies.contract import Forecast, GainForecast, Remedy
 from lopsided.remedies.own import Own
 from lopsided.remedies.plain import Plain
@@ -36,13 +36,21 @@ class Entry:
     skipped: str | None = None
 
 
-def trial_entries(plan: Plan, training: LabelledSet, learner: Any, folds: int, metric: str) -> list[Entry]:
-    """Plain training first, then the plan's remedies in its order."""
+def trial_entries(
+    plan: Plan, training: LabelledSet, learner: Any, folds: int, metric: str, no_numbers: str | None = None
+) -> list[Entry]:
+    """Plain training first, then the plan's remedies in its order; `no_numbers` says why none can compute with the
+    features."""
     remedies = [planned.remedy.for_metric(metric) for planned in plan.remedies]
-    return [Entry(Plain()), *[Entry(remedy, _why_not(remedy, training, learner, folds)) for remedy in remedies]]
+    reasons = [_why_not(remedy, training, learner, folds, no_numbers) for remedy in remedies]
+    return [Entry(Plain()), *[Entry(remedy, why) for remedy, why in zip(remedies, reasons, strict=True)]]
 
 
-def _why_not(remedy: Remedy, training: LabelledSet, learner: Any, folds: int) -> str | None:
+def _why_not(
+    remedy: Remedy, training: LabelledSet, learner: Any, folds: int, no_numbers: str | None = None
+) -> str | None:
+    if remedy.needs_numbers and no_numbers is not None:
+        return no_numbers
     if remedy.needs_weights and not takes_weights(learner):
         return f"{learner_name(learner)} takes no sample_weight."
     if remedy.needs_probabilities and not gives_probabilities(learner):
@@ -69,7 +77,7 @@ class TrialRun:
         plan: Plan,
         learner: Any,
         identity: Mapping[str, Any],
-        metric: str,
+        metric: Metric,
         folds: int,
         repeats: int,
         seed: int,
@@ -80,7 +88,7 @@ class TrialRun:
         self.training, self.entries, self.plan = training, entries, plan
         self.learner, self.identity = learner, identity
         self.metric, self.folds, self.repeats, self.seed, self.store = metric, folds, repeats, seed, store
-        self.forecasting, self.recalibrate = forecasts, recalibrate
+        self.forecasting, self.recalibrate = forecasts and metric.forecast, recalibrate
         self.key = data_key(training)
         self.numbers: dict[str, Mapping[str, Any]] = {}
         self.failures: dict[str, Failure] = {}
@@ -155,7 +163,7 @@ class TrialRun:
 
     def _forecast_task(self, fold: int, place: str = "") -> Task:
         asked = [planned.remedy.to_dict() for planned in self.plan.remedies]
-        return self._made({"forecast": asked, "metric": self.metric, "repeat": 0, "fold": fold}, place)
+        return self._made({"forecast": asked, "metric": self.metric.word, "repeat": 0, "fold": fold}, place)
 
     def _made(self, settings: Mapping[str, Any], place: str) -> Task:
         found = jsonable({"data": self.key, "folds": self.folds, **settings})
@@ -204,7 +212,8 @@ class TrialRun:
     def forecasts(self) -> dict[str, Forecast]:
         """Forecasts of the folds, averaged: gain, low and high each. None as soon as a fold has none."""
         if not self.forecasting:
-            return {remedy.name: (None, "Forecasts were not asked for.") for remedy in self.plan.remedies}
+            reason = "Forecasts were not asked for." if self.metric.forecast else ""
+            return {remedy.name: (None, reason) for remedy in self.plan.remedies}
         by_fold = [self.numbers.get(self._forecast_task(fold).key) for fold in range(self.folds)]
         found: dict[str, Forecast] = {}
         for place, remedy in enumerate(self.plan.remedies):

@@ -23,6 +23,7 @@ from lopsided.core.partition import Partition
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.data.rows import restored, stored
 from lopsided.engine.task import Measurement, Settings, canonical
 from lopsided.learners.learner_identity import learner_identity
 from lopsided.learners.named_learner import gives_probabilities, make_learner
@@ -71,7 +72,7 @@ def data_key(training: LabelledSet) -> str:
 def arrays_of(training: LabelledSet) -> dict[str, Any]:
     """What other processes need of the training set."""
     names = np.array(list(training.classes.names))
-    arrays = {"features": training.features, "classes": training.classes.codes, "class_names": names}
+    arrays = stored(training.features) | {"classes": training.classes.codes, "class_names": names}
     if training.groups is not None:
         arrays |= {"groups": training.groups.codes, "group_names": np.array(list(training.groups.names))}
     return arrays | {f"design_{name}": array for name, array in training.design.arrays().items()}
@@ -182,8 +183,8 @@ def _read(place: str) -> LabelledSet:
     groups = None
     if (folder / "groups.npy").exists():
         groups = Partition("group", np.asarray(load("groups")), tuple(load("group_names").tolist()))
-    features = load("features")
-    rows: IntArray = np.arange(features.shape[0])
+    features = restored({path.stem: load(path.stem) for path in folder.glob("features*.npy")})
+    rows: IntArray = np.arange(classes.codes.size)
     design = {path.stem.removeprefix("design_"): np.asarray(load(path.stem)) for path in folder.glob("design_*.npy")}
     return LabelledSet(rows, classes, groups, features, design=Design(**design))
 

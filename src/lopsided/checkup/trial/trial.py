@@ -25,7 +25,7 @@ from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.inputs.training_set import training_set
 from lopsided.checkup.plan.plan import chosen_metric, measured_recipe, plan_for, small_groups
 from lopsided.checkup.plan.result import Plan
-from lopsided.checkup.trial.folding import about_copies, folded
+from lopsided.checkup.trial.folding import about_copies, about_design, folded
 from lopsided.checkup.trial.judge import TrialJudge
 from lopsided.checkup.trial.race import MOST, Race, seconds_of
 from lopsided.checkup.trial.result import Trial
@@ -37,12 +37,15 @@ from lopsided.core.seeds import check_seed
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.engine.store import Store
 from lopsided.learners.learner_identity import learner_identity
-from lopsided.learners.named_learner import gives_probabilities, learner_name, make_learner
-from lopsided.measure.metrics import METRICS
+from lopsided.learners.named_learner import encoding_of, gives_probabilities, learner_name, make_learner
+from lopsided.measure.metrics.named import Asked
+from lopsided.remedies.learner import why_no_numbers
 from lopsided.remedies.learner_balance import by_codes, own_factors
 
 if TYPE_CHECKING:
     from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike
+
+_TRAINED = "Trained for {}: thresholds were tuned and forecasts made for that."
 
 
 @shared_parameters
@@ -61,7 +64,8 @@ def trial(
     many_classes: bool = False,
     learner: Any = "logistic",
     arms: Sequence[Any] | None = None,
-    metric: str | None = None,
+    metric: Asked | None = None,
+    costs: Any = None,
     group: str | None = None,
     recipe: Mapping[str, Any] | None = None,
     folds: int = 5,
@@ -93,8 +97,6 @@ def trial(
         What to try beside plain training, in place of the plan's remedies: their names ("smote", "half-way
         oversampling"), remedies, samplers with `fit_resample` (imbalanced-learn's), classifiers in place of `learner`,
         pairs (name, classifier or sampler), package.module:Class; "default" stands for all that a plan proposes.
-    metric : {"balanced", "worst-class", "worst-group", "overall"}, optional
-        What is to rise. Without it, that of the plan.
     group : str, optional
         The partition into groups whose worst group counts, where there are several.
     recipe : dict, optional
@@ -149,9 +151,11 @@ def trial(
             many_classes=many_classes,
             seed=seed,
         )
-    whole = training_set(evidence, group=group)
+    own = not isinstance(learner, str) or encoding_of(learner, sparse=False, gaps=False) is None
+    whole = training_set(evidence, group=group, own=own)
     training, folds, repeats = folded(whole, cv, folds, repeats, check_seed(seed))
-    wanted = chosen_metric(metric if metric is not None or plan is None else plan.metric, training)
+    asked = metric if metric is not None or costs is not None or plan is None else plan.measured_in or plan.metric
+    wanted = chosen_metric(asked, training, costs)
     if isinstance(learner, str) and learner in ("network", "deep") and evidence.weight_decay is not None:
         learner = f"{learner}({evidence.weight_decay!r})"
     made = make_learner(learner, 0) if isinstance(learner, str) else _checked_learner(learner)
@@ -159,8 +163,12 @@ def trial(
         raise InputError("a plan or arms", "both", "leave one of them out")
     if plan is None:
         known = recipe if recipe is not None else measured_recipe(evidence)
-        plan = plan_for(whole, metric=metric, recipe=known, learner=learner, seed=check_seed(seed), arms=arms)
-    entries = trial_entries(plan, training, made, folds, wanted)
+        named = None if asked is None and costs is None else wanted
+        plan = plan_for(whole, metric=named, recipe=known, learner=learner, seed=check_seed(seed), arms=arms)
+    if wanted.needs_probabilities and not (gives_probabilities(made) and keeps_probabilities(training)):
+        got = "too many rows and classes to keep them" if gives_probabilities(made) else f"{learner_name(made)} without"
+        raise InputError(f"probabilities for {wanted.name}", got, "choose a metric of predictions, or another learner")
+    entries = trial_entries(plan, training, made, folds, wanted.aim, why_no_numbers(learner, training.features))
     if recalibrate and not gives_probabilities(made):
         raise InputError("a learner with predict_proba to recalibrate", learner_name(made), "leave out recalibrate")
     known_by, kept = learner_identity(made), Store(store)
@@ -172,26 +180,36 @@ def trial(
     if limit is None:
         run.work(jobs, fresh, progress)
     else:
-        race = Race(partial(run.work, jobs, fresh, progress), lambda: TrialJudge(run).recommendation())
+        race = Race(partial(run.work, jobs, fresh, progress), lambda: TrialJudge(run, wanted).recommendation())
         fixed = training.design.given is not None or training.design.time is not None
         dropped = race.run(limit, repeats if fixed else MOST)
-    judge = TrialJudge(run)
+    notes = [*_notes(training, folds, plan, made), *about_design(training, folds, seed, recalibrate)]
+    notes += [*about_copies(evidence, training, seed), *_about_race(dropped)]
+    return _judged(run, notes, began, wanted)
+
+
+def _judged(run: TrialRun, notes: Sequence[str], began: float | None, asked: Asked, costs: Any = None) -> Trial:
+    """What the finished run says by a metric, the one it was asked for or another."""
+    began = perf_counter() if began is None else began
+    training, learner, plan = run.training, run.learner, run.plan
+    metric = chosen_metric(asked, training, costs)
+    judge = TrialJudge(run, metric)
     arms = judge.arms()
     winner, tied = judge.winner(arms)
     return Trial(
         source=training.source,
         learner=learner if isinstance(learner, str) else repr(learner),
-        metric=METRICS[wanted].name,
-        folds=folds,
+        metric=metric.name,
+        folds=run.folds,
         repeats=max(run.repeats_of.values()),
-        seed=seed,
+        seed=run.seed,
         rows=training.size,
         classes=tuple(training.classes.names),
         groups=None if training.groups is None else training.groups.name,
         arms=tuple(arms),
         winner=winner,
         tied_with=tuple(tied),
-        notes=(*_notes(training, folds, plan, made), *about_copies(evidence, training, seed), *_about_race(dropped)),
+        notes=(*notes, *([] if metric == run.metric else [_TRAINED.format(run.metric.name)])),
         recommendation=judge.recommendation(),
         measured=judge.measured,
         plan=plan,
@@ -199,6 +217,8 @@ def trial(
         reused=run.reused,
         fit_seconds=run.fit_seconds,
         seconds=perf_counter() - began,
+        measured_in=metric,
+        judged=partial(_judged, run, notes, None),
     )
 
 

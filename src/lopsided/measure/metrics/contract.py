@@ -49,8 +49,9 @@ class Answers:
         """Those of some of the repeats."""
         if len(range(*repeats.indices(self.repeats))) == self.repeats:
             return self
-        known = (None if part is None else part[repeats] for part in (self.predicted, self.probabilities))
-        return Answers(self.right[repeats], self.fold[repeats], self.classes, self.groups, *known)
+        predicted = None if self.predicted is None else self.predicted[repeats]
+        chances = None if self.probabilities is None else self.probabilities[repeats]
+        return Answers(self.right[repeats], self.fold[repeats], self.classes, self.groups, predicted, chances)
 
     @cached_property
     def resampled(self) -> dict[Any, "Influence"]:
@@ -158,6 +159,16 @@ class Metric(ABC):
     def bounds(self) -> tuple[float, float]:
         """Of a share."""
         return 0.0, 1.0
+
+    @property
+    def family(self) -> str:
+        """The word without its class, costs or bound."""
+        return self.word.partition(":")[0].partition("=")[0]
+
+    @property
+    def aim(self) -> str:
+        """The word of the metric that remedies are proposed and tuned for."""
+        return self.word
 
     @abstractmethod
     def influence(self, answers: Answers, judged: Judged) -> Influence:

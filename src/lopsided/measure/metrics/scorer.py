@@ -26,13 +26,17 @@ class Scorer(ResampledMetric):
     word: str
     names: tuple[str, ...]
     call: Callable[..., float] = field(compare=False)
-    moved_by_thresholds: ClassVar[bool] = False  # as far as we know
     forecast: ClassVar[bool] = False
 
     @property
     def bounds(self) -> tuple[float, float]:
         """Unknown."""
         return float("-inf"), float("inf")
+
+    @property
+    def aim(self) -> str:
+        """Balanced accuracy: a scorer does not say what would raise it."""
+        return "balanced"
 
     def value_on(self, answers: Answers, repeat: int, rows: IntArray) -> float:
         """What the scorer says."""

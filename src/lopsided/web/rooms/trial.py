@@ -30,6 +30,7 @@ class TrialProblem(DataProblem):
     metric: Name | None = None
     folds: int = Field(5, ge=2, le=10)
     repeats: int = Field(2, ge=1, le=20)
+    budget: float | None = Field(None, ge=1, le=600, allow_inf_nan=False)
     seed: int = Field(0, ge=0, le=2**31)
 
     def names(self) -> dict[str, Any]:
@@ -39,7 +40,7 @@ class TrialProblem(DataProblem):
 
     def settings(self) -> dict[str, Any]:
         """The rest."""
-        return self.model_dump(include={"learner", "metric", "folds", "repeats", "seed"})
+        return self.model_dump(include={"learner", "metric", "folds", "repeats", "budget", "seed"})
 
 
 class Choices(BaseModel):

@@ -29,12 +29,13 @@ export function mount(place, { values }) {
   const fill = (control, options) => { const before = control.select.value; control.select.replaceChildren(...options.map(([value, text]) => el("option", { value, text }))); control.set(before); };
   get("/api/trial/choices").then(found => { fill(learner, found.learners.map(name => [name, name])); fill(metric, [usual, ...Object.entries(found.metrics)]); sets = found.sets; draw(data.asked()); }).catch(() => {});
   const repeats = slider({ label: "Repeats of the five folds (more settle what is close)", min: 1, max: 20, step: 1, value: asked.repeats, onInput: value => { asked.repeats = Math.round(value); } });
+  const budget = el("input", { type: "number", min: "1", max: "600", step: "any", placeholder: "no limit", "aria-label": "Seconds at most" });
   const hint = el("p", { class: "soft", text: "Every remedy is trained and tested on the same folds as plain training. Choose a file, or start with the built-in digits; these take about a minute." });
   const go = el("button", { class: "primary", type: "button", text: "Try the remedies", on: { click: async () => {
     go.disabled = true;
     clear();
     try {
-      const job = await start("/api/trial/run", { ...data.asked(), ...asked });
+      const job = await start("/api/trial/run", { ...data.asked(), ...asked, budget: Number(budget.value) > 0 ? Number(budget.value) : null });
       write("trial", { job: job.id });
       watch(job);
     } catch (error) { line.fail(error.message); go.disabled = false; }
@@ -60,7 +61,7 @@ export function mount(place, { values }) {
     code.show(found.recipe);
   }
   place.append(head("Trial", "Which remedy to train with: each is tried on your data by cross-validation, beside its forecast. Files stay on this machine."),
-    el("div", { class: "columns" }, el("section", { class: "panel", "aria-label": "Settings" }, data.elements, learner, metric, repeats, el("div", { class: "row" }, go), line),
+    el("div", { class: "columns" }, el("section", { class: "panel", "aria-label": "Settings" }, data.elements, learner, metric, repeats, el("label", { class: "field" }, el("span", { text: "Seconds at most (arms that cannot win are dropped)" }), budget), el("div", { class: "row" }, go), line),
       el("div", { class: "stack" }, hint, verdict, sizes, shown, drawings.map(drawing => [drawing.element, drawing.caption]).flat(), more, code)));
   const job = values.get("job");
   if (/^[0-9a-f]{16}$/.test(job ?? "")) get(`/api/jobs/${job}`).then(watch).catch(error => line.fail(error.message));

@@ -1,0 +1,138 @@
+"""Columns of a table: what each holds, which are used, and why the others are not."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lopsided.core.validation import BoolArray
+
+DISTINCT = 0.95  # words of which this share are different in every row name the rows
+FEWEST_ROWS = 20  # with fewer, all may differ by chance
+FREE_TEXT = 3.0  # words in an entry: sentences differ in every row too, and say something
+_MOST_NAMED = 12
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Which columns an answer used. `used` are names (of an unnamed matrix the name of the array, `width` columns
+    wide), `ignored` names with the reason, `roles` what other columns are used for, such as {"label": ["income"]}."""
+
+    used: tuple[str, ...] = ()
+    ignored: tuple[tuple[str, str], ...] = ()
+    roles: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    width: int | None = None
+
+    def sentence(self) -> str:
+        """`18 of 20 columns; label `credit`; not used: `id` (it numbers the rows).`"""
+        if self.width is not None:
+            used = f"{self.width:,} of {self.width:,} columns of `{self.used[0]}`"
+        else:
+            used = f"{len(self.used):,} of {len(self.used) + len(self.ignored):,} columns"
+        roles = [f"{role} {', '.join(f'`{name}`' for name in names)}" for role, names in self.roles.items() if names]
+        reasons: dict[str, list[str]] = {}
+        for name, why in self.ignored:
+            reasons.setdefault(why, []).append(f"`{name}`")
+        left = [f"{_some(names)} ({why})" for why, names in reasons.items()]
+        return "; ".join([used, *roles, *([f"not used: {', '.join(left)}"] if left else [])]) + "."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values under the names that scripts rely on."""
+        return {"used": list(self.used), "ignored": [{"name": name, "why": why} for name, why in self.ignored]}
+
+
+def _some(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
+
+
+def is_words(kind: Any) -> bool:
+    """Is it an Arrow type of words, or of categories of any kind?"""
+    from pyarrow import types
+
+    return bool(
+        types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind) or types.is_dictionary(kind)
+    )
+
+
+def is_number(kind: Any) -> bool:
+    """Is it an Arrow type of numbers or booleans?"""
+    from pyarrow import types
+
+    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))
+
+
+def is_list(kind: Any) -> bool:
+    """Is it an Arrow type of lists?"""
+    from pyarrow import types
+
+    return bool(types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind))
+
+
+def gaps(column: Any) -> BoolArray:
+    """Which entries of an Arrow column are missing: empty cells and NaN."""
+    from pyarrow import types
+
+    if column.null_count == 0 and not types.is_floating(column.type):
+        return np.zeros(len(column), dtype=bool)
+    return np.asarray(column.is_null(nan_is_null=True), dtype=bool)
+
+
+def decoded(column: Any) -> Any:
+    """An Arrow column of categories as one of the values themselves; others as they are."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if not types.is_dictionary(column.type):
+        return column.cast(pa.string()) if types.is_string_view(column.type) else column
+    kind = column.type.value_type
+    kind = pa.string() if kind == pa.string_view() else kind  # Polars' words, which Arrow cannot take from
+    return pa.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], type=kind)
+
+
+def text(column: Any) -> Any:
+    """An Arrow column of words or categories as one of strings."""
+    import pyarrow as pa
+
+    return decoded(column).cast(pa.string())
+
+
+def unusable(column: Any) -> str | None:
+    """Why an Arrow column can be no feature at all; None where it can."""
+    from pyarrow import types
+
+    if types.is_null(column.type) or gaps(column).all():
+        return "it holds no value"
+    if types.is_nested(column.type):
+        return "it holds lists or records"
+    if is_words(column.type) or is_number(column.type) or types.is_temporal(column.type):
+        return None
+    return f"it holds values of type {column.type}"
+
+
+def useless(column: Any) -> str | None:
+    """Why a learner has nothing from an Arrow column: it cannot be used, is constant, or names the rows."""
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    why = unusable(column)
+    if why is not None:
+        return why
+    rows, missing = len(column), int(gaps(column).sum())
+    if is_words(column.type):
+        filled = decoded(column).drop_null()
+        distinct = pc.count_distinct(filled).as_py()
+        own = rows - missing >= FEWEST_ROWS and distinct >= DISTINCT * (rows - missing)
+        if own and np.mean([len(entry.split()) for entry in text(filled.slice(0, 1000)).to_pylist()]) < FREE_TEXT:
+            return "it names the rows: nearly every one has a value of its own"
+        constant = distinct == 1
+    elif types.is_temporal(column.type):
+        constant = pc.count_distinct(column).as_py() == 1
+    else:
+        ends = pc.min_max(column)
+        constant = ends["min"].equals(ends["max"])
+        span = ends["max"].as_py() - ends["min"].as_py() if types.is_integer(column.type) and not missing else 0
+        if rows >= FEWEST_ROWS and span == rows - 1 and pc.count_distinct(column).as_py() == rows:
+            return "it numbers the rows"
+    return "it has the same value in every row" if constant and missing == 0 else None
