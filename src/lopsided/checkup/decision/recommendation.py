@@ -46,17 +46,17 @@ class Recommendation:
     metric: str
     chances: Mapping[str, float]
 
-    def sentence(self) -> str:
-        """The advice in plain words."""
+    def sentence(self, but: str | None = None) -> str:
+        """The advice in plain words; `but` is what it costs."""
         rivals = [name for name, chance in self.chances.items() if name != self.arm and chance >= RIVAL]
         others = f" Rivals: {', '.join(f'{name} ({self.chances[name]:.0%})' for name in rivals)}." if rivals else ""
         settled = f" {self.settled_by}" if self.settled_by else ""
         if self.arm == PLAIN:
-            return f"Keep plain training: no remedy is expected to raise {self.metric}.{others}{settled}"
+            return f"Keep plain training: no remedy is expected to improve {self.metric}.{others}{settled}"
         return (
             f"Use {self.arm}: expected gain in {self.metric} {self.gain:+.3f} [{self.low:+.3f}, {self.high:+.3f}], "
-            f"best with a chance of {self.chance_best:.0%}, worse than plain training with {self.chance_worse:.0%}."
-            f"{others}{settled}"
+            f"best with a chance of {self.chance_best:.0%}, worse than plain training with {self.chance_worse:.0%}"
+            f"{'; but ' + but if but else ''}.{others}{settled}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -20,7 +20,7 @@ def gains_figure(trial: "Trial") -> Figure:
     """The gains, with who won as the caption."""
     starred = any(arm.read_in != trial.metric for arm in trial.arms if arm.skipped is None)
     own = " * in the class's own recall, or the group's own accuracy." if starred else ""
-    return Figure("Remedies and their forecasts", [gains_panel(trial)], trial.sentence() + own)
+    return Figure("Remedies and their forecasts", [gains_panel(trial)], trial.headline() + own)
 
 
 def gains_panel(trial: "Trial") -> Panel:

@@ -179,7 +179,9 @@ class Trial:
 
     def headline(self) -> str:
         """The sentence that a report opens with: what to use."""
-        return self.recommendation.sentence() if self.recommendation else self.sentence()
+        if self.recommendation is None:
+            return self.sentence()
+        return self.recommendation.sentence(precision_collapse(self.recommended, self.arms[0]))
 
     def code(self) -> str:
         """Five lines of Python that train the recommended arm."""
@@ -244,6 +246,7 @@ class Trial:
         best = ", ".join(f"{name} {chance:.0%}" for name, chance in chances if chance >= 0.005)
         return [
             *([("chance of being best", best)] if best else []),
+            ("significance", self.sentence()),
             ("gains", f"in {self.metric}, against plain training"),
             ("learner", self.learner),
             ("cross-validation", how),
