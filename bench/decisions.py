@@ -11,8 +11,9 @@ Each cut is kept in a folder (`LOPSIDED_DECISIONS`, else lopsided-results/decisi
 interrupted, goes on where it was, and can be shared by several processes:
 
     python bench/decisions.py --measure logistic boosting     what is slow
-    python bench/decisions.py --fit                           the prior, from what was measured
-    python bench/decisions.py --table                         regrets, calibration, ranks
+    python bench/decisions.py --gather                        its means, into docs/measured/decisions.json
+    python bench/decisions.py --fit                           the prior, from those
+    python bench/decisions.py --table                         regrets, calibration, power, ranks
 
 `./lopsided bench decisions` does the first and the last; its quick form on twenty sets and four cuts.
 """
@@ -35,7 +36,7 @@ from typing import Any
 import numpy as np
 
 from lopsided.checkup.decision.prior import GainPrior, context, gain_prior
-from lopsided.checkup.decision.recommendation import PLAIN, MeasuredGains, recommend
+from lopsided.checkup.decision.recommendation import PLAIN, MeasuredGains, Recommendation, recommend
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.plan.plan import plan as make_plan
@@ -51,8 +52,13 @@ CUTS, TRIALS = 10, 2
 LEARNERS = {"logistic": "linear", "boosting": "trees"}
 METRICS = ("balanced", "worst-class", "overall", "f1", "mcc", "average-precision", "roc-auc", "brier", "log-loss")
 LOSSES = ("brier", "log-loss")
+TUNED = "scikit-learn's tuned threshold"
+ENSEMBLES = ("imblearn BalancedRandomForest", "imblearn EasyEnsemble", "imblearn RUSBoost")
+PUBLISHED = Path(__file__).resolve().parents[1] / "docs/measured/decisions.json"
 PRIOR = Path(__file__).resolve().parents[1] / "src/lopsided/checkup/decision/prior.json"
-RIDGE, SHRINK, WIDER = 20.0, 0.2, 2.0  # chosen on the development half, leaving out one source after the other
+# Chosen on the development half, leaving out one source after the other, by regret and by how often intervals held.
+RIDGE, SHRINK, WIDER = 20.0, 0.2, 1.0  # of effects, of correlations, and of the covariance
+TRIAL = [2.0, 0.02]  # `GainPrior.trial_errors`
 
 
 def run(quick: bool) -> Iterator[dict[str, Any]]:
@@ -68,7 +74,7 @@ def run(quick: bool) -> Iterator[dict[str, Any]]:
             "seconds": time.perf_counter() - began,
             "note": "0 s: measured before",
         }
-    yield from table(names, cuts)
+    yield from table([Study(learner, gathered(learner, names, cuts)) for learner in LEARNERS])
 
 
 def keel_names() -> list[str]:
@@ -229,9 +235,7 @@ def _peers(learner: str, seed: int) -> dict[str, Any]:
         return pipeline.make_pipeline(sampler, make_learner(learner, seed))
 
     found = {
-        "scikit-learn's tuned threshold": TunedThresholdClassifierCV(
-            make_learner(learner, seed), scoring="balanced_accuracy", random_state=seed
-        ),
+        TUNED: TunedThresholdClassifierCV(make_learner(learner, seed), scoring="balanced_accuracy", random_state=seed),
         "imblearn RandomOverSampler": sampled(over_sampling.RandomOverSampler(random_state=seed)),
         "imblearn RandomUnderSampler": sampled(under_sampling.RandomUnderSampler(random_state=seed)),
         "imblearn SMOTE": sampled(over_sampling.SMOTE(k_neighbors=3, random_state=seed)),
@@ -239,11 +243,11 @@ def _peers(learner: str, seed: int) -> dict[str, Any]:
     }
     if learner == "logistic":  # ensembles of their own trees: once is enough
         found |= {
-            "imblearn BalancedRandomForest": ensemble.BalancedRandomForestClassifier(
+            ENSEMBLES[0]: ensemble.BalancedRandomForestClassifier(
                 sampling_strategy="all", replacement=True, bootstrap=False, random_state=seed
             ),
-            "imblearn EasyEnsemble": ensemble.EasyEnsembleClassifier(random_state=seed),
-            "imblearn RUSBoost": ensemble.RUSBoostClassifier(random_state=seed),
+            ENSEMBLES[1]: ensemble.EasyEnsembleClassifier(random_state=seed),
+            ENSEMBLES[2]: ensemble.RUSBoostClassifier(random_state=seed),
         }
     return found
 
@@ -262,28 +266,63 @@ def _peer_scores(model: Any, training: Any, unseen: Any, codes: Any) -> dict[str
 # What was measured, as numbers ------------------------------------------------------------------------------------
 
 
-class Study:
-    """Cuts of one learner: truths by set and arm, and the trials."""
+def gathered(learner: str, names: Sequence[str], cuts: int) -> dict[str, Any]:
+    """By set: class counts, the mean scores of every arm, the first remedy of each plan, forecasts, and the trials."""
+    found = {}
+    for name in names:
+        every = [json.loads(place.read_text()) for cut in range(cuts) if (place := _kept(learner, name, cut)).exists()]
+        if every:
+            found[name] = {
+                "counts": every[0]["counts"],
+                "cuts": len(every),
+                "truth": {
+                    arm: {
+                        metric: round(float(np.mean([cut["truth"][arm][metric] for cut in every])), 5)
+                        for metric in scores
+                    }
+                    for arm, scores in every[0]["truth"].items()
+                },
+                "plans": [cut["plan"][0] for cut in every],
+                "forecasts": [{arm: round(told[0], 5) for arm, told in cut["forecasts"].items()} for cut in every],
+                "trials": [
+                    {
+                        "counts": cut["counts"],
+                        "arms": cut["gains"]["arms"],
+                        "values": np.round(cut["gains"]["values"], 5).tolist(),
+                        "errors": np.round(cut["gains"]["errors"], 8).tolist(),
+                        "winner": cut["winner"],
+                        "helps": [arm for arm, said in cut["helps"].items() if said == "yes"],
+                        "seconds": round(cut["seconds"], 1),
+                        "scores": {arm: scores["balanced"] for arm, scores in cut["truth"].items()},
+                    }
+                    for cut in every
+                    if "gains" in cut
+                ],
+            }
+    return found
 
-    def __init__(self, learner: str, names: Sequence[str], cuts: int) -> None:
-        self.learner, self.kind = learner, LEARNERS[learner]
-        found = [
-            json.loads(place.read_text())
-            for name in names
-            for cut in range(cuts)
-            if (place := _kept(learner, name, cut)).exists()
-        ]
-        self.cuts = {name: [cut for cut in found if cut["set"] == name] for name in names}
-        self.names = [name for name in names if self.cuts[name]]
-        self.arms = [arm for arm in found[0]["truth"] if arm in (PLAIN, *found[0]["plan"])]
+
+class Study:
+    """What was measured with one learner: truths by set and arm, and the trials."""
+
+    def __init__(self, learner: str, sets: dict[str, Any]) -> None:
+        self.learner, self.kind, self.sets = learner, LEARNERS[learner], sets
+        self.names = list(sets)
+        first = sets[self.names[0]]
+        self.arms = [PLAIN, *[arm for arm in first["truth"] if arm in first["trials"][0]["arms"]]]
 
     def truth(self, name: str, arm: str, metric: str = "balanced") -> float:
         """The mean over the cuts."""
-        return float(np.mean([cut["truth"][arm][metric] for cut in self.cuts[name]]))
+        return float(self.sets[name]["truth"][arm][metric])
 
     def trials(self, name: str) -> list[dict[str, Any]]:
         """Those cuts on which a trial was run."""
-        return [cut for cut in self.cuts[name] if "gains" in cut]
+        return list(self.sets[name]["trials"])
+
+
+def published() -> list[Study]:
+    """The studies that are in the repository."""
+    return [Study(learner, sets) for learner, sets in json.loads(PUBLISHED.read_text()).items()]
 
 
 def fitted(study: Study, metric: str, without: str | None = None) -> dict[str, Any]:
@@ -296,7 +335,7 @@ def fitted(study: Study, metric: str, without: str | None = None) -> dict[str, A
     gains = np.array(
         [[sign * (study.truth(n, arm, metric) - study.truth(n, PLAIN, metric)) for arm in arms] for n in names]
     )
-    about = np.array([context(np.array(study.cuts[name][0]["counts"])) for name in names])
+    about = np.array([context(np.array(study.sets[name]["counts"])) for name in names])
     weighted = about * (weights / weights.mean())[:, None]
     ridge = np.diag([0.0, *[RIDGE] * (about.shape[1] - 1)])
     effects = np.linalg.solve(weighted.T @ about + ridge, weighted.T @ gains)
@@ -311,10 +350,8 @@ def pilot_error(study: Study) -> list[float]:
     """Deviations of what a pilot's forecasts of balanced accuracy were off by: common to all arms, and of each."""
     common, own = [], []
     for name in filter(development, study.names):
-        for cut in study.cuts[name]:
-            off = [
-                told[0] - (study.truth(name, arm) - study.truth(name, PLAIN)) for arm, told in cut["forecasts"].items()
-            ]
+        for told in study.sets[name]["forecasts"]:
+            off = [gain - (study.truth(name, arm) - study.truth(name, PLAIN)) for arm, gain in told.items()]
             common.append(np.mean(off) ** 2)
             own.append(np.var(off, ddof=1))
     return [round(float(np.sqrt(np.mean(entry))), 4) for entry in (common, own)]
@@ -324,86 +361,77 @@ def fit(studies: Sequence[Study]) -> dict[str, Any]:
     """The whole of `prior.json`."""
     return {
         "metrics": {metric: {study.kind: fitted(study, metric) for study in studies} for metric in METRICS},
+        "trial": TRIAL,
         "pilot": {"balanced": {study.kind: pilot_error(study) for study in studies}},
     }
 
 
-def table(names: Sequence[str], cuts: int) -> Iterator[dict[str, Any]]:
+def table(studies: Sequence[Study]) -> Iterator[dict[str, Any]]:
     """Regrets of every rule, how often stated chances and intervals held, and ranks of whole classifiers."""
-    studies = [Study(learner, names, cuts) for learner in LEARNERS]
     for study in studies:
         for half in (True, False):
             chosen = [name for name in study.names if development(name) == half]
             if chosen:
                 yield from _regrets(study, chosen, half)
                 yield from _calibration(study, chosen, half)
-    yield from _ranks(studies, names)
+                yield from _power(study, chosen, half)
+    yield from _ranks(studies)
 
 
-def _prior(study: Study, cut: dict[str, Any], arms: Sequence[str], half: bool) -> GainPrior:
+def _prior(study: Study, name: str, trial: dict[str, Any], half: bool) -> GainPrior:
     """The committed prior; for a set that it was fitted on, one without the set's source."""
-    counts = np.array(cut["counts"])
+    counts, arms = np.array(trial["counts"]), trial["arms"]
     if not half:
         return gain_prior(arms, "balanced", study.kind, counts)
-    stored = _without(study.learner, tuple(study.names), source_of(cut["set"]))
+    stored = _without(study, source_of(name))
     place = [stored["arms"].index(arm) for arm in arms]
     mean = np.array(stored["effects"]) @ context(counts)
     return GainPrior(tuple(arms), mean[place], np.array(stored["covariance"])[np.ix_(place, place)])
 
 
 @cache
-def _without(learner: str, names: tuple[str, ...], source: str) -> dict[str, Any]:
-    return fitted(Study(learner, names, CUTS), "balanced", source)
+def _without(study: Study, source: str) -> dict[str, Any]:
+    return fitted(study, "balanced", source)
 
 
-def _of(cut: dict[str, Any]) -> MeasuredGains:
-    found = cut["gains"]
-    return MeasuredGains(tuple(found["arms"]), np.array(found["values"]), np.array(found["errors"]))
+def _of(trial: dict[str, Any]) -> MeasuredGains:
+    return MeasuredGains(tuple(trial["arms"]), np.array(trial["values"]), np.array(trial["errors"]))
+
+
+def _advice(study: Study, name: str, half: bool) -> Iterator[tuple[dict[str, Any], Recommendation]]:
+    for trial in study.trials(name):
+        yield trial, recommend(_of(trial), _prior(study, name, trial, half), "balanced accuracy")
 
 
 def _regrets(study: Study, names: Sequence[str], half: bool) -> Iterator[dict[str, Any]]:
-    every = list(study.cuts[names[0]][0]["truth"])
-    own = [
-        arm
-        for arm in every
-        if not arm.startswith("imblearn Bal") and not arm.startswith(("imblearn Ea", "imblearn RUS"))
-    ]
+    own = [arm for arm in study.sets[names[0]]["truth"] if not arm.startswith(ENSEMBLES)]
     best = {name: max(study.truth(name, arm) for arm in own) for name in names}
     rules: dict[str, list[float]] = {f"always {arm}": [best[n] - study.truth(n, arm) for n in names] for arm in own}
-    picked: dict[str, list[float]] = {
-        "recommendation": [],
-        "largest mean": [],
-        "winner, else plain": [],
-        "plan's first": [],
-    }
-    for name in names:
-        for cut in study.cuts[name]:
-            picked["plan's first"].append(best[name] - study.truth(name, cut["plan"][0]))
-        for cut in study.trials(name):
-            measured = _of(cut)
-            advice = recommend(measured, _prior(study, cut, measured.arms, half), "balanced accuracy")
-            largest = (PLAIN, *measured.arms)[int(np.append(0.0, measured.values).argmax())]
-            for rule, arm in (
-                ("recommendation", advice.arm),
-                ("largest mean", largest),
-                ("winner, else plain", cut["winner"] or PLAIN),
-            ):
-                picked[rule].append(best[name] - study.truth(name, arm))
-    where = "development (its own source left out)" if half else "held out"
-    for rule, regrets in sorted((picked | rules).items(), key=lambda entry: float(np.mean(entry[1]))):
+    rules["the best of our own arms, known"] = [best[n] - max(study.truth(n, arm) for arm in study.arms) for n in names]
+    rules["plan's first"] = [best[n] - study.truth(n, arm) for n in names for arm in study.sets[n]["plans"]]
+    picked = [
+        (name, advice.arm, (PLAIN, *trial["arms"])[int(np.append(0.0, trial["values"]).argmax())], trial["winner"])
+        for name in names
+        for trial, advice in _advice(study, name, half)
+    ]
+    for place, rule in (
+        (1, "recommendation of the trial"),
+        (2, "largest mean of the trial"),
+        (3, "winner, else plain"),
+    ):
+        rules[rule] = [best[pick[0]] - study.truth(pick[0], pick[place] or PLAIN) for pick in picked]
+    where = "development, its own source left out" if half else "held out"
+    for rule, regrets in sorted(rules.items(), key=lambda entry: float(np.mean(entry[1]))):
         note = f"regret {100 * float(np.mean(regrets)):.2f} points of balanced accuracy; {len(names)} sets, {where}"
         yield {"what": f"{study.learner}: {rule}", "note": note}
 
 
 def _calibration(study: Study, names: Sequence[str], half: bool) -> Iterator[dict[str, Any]]:
-    """Intervals of the gain, the chance of being worse than plain training, and chances of being best by decile."""
+    """Intervals of the gain, the chance of being worse than plain training, and chances of being best by fifths."""
     inside, worse, chances = [], [], []
     for name in names:
         truth = {arm: study.truth(name, arm) for arm in study.arms}
-        for cut in study.trials(name):
-            measured = _of(cut)
-            prior = _prior(study, cut, measured.arms, half)
-            advice = recommend(measured, prior, "balanced accuracy")
+        for _, advice in _advice(study, name, half):
             gain = truth[advice.arm] - truth[PLAIN]
             if advice.arm != PLAIN:
                 inside.append(advice.low <= gain <= advice.high)
@@ -424,30 +452,40 @@ def _calibration(study: Study, names: Sequence[str], half: bool) -> Iterator[dic
     yield {"what": f"{study.learner}: stated chance of being best", "note": f"stated: true (number) {told}, {where}"}
 
 
-def _ranks(studies: Sequence[Study], names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def _power(study: Study, names: Sequence[str], half: bool) -> Iterator[dict[str, Any]]:
+    """How often "helps: yes" is said of an arm that truly gains five points and more, by the size of the class."""
+    sizes = ((6, 15), (15, 30), (30, 50), (50, 10**9))
+    for least, most in sizes:
+        said = [
+            arm in trial["helps"]
+            for name in names
+            for trial in study.trials(name)
+            if least <= min(trial["counts"]) < most
+            for arm in trial["arms"]
+            if study.truth(name, arm) - study.truth(name, PLAIN) >= 0.05
+        ]
+        if said:
+            sizes_told = f"{least} to {most - 1}" if most < 10**9 else f"{least} and more"
+            where = "development" if half else "held out"
+            note = f"said of {np.mean(said):.2f} of {len(said)} arms that gain 5 points; {where}"
+            yield {"what": f"{study.learner}: helps, smaller class of {sizes_told}", "note": note}
+
+
+def _ranks(studies: Sequence[Study]) -> Iterator[dict[str, Any]]:
     """Mean balanced accuracy and mean rank of whole classifiers, on the cuts that have a trial."""
     from scipy.stats import rankdata
 
     rows: dict[str, list[float]] = {}
-    for name in names:
-        for cut in range(TRIALS):
-            both = [next((c for c in study.cuts[name] if c["cut"] == cut), None) for study in studies]
-            if any(found is None or "gains" not in found for found in both):
-                continue
-            for study, found in zip(studies, both, strict=True):
-                assert found is not None
-                measured = _of(found)
-                advice = recommend(
-                    measured, _prior(study, found, measured.arms, development(name)), "balanced accuracy"
-                )
-                rows.setdefault(f"MendedClassifier({study.learner}, auto)", []).append(
-                    found["truth"][advice.arm]["balanced"]
-                )
-                tuned = "scikit-learn's tuned threshold"
-                rows.setdefault(f"{tuned}, {study.learner}", []).append(found["truth"][tuned]["balanced"])
-                for peer in ("BalancedRandomForest", "EasyEnsemble", "RUSBoost"):
-                    if f"imblearn {peer}" in found["truth"]:
-                        rows.setdefault(peer, []).append(found["truth"][f"imblearn {peer}"]["balanced"])
+    for name in set.intersection(*[set(study.names) for study in studies]):
+        both = [list(_advice(study, name, development(name))) for study in studies]
+        for found in zip(*both, strict=False):
+            for study, (trial, advice) in zip(studies, found, strict=True):
+                scores = trial["scores"]
+                rows.setdefault(f"MendedClassifier({study.learner}, auto)", []).append(scores[advice.arm])
+                rows.setdefault(f"{TUNED}, {study.learner}", []).append(scores[TUNED])
+                for peer in scores:
+                    if peer.startswith(ENSEMBLES):
+                        rows.setdefault(peer, []).append(scores[peer])
     if rows:
         ranks = rankdata(-np.array(list(rows.values())), axis=0).mean(axis=1)
         for place in np.argsort(ranks):
@@ -458,19 +496,20 @@ def _ranks(studies: Sequence[Study], names: Sequence[str]) -> Iterator[dict[str,
 
 def main(arguments: Sequence[str]) -> None:
     """The stages by themselves."""
-    names = keel_names()
     if "--measure" in arguments:
+        names = keel_names()
         for cut in range(CUTS):
             for name in names:
                 for learner in [word for word in arguments if word in LEARNERS]:
                     measure(learner, name, cut)
                     print(learner, name, cut, flush=True)
+    if "--gather" in arguments:
+        found = {learner: gathered(learner, keel_names(), CUTS) for learner in LEARNERS}
+        write_atomically(PUBLISHED, json.dumps(found, separators=(",", ":")) + "\n")
     if "--fit" in arguments:
-        write_atomically(
-            PRIOR, json.dumps(fit([Study(learner, names, CUTS) for learner in LEARNERS]), indent=None) + "\n"
-        )
+        write_atomically(PRIOR, json.dumps(fit(published()), separators=(",", ":")) + "\n")
     if "--table" in arguments:
-        for row in table(names, CUTS):
+        for row in table(published()):
             print(f"{row['what']}: {row['note']}")
 
 

@@ -108,7 +108,7 @@ def recommend(
     measured: MeasuredGains, prior: GainPrior, metric: str, *, seconds: float | None = None, seed: int = 0
 ) -> Recommendation:
     """The arm with the largest expected gain; `seconds` is what one repeat of the leading arms takes."""
-    mean, covariance = prior.posterior(measured.values, measured.errors)
+    mean, covariance = prior.posterior(measured.values, prior.trial_errors(measured.errors))
     names = (PLAIN, *measured.arms)
     drawn = draws(mean, covariance, seed)
     chances = np.bincount(drawn.argmax(axis=1), minlength=len(names)) / len(drawn)
@@ -172,8 +172,8 @@ def _expected_chance(measured: MeasuredGains, prior: GainPrior, repeats: int, se
 
     What is measured then moves the posterior mean by N(0, V now - V then), if the model is right.
     """
-    mean, now = prior.posterior(measured.values, measured.errors)
-    _, then = prior.posterior(measured.values, measured.after(repeats))
+    mean, now = prior.posterior(measured.values, prior.trial_errors(measured.errors))
+    _, then = prior.posterior(measured.values, prior.trial_errors(measured.after(repeats)))
     centres = draws(mean, _positive(now - then), seed, 200)[:, 1:]
     rest = draws(np.zeros(mean.size), then, seed + 1, 200)
     around = rest[None, :, :] + np.hstack([np.zeros((200, 1)), centres])[:, None, :]
