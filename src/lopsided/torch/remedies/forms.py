@@ -19,6 +19,7 @@ import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.remedies.balanced_bagging import BalancedBagging
 from lopsided.remedies.class_weighting import ClassWeighting
 from lopsided.remedies.collection import Collection
 from lopsided.remedies.contract import Remedy, by_name, torch_form
@@ -126,6 +127,7 @@ _ELSEWHERE: dict[type[Remedy], str] = {
     GroupDro: "use lopsided.torch.GroupDROLoss with the groups' counts",
     GroupStandardising: "use lopsided.torch.GroupWhitening over a fitted lopsided.remedies.GroupStandardiser",
     Collection: "collect the examples first",
+    BalancedBagging: "train a network on each of several undersampled sets, and average their probabilities",
     Smote: "train on what imblearn.over_sampling.SMOTE().fit_resample gives, or use oversampling",
 }
 
@@ -133,6 +135,7 @@ _ELSEWHERE: dict[type[Remedy], str] = {
 @torch_form.register(GroupDro)
 @torch_form.register(GroupStandardising)
 @torch_form.register(Collection)
+@torch_form.register(BalancedBagging)
 @torch_form.register(Smote)
 def _refused(remedy: Remedy, training: LabelledSet, *, seed: int = 0) -> Any:
     raise InputError("a remedy that needs nothing but the plan", f"{remedy.name!r}", _ELSEWHERE[type(remedy)])
