@@ -14,6 +14,7 @@ interrupted, goes on where it was, and can be shared by several processes:
     python bench/decisions.py --gather                        its means, into docs/measured/decisions.json
     python bench/decisions.py --fit                           the prior, from those
     python bench/decisions.py --table                         regrets, calibration, power, ranks
+    python bench/decisions.py --page                          the same, into docs/decisions.md
 
 `./lopsided bench decisions` does the first and the last; its quick form on twenty sets and four cuts.
 """
@@ -35,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.decision.prior import GainPrior, context, gain_prior
+from lopsided.checkup.decision.prior import GainPrior, context, expected_gains, gain_prior, pilot_errors
 from lopsided.checkup.decision.recommendation import PLAIN, MeasuredGains, Recommendation, recommend
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
@@ -54,8 +55,10 @@ METRICS = ("balanced", "worst-class", "overall", "f1", "mcc", "average-precision
 LOSSES = ("brier", "log-loss")
 TUNED = "scikit-learn's tuned threshold"
 ENSEMBLES = ("imblearn BalancedRandomForest", "imblearn EasyEnsemble", "imblearn RUSBoost")
-PUBLISHED = Path(__file__).resolve().parents[1] / "docs/measured/decisions.json"
-PRIOR = Path(__file__).resolve().parents[1] / "src/lopsided/checkup/decision/prior.json"
+ROOT = Path(__file__).resolve().parents[1]
+PUBLISHED, PAGE = ROOT / "docs/measured/decisions.json", ROOT / "docs/decisions.md"
+MARKS = ("<!-- written by bench/decisions.py --page -->", "<!-- end -->")
+PRIOR = ROOT / "src/lopsided/checkup/decision/prior.json"
 # Chosen on the development half, leaving out one source after the other, by regret and by how often intervals held.
 RIDGE, SHRINK, WIDER = 20.0, 0.2, 1.0  # of effects, of correlations, and of the covariance
 TRIAL = [2.0, 0.02]  # `GainPrior.trial_errors`
@@ -267,7 +270,7 @@ def _peer_scores(model: Any, training: Any, unseen: Any, codes: Any) -> dict[str
 
 
 def gathered(learner: str, names: Sequence[str], cuts: int) -> dict[str, Any]:
-    """By set: class counts, the mean scores of every arm, the first remedy of each plan, forecasts, and the trials."""
+    """By set: class counts, the mean scores of every arm, a pilot's forecasts on every cut, and the trials."""
     found = {}
     for name in names:
         every = [json.loads(place.read_text()) for cut in range(cuts) if (place := _kept(learner, name, cut)).exists()]
@@ -282,7 +285,6 @@ def gathered(learner: str, names: Sequence[str], cuts: int) -> dict[str, Any]:
                     }
                     for arm, scores in every[0]["truth"].items()
                 },
-                "plans": [cut["plan"][0] for cut in every],
                 "forecasts": [{arm: round(told[0], 5) for arm, told in cut["forecasts"].items()} for cut in every],
                 "trials": [
                     {
@@ -368,14 +370,49 @@ def fit(studies: Sequence[Study]) -> dict[str, Any]:
 
 def table(studies: Sequence[Study]) -> Iterator[dict[str, Any]]:
     """Regrets of every rule, how often stated chances and intervals held, and ranks of whole classifiers."""
+    for (study, half), rules in _every_regret(studies).items():
+        for rule, regret in sorted(rules.items(), key=lambda entry: entry[1]):
+            note = f"regret {regret:.2f} points of balanced accuracy; {_where(half)}"
+            yield {"what": f"{study.learner}: {rule}", "note": note}
+        names = [name for name in study.names if development(name) == half]
+        yield from _calibration(study, names, half)
+        yield from _power(study, names, half)
+    yield from _ranks(studies)
+
+
+def _every_regret(studies: Sequence[Study]) -> dict[tuple[Study, bool], dict[str, float]]:
+    found = {}
     for study in studies:
         for half in (True, False):
-            chosen = [name for name in study.names if development(name) == half]
-            if chosen:
-                yield from _regrets(study, chosen, half)
-                yield from _calibration(study, chosen, half)
-                yield from _power(study, chosen, half)
-    yield from _ranks(studies)
+            names = [name for name in study.names if development(name) == half]
+            if names:
+                found[study, half] = _regrets(study, names, half)
+    return found
+
+
+def _where(half: bool) -> str:
+    return "development, its own source left out" if half else "held out"
+
+
+def page(studies: Sequence[Study]) -> str:
+    """The tables of docs/decisions.md."""
+    regrets = _every_regret(studies)
+    heads = [f"{study.learner}, {'development' if half else 'held out'}" for study, half in regrets]
+    rules = sorted(next(iter(regrets.values())), key=lambda rule: sum(found[rule] for found in regrets.values()))
+    lines = ["| regret in points of balanced accuracy | " + " | ".join(heads) + " |", "|---" * (len(heads) + 1) + "|"]
+    lines += [f"| {rule} | " + " | ".join(f"{found[rule]:.2f}" for found in regrets.values()) + " |" for rule in rules]
+    others = [row for row in table(studies) if "regret" not in row["note"]]
+    lines += ["", "| what | found |", "|---|---|", *[f"| {row['what']} | {row['note']} |" for row in others]]
+    return "\n".join(lines)
+
+
+def _planned(study: Study, name: str, half: bool) -> Iterator[str]:
+    """The remedy that a plan puts first, on every cut."""
+    found = study.sets[name]
+    prior, errors = _prior(study, name, found["trials"][0], half), pilot_errors(study.arms[1:], "balanced", study.kind)
+    for forecasts in found["forecasts"]:
+        expected = expected_gains(prior.among(study.arms[1:]), forecasts, errors)
+        yield max(expected, key=lambda arm: expected[arm])
 
 
 def _prior(study: Study, name: str, trial: dict[str, Any], half: bool) -> GainPrior:
@@ -403,12 +440,13 @@ def _advice(study: Study, name: str, half: bool) -> Iterator[tuple[dict[str, Any
         yield trial, recommend(_of(trial), _prior(study, name, trial, half), "balanced accuracy")
 
 
-def _regrets(study: Study, names: Sequence[str], half: bool) -> Iterator[dict[str, Any]]:
+def _regrets(study: Study, names: Sequence[str], half: bool) -> dict[str, float]:
+    """Mean regret of every rule, in points."""
     own = [arm for arm in study.sets[names[0]]["truth"] if not arm.startswith(ENSEMBLES)]
     best = {name: max(study.truth(name, arm) for arm in own) for name in names}
     rules: dict[str, list[float]] = {f"always {arm}": [best[n] - study.truth(n, arm) for n in names] for arm in own}
     rules["the best of our own arms, known"] = [best[n] - max(study.truth(n, arm) for arm in study.arms) for n in names]
-    rules["plan's first"] = [best[n] - study.truth(n, arm) for n in names for arm in study.sets[n]["plans"]]
+    rules["plan's first"] = [best[n] - study.truth(n, arm) for n in names for arm in _planned(study, n, half)]
     picked = [
         (name, advice.arm, (PLAIN, *trial["arms"])[int(np.append(0.0, trial["values"]).argmax())], trial["winner"])
         for name in names
@@ -420,10 +458,7 @@ def _regrets(study: Study, names: Sequence[str], half: bool) -> Iterator[dict[st
         (3, "winner, else plain"),
     ):
         rules[rule] = [best[pick[0]] - study.truth(pick[0], pick[place] or PLAIN) for pick in picked]
-    where = "development, its own source left out" if half else "held out"
-    for rule, regrets in sorted(rules.items(), key=lambda entry: float(np.mean(entry[1]))):
-        note = f"regret {100 * float(np.mean(regrets)):.2f} points of balanced accuracy; {len(names)} sets, {where}"
-        yield {"what": f"{study.learner}: {rule}", "note": note}
+    return {rule: 100 * float(np.mean(regrets)) for rule, regrets in rules.items()}
 
 
 def _calibration(study: Study, names: Sequence[str], half: bool) -> Iterator[dict[str, Any]]:
@@ -438,7 +473,7 @@ def _calibration(study: Study, names: Sequence[str], half: bool) -> Iterator[dic
                 worse.append((advice.chance_worse, gain < 0))
             best = max(truth, key=lambda arm: truth[arm])
             chances += [(chance, arm == best) for arm, chance in advice.chances.items()]
-    where = "development" if half else "held out"
+    where = _where(half)
     said, true = np.array(chances).T
     bins = np.minimum((said * 5).astype(int), 4)
     told = ", ".join(
@@ -466,8 +501,7 @@ def _power(study: Study, names: Sequence[str], half: bool) -> Iterator[dict[str,
         ]
         if said:
             sizes_told = f"{least} to {most - 1}" if most < 10**9 else f"{least} and more"
-            where = "development" if half else "held out"
-            note = f"said of {np.mean(said):.2f} of {len(said)} arms that gain 5 points; {where}"
+            note = f"said of {np.mean(said):.2f} of {len(said)} arms that gain 5 points; {_where(half)}"
             yield {"what": f"{study.learner}: helps, smaller class of {sizes_told}", "note": note}
 
 
@@ -508,6 +542,9 @@ def main(arguments: Sequence[str]) -> None:
         write_atomically(PUBLISHED, json.dumps(found, separators=(",", ":")) + "\n")
     if "--fit" in arguments:
         write_atomically(PRIOR, json.dumps(fit(published()), separators=(",", ":")) + "\n")
+    if "--page" in arguments:
+        before, after = PAGE.read_text().split(MARKS[0])[0], PAGE.read_text().split(MARKS[1])[1]
+        write_atomically(PAGE, f"{before}{MARKS[0]}\n{page(published())}\n{MARKS[1]}{after}")
     if "--table" in arguments:
         for row in table(published()):
             print(f"{row['what']}: {row['note']}")

@@ -9,7 +9,7 @@ of the user's, is taken for a typical one.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -94,6 +94,15 @@ def pilot_errors(arms: Sequence[str], metric: str, kind: str) -> FloatArray:
     stored = _stored()["pilot"].get(metric, {}).get(kind if kind in ("linear", "trees") else "trees")
     common, own = (0.05, 0.05) if stored is None else stored
     return np.full((len(arms), len(arms)), common**2) + own**2 * np.eye(len(arms))
+
+
+def expected_gains(prior: GainPrior, forecasts: Mapping[str, float], errors: FloatArray) -> dict[str, float]:
+    """What the prior and a pilot's forecasts, off by `errors`, together expect of each arm, by name."""
+    # What has no forecast was measured with no precision at all.
+    unknown = np.diag([0.0 if arm in forecasts else 1e6 for arm in prior.arms])
+    gains = np.array([forecasts.get(arm, 0.0) for arm in prior.arms])
+    mean, _ = prior.posterior(gains, unknown + errors)
+    return dict(zip(prior.arms, mean.tolist(), strict=True))
 
 
 @cache

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lopsided.checkup.checks.finding import named
-from lopsided.checkup.decision.prior import gain_prior, learner_kind, pilot_errors
+from lopsided.checkup.decision.prior import expected_gains, gain_prior, learner_kind, pilot_errors
 from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
@@ -173,12 +173,8 @@ def _expected_gains(
     prior = gain_prior(names, metric.family, kind, training.classes.counts)
     if prior.weak:
         return {}
-    forecasts = [remedy.forecast for remedy in able]
-    # What has no forecast was measured with no precision at all.
-    unknown = np.diag([1e6 if forecast is None else 0.0 for forecast in forecasts])
-    gains = np.array([0.0 if forecast is None else forecast.gain for forecast in forecasts])
-    mean, _ = prior.posterior(gains, unknown + pilot_errors(names, metric.family, kind))
-    return dict(zip(names, mean.tolist(), strict=True))
+    forecasts = {remedy.name: remedy.forecast.gain for remedy in able if remedy.forecast is not None}
+    return expected_gains(prior, forecasts, pilot_errors(names, metric.family, kind))
 
 
 def _counts_as(planned: PlannedRemedy, training: LabelledSet, metric: Metric) -> float | None:

@@ -1,0 +1,54 @@
+"""The study of decisions: the committed prior is the fit of what was measured, and the page shows its numbers."""
+
+import json
+
+import numpy as np
+import pytest
+from bench import decisions
+
+
+@pytest.fixture(scope="module")
+def studies():
+    return decisions.published()
+
+
+def test_the_prior_is_what_the_fit_gives(studies) -> None:
+    # Rounded to five and seven digits when written, so equal texts are equal numbers.
+    assert json.loads(decisions.PRIOR.read_text()) == json.loads(json.dumps(decisions.fit(studies)))
+
+
+def test_sets_of_one_source_are_in_one_half(studies) -> None:
+    halves: dict[str, set[bool]] = {}
+    for study in studies:
+        for name in study.names:
+            halves.setdefault(decisions.source_of(name), set()).add(decisions.development(name))
+    assert all(len(half) == 1 for half in halves.values())
+    assert {half for found in halves.values() for half in found} == {True, False}
+
+
+def test_the_prior_sees_nothing_of_the_held_out_half(studies) -> None:
+    changed = json.loads(decisions.PUBLISHED.read_text())
+    for sets in changed.values():
+        for name, found in sets.items():
+            if not decisions.development(name):
+                found["truth"] = {arm: dict.fromkeys(scores, 0.5) for arm, scores in found["truth"].items()}
+    other = [decisions.Study(learner, sets) for learner, sets in changed.items()]
+    assert decisions.fit(other) == decisions.fit(studies)
+
+
+def test_the_page_shows_the_regrets_of_the_committed_study(studies) -> None:
+    shown = decisions.PAGE.read_text().split(decisions.MARKS[0])[1].split(decisions.MARKS[1])[0]
+    rows = {line.split(" | ")[0].removeprefix("| "): line for line in shown.splitlines()}
+    for place, study in enumerate(studies):
+        names = [name for name in study.names if not decisions.development(name)]
+        found = decisions._regrets(study, names, half=False)
+        for rule in ("recommendation of the trial", "always plain", "plan's first"):
+            assert rows[rule].split(" | ")[2 + 2 * place].removesuffix(" |") == f"{found[rule]:.2f}"
+
+
+def test_choosing_at_random_is_worse_than_the_recommendation(studies) -> None:
+    for study in studies:
+        names = [name for name in study.names if not decisions.development(name)]
+        found = decisions._regrets(study, names, half=False)
+        always = [regret for rule, regret in found.items() if rule.startswith("always ")]
+        assert found["recommendation of the trial"] < np.mean(always)
