@@ -103,7 +103,21 @@ def _plan(draw: st.DrawFn) -> dict[str, Any]:
     made = _audit(draw)
     made = {key: value for key, value in made.items() if key in ("data", "labels", "groups", "split", "weight_decay")}
     more = {
-        "metric": st.sampled_from(("balanced", "worst-class", "worst-group", "overall", "x")),
+        "metric": st.sampled_from(
+            (
+                "balanced",
+                "worst-class",
+                "worst-group",
+                "overall",
+                "x",
+                "f1",
+                "mcc",
+                "roc-auc",
+                "brier",
+                "cost",
+                "recall:0",
+            )
+        ),
         "group": TEXT,
         "recipe": st.dictionaries(st.sampled_from(("weight_decay", "tau", "odd")), NUMBERS, max_size=2),
         "seed": st.integers(-1, 9),

@@ -102,7 +102,10 @@ def _plan_options(random: Random) -> dict[str, Callable[[], str]]:
     return {
         "--labels": name, "--groups": name, "--features": name, "--split": name, "--group": name,
         "--weight-decay": lambda: random.choice(NUMBERS), "--seed": lambda: random.choice(WHOLES),
-        "--metric": lambda: random.choice(("balanced", "worst-class", "worst-group", "overall", "best")),
+        "--metric": lambda: random.choice(
+            ("balanced", "worst-class", "worst-group", "overall", "best", "f1", "f1:0", "precision@recall=0.8", "cost")
+        ),
+        "--costs": lambda: random.choice(("0:1=5", "[[0, 1], [5, 0]]", "a:b", "{", "")),
         "--export": lambda: random.choice(("out/plan", "/dev/null/x")),
     }  # fmt: skip
 

@@ -2,9 +2,13 @@
 
 import numpy as np
 import pytest
-from sklearn.metrics import balanced_accuracy_score, recall_score
+from sklearn.metrics import balanced_accuracy_score, f1_score, recall_score
 
+import lopsided
 from lopsided.core.errors import InputError
+from lopsided.core.partition import LabelledRows, Partition
+from lopsided.measure.metrics.named import metric_named
+from lopsided.remedies.threshold_moving import tuned_offsets
 from lopsided.remedies.thresholds import ThresholdMover, _Leaders
 
 
@@ -159,3 +163,52 @@ def test_more_mistakes() -> None:
         _ = mover.threshold_
     with pytest.raises(InputError, match="name all classes"):
         ThresholdMover().fit(np.full((2, 2), 0.5), [0, 5], classes=[0, 1])
+
+
+def table_of(labels, predicted, classes):
+    return np.histogram2d(labels, predicted, bins=[np.arange(classes + 1)] * 2)[0]
+
+
+@pytest.mark.parametrize("word", ["f1", "mcc", "cost:[[0, 1], [12, 0]]", "f2:0"])
+def test_thresholds_are_tuned_for_the_metric(word) -> None:
+    """Two classes: no other threshold is better. The table, NumPy's histogram, owes nothing to the search."""
+    labels, probabilities = overlapping(np.random.default_rng(6), [200, 20])
+    classes = Partition("class", labels, ("0", "1"))
+    metric = metric_named(word, classes)
+    side = 1 if metric.larger_is_better else -1
+
+    def value(tables):
+        return side * metric.of_shares(tables / tables.sum(axis=(-2, -1), keepdims=True), [0, 1])
+
+    found = ThresholdMover(value, candidates=["fitted"]).fit(probabilities, labels)
+    edges = np.sort(probabilities[:, 1])
+    cuts = np.concatenate([[0.0], (edges[1:] + edges[:-1]) / 2, [1.0]])
+    best = max(float(value(table_of(labels, probabilities[:, 1] > cut, 2))) for cut in cuts)
+    assert found.fit_.after == pytest.approx(best, abs=1e-12)
+    assert float(value(table_of(labels, found.predict(probabilities), 2))) == pytest.approx(best, abs=1e-12)
+    offsets = tuned_offsets(probabilities, LabelledRows(np.arange(220), classes, None), word, 0)
+    moved = np.argmax(np.log(probabilities) + offsets, axis=1)
+    assert value(table_of(labels, moved, 2)) >= value(table_of(labels, probabilities.argmax(axis=1), 2))
+
+
+def test_three_classes_are_tuned_for_macro_f1() -> None:
+    labels, probabilities = overlapping(np.random.default_rng(1), [150, 50, 15], classes=3)
+    classes = Partition("class", labels, ("a", "b", "c"))
+    metric = metric_named("f1", classes)
+    found = ThresholdMover(lambda tables: metric.of_shares(tables, [0, 1, 2]), candidates=["fitted"])
+    reached = found.fit(probabilities, labels).fit_.after
+    grid = np.arange(-2, 5, 0.25)
+    best = max(
+        f1_score(labels, np.argmax(np.log(probabilities) + np.array([0, b, c]), axis=1), average="macro")
+        for b in grid
+        for c in grid
+    )
+    assert reached >= best - 0.005  # ascent ends in a local optimum; the grid is coarse
+
+
+def test_metrics_without_decisions_leave_threshold_moving_out() -> None:
+    random = np.random.default_rng(0)
+    features, labels = random.normal(size=(120, 2)), np.repeat(["no", "yes"], [100, 20])
+    made = lopsided.plan(features, labels=labels, metric="roc-auc")
+    assert "threshold moving" not in [remedy.name for remedy in made.remedies]
+    assert any("Threshold moving is left out" in note for note in made.notes)

@@ -50,7 +50,17 @@ SplitBy = Annotated[str | None, typer.Option(help="Column whose rows (a customer
 Time = Annotated[str | None, typer.Option(help="Column of dates or numbers: train on the past, test on what follows.")]
 SampleWeight = Annotated[str | None, typer.Option(help="Column of weights of the rows in training.")]
 WeightDecay = Annotated[float | None, number("Weight decay of the network.")]
-Metric = Annotated[str | None, typer.Option(help="balanced, worst-class, worst-group or overall: what is to rise.")]
+Metric = Annotated[
+    str | None,
+    typer.Option(
+        help="What is to improve: balanced, worst-class, worst-group, overall, f1, precision, recall, "
+        "average-precision, roc-auc (each also of a class, as f1:fraud), precision@recall=0.8, recall@precision=0.5, "
+        "mcc, cost, brier, log-loss, or the name of a scikit-learn scorer."
+    ),
+]
+Costs = Annotated[
+    str | None, typer.Option(help="What mistakes cost, true:predicted=cost, as fraud:ok=100,ok:fraud=1; or JSON.")
+]
 Group = Annotated[str | None, typer.Option(help="The groups whose worst one counts, such as 'sex' or 'sex × race'.")]
 LearningRate = Annotated[
     float | None, number("Learning rate: with --batch-size and --weight-decay rates follow the merging law.")

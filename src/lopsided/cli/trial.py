@@ -33,6 +33,7 @@ def command(
         typer.Option(help="What to try, with commas: smote, class weights, default, or package.module:Class."),
     ] = None,
     metric: options.Metric = None,
+    costs: options.Costs = None,
     group: options.Group = None,
     folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
     repeats: Annotated[int, typer.Option(help="How often it is repeated with other folds.")] = 2,
@@ -85,6 +86,7 @@ def command(
             learner=learner,
             arms=options.names(arms),
             metric=metric,
+            costs=costs,
             group=group,
             recipe=recipe,
             folds=folds,
@@ -118,20 +120,18 @@ def print_trial(outcome: "Trial") -> None:
     from lopsided.cli.console import print_line, print_lines
 
     run = [arm for arm in outcome.arms if arm.skipped is None]
-    main = outcome.main_metrics()
+    main = [*outcome.main_metrics(), *outcome.other_metrics()]
     title = (
         f"{outcome.source}: {outcome.learner}, {outcome.folds} folds, {times(outcome.repeats)}; {outcome.judged_by()}"
     )
-    rows = [
-        [arm.name, *[f"{arm.metrics[name].estimate.value:.3f}" for name in main]] for arm in run if not arm.simulated
-    ]
+    rows = [[arm.name, *outcome.values(arm, main)] for arm in run if not arm.simulated]
     print_lines(title, ("arm", *main), rows)
     heads = ("arm", "gain, 95% interval", "helps?", "forecast", "held?")
     for title, collects in (
-        (f"Gain in {outcome.metric}, percentage points", False),
+        (f"Gain in {outcome.metric}{', percentage points' if outcome.in_points else ''}", False),
         ("Collecting more, simulated: gain in the subject's own accuracy, percentage points", True),
     ):
-        rows = [_gains(arm) for arm in run[1:] if arm.simulated is collects]
+        rows = [_gains(arm, collects or outcome.in_points) for arm in run[1:] if arm.simulated is collects]
         if rows:
             print_lines(title, heads, rows)
     for arm in outcome.arms:
@@ -143,8 +143,11 @@ def print_trial(outcome: "Trial") -> None:
     print(f"{outcome.seconds:.1f} s, {outcome.reused} results from the store")
 
 
-def _gains(arm: "Arm") -> list[str]:
+def _gains(arm: "Arm", points: bool) -> list[str]:
     gain, told = arm.metrics[arm.read_in].gain, arm.forecast
     assert gain is not None
-    words = f"{100 * gain.value:+.1f} [{100 * gain.low:+.1f}, {100 * gain.high:+.1f}]"
-    return [arm.name, words, arm.helps or "–", "–" if told is None else f"{100 * told.gain:+.1f}", arm.held]
+    value, low, high, forecast = (
+        "–" if number is None else f"{100 * number:+.1f}" if points else f"{number:+.3f}"
+        for number in (gain.value, gain.low, gain.high, None if told is None else told.gain)
+    )
+    return [arm.name, f"{value} [{low}, {high}]", arm.helps or "–", forecast, arm.held]

@@ -10,6 +10,7 @@ stood here before, with three folds, 2.1 and 2.4.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -17,7 +18,9 @@ import numpy as np
 from lopsided.core.partition import LabelledRows
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.measure.metrics.contract import LEAST_IN_GROUP
+from lopsided.measure.metrics.confusion import ConfusionMetric
+from lopsided.measure.metrics.contract import LEAST_IN_GROUP, Metric
+from lopsided.measure.metrics.named import metric_named
 from lopsided.remedies.contract import Forecast, Occasion, Proposal, Proposals, Remedy, by_name, named
 from lopsided.remedies.learner import Learner
 from lopsided.remedies.pilot import Pilot
@@ -41,6 +44,9 @@ class ThresholdMoving(Remedy):
     def propose(cls, occasion: Occasion) -> Proposals:
         """Always possible."""
         pilot, metric = occasion.pilot, occasion.metric
+        asked = metric_named(metric, occasion.training.classes)
+        if not asked.moved_by_thresholds:
+            return [], [f"Threshold moving is left out: it changes decisions, on which {asked.name} does not depend."]
         offsets = tuned_offsets(pilot.plain()[0], pilot.training, metric, occasion.seed)
         why = "Offsets per class, tuned on held-out predictions; those shown are a pilot's, a learner tunes its own."
         return [Proposal(cls(named(pilot.training.classes, offsets), metric), why)], []
@@ -78,16 +84,24 @@ class ThresholdMoving(Remedy):
 def tuned_offsets(probabilities: FloatArray, rows: LabelledRows, metric: str, seed: int) -> FloatArray:
     """One offset per class that is best for the metric on held-out probabilities (n x classes), with mean 0.
 
+    Precision and recall of a class alone would be best at the extremes, so that their F1 is raised. For what thresholds
+    do not move, such as ROC AUC, it is balanced accuracy.
+
     Classes without examples get none. Parts that do not count in the metric do not count here: classes of one example,
     groups of fewer than ten where some have more.
     """
-    objective, parts, candidates = _aim(rows, metric)
+    asked = metric_named(metric, rows.classes)
+    if asked.family in ("precision", "recall"):
+        asked = metric_named(asked.word.replace(asked.family, "f1", 1), rows.classes)
+    objective, parts, candidates = _aim(rows, asked)
     sizes = np.bincount(parts)
     least = LEAST_IN_GROUP if metric == "worst-group" and sizes.max() >= LEAST_IN_GROUP else 2
     counting = np.flatnonzero(sizes[parts] >= least)
     codes = rows.classes.codes[counting]
     present, compact = np.unique(codes, return_inverse=True)
     offsets = np.zeros(probabilities.shape[1])
+    if isinstance(asked, ConfusionMetric):
+        objective = partial(_of_table, asked, present, offsets.size)
     if present.size < 2:
         return offsets
     if present.size > MOST_CLASSES_FITTED:
@@ -98,11 +112,21 @@ def tuned_offsets(probabilities: FloatArray, rows: LabelledRows, metric: str, se
     return np.asarray(offsets - offsets.mean())
 
 
-def _aim(rows: LabelledRows, metric: str) -> tuple[Objective, IntArray, tuple[Candidate, ...]]:
+def _of_table(metric: ConfusionMetric, present: IntArray, classes: int, tables: FloatArray) -> FloatArray:
+    """The metric of tables over the classes that are present, the better the larger."""
+    wide = np.zeros((*tables.shape[:-2], classes, classes))
+    wide[..., present[:, None], present] = tables
+    totals = wide.sum(axis=(-2, -1), keepdims=True)
+    return (1.0 if metric.larger_is_better else -1.0) * metric.of_shares(wide / totals, present.tolist())
+
+
+def _aim(rows: LabelledRows, asked: Metric) -> tuple[Objective, IntArray, tuple[Candidate, ...]]:
     """What the mover is to raise, over which parts, and what it may choose from."""
-    codes = rows.classes.codes
+    codes, metric = rows.classes.codes, asked.word
+    if isinstance(asked, ConfusionMetric):
+        return "balanced", codes, ("none", "prior", "fitted")
     if metric == "overall":
         return "balanced", np.zeros_like(codes), ("none", "fitted")
     if metric == "worst-group" and rows.groups is not None:
         return "worst", rows.groups.codes, ("none", "prior", "fitted")
-    return ("balanced" if metric == "balanced" else "worst"), codes, ("prior", "fitted")
+    return ("worst" if metric.startswith("worst") else "balanced"), codes, ("prior", "fitted")

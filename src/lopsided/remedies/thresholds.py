@@ -2,7 +2,8 @@
 
     predict argmax_k (log p_k(x) + b_k);     maximise the mean, or the smallest, of the accuracies of the parts
 
-Parts are the classes (balanced accuracy, worst class) or groups that are given. With two classes this is the
+Parts are the classes (balanced accuracy, worst class) or groups that are given; or maximise any function of the table
+of true and predicted classes (F1, Matthews correlation, the negative of a cost). With two classes this is the
 probability threshold 1 / (1 + e^(b_1 - b_0)), and its fit is exact: every cut between two examples is tried. With more
 classes the search ends in a local optimum.
 
@@ -15,7 +16,7 @@ k from b_k > m_i on, where m_i is the score of its runner-up less log p_ik. So t
 known exactly after sorting the m_i.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -28,14 +29,17 @@ from lopsided.core.seeds import check_seed, generator
 from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix, codes_among
 from lopsided.remedies.logit_adjustment import prior_of
 
-Objective = Literal["balanced", "worst"]
+Objective = Literal["balanced", "worst"] | Callable[[FloatArray], FloatArray]  # of counts, ... x true x predicted
 _SWEEPS = 30
 _CELLS_AT_ONCE = 4_000_000  # 32 MB of running counts
 
 
-def accuracy_of_parts(right: FloatArray, parts: IntArray, objective: Objective) -> float:
-    """The mean or the smallest of the parts' accuracies."""
-    accuracies = np.bincount(parts, weights=right) / np.bincount(parts)
+def score_of(predicted: IntArray, codes: IntArray, parts: IntArray, objective: Objective, classes: int) -> float:
+    """The mean or the smallest of the parts' accuracies, or the function of the table."""
+    if callable(objective):
+        table = np.bincount(codes * classes + predicted, minlength=classes**2).reshape(classes, classes)
+        return float(objective(table.astype(np.float64)))
+    accuracies = np.bincount(parts, weights=predicted == codes) / np.bincount(parts)
     return float(accuracies.mean() if objective == "balanced" else accuracies.min())
 
 
@@ -52,14 +56,14 @@ def best_biases(logs: FloatArray, codes: IntArray, parts: IntArray, objective: O
     classes = logs.shape[1]
     best: tuple[tuple[float, float], FloatArray, bool] | None = None
     for start in (np.zeros(classes), prior_biases(codes, classes)):
-        biases, reached, converged = start.copy(), (-1.0, -1.0), False
+        biases, reached, converged = start.copy(), (-np.inf, -np.inf), False
         leaders = _Leaders(logs + biases)
         for _ in range(_SWEEPS):
             before = reached
             for k in range(1 if classes == 2 else 0, classes):  # of two biases only the difference matters
                 runner_up, score = leaders.without(k)
                 turning = score - logs[:, k]
-                found, step = _best_step(turning, runner_up, codes, parts, biases[k], k, objective)
+                found, step = _best_step(turning, runner_up, codes, parts, biases[k], k, classes, objective)
                 if found > reached:
                     biases[k], reached = step, found
                     leaders.move(k, logs[:, k] + step)
@@ -107,19 +111,23 @@ def _best_step(
     parts: IntArray,
     bias: float,
     k: int,
+    classes: int,
     objective: Objective,
 ) -> tuple[tuple[float, float], float]:
     """The best score that b_k can reach (the other objective breaks ties), and the b_k nearest to the old one."""
     order = np.argsort(turning)
     turning = turning[order]
-    gain = (codes == k).astype(np.int64) - (codes == runner_up)
-    sizes = np.bincount(parts)
-    start = np.bincount(parts, weights=codes == runner_up, minlength=sizes.size).astype(np.float64)
-    mean, worst = _running(start, gain[order], parts[order], sizes, objective)
+    if callable(objective):
+        mean = worst = _running_tables(codes[order], runner_up[order], k, classes, objective)
+    else:
+        gain = (codes == k).astype(np.int64) - (codes == runner_up)
+        sizes = np.bincount(parts)
+        start = np.bincount(parts, weights=codes == runner_up, minlength=sizes.size).astype(np.float64)
+        mean, worst = _running(start, gain[order], parts[order], sizes, objective)
     # position t: the first t examples in `order` are predicted k; only cuts between different turning points are real
     cuts = np.concatenate([[True], turning[1:] > turning[:-1], [True]])
     keys = (mean, worst) if objective == "balanced" else (worst, mean)
-    first, second = np.where(cuts, keys[0], -1.0), keys[1]
+    first, second = np.where(cuts, keys[0], -np.inf), keys[1]
     best = np.flatnonzero(first >= first.max() - 1e-12)  # 1e-12: sums of the same fractions in another order
     best = best[second[best] >= second[best].max() - 1e-12]
     edges = np.concatenate([[turning[0] - 1.0], 0.5 * (turning[1:] + turning[:-1]), [turning[-1] + 1.0]])
@@ -147,6 +155,25 @@ def _running(
         worst[rows.start + 1 : rows.stop + 1] = (table / sizes).min(axis=1)
         correct = table[-1]
     return mean, worst
+
+
+def _running_tables(
+    codes: IntArray, runner_up: IntArray, k: int, classes: int, objective: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    """The function of the table after 0, 1, ..., n examples have turned from their runner-up to class k."""
+    table = np.bincount(codes * classes + runner_up, minlength=classes**2).reshape(1, classes, classes).astype(float)
+    found = [np.atleast_1d(objective(table))]
+    block = max(1, _CELLS_AT_ONCE // classes**2)
+    for begin in range(0, codes.size, block):
+        rows = slice(begin, min(begin + block, codes.size))
+        change = np.zeros((rows.stop - begin, classes, classes))
+        place = np.arange(change.shape[0])
+        change[place, codes[rows], runner_up[rows]] -= 1.0
+        change[place, codes[rows], k] += 1.0
+        tables = table[-1] + np.cumsum(change, axis=0)
+        found.append(objective(tables))
+        table = tables
+    return np.concatenate(found)
 
 
 Candidate = Literal["none", "prior", "fitted"]
@@ -181,8 +208,8 @@ class ThresholdMover:
         candidates: Sequence[Candidate] = ("none", "prior", "fitted"),
         seed: int = 0,
     ) -> None:
-        if not isinstance(objective, str) or objective not in get_args(Objective):
-            raise InputError("the objective 'balanced' or 'worst'", repr(objective), "choose one")
+        if not callable(objective) and objective not in ("balanced", "worst"):
+            raise InputError("the objective 'balanced' or 'worst', or a function", repr(objective), "choose one")
         if not candidates or not set(candidates) <= set(get_args(Candidate)):
             raise InputError(f"candidates among {', '.join(get_args(Candidate))}", candidates, "name at least one")
         self.objective, self.candidates, self.seed = objective, tuple(candidates), check_seed(seed)
@@ -211,12 +238,12 @@ class ThresholdMover:
         self.classes_ = np.unique(np.asarray(labels if classes is None else classes))
         scores = self._cross_fitted(logs, codes, part_codes)
         # of equal scores the earlier candidate, which changes less
-        chosen = max(scores, key=lambda name: -1.0 if scores[name] is None else scores[name])  # type: ignore[arg-type, return-value]
+        chosen = max(scores, key=lambda name: -np.inf if scores[name] is None else scores[name])  # type: ignore[arg-type, return-value]
         if scores[chosen] is None:
             chosen = self.candidates[-1]
         self.biases_, converged = _biases(chosen, logs, codes, part_codes, self.objective)
         before, after = (
-            accuracy_of_parts(np.argmax(logs + biases, axis=1) == codes, part_codes, self.objective)
+            score_of(np.argmax(logs + biases, axis=1), codes, part_codes, self.objective, len(names))
             for biases in (np.zeros(given.shape[1]), self.biases_)
         )
         self.fit_ = ThresholdFit(self.objective, chosen, before, after, scores[chosen], scores, converged)
@@ -246,14 +273,14 @@ class ThresholdMover:
         ordered = shuffled[np.lexsort((codes[shuffled], parts[shuffled]))]
         fold = np.empty(codes.size, dtype=np.int64)
         fold[ordered] = np.arange(codes.size) % _FOLDS
-        right = {name: np.zeros(codes.size) for name in self.candidates}
+        called = {name: np.zeros(codes.size, dtype=np.int64) for name in self.candidates}
         for held in range(min(_FOLDS, codes.size)):
             inside, outside = fold == held, fold != held
             kept = np.unique(parts[outside], return_inverse=True)[1]
             for name in self.candidates:
                 biases, _ = _biases(name, logs[outside], codes[outside], kept, self.objective)
-                right[name][inside] = np.argmax(logs[inside] + biases, axis=1) == codes[inside]
-        return {name: accuracy_of_parts(found, parts, self.objective) for name, found in right.items()}
+                called[name][inside] = np.argmax(logs[inside] + biases, axis=1)
+        return {name: score_of(found, codes, parts, self.objective, logs.shape[1]) for name, found in called.items()}
 
 
 def _biases(

@@ -191,7 +191,7 @@ def _of_repeat(
     sign = 1.0 if metric.larger_is_better else -1.0
     single = np.array(
         [
-            [metric.influence(arm.among(slice(repeat, repeat + 1)), judged).value for arm in (plain, *arms.values())]
+            [metric.value(arm.among(slice(repeat, repeat + 1)), judged) for arm in (plain, *arms.values())]
             for repeat in range(repeats)
         ]
     )

@@ -259,7 +259,7 @@ class Trial:
 
     def table(self) -> tuple[list[str], list[list[str]]]:
         """Columns and rows: the arms that can be trained now, with their main metrics, gain and forecast."""
-        main = self.main_metrics()
+        main = [*self.main_metrics(), *self.other_metrics()]
         short = [name.replace(" accuracy", "").replace(" recall", "") for name in main]
         rows = [self._row(arm, main) for arm in self.arms if not arm.simulated]
         return ["arm", *short, "gain", "helps?", "forecast", "forecast held?"], rows
@@ -281,7 +281,8 @@ class Trial:
             row |= {"helps": arm.helps, **{f"forecast_{name}": value for name, value in told.items()}}
             row |= {"forecast_held": None if arm.outcome is None else arm.held}
             row |= {
-                name: arm.metrics[name].estimate.value if name in arm.metrics else None for name in self.main_metrics()
+                name: arm.metrics[name].estimate.value if name in arm.metrics else None
+                for name in (*self.main_metrics(), *self.other_metrics())
             }
             rows.append({**row, "skipped": arm.skipped, "why": arm.why})
         return frame_of(rows)
@@ -300,13 +301,21 @@ class Trial:
         shown = [*self.main_metrics(), *found]
         return found if self.metric in shown else [*found, self.metric]
 
+    @property
+    def in_points(self) -> bool:
+        """Whether gains are percentage points: of a share."""
+        return self.measured_in.bounds == (0.0, 1.0)
+
+    def values(self, arm: Arm, metrics: Sequence[str]) -> list[str]:
+        """The arm's values in words; a dash where it has none."""
+        return [f"{arm.metrics[name].estimate.value:.3f}" if name in arm.metrics else "–" for name in metrics]
+
     def _row(self, arm: Arm, main: Sequence[str]) -> list[str]:
         if arm.skipped is not None:
             return [arm.name, *["–"] * len(main), "–", "–", _words(arm.forecast), f"skipped: {arm.skipped}"]
         gain = arm.metrics[arm.read_in].gain
         told = "–" if gain is None else f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
-        values = [f"{arm.metrics[metric].estimate.value:.3f}" if metric in arm.metrics else "–" for metric in main]
-        return [arm.name, *values, told, arm.helps or "–", _words(arm.forecast), arm.held]
+        return [arm.name, *self.values(arm, main), told, arm.helps or "–", _words(arm.forecast), arm.held]
 
     def figures(self) -> list[Figure]:
         """Gains beside forecasts, and the metrics of every arm."""

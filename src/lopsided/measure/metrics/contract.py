@@ -173,3 +173,7 @@ class Metric(ABC):
     @abstractmethod
     def influence(self, answers: Answers, judged: Judged) -> Influence:
         """The value, and what every answer does to it."""
+
+    def value(self, answers: Answers, judged: Judged) -> float:
+        """The value alone."""
+        return self.influence(answers, judged).value

@@ -28,15 +28,18 @@ class ResampledMetric(Metric):
             answers.resampled[self, judged] = self._influence(answers)
         return answers.resampled[self, judged]
 
+    def value(self, answers: Answers, judged: Judged) -> float:
+        """The value alone."""
+        return self._mean(answers, np.arange(answers.classes.size))
+
+    def _mean(self, answers: Answers, rows: IntArray) -> float:
+        return float(np.mean([self.value_on(answers, repeat, rows) for repeat in range(len(answers.fold))]))
+
     def _influence(self, answers: Answers) -> Influence:
         repeats, n = answers.fold.shape
-        codes, folds = answers.classes, int(answers.fold.max()) + 1
-
-        def mean(rows: IntArray) -> float:
-            return float(np.mean([self.value_on(answers, repeat, rows) for repeat in range(repeats)]))
-
-        value = mean(np.arange(n))
-        draws = np.array([mean(rows) for rows in resamples(codes)])
+        folds = int(answers.fold.max()) + 1
+        value = self._mean(answers, np.arange(n))
+        draws = np.array([self._mean(answers, rows) for rows in resamples(answers.classes)])
         by_fold = np.array(
             [
                 [self.value_on(answers, repeat, np.flatnonzero(answers.fold[repeat] == fold)) for fold in range(folds)]
