@@ -3,14 +3,19 @@
 import importlib.util
 
 import numpy as np
+import pyarrow
 import pytest
 from imblearn.over_sampling import SMOTE, RandomOverSampler
 from imblearn.under_sampling import RandomUnderSampler
+from scipy.sparse import csr_array
 
 from lopsided.core.errors import MissingPackage
 from lopsided.core.partition import Partition
+from lopsided.data.frames import arrow_of_frame
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.data.rows import numbers, take
 from lopsided.remedies.contract import Occasion
+from lopsided.remedies.noisy_oversampling import NoisyOversampling
 from lopsided.remedies.oversampling import HalfWayOversampling, Oversampling
 from lopsided.remedies.pilot import run_pilot
 from lopsided.remedies.smote import Smote
@@ -93,3 +98,62 @@ def test_without_imbalanced_learn_smote_is_left_out_with_a_note(monkeypatch) -> 
     monkeypatch.setitem(__import__("sys").modules, "imblearn.over_sampling", None)
     with pytest.raises(MissingPackage, match=r"lopsided\[sampling\]"):
         Smote({"b": 2.0}).draw(drawn_set(), 0)
+
+
+def mixed(kind: str):
+    """The numbers of `drawn_set` beside words, whole numbers and holes, as a frame."""
+    import pandas
+    import polars
+
+    training = drawn_set()
+    x, y, _ = training.features.T
+    x = np.where(np.arange(x.size) % 10 == 3, np.nan, x)
+    whole = np.rint(10 * y).astype(np.int64)
+    columns = {"x": x, "whole": whole, "word": np.array(["p", "q", "r"])[training.rows % 3]}
+    frame = {"pandas": pandas.DataFrame, "polars": polars.DataFrame, "pyarrow": pyarrow.table}[kind](columns)
+    return training.with_features(frame)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("remedy", [Smote({"b": 2.0, "c": 6.0}), NoisyOversampling({"b": 2.0, "c": 6.0})])
+def test_tables_keep_their_kind_and_their_words(remedy, kind) -> None:
+    training = mixed(kind)
+    found = remedy.draw(training, 0)
+    assert found.classes.counts.tolist() == [120, 74, 54]
+    assert type(found.features) is type(training.features)
+    before, after = arrow_of_frame(training.features), arrow_of_frame(found.features)
+    assert after.schema.types == before.schema.types
+    assert set(after["word"].to_pylist()) == {"p", "q", "r"}
+    for code in range(3):
+        for name in ("x", "whole"):
+            own = [row for row, one in enumerate(found.classes.codes) if one == code]
+            values = np.array(after[name].to_pandas(), dtype=float)[own]
+            old = np.array(before[name].to_pandas(), dtype=float)[training.classes.codes == code]
+            slack = 0.5 if isinstance(remedy, Smote) else 5 * np.nanstd(old)  # rounding; 10 deviations of the noise
+            assert np.nanmin(values) >= np.nanmin(old) - slack
+            assert np.nanmax(values) <= np.nanmax(old) + slack
+    if isinstance(remedy, Smote):
+        first = take(found.features, np.arange(training.size))
+        np.testing.assert_array_equal(numbers(first), numbers(training.features))  # NaN in place of NaN too
+
+
+def test_holes_and_sparse_matrices() -> None:
+    training = drawn_set()
+    holes = training.features.copy()
+    holes[::7, 1] = np.nan
+    sparse = csr_array(np.maximum(training.features, 0.0))
+    for remedy in (Smote({"c": 2.0}), NoisyOversampling({"c": 2.0})):
+        for features in (holes, sparse):
+            found = remedy.draw(training.with_features(features), 0)
+            assert found.features.shape == (175, 3)
+            assert type(found.features) is type(features)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("remedy", [Smote({"c": 6.0}), NoisyOversampling({"c": 6.0})])
+def test_learners_that_take_tables_are_trained_on_made_rows(remedy, kind) -> None:
+    """Boosting gets codes of categories, between which there is nothing: rows are made before."""
+    training = mixed(kind)
+    model = remedy.wrap("boosting", seed=0).fit_set(training)
+    assert model.predict(training.features).shape == (training.size,)
+    assert (model.predict(training.features) == 2).sum() >= 9

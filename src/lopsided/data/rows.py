@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lopsided.core.validation import IntArray, check_finite, check_matrix
+from lopsided.core.validation import FloatArray, IntArray, check_finite, check_matrix
 
 Rows = Any  # an array of shape (n, p), a CSR matrix, or a frame of n rows
 
@@ -90,8 +90,44 @@ def restored(arrays: Mapping[str, NDArray[Any]]) -> Rows:
         return csr_array(parts, shape=tuple(arrays["features_shape"].tolist()))
     import pyarrow as pa
 
-    table = pa.ipc.open_file(pa.py_buffer(arrays["features_arrow"])).read_all()
-    kind = str(arrays["features_kind"])
+    return _of_kind(pa.ipc.open_file(pa.py_buffer(arrays["features_arrow"])).read_all(), str(arrays["features_kind"]))
+
+
+def numbers(features: Rows) -> FloatArray:
+    """The columns of numbers (n x d, NaN where one is missing), which `with_numbers` puts back; a matrix as it is."""
+    if is_matrix(features):
+        return np.asarray(features)
+    table, own = _numeric(features)
+    found = [np.asarray(table.column(name).cast("float64").to_numpy(), dtype=np.float64) for name in own]
+    return np.column_stack(found) if found else np.zeros((table.num_rows, 0))
+
+
+def with_numbers(features: Rows, values: FloatArray) -> Rows:
+    """The same rows with other numbers in those columns, rounded where they are whole ones."""
+    if is_matrix(features):
+        return values
+    import pyarrow as pa
+
+    table, own = _numeric(features)
+    for name, column in zip(own, values.T, strict=True):
+        place = table.column_names.index(name)
+        kind = table.schema.field(place).type
+        rounded = column if pa.types.is_floating(kind) else np.rint(column)
+        table = table.set_column(place, table.schema.field(place), pa.array(rounded, from_pandas=True).cast(kind))
+    return _of_kind(table, type(features).__module__.partition(".")[0])
+
+
+def _numeric(frame: Rows) -> tuple[Any, list[str]]:
+    """The frame in Arrow, and its columns of numbers by name."""
+    import pyarrow as pa
+
+    from lopsided.data.frames import arrow_of_frame
+
+    table = arrow_of_frame(frame)
+    return table, [one.name for one in table.schema if pa.types.is_floating(one.type) or pa.types.is_integer(one.type)]
+
+
+def _of_kind(table: Any, kind: str) -> Rows:
     if kind == "polars":
         import polars
 

@@ -100,6 +100,7 @@ class Remedy:
     needs_weights: ClassVar[bool] = False  # a learner whose fit takes sample_weight
     needs_probabilities: ClassVar[bool] = False  # a learner with predict_proba
     needs_groups: ClassVar[bool] = False
+    makes_rows: ClassVar[bool] = False  # it draws examples that are not in the data, of whole tables too
     needs_numbers: ClassVar[bool] = False  # it computes with features, which thus have to be finite numbers
 
     @property

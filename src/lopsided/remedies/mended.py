@@ -82,8 +82,10 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.recalibration_ = self._recalibration(training) if self.recalibrate else None
         self.classes_ = np.arange(len(training.classes.names)) if classes is None else classes
         self.n_features_in_ = width(training.features)
-        why = why_no_numbers(self.estimator, training.features) if remedy.needs_numbers else None
-        if why is not None:
+        why = why_no_numbers(self.estimator, training.features) if remedy.needs_numbers or remedy.makes_rows else None
+        if why is not None and remedy.makes_rows:  # between codes of categories there is nothing
+            training, remedy = remedy.draw(training, self.seed), Plain()
+        elif why is not None:
             raise InputError(f"features of finite numbers for {remedy.name}", why.rstrip("."), "choose another remedy")
         self.encoder_ = encoder_for(self.estimator, training.features)
         self.takes_matrix_ = is_matrix(training.features) and not np.isnan(training.features).any()

@@ -12,7 +12,9 @@ from typing import ClassVar
 import numpy as np
 
 from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.data.rows import is_sparse, numbers, with_numbers
 from lopsided.remedies.contract import Occasion, Proposal, Proposals
 from lopsided.remedies.oversampling import Oversampling
 
@@ -26,7 +28,7 @@ class NoisyOversampling(Oversampling):
     kind: ClassVar[str] = "noise"
     name: ClassVar[str] = "oversampling with noise"
     silent: ClassVar[str] = "no theory here gives the gain of noise in accuracy"
-    needs_numbers: ClassVar[bool] = True
+    makes_rows: ClassVar[bool] = True
     noise: float = NOISE
 
     @property
@@ -50,9 +52,21 @@ class NoisyOversampling(Oversampling):
         chosen = self._copies(training, seed)
         drawn = training.subset(chosen)
         copies = np.concatenate([[False], chosen[1:] == chosen[:-1]])
-        random, moved, codes = generator(seed, "noise on copies"), drawn.features.copy(), drawn.classes.codes
+        random, codes = generator(seed, "noise on copies"), drawn.classes.codes
+        features = drawn.features.toarray() if is_sparse(drawn.features) else drawn.features
+        moved = numbers(features).copy()
         for code in np.unique(codes[copies]):
             own = copies & (codes == code)
-            spread = training.features[np.unique(chosen[codes == code])].std(axis=0)
+            spread = _deviations(moved[(codes == code) & ~copies])
             moved[own] += self.noise * spread * random.standard_normal((int(own.sum()), moved.shape[1]))
-        return drawn.with_features(moved)
+        return drawn.with_features(
+            type(drawn.features)(moved) if is_sparse(drawn.features) else with_numbers(features, moved)
+        )
+
+
+def _deviations(values: FloatArray) -> FloatArray:
+    """Of every column, missing values left aside; 0 where there is none."""
+    there = ~np.isnan(values)
+    count = np.maximum(there.sum(axis=0), 1)
+    centre = np.where(there, values, 0.0).sum(axis=0) / count
+    return np.asarray(np.sqrt(np.where(there, (values - centre) ** 2, 0.0).sum(axis=0) / count))

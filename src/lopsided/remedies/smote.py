@@ -3,7 +3,9 @@
     x = x_i + u (x_j - x_i),    x_j one of the nearest neighbours of x_i in its class, u uniform in [0, 1]
 
 imbalanced-learn does it (`pip install 'lopsided[sampling]'`). Deviations: where a class that grows has five examples or
-fewer, there are fewer neighbours, and imbalanced-learn refuses; a class of one example has no neighbour and stays.
+fewer, there are fewer neighbours, and imbalanced-learn refuses; a class of one example has no neighbour and stays. Of
+tables with words, dates or missing values we make the examples: neighbours are those of the encoded and standardised
+table, numbers lie between the two rows, and all else is that of the first (SMOTENC takes the neighbours' commonest).
 """
 
 from collections.abc import Mapping
@@ -12,11 +14,15 @@ from importlib.util import find_spec
 from typing import ClassVar
 
 import numpy as np
+from sklearn.neighbors import NearestNeighbors
+from sklearn.preprocessing import StandardScaler
 
 from lopsided.core.errors import MissingPackage
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
+from lopsided.data.encoding import TableEncoder
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.data.rows import is_matrix, is_sparse, numbers, take, with_numbers
 from lopsided.remedies.contract import Occasion, Proposal, Proposals, Remedy, by_name, uneven_classes
 
 NEIGHBOURS = 5  # as Chawla et al. and imbalanced-learn have it
@@ -28,7 +34,7 @@ class Smote(Remedy):
 
     kind: ClassVar[str] = "smote"
     name: ClassVar[str] = "SMOTE"
-    needs_numbers: ClassVar[bool] = True
+    makes_rows: ClassVar[bool] = True
     rates: Mapping[str, float]
 
     @classmethod
@@ -62,10 +68,31 @@ class Smote(Remedy):
         grown = np.flatnonzero((sizes > 1) & (wanted > sizes))
         if not grown.size:
             return training
-        state = int(generator(seed, "smote").integers(2**31))
+        random, features = generator(seed, "smote"), training.features
+        if not is_sparse(features) and not (is_matrix(features) and np.isfinite(features).all()):
+            return _between_rows(training, {int(code): int(wanted[code] - sizes[code]) for code in grown}, random)
         sampler = SMOTE(
             sampling_strategy={int(code): int(wanted[code]) for code in grown},
             k_neighbors=min(NEIGHBOURS, int(sizes[grown].min()) - 1),
-            random_state=state,
+            random_state=int(random.integers(2**31)),
         )
-        return training.resampled(*sampler.fit_resample(training.features, training.classes.codes))
+        return training.resampled(*sampler.fit_resample(features, training.classes.codes))
+
+
+def _between_rows(training: LabelledSet, added: Mapping[int, int], random: np.random.Generator) -> LabelledSet:
+    """The examples, then `added` ones of each class that are between rows of a table."""
+    scaled = StandardScaler().fit_transform(TableEncoder().fit_transform(training.features))
+    first, second = [np.arange(training.size)], [np.arange(training.size)]
+    for code, number in added.items():
+        own = np.flatnonzero(training.classes.codes == code)
+        near = NearestNeighbors(n_neighbors=min(NEIGHBOURS, own.size - 1)).fit(scaled[own])
+        others = near.kneighbors(return_distance=False)
+        start = random.integers(own.size, size=number)
+        first.append(own[start])
+        second.append(own[others[start, random.integers(others.shape[1], size=number)]])
+    chosen, other = np.concatenate(first), np.concatenate(second)
+    values = numbers(training.features)
+    gap = values[other] - values[chosen]
+    way = np.where(np.isnan(gap), 0.0, gap) * random.random((chosen.size, 1))
+    features = with_numbers(take(training.features, chosen), values[chosen] + way)
+    return training.resampled(features, training.classes.codes[chosen])
