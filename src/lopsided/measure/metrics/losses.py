@@ -32,7 +32,8 @@ class MeanLoss(Metric):
         """The value, and what every answer does to it."""
         codes, n = answers.classes, answers.classes.size
         lost = (_brier if self.word == "brier" else _log_loss)(answers.chances, codes)
-        return centred(float(lost.mean()), lost / n, np.full(n, 1.0 / n), codes)
+        # losses are numbers, not hits: no correction for counting, the error is only never 0
+        return centred(float(lost.mean()), lost / n, np.full(n, 1.0 / n**2), codes)
 
 
 def _brier(chances: FloatArray, codes: IntArray) -> FloatArray:

@@ -42,8 +42,8 @@ class RankingMetric(Metric):
             value += of_class / len(chosen)
             effect += moved / len(chosen)
             by_fold += folds / len(chosen)
-            sizes = np.maximum(np.bincount(positive, minlength=2), 1)
-            step += 1.0 / (len(chosen) * sizes[positive.astype(np.int64)])
+            misses, hits = np.maximum(np.bincount(positive, minlength=2), 1)
+            step += 1.0 / (len(chosen) * hits * (hits if self.precision else misses))  # two neighbours change places
         return replace(centred(value, effect, step, answers.classes), by_fold=by_fold)
 
     def _of_class(
