@@ -12,19 +12,22 @@ are odd in directions in which the class hardly varies. The words here say no mo
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lopsided.checkup.inputs.left_out import columns_of
+from lopsided.checkup.inputs.sources import DataSource
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Heatmap, Line, Panel, Pictures
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray, check_classes, check_count, check_labels
 from lopsided.data.class_partition import OneClass, by_class
+from lopsided.data.columns import Columns
 from lopsided.data.encoded_tables import sparse_table
 from lopsided.data.frames import frame_table, is_frame
 from lopsided.data.rows import is_sparse
@@ -93,6 +96,7 @@ class Score:
     decided_by: DecidingColumn | None
     standardised: bool
     pictures: dict[int, NDArray[Any]]  # pixels 0..255 of the extreme examples, where examples are pictures
+    read: Columns = field(default_factory=Columns)  # which columns of the data were used, and why not the others
 
     def columns(self) -> dict[str, Any]:
         """What the file of scores holds, column by column."""
@@ -187,8 +191,15 @@ def score(
     classes = [_summary(influence, k, int(counts[k]), extremes) for k in range(len(names))]
     pictures = _read_pictures(table, classes) if table.image_shape else {}
     seconds = time.perf_counter() - started
+    read = columns_of(DataSource(table, {}, table.source), {"label": _label_column(table, values)})
     ranks = influence.rank_in_class()
-    return Score(table.source, influence, ranks, classes, noise, streamed, seconds, decided, standardise, pictures)
+    return Score(
+        table.source, influence, ranks, classes, noise, streamed, seconds, decided, standardise, pictures, read
+    )
+
+
+def _label_column(table: Table, values: NDArray[Any]) -> list[str]:
+    return [name for name, column in table.columns.items() if column is values]
 
 
 def _deviations(table: Table, rows: int | None) -> FloatArray:

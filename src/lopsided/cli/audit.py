@@ -19,6 +19,7 @@ def command(
     data: options.Data,
     labels: options.Labels = None,
     many_classes: options.ManyClasses = False,
+    name: options.Name = None,
     groups: options.Groups = None,
     features: options.Features = None,
     classifier: Annotated[str | None, typer.Option(help="Array of classifier weights (K x p).")] = None,
@@ -66,6 +67,7 @@ def command(
             data,
             labels=labels,
             many_classes=many_classes,
+            name=name,
             groups=options.names(groups),
             features=options.one_or_several(features),
             classifier=classifier,
@@ -126,6 +128,7 @@ def _show(result: "Audit", target: Path | None) -> None:
     from lopsided.checkup.checks.finding import Level
     from lopsided.cli.console import print_line, print_rows
 
+    print_line(result.evidence.columns.sentence())
     print_alarms(result)
     healthy = [finding for finding in result.findings if finding.level is Level.HEALTHY]
     if healthy:

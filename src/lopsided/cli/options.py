@@ -40,8 +40,11 @@ StoreFolder = Annotated[Path | None, folder("Folder of results; else LOPSIDED_ST
 DataFolder = Annotated[Path | None, folder("Folder with the data sets; else LOPSIDED_DATA.")]
 
 # of commands on a person's own data: where the parts are, and how the network is trained
-Data = Annotated[Path, typer.Argument(help="npz, npy, parquet, csv or tsv file, or a folder of pictures.")]
+Data = Annotated[
+    Path, typer.Argument(help="A table (npz, npy, parquet, csv, feather, jsonl, xlsx) or a folder of pictures.")
+]
 Labels = Annotated[str | None, typer.Option(help="Column or array of labels, or a file with one per line.")]
+Name = Annotated[str | None, typer.Option(help="What the data are called in reports; the file's name unless said.")]
 ManyClasses = Annotated[bool, typer.Option("--many-classes", help="Labels that are many numbers are classes indeed.")]
 Groups = Annotated[str | None, typer.Option(help="Columns of groups, comma-separated; intersections follow.")]
 Features = Annotated[str | None, typer.Option(help="Array or columns (comma-separated) of features.")]

@@ -16,6 +16,7 @@ def command(
     data: options.Data,
     labels: options.Labels = None,
     many_classes: options.ManyClasses = False,
+    name: options.Name = None,
     groups: options.Groups = None,
     features: options.Features = None,
     split: options.Split = None,
@@ -48,6 +49,7 @@ def command(
             data,
             labels=labels,
             many_classes=many_classes,
+            name=name,
             groups=options.one_or_several(groups),
             features=options.one_or_several(features),
             split=split,
@@ -77,6 +79,7 @@ def print_plan(made: "Plan", *, why: bool = False) -> None:
     """One line a remedy, and the notes; with `why` the reason for each, and what they are ordered by."""
     from lopsided.cli.console import print_line, print_lines, print_rows
 
+    print_line(made.columns.sentence())
     rows, other = [], False
     for remedy in made.remedies:
         own = remedy.forecast is not None and remedy.forecast.metric != made.metric_name

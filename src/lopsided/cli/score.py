@@ -120,6 +120,7 @@ def _is_number(cell: str) -> bool:
 
 def _facts(result: "Score", target: Path | None, drawn: Path | None) -> dict[str, object]:
     facts: dict[str, object] = {
+        "columns": result.read.to_dict(),
         "classes": result.classes,
         "scores_file": target,
         "plot": drawn,
@@ -141,6 +142,7 @@ def _show(result: "Score", target: Path | None, drawn: Path | None) -> None:
     from lopsided.cli.console import print_line, print_table
     from lopsided.report.style import short
 
+    print_line(result.read.sentence())
     rows = [
         [
             entry.label,

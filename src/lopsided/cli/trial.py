@@ -15,6 +15,7 @@ def command(
     data: options.Data,
     labels: options.Labels = None,
     many_classes: options.ManyClasses = False,
+    name: options.Name = None,
     groups: options.Groups = None,
     features: options.Features = None,
     split: options.Split = None,
@@ -72,6 +73,7 @@ def command(
             data,
             labels=labels,
             many_classes=many_classes,
+            name=name,
             groups=options.one_or_several(groups),
             features=options.one_or_several(features),
             split=split,
@@ -119,6 +121,7 @@ def print_trial(outcome: "Trial") -> None:
     from lopsided.checkup.trial.figures import times
     from lopsided.cli.console import print_line, print_lines
 
+    print_line(outcome.columns.sentence())
     run = [arm for arm in outcome.arms if arm.skipped is None]
     main = [*outcome.main_metrics(), *outcome.other_metrics()]
     title = (
@@ -137,7 +140,7 @@ def print_trial(outcome: "Trial") -> None:
     for arm in outcome.arms:
         if arm.skipped is not None:
             print_line(f"Skipped: {arm.name}. {arm.skipped}")
-    for note in outcome.notes:
+    for note in outcome.notes[1:]:  # the first is on the columns
         print_line(note)
     print_line(outcome.headline())
     print(f"{outcome.seconds:.1f} s, {outcome.reused} results from the store")

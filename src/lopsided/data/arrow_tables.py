@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lopsided.core.errors import InputError
+from lopsided.core.errors import InputError, LopsidedError
 from lopsided.core.validation import name_one_of
-from lopsided.data.columns import decoded, gaps, is_list, is_number, unusable, useless
+from lopsided.data.columns import decoded, gaps, is_list, is_number, typed, unusable, useless
 from lopsided.data.csv_file import check_distinct, read_csv_table
 from lopsided.data.encoded_tables import encoded_table
 from lopsided.data.rows import Rows, select
 from lopsided.data.tables import FEATURE_NAMES, ColumnChoice, Table
+from lopsided.data.whole_files import read_arrow, read_json_lines, read_packed_csv, read_sheet
 
 # Read pages as they are needed, through a small buffer; Arrow would else hold every row group that it has read.
 _STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
@@ -56,14 +57,20 @@ def open_parquet(path: Path, choice: ColumnChoice) -> Table:
     return _table(path, rows, handle.schema_arrow, lambda name: handle.read([name])[name], batches, choice, reading)
 
 
-def open_csv(path: Path, choice: ColumnChoice) -> Table:
-    """A table over a csv or tsv file with a header line, read whole."""
+def open_whole(path: Path, kind: str, choice: ColumnChoice) -> Table:
+    """A table over a file that is read whole: csv or tsv with a header line, feather, lines of JSON, an Excel sheet."""
 
     def is_no_feature(name: str) -> bool:
         return bool(choice.beside_features([name])) if choice.wanted is None else name not in choice.wanted
 
-    with _reading("csv", path):
-        table = read_csv_table(path, is_no_feature)
+    with _reading(kind, path):
+        if kind == "csv":
+            table = read_csv_table(path, is_no_feature)
+        elif kind == "packed csv":
+            table = read_packed_csv(path, is_no_feature)
+        else:
+            table = {"Arrow": read_arrow, "JSON lines": read_json_lines, "Excel": read_sheet}[kind](path)
+            check_distinct(table.column_names, str(path))
     return table_over_arrow(table, path, choice)
 
 
@@ -91,7 +98,7 @@ def _whole(table: Any, source: str | Path, choice: ColumnChoice, made: Callable[
     for name in choice.wanted or ():
         if (why := unusable(table[name])) is not None:
             raise InputError("columns that can be features", f"{name!r}: {why}", "choose others")
-    reasons = {name: useless(table[name]) for name in possible}
+    reasons = {name: useless(typed(table[name])) for name in possible}
     used = [name for name, why in reasons.items() if why is None]
     ignored = tuple((name, why) for name, why in reasons.items() if why is not None)
     missing = {name: lacking for name in used if (lacking := gaps(table[name])).any()}
@@ -222,7 +229,7 @@ def _reading(kind: str, path: Path) -> Iterator[None]:
     """Damaged bytes lead Arrow into errors of many kinds, which all mean that the file is not whole."""
     try:
         yield
-    except (InputError, MemoryError):
+    except (LopsidedError, MemoryError):
         raise
     except UnicodeEncodeError:
         raise InputError("a path in UTF-8, as Arrow asks for", repr(str(path)), "rename the file") from None

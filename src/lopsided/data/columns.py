@@ -1,5 +1,6 @@
 """Columns of a table: what each holds, which are used, and why the others are not."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,6 +13,7 @@ DISTINCT = 0.95  # words of which this share are different in every row name the
 FEWEST_ROWS = 20  # with fewer, all may differ by chance
 FREE_TEXT = 3.0  # words in an entry: sentences differ in every row too, and say something
 _MOST_NAMED = 12
+_ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?P<zone>Z|[+-]\d\d:?\d\d)?)?")
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,8 @@ class Columns:
         """`18 of 20 columns; label `credit`; not used: `id` (it numbers the rows).`"""
         if self.width is not None:
             used = f"{self.width:,} of {self.width:,} columns of `{self.used[0]}`"
+        elif not self.used and not self.ignored:
+            used = "No columns of features"
         else:
             used = f"{len(self.used):,} of {len(self.used) + len(self.ignored):,} columns"
         roles = [f"{role} {', '.join(f'`{name}`' for name in names)}" for role, names in self.roles.items() if names]
@@ -89,6 +93,22 @@ def decoded(column: Any) -> Any:
     kind = column.type.value_type
     kind = pa.string() if kind == pa.string_view() else kind  # Polars' words, which Arrow cannot take from
     return pa.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], type=kind)
+
+
+def typed(column: Any) -> Any:
+    """An Arrow column of words that are all dates or times as ISO 8601 writes them, as one of times; others as they
+    are. Frames out of csv or JSON often hold dates so."""
+    import pyarrow as pa
+
+    if not is_words(column.type):
+        return column
+    filled = decoded(column).drop_null()
+    if len(filled) == 0 or not (shape := _ISO.fullmatch(str(filled[0].as_py()))):
+        return column
+    try:
+        return text(column).cast(pa.timestamp("us", "UTC" if shape["zone"] else None))
+    except pa.ArrowInvalid:
+        return column
 
 
 def text(column: Any) -> Any:

@@ -8,6 +8,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.folds import Design, Folds, folds_of
 from lopsided.core.partition import LabelledRows
 from lopsided.core.validation import IntArray
+from lopsided.data.columns import Columns
 from lopsided.data.rows import Rows, take
 
 
@@ -19,13 +20,14 @@ class LabelledSet(LabelledRows):
     features: Rows
     source: str = ""
     design: Design = field(default_factory=Design)
+    columns: Columns = field(default_factory=Columns)  # which of the data's columns the features are
 
     def subset(self, chosen: IntArray) -> "LabelledSet":
         """Some of the examples (again and again where an index comes again), under the same codes."""
         groups = None if self.groups is None else replace(self.groups, codes=self.groups.codes[chosen])
         classes = replace(self.classes, codes=self.classes.codes[chosen])
         features, design = take(self.features, chosen), self.design.at(chosen)
-        return LabelledSet(self.rows[chosen], classes, groups, features, self.source, design)
+        return LabelledSet(self.rows[chosen], classes, groups, features, self.source, design, self.columns)
 
     def folds(self, folds: int, seed: int, repeat: int = 0) -> Folds:
         """The folds of repeat number `repeat`, as the design has them."""

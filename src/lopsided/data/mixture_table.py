@@ -9,7 +9,7 @@ from typing import Any
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
 from lopsided.data.frames import frame_table, is_frame
-from lopsided.data.tables import Table, open_table
+from lopsided.data.tables import WHOLE_FILES, Table, open_table
 
 _LABELS, _GROUPS = ("labels", "label", "y", "target"), ("groups", "group", "g")
 
@@ -55,7 +55,7 @@ def _opened(data: Any, beside: Sequence[str], reserved: Sequence[str]) -> Table:
     if not source.is_file():
         got = f"{source}, which is no file" if source.exists() else f"no such file: {source}"
         raise InputError("a data file (npz, parquet or csv)", got, "check the path")
-    if source.suffix.lower() not in (".npz", ".csv", ".tsv", ".parquet"):
+    if not source.name.lower().endswith((".npz", ".parquet", *WHOLE_FILES)):
         raise InputError("a data file that ends in .npz, .parquet or .csv", repr(source.name), "convert it first")
     return open_table(source, beside=beside, reserved=reserved)
 

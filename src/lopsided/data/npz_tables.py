@@ -42,6 +42,8 @@ def read_npz_array(path: Path, name: str) -> NDArray[Any]:
 def open_npz(path: Path, *, features: str | None = None, need_features: bool = True) -> Table:
     """A table over an npz file; the features are read in blocks, the columns beside them at once."""
     shapes = npz_shapes(path)
+    if is_saved_sparse(shapes):
+        return _open_sparse(path)
     chosen = choose_features(str(path), shapes, features, needed=need_features)
     if chosen is None:
         return table_without_features(str(path), shapes, lambda name: read_npz_array(path, name))
@@ -96,6 +98,24 @@ def load_npy(path: Path, *, memory_map: bool = False) -> NDArray[Any]:
     if not isinstance(array, np.ndarray):
         raise InputError("a .npy file", f"an archive: {path}", "name it .npz")
     return array
+
+
+def is_saved_sparse(names: Mapping[str, Any]) -> bool:
+    """Are these the arrays of a sparse matrix as `scipy.sparse.save_npz` writes it?"""
+    return {"format", "shape", "data"} <= set(names)
+
+
+def _open_sparse(path: Path) -> Table:
+    from scipy.sparse import load_npz
+
+    from lopsided.data.encoded_tables import sparse_table
+
+    try:
+        matrix = load_npz(path)
+    except Exception as error:  # damaged indices lead SciPy into errors of many kinds
+        got = f"{path}: {' '.join(str(error).split())[:120]}"
+        raise InputError("a sparse matrix as scipy.sparse.save_npz writes it", got, "write it again") from None
+    return sparse_table(matrix, {}, str(path))
 
 
 def table_without_features(

@@ -3,10 +3,13 @@
 One record for every format, so that whoever reads users' files (score, audit, trial) reads them alike:
 
 - .npz: the features under `features`, `x`, `images`, `embeddings` or `data` (any case), else the only array with two
-  or more axes; one-dimensional arrays of the same length are columns. Members are streamed, compressed or not.
+  or more axes; one-dimensional arrays of the same length are columns. Members are streamed, compressed or not. Or a
+  sparse matrix as SciPy saves it.
 - .npy: the features, memory-mapped; labels come from a file of their own.
 - .parquet: one list column of features, else all numeric columns that are not columns beside; streamed by row groups.
-- .csv, .tsv: numeric columns that are not columns beside are features; read whole. Commas, semicolons or tabs.
+- .csv, .tsv (also .gz): numeric columns that are not columns beside are features; read whole. Commas, semicolons or
+  tabs. Likewise .feather and .arrow, .jsonl and .ndjson (one object a line), .xlsx (where openpyxl or python-calamine
+  is installed).
 - a folder: idx files (MNIST's layout), or one subfolder of images per class; hidden files and folders are ignored.
 
 No pickle is ever loaded, and a damaged file ends in one sentence.
@@ -34,6 +37,17 @@ SPLIT_NAMES = ("split", "is_test", "subset")
 # a row's own name; the last three are how pandas writes its index to csv and parquet
 ROW_NAMES = ("id", "index", "", "unnamed: 0", "__index_level_0__")
 BESIDE_NAMES = (*LABEL_NAMES, *GROUP_NAMES, *PREDICTION_NAMES, *SPLIT_NAMES, *ROW_NAMES)
+WHOLE_FILES = {
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".csv.gz": "packed csv",
+    ".tsv.gz": "packed csv",
+    ".feather": "Arrow",
+    ".arrow": "Arrow",
+    ".jsonl": "JSON lines",
+    ".ndjson": "JSON lines",
+    ".xlsx": "Excel",
+}
 FILE_ENDINGS = (".npy", ".txt", ".csv", ".tsv")  # of labels in a file of their own
 _BLOCK_NUMBERS = 4_000_000  # numbers in a block: 32 MB as float64
 
@@ -159,13 +173,13 @@ def open_table(
         from lopsided.data.arrow_tables import open_parquet
 
         return open_parquet(place, choice)
-    if ending in (".csv", ".tsv"):
-        from lopsided.data.arrow_tables import open_csv
+    kind = next((kind for known, kind in WHOLE_FILES.items() if place.name.lower().endswith(known)), None)
+    if kind is not None:
+        from lopsided.data.arrow_tables import open_whole
 
-        return open_csv(place, choice)
-    raise InputError(
-        "a file that ends in .npz, .npy, .parquet, .csv or .tsv, or a folder of images", str(place), "convert it first"
-    )
+        return open_whole(place, kind, choice)
+    known = ", ".join((".npz", ".npy", ".parquet", *WHOLE_FILES))
+    raise InputError(f"a file that ends in {known}, or a folder of images", str(place), "convert it first")
 
 
 def array_table(features: NDArray[Any], columns: Mapping[str, NDArray[Any]], source: str = "an array") -> Table:

@@ -55,7 +55,13 @@ class Audit(AuditFacts):
 
     def __str__(self) -> str:
         alarms = [finding for finding in self.findings if finding.level is not Level.HEALTHY]
-        return "\n".join([verdict(self), *(f"{entry.level.value}: {entry.message}" for entry in alarms)])
+        return "\n".join(
+            [
+                self.evidence.columns.sentence(),
+                verdict(self),
+                *(f"{entry.level.value}: {entry.message}" for entry in alarms),
+            ]
+        )
 
     def _repr_html_(self) -> str:
         """A table for notebooks: every finding, the worst first."""
@@ -90,6 +96,7 @@ def audit(
     weight_decay: float | str | None = None,
     classes: Sequence[Any] | None = None,
     many_classes: bool = False,
+    name: str | None = None,
     checks: Sequence[str] | None = None,
     seed: int = 0,
     progress: StepProgress | None = None,
@@ -133,6 +140,7 @@ def audit(
         weight_decay=weight_decay,
         classes=classes,
         many_classes=many_classes,
+        name=name,
         seed=seed,
     )
     settings = {"given": sorted(evidence.has), "rows": evidence.rows, "weight_decay": evidence.weight_decay}

@@ -94,8 +94,7 @@ def _of_evidence(evidence: Evidence) -> dict[str, Any]:
     if evidence.is_test is not None:
         test = int(evidence.is_test.sum())
         rows.append(("split", f"{evidence.rows - test:,} for training, {test:,} for testing"))
-    if evidence.table is not None:
-        rows.append(("columns used", f"{evidence.table.width:,}"))
+    rows.append(("columns", evidence.columns.sentence()))
     rows += _sizes([] if evidence.classes is None else [evidence.classes], list(evidence.groups.values()))
     rows.append(("given", ", ".join(sorted(evidence.has))))
     rows += [("note", note) for note in evidence.notes]
@@ -105,7 +104,7 @@ def _of_evidence(evidence: Evidence) -> dict[str, Any]:
 def _of_training(source: str, training: LabelledSet | None) -> dict[str, Any]:
     if training is None:
         return {"facts": [("data", source)], "bars": []}
-    rows = [("data", source), ("examples", f"{training.size:,}"), ("columns used", f"{training.features.shape[1]:,}")]
+    rows = [("data", source), ("examples", f"{training.size:,}"), ("columns", training.columns.sentence())]
     rows += _sizes([training.classes], [] if training.groups is None else [training.groups])
     return {"facts": rows, "bars": _bars(training.classes)}
 

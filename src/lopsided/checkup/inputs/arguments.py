@@ -20,16 +20,17 @@ ColumnsLike = ColumnLike | Mapping[str, ArrayLike]
 
 _ENTRIES = """
 data : path, DataFrame, dict of arrays, array or tensor, optional
-    A file (npz, npy, parquet, csv, tsv) or a folder of pictures; a pandas or Polars frame; arrays by name; or an array
-    of features with one row or picture per example. May be left out where the arrays below say it all.
+    A file (npz, npy, parquet, csv, tsv, csv.gz, feather, jsonl, xlsx) or a folder of pictures; a pandas, Polars or
+    Arrow frame; arrays by name; or an array or sparse matrix of features with one row or picture per example. May be
+    left out where the arrays below say it all.
 labels : str, path or array of shape (n,), optional
     The class of each example: the name of a column or array in `data`, a file of labels (npy, txt, csv), or the array
     itself. Found under a usual name (label, y, target, class) where it is not given.
 groups : str, list of str, array, dict of arrays or DataFrame, optional
     One or several columns of groups, by name or as arrays. Two or more columns are also crossed with each other.
 features : str, list of str or array of shape (n, p), optional
-    The columns (or the one array) of `data` that are features, or the features themselves. Without it, all columns of
-    numbers that are nothing else.
+    The columns (or the one array) of `data` that are features, or the features themselves. Without it, all columns that
+    are nothing else: numbers, categories, words and dates.
 classifier : str, array of shape (K, p) or object, optional
     Weights of the last layer over `features`, one row per class; or an object with `weight` and `bias` (PyTorch) or
     `coef_` and `intercept_` (scikit-learn).
@@ -65,6 +66,8 @@ metric : str, callable or Metric, optional
 costs : dict or array of shape (K, K), optional
     For the metric "cost": what each answer costs, true classes by row and predicted ones by column, classes sorted; or
     {true: {predicted: cost}}, where right answers cost 0 and other mistakes 1. Text as in "fraud:ok=100,ok:fraud=1".
+name : str, optional
+    What the data are called in reports. Without it, the file.
 seed : int, default 0
     Seed of all that is drawn at random.
 """

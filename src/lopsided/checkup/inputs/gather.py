@@ -64,6 +64,7 @@ def gather(
     classes: Sequence[Any] | None = None,
     seed: int = 0,
     many_classes: bool = False,
+    name: str | None = None,
 ) -> Evidence:
     """Check and name what was given: a name in `data` or an array each; a list of one word per row is an array.
 
@@ -98,7 +99,7 @@ def gather(
     if judged is None and chances is not None:
         judged = chances.argmax(axis=1).astype(np.int64)
     evidence = Evidence(
-        source=source.name,
+        source=name or source.name,
         rows=rows,
         classes=known,
         groups=chosen,

@@ -20,7 +20,13 @@ from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.data.encoded_tables import sparse_table
 from lopsided.data.frames import frame_table, is_frame
-from lopsided.data.npz_tables import choose_features, npz_shapes, read_npz_array, table_without_features
+from lopsided.data.npz_tables import (
+    choose_features,
+    is_saved_sparse,
+    npz_shapes,
+    read_npz_array,
+    table_without_features,
+)
 from lopsided.data.rows import is_sparse
 from lopsided.data.tables import BESIDE_NAMES, Table, array_table, open_table
 
@@ -99,6 +105,8 @@ def _path(
 ) -> DataSource:
     if path.suffix.lower() == ".npz" and path.is_file():
         shapes = npz_shapes(path)
+        if is_saved_sparse(shapes):
+            return DataSource(open_table(path), {}, str(path))
         if _has_halves(shapes):
             return _arrays(_halves({name: read_npz_array(path, name) for name in shapes}), features, str(path))
         table = open_table(path, features=features, need_features=features is not None)

@@ -1,5 +1,6 @@
 """The part of the evidence that plan and trial train on: features, classes, one partition into groups, no test rows."""
 
+from dataclasses import replace
 from importlib.util import find_spec
 
 import numpy as np
@@ -8,6 +9,7 @@ from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
 from lopsided.core.validation import IntArray, check_matrix, name_one_of
+from lopsided.data.columns import Columns
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.data.rows import Rows, select
 from lopsided.data.tables import Table
@@ -33,10 +35,20 @@ def training_set(evidence: Evidence, *, group: str | None = None, own: bool = Fa
     if present.size < 2:
         raise InputError("at least two classes among the training rows", present.size, "check the labels and the split")
     chosen = _partition(evidence, rows, group)
+    columns = _columns(evidence.columns, evidence.table, own)
     everything = LabelledSet(
-        np.arange(evidence.rows), evidence.classes, chosen, features, evidence.source, evidence.design
+        np.arange(evidence.rows), evidence.classes, chosen, features, evidence.source, evidence.design, columns
     )
     return everything if rows.size == evidence.rows else everything.subset(rows)
+
+
+def _columns(known: Columns, table: Table, own: bool) -> Columns:
+    """What is used: by the user's own learner also the columns that the others have nothing from."""
+    if not own or table.frame is None or table.used is None:
+        return known
+    given = {name for name, _ in table.ignored}
+    used = (*known.used, *(name for name, _ in known.ignored if name in given))
+    return replace(known, used=used, ignored=tuple(one for one in known.ignored if one[0] not in given))
 
 
 def _features(table: Table, own: bool) -> Rows:

@@ -54,6 +54,7 @@ def plan(
     time: "ColumnLike | None" = None,
     weight_decay: float | str | None = None,
     many_classes: bool = False,
+    name: str | None = None,
     metric: Asked | None = None,
     costs: Any = None,
     group: str | None = None,
@@ -106,6 +107,7 @@ def plan(
             time=time,
             weight_decay=weight_decay,
             many_classes=many_classes,
+            name=name,
             seed=seed,
         )
     known = measured_recipe(evidence) if recipe is None else recipe
@@ -149,6 +151,7 @@ def plan_for(
         _order(wanted, bool(expected)),
         None if training.groups is None else training.groups.name,
         wanted,
+        training.columns,
     )
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from lopsided.core.errors import InputError, MissingPackage
 from lopsided.core.jsonable import jsonable
 from lopsided.core.validation import FloatArray, IntArray
+from lopsided.data.columns import Columns
 from lopsided.data.frames import frame_of
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.measure.metrics import METRICS
@@ -118,6 +119,7 @@ class Plan:
     order: str = ""  # what the remedies are ordered by
     groups: str | None = None  # the partition whose worst group counts
     measured_in: Metric | None = field(default=None, repr=False)  # where the metric's word alone does not say it
+    columns: Columns = field(default_factory=Columns)  # which columns of the data it used, and why not the others
 
     @property
     def metric_name(self) -> str:
@@ -131,7 +133,7 @@ class Plan:
         raise InputError("the name of a planned remedy", repr(name), ", ".join(remedy.name for remedy in self.remedies))
 
     def __str__(self) -> str:
-        lines = [self.title()]
+        lines = [self.columns.sentence(), self.title()]
         for remedy in self.remedies:
             counts = "" if remedy.counts_as is None else f", counts as {remedy.counts_as:+.4f}"
             lines.append(f"{remedy.name}: {forecast_words(remedy.forecast)}{counts}; {remedy.why}")
@@ -161,6 +163,7 @@ class Plan:
             "metric": self.metric,
             "metric_name": self.metric_name,
             "groups": self.groups,
+            "columns": self.columns.to_dict(),
             "classes": None if about is None else list(about.classes.names),
             "training_rows": None if about is None else int(about.rows.size),
             "order": self.order,

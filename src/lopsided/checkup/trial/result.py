@@ -10,6 +10,7 @@ from lopsided.checkup.trial.precision_collapse import precision_collapse
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure
 from lopsided.core.jsonable import jsonable
+from lopsided.data.columns import Columns
 from lopsided.data.frames import frame_of
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.measure.metrics.contract import Metric
@@ -177,6 +178,11 @@ class Trial:
         """The arm to train: the recommended one; without a recommendation the winner, else plain training."""
         return self[self.recommendation.arm if self.recommendation else self.winner or self.arms[0].name]
 
+    @property
+    def columns(self) -> Columns:
+        """Which columns of the data were used, and why not the others."""
+        return Columns() if self.training is None else self.training.columns
+
     def headline(self) -> str:
         """The sentence that a report opens with: what to use."""
         if self.recommendation is None:
@@ -190,7 +196,7 @@ class Trial:
         return training_code(self)
 
     def __str__(self) -> str:
-        lines = [self.headline(), f"{self.sentence()[:-1]}; {self.judged_by()}."]
+        lines = [self.columns.sentence(), self.headline(), f"{self.sentence()[:-1]}; {self.judged_by()}."]
         return "\n".join([*lines, *(f"{arm.name}: {arm.words(self.metric)}" for arm in self.arms)])
 
     def judged_by(self) -> str:
@@ -217,6 +223,7 @@ class Trial:
         """Plain values under the names that scripts rely on."""
         return {
             "source": self.source,
+            "columns": self.columns.to_dict(),
             "learner": self.learner,
             "metric": self.metric,
             "metric_word": self.measured_in.word,

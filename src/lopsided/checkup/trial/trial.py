@@ -62,6 +62,7 @@ def trial(
     sample_weight: "ColumnLike | None" = None,
     weight_decay: float | str | None = None,
     many_classes: bool = False,
+    name: str | None = None,
     learner: Any = "logistic",
     arms: Sequence[Any] | None = None,
     metric: Asked | None = None,
@@ -149,6 +150,7 @@ def trial(
             sample_weight=sample_weight,
             weight_decay=weight_decay,
             many_classes=many_classes,
+            name=name,
             seed=seed,
         )
     own = not isinstance(learner, str) or encoding_of(learner, sparse=False, gaps=False) is None
@@ -185,7 +187,7 @@ def trial(
         dropped = race.run(limit, repeats if fixed else MOST)
     notes = [*_notes(training, folds, plan, made), *about_design(training, folds, seed, recalibrate)]
     notes += [*about_copies(evidence, training, seed), *_about_race(dropped)]
-    return _judged(run, notes, began, wanted)
+    return _judged(run, [training.columns.sentence(), *notes], began, wanted)
 
 
 def _judged(run: TrialRun, notes: Sequence[str], began: float | None, asked: Asked, costs: Any = None) -> Trial:
