@@ -27,6 +27,7 @@ from lopsided.core.partition import Partition
 from lopsided.core.progress import ProgressStart
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
+from lopsided.data.columns import Columns
 from lopsided.data.tables import array_table
 from lopsided.learners.named_learner import make_learner
 from lopsided.remedies.mended import MendedClassifier
@@ -86,6 +87,7 @@ def digits_demo(store: Any, seed: int = 0, *, progress: ProgressStart | None = N
         predictions=np.asarray(network.predict(pixels), dtype=np.int64),
         is_test=held_out,
         weight_decay=decay,
+        columns=Columns(("last layer",), width=layer.shape[1]),
         seed=seed,
     )
     audit = run_checks(seen, seed=seed, settings={"seed": seed, "weight_decay": decay})
@@ -96,6 +98,7 @@ def digits_demo(store: Any, seed: int = 0, *, progress: ProgressStart | None = N
         table=array_table(pixels, {}, seen.source),
         is_test=held_out,
         weight_decay=decay,
+        columns=Columns(("pixels",), width=pixels.shape[1]),
         seed=seed,
     )
     plan = make_plan(raw, recipe=measured_recipe(seen), seed=seed)

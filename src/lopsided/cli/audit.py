@@ -113,12 +113,13 @@ def command(
 
 
 def print_alarms(result: "AuditFacts") -> None:
-    """The verdict, and every finding that is not healthy."""
+    """The columns used, the verdict, and every finding that is not healthy."""
     from lopsided.checkup.checks.finding import Level
     from lopsided.cli.console import print_line, print_rows
-    from lopsided.report.audit import verdict
+    from lopsided.report.audit import opening
 
-    print_line(verdict(result))
+    for line in opening(result):
+        print_line(line)
     alarms = [finding for finding in result.findings if finding.level is not Level.HEALTHY]
     if alarms:
         print_rows("", ("level", "subject", "finding"), [[one.level.value, one.subject, one.message] for one in alarms])
@@ -128,7 +129,6 @@ def _show(result: "Audit", target: Path | None) -> None:
     from lopsided.checkup.checks.finding import Level
     from lopsided.cli.console import print_line, print_rows
 
-    print_line(result.evidence.columns.sentence())
     print_alarms(result)
     healthy = [finding for finding in result.findings if finding.level is Level.HEALTHY]
     if healthy:

@@ -4,7 +4,6 @@ import gzip
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -64,12 +63,15 @@ def read_sheet(path: Path) -> Any:
     import pyarrow as pa
 
     if find_spec("openpyxl") is not None:
-        book = import_module("openpyxl").load_workbook(path, read_only=True, data_only=True)
+        import openpyxl
+
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         rows = [list(row) for row in book.worksheets[0].iter_rows(values_only=True)]
         book.close()
     elif find_spec("python_calamine") is not None:
-        book = import_module("python_calamine").CalamineWorkbook.from_path(str(path))
-        rows = book.get_sheet_by_index(0).to_python()
+        import python_calamine
+
+        rows = python_calamine.CalamineWorkbook.from_path(str(path)).get_sheet_by_index(0).to_python()
     else:
         raise MissingPackage("openpyxl", "reading .xlsx files", "excel")
     if len(rows) < 2:

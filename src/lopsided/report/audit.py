@@ -55,13 +55,7 @@ class Audit(AuditFacts):
 
     def __str__(self) -> str:
         alarms = [finding for finding in self.findings if finding.level is not Level.HEALTHY]
-        return "\n".join(
-            [
-                self.evidence.columns.sentence(),
-                verdict(self),
-                *(f"{entry.level.value}: {entry.message}" for entry in alarms),
-            ]
-        )
+        return "\n".join([*opening(self), *(f"{entry.level.value}: {entry.message}" for entry in alarms)])
 
     def _repr_html_(self) -> str:
         """A table for notebooks: every finding, the worst first."""
@@ -146,6 +140,12 @@ def audit(
     settings = {"given": sorted(evidence.has), "rows": evidence.rows, "weight_decay": evidence.weight_decay}
     facts = run_checks(evidence, seed=seed, checks=checks, settings=settings, progress=progress)
     return Audit(**vars(facts))
+
+
+def opening(facts: AuditFacts) -> list[str]:
+    """The first two lines of an answer: the columns used, and the verdict, which comes first without labels."""
+    lines = [facts.evidence.columns.sentence(), verdict(facts)]
+    return lines if facts.evidence.classes is not None else lines[::-1]
 
 
 def verdict(facts: AuditFacts) -> str:
