@@ -53,6 +53,9 @@ SplitBy = Annotated[str | None, typer.Option(help="Column whose rows (a customer
 Time = Annotated[str | None, typer.Option(help="Column of dates or numbers: train on the past, test on what follows.")]
 SampleWeight = Annotated[str | None, typer.Option(help="Column of weights of the rows in training.")]
 WeightDecay = Annotated[float | None, number("Weight decay of the network.")]
+Learner = Annotated[
+    str, typer.Option(help="logistic, boosting, network, deep (PyTorch), or a classifier as package.module:Class.")
+]
 Metric = Annotated[
     str | None,
     typer.Option(

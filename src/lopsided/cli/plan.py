@@ -26,6 +26,7 @@ def command(
     learning_rate: options.LearningRate = None,
     batch_size: options.BatchSize = None,
     momentum: options.Momentum = None,
+    learner: options.Learner = "logistic",
     metric: options.Metric = None,
     costs: options.Costs = None,
     group: options.Group = None,
@@ -56,6 +57,7 @@ def command(
             split_by=split_by,
             time=time,
             weight_decay=weight_decay,
+            learner=learner,
             metric=metric,
             costs=costs,
             group=group,
@@ -83,11 +85,12 @@ def print_plan(made: "Plan", *, why: bool = False) -> None:
     rows, other = [], False
     for remedy in made.remedies:
         own = remedy.forecast is not None and remedy.forecast.metric != made.metric_name
-        rows.append([remedy.name + " *" * own, gain_words(remedy.forecast)])
+        expected = "–" if remedy.counts_as is None else f"{remedy.counts_as:+.3f}"
+        rows.append([remedy.name + " *" * own, expected, gain_words(remedy.forecast)])
         other = other or own
-    print_lines(f"{made.title()}, most promising first", ("remedy", "forecast gain"), rows)
+    print_lines(f"{made.title()}, most promising first", ("remedy", "expected gain", "forecast of a pilot"), rows)
     if other:
-        print("* in the class's own recall, or the group's own accuracy")
+        print("* forecast in the class's own recall, or the group's own accuracy")
     if why:
         print_rows("", ("remedy", "why"), [[remedy.name, _reasons(remedy)] for remedy in made.remedies])
     for remark in made.remarks() if why else [line for line in (*made.notes, made.skill) if line]:

@@ -26,9 +26,7 @@ def command(
     learning_rate: options.LearningRate = None,
     batch_size: options.BatchSize = None,
     momentum: options.Momentum = None,
-    learner: Annotated[
-        str, typer.Option(help="logistic, boosting, network, deep (PyTorch), or a classifier as package.module:Class.")
-    ] = "logistic",
+    learner: options.Learner = "logistic",
     arms: Annotated[
         str | None,
         typer.Option(help="What to try, with commas: smote, class weights, default, or package.module:Class."),

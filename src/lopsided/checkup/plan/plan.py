@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lopsided.checkup.checks.finding import named
-from lopsided.checkup.decision.prior import expected_gains, gain_prior, learner_kind, pilot_errors
+from lopsided.checkup.decision.prior import expected_gains, gain_prior, learner_kind, pilot_errors, plan_score
 from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
@@ -22,7 +22,6 @@ from lopsided.checkup.plan.arms import DEFAULT, proposals_for
 from lopsided.checkup.plan.collection import collections
 from lopsided.checkup.plan.result import Plan, PlannedRemedy
 from lopsided.core.errors import InputError
-from lopsided.core.published_skill import skill_sentence
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.measure.metrics.contract import LEAST_IN_GROUP, Metric, judged_groups
 from lopsided.measure.metrics.named import Asked, metric_named
@@ -33,7 +32,6 @@ from lopsided.remedies.pilot import FOLDS, MOST_ROWS, pilot_groups, reduced, run
 if TYPE_CHECKING:
     from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike
 
-MEASURED_METRICS = ("balanced", "worst-class")  # those that `lopsided.skill` asks about
 _OF_COLLECTION = {
     "balanced": "a class's counts one over the number of classes, a group's its share of the data",
     "worst-class": "a class's counts in full, a group's by its share of the data",
@@ -147,7 +145,7 @@ def plan_for(
         sorted(counted, key=lambda remedy: (remedy.counts_as is None, -(remedy.counts_as or 0.0))),
         wanted.word,
         notes + _unjudged(training),
-        skill_sentence("remedy by pilot") if wanted.word in MEASURED_METRICS else "",
+        plan_score(learner_kind(learner)) if wanted.word == "balanced" else "",
         _order(wanted, bool(expected)),
         None if training.groups is None else training.groups.name,
         wanted,
