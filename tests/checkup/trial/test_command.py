@@ -34,7 +34,8 @@ def test_trial(capsys, tmp_path, data, monkeypatch) -> None:
     printed = capsys.readouterr().out.splitlines()
     for arm in facts["arms"]:  # one line a row, whole: no row is broken and no number cut
         if arm["skipped"] is None and arm["kind"] != "collect":
-            assert sum(line.startswith(f" {arm['name']}  ") for line in printed) == (1 if arm["kind"] == "plain" else 2)
+            # two tables of metrics, and one of gains, which plain training is not in
+            assert sum(line.startswith(f" {arm['name']}  ") for line in printed) == (2 if arm["kind"] == "plain" else 3)
     tables = [line for line in printed if re.search(r"\d  +|\d$|unclear$", line)]
     assert max(map(len, tables)) <= 80
     assert "…" not in "".join(tables)
@@ -141,3 +142,15 @@ def test_rates_by_the_survival_law(tmp_path, capsys) -> None:
     assert list(remedy["parameters"]["rates"].values()) == pytest.approx(expected.rates.tolist())
     assert main(["plan", place, "--learning-rate", "0.2"]) == 2
     assert "give all three" in capsys.readouterr().err
+
+
+def test_costs(capsys, data) -> None:
+    arguments = ["plan", str(data), "--metric", "cost", "--json"]
+    assert main([*arguments, "--costs", "1:0=20"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["metric"] == "cost:[[0.0, 1.0], [20.0, 0.0]]"
+    assert facts["metric_name"] == "expected cost"
+    assert main(arguments) == 2
+    assert "costs for the metric cost" in capsys.readouterr().err
+    assert main([*arguments, "--costs", "1:2=20"]) == 2
+    assert "name two classes" in capsys.readouterr().err

@@ -176,4 +176,4 @@ def forecast_words(forecast: GainForecast | None) -> str:
     """A forecast in a few words."""
     if forecast is None:
         return "no forecast"
-    return f"{forecast.metric} {forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
+    return f"gain in {forecast.metric} {forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
