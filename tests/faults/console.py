@@ -85,7 +85,8 @@ def fault(said: Said, arguments: Sequence[str], folder: Path, outputs: Path) -> 
         return f"a temporary file was left: {left[0]}"
     complaint = PROGRESS.sub("", said.err)
     if said.code == 2:
-        if said.out:
+        # What was found is printed where only a file beside it could not be written.
+        if said.out and not complaint.startswith(("lopsided: Expected to write", "lopsided: Expected to make")):
             return f"a refusal that printed {said.out[:80]!r}"
         if (
             not complaint.startswith("lopsided: ")

@@ -13,6 +13,7 @@ DISTINCT = 0.95  # words of which this share are different in every row name the
 FEWEST_ROWS = 20  # with fewer, all may differ by chance
 FREE_TEXT = 3.0  # words in an entry: sentences differ in every row too, and say something
 _MOST_NAMED = 12
+_NUMBER = r"^[+-]?(0|[1-9][0-9]*)?([.][0-9]+)?([eE][+-]?[0-9]+)?$"  # no leading zeros: those are codes
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?P<zone>Z|[+-]\d\d:?\d\d)?)?")
 
 
@@ -96,19 +97,25 @@ def decoded(column: Any) -> Any:
 
 
 def typed(column: Any) -> Any:
-    """An Arrow column of words that are all dates or times as ISO 8601 writes them, as one of times; others as they
-    are. Frames out of csv or JSON often hold dates so."""
+    """An Arrow column of words that are all numbers, or all dates or times as ISO 8601 writes them, as one of numbers
+    or times; others as they are. Frames out of csv or JSON often hold them so. Codes such as 007 stay words."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     if not is_words(column.type):
         return column
-    filled = decoded(column).drop_null()
-    if len(filled) == 0 or not (shape := _ISO.fullmatch(str(filled[0].as_py()))):
+    filled = text(column).drop_null()
+    if len(filled) == 0:
         return column
+    shape = _ISO.fullmatch(filled[0].as_py())
     try:
-        return text(column).cast(pa.timestamp("us", "UTC" if shape["zone"] else None))
+        if shape is not None:
+            return text(column).cast(pa.timestamp("us", "UTC" if shape["zone"] else None))
+        if pc.all(pc.match_substring_regex(filled, _NUMBER)).as_py():
+            return text(column).cast(pa.float64())
     except pa.ArrowInvalid:
         return column
+    return column
 
 
 def text(column: Any) -> Any:
@@ -150,7 +157,9 @@ def useless(column: Any) -> str | None:
     elif types.is_temporal(column.type):
         constant = pc.count_distinct(column).as_py() == 1
     else:
-        ends = pc.min_max(column)
+        import pyarrow as pa
+
+        ends = pc.min_max(column.cast(pa.float32()) if types.is_float16(column.type) else column)
         constant = ends["min"].equals(ends["max"])
         span = ends["max"].as_py() - ends["min"].as_py() if types.is_integer(column.type) and not missing else 0
         if rows >= FEWEST_ROWS and span == rows - 1 and pc.count_distinct(column).as_py() == rows:

@@ -29,9 +29,23 @@ def test_a_lazy_frame_is_collected(frame) -> None:
     assert lopsided.audit(lazy, checks=["counts"]).evidence.table.width == 3
 
 
-def test_numbers_in_words_are_told(frame) -> None:
+def test_numbers_in_words_are_numbers(frame) -> None:
     words = frame.astype(dict.fromkeys("abc", str))
-    assert any("convert them: a, b, c" in note for note in lopsided.audit(words, checks=["counts"]).evidence.notes)
+    assert lopsided.audit(words, checks=["counts"]).evidence.columns.used == ("a", "b", "c")
+    numbers, again = (
+        lopsided.score(given, "label").influence.scores
+        for given in (frame[[*"abc", "label"]], words[[*"abc", "label"]])
+    )
+    np.testing.assert_allclose(again, numbers, rtol=1e-12)  # numbers are written in full
+
+
+def test_codes_with_leading_zeros_stay_words() -> None:
+    import pyarrow as pa
+
+    from lopsided.data.columns import typed
+
+    assert typed(pa.chunked_array([["007", "12"]])).type == pa.string()
+    assert typed(pa.chunked_array([["-0.5", "1e3", None]])).type == pa.float64()
 
 
 def test_one_class_fails_and_is_named_as_one() -> None:

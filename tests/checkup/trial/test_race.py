@@ -58,7 +58,7 @@ def test_a_race_on_data_recommends_what_helps(tmp_path) -> None:
     outcome = lopsided.trial(features, labels=labels, arms=arms, budget=6, store=tmp_path, forecasts=False)
     found = outcome.recommendation
     assert found.arm != "plain"
-    assert found.gain > 0.1
+    assert found.gain > 0.05
     assert found.chance_worse < 0.05
     assert found.low < found.gain < found.high
     assert sum(found.chances.values()) == pytest.approx(1.0)

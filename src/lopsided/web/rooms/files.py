@@ -92,10 +92,10 @@ def _arrays(parameters: dict[str, Any]) -> list[str]:
         return list(archive.files)
 
 
-def open_upload(parameters: dict[str, Any], *, beside: tuple[str, ...] = ()) -> Table:
-    """The table of an upload, with no more rows than allowed."""
+def open_upload(parameters: dict[str, Any], *, beside: tuple[str, ...] = (), whole: bool = False) -> Table:
+    """The table of an upload, with no more rows than allowed; `whole` with words and dates among the features."""
     with shown_name(parameters):
-        table = open_table(parameters["path"], beside=beside)
+        table = open_table(parameters["path"], beside=beside, whole=whole)
     if table.rows > parameters["most_rows"]:
         raise InputError(f"at most {parameters['most_rows']:,} rows here", f"{table.rows:,}", "use the command line")
     return table

@@ -223,7 +223,7 @@ def score_examples(parameters: dict[str, Any], report: Report) -> dict[str, Any]
     report(words="reading")
     if "upload" in parameters:
         beside = () if asked.labels is None else (asked.labels,)
-        table = open_upload(parameters["upload"], beside=beside)
+        table = open_upload(parameters["upload"], beside=beside, whole=True)
         check_names(parameters["upload"], table, beside)
         found = score(table, asked.labels, extremes=asked.extremes, progress=lambda a, b: report(done=a, total=b))
         options = {"labels": asked.labels, "extremes": asked.extremes}
