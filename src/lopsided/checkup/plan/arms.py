@@ -16,6 +16,10 @@ from lopsided.remedies.plain import Plain
 DEFAULT = "default"  # all that a plan has unasked
 
 
+class NothingFits(InputError):
+    """None of the arms has anything to do for the data."""
+
+
 def proposals_for(arms: Sequence[Any] | None, occasion: Occasion) -> Proposals:
     """A proposal for each arm, in their order, and notes on those that the data do not permit; None is "default"."""
     found: list[Proposal] = []
@@ -28,7 +32,7 @@ def proposals_for(arms: Sequence[Any] | None, occasion: Occasion) -> Proposals:
         notes += [note for note in left_out if note not in notes]
     if arms is not None and not found:
         got = f"{len(arms)} of which none fits the data ({' '.join(notes) or 'plain training is always there'})"
-        raise InputError("arms to try", got, "name others")
+        raise (NothingFits if notes else InputError)("arms to try", got, "name others")
     return _told_apart(found), notes
 
 
