@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lopsided.learners.mixture_classifier import TeacherStudentClassifier as TeacherStudentClassifier
     from lopsided.papers.register import claims as claims
     from lopsided.papers.reproduce import reproduce as reproduce
+    from lopsided.remedies.mended import MendedClassifier as MendedClassifier
     from lopsided.remedies.oversampler import Oversampler as Oversampler
     from lopsided.remedies.rates import oversampling_rates as oversampling_rates
     from lopsided.remedies.thresholds import ThresholdMover as ThresholdMover
@@ -37,6 +38,7 @@ _HOME = {
     "CollapseForecast": "lopsided.theory.collapse",
     "InputError": "lopsided.core.errors",
     "LopsidedError": "lopsided.core.errors",
+    "MendedClassifier": "lopsided.remedies.mended",
     "Oversampler": "lopsided.remedies.oversampler",
     "TeacherStudentClassifier": "lopsided.learners.mixture_classifier",
     "ThresholdMover": "lopsided.remedies.thresholds",

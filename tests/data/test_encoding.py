@@ -8,8 +8,8 @@ import pytest
 from sklearn.preprocessing import OneHotEncoder
 
 from lopsided.core.errors import InputError
-from lopsided.data.columns import Columns, useless
-from lopsided.data.encoding import MOST_CATEGORIES, TEXT_WIDTH, TableEncoder
+from lopsided.data.columns import MOST_CATEGORIES, Columns, useless
+from lopsided.data.encoding import TEXT_WIDTH, TableEncoder
 
 N = 120
 

@@ -210,10 +210,9 @@ def long_csv(random: Random, folder: Path, canary: Path) -> Path:
     return written(folder / "data.csv", f"{head}\n{','.join(['1'] * 20_000)}\n".encode())
 
 
-def parquet(random: Random, folder: Path, canary: Path) -> Path:
-    """Columns of every type that Arrow has, damaged in half of the cases."""
+def _arrow(random: Random) -> Any:
+    """A table with columns of every type that Arrow has."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     n = random.choice((0, 1, 6, 20))
     makers: list[Callable[[], Any]] = [
@@ -244,13 +243,47 @@ def parquet(random: Random, folder: Path, canary: Path) -> Path:
     if random.random() < 0.5:
         columns["label"] = makers[1]()
         columns["value"] = makers[0]()
+    return pa.table(columns)
+
+
+def parquet(random: Random, folder: Path, canary: Path) -> Path:
+    """Columns of every type that Arrow has, damaged in half of the cases."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     stream = io.BytesIO()
     try:
-        pq.write_table(pa.table(columns), stream)
+        pq.write_table(_arrow(random), stream)
     except pa.ArrowException:  # a type that parquet lacks
-        pq.write_table(pa.table({"x": makers[0](), "label": makers[1]()}), stream)
+        pq.write_table(pa.table({"x": [0.0, 1.0], "label": [0, 1]}), stream)
     content = stream.getvalue()
     return written(folder / "data.parquet", damaged(content, random) if random.random() < 0.5 else content)
+
+
+def whole_file(random: Random, folder: Path, canary: Path) -> Path:
+    """Packed csv, an Arrow file or stream, lines of JSON or a sparse matrix, damaged in half of the cases."""
+    import pyarrow as pa
+    from scipy.sparse import random_array, save_npz
+
+    kind, stream = random.choice(("csv.gz", "feather", "arrow", "jsonl", "npz", "xlsx")), io.BytesIO()
+    if kind == "csv.gz":
+        plain = csv(random, folder, canary).read_bytes()
+        stream.write(gzip.compress(damaged(plain, random) if random.random() < 0.2 else plain))
+    elif kind in ("feather", "arrow"):
+        table = _arrow(random)
+        with (pa.ipc.new_file if random.random() < 0.7 else pa.ipc.new_stream)(stream, table.schema) as writer:
+            writer.write_table(table)
+    elif kind == "jsonl":
+        cells = ("1", "2.5", '"a"', "null", "true", "[1]", '{"b": 1}', '"2024-01-01"', "1e999", "NaN")
+        for row in range(random.choice((0, 1, 30))):
+            first = random.choice(cells) if random.random() < 0.1 else str(row)
+            stream.write(f'{{"x": {first}, "w": "{row % 3}", "label": {row % 2}}}\n'.encode())
+    elif kind == "npz":
+        save_npz(stream, random_array((random.choice((1, 30)), 4), density=0.5, format=random.choice(("csr", "coo"))))
+    else:
+        stream.write(npz_bytes(sound(random), random))  # a zip as a sheet is one, of other contents
+    content = stream.getvalue()
+    return written(folder / f"data.{kind}", damaged(content, random) if random.random() < 0.5 else content)
 
 
 def pictures(random: Random, folder: Path, canary: Path) -> Path:
@@ -361,6 +394,7 @@ MAKERS: dict[str, tuple[int, Maker]] = {
     "csv": (25, csv),
     "long csv": (0, long_csv),
     "parquet": (15, parquet),
+    "whole file": (15, whole_file),
     "pictures": (6, pictures),
     "idx": (5, idx),
     "no file": (10, no_file),

@@ -27,7 +27,7 @@ def sample():
 
 def test_nothing_asked_is_plain(sample) -> None:
     features, labels = sample
-    mended = MendedClassifier(LogisticRegression()).fit(features, labels)
+    mended = MendedClassifier(LogisticRegression(), None).fit(features, labels)
     plain = LogisticRegression().fit(features, labels)
     np.testing.assert_array_equal(mended.predict(features), plain.predict(features))
     np.testing.assert_allclose(mended.predict_proba(features), plain.predict_proba(features), atol=1e-12)

@@ -103,7 +103,7 @@ def digits_demo(store: Any, seed: int = 0, *, progress: ProgressStart | None = N
     )
     plan = make_plan(raw, recipe=measured_recipe(seen), seed=seed)
     trial = run_trial(raw, plan, learner=learner, folds=FOLDS, seed=seed, store=store, progress=progress)
-    recall = {"plain": _recall(MendedClassifier(learner, seed=seed), pixels, digits, held_out)}
+    recall = {"plain": _recall(MendedClassifier(learner, None, seed=seed), pixels, digits, held_out)}
     for remedy in plan.remedies:
         if remedy.remedy.collects is None:
             recall[remedy.name] = _recall(remedy.wrap(learner, seed=seed), pixels, digits, held_out)

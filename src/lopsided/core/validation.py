@@ -136,6 +136,20 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
     return codes.astype(np.int64).ravel(), [_text(entry) for entry in names]
 
 
+def check_weights(value: ArrayLike, rows: int, name: str = "sample_weight") -> FloatArray:
+    """A finite weight of at least 0 for every row, some of them above."""
+    try:
+        weights = np.asarray(value, dtype=np.float64)
+    except (ValueError, TypeError):
+        raise InputError(f"numbers in {name}", _kind(value), "give a weight for each row") from None
+    if weights.shape != (rows,):
+        raise InputError(f"one entry of {name} for each of {rows:,} rows", f"shape {weights.shape}", "check it")
+    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+        got = f"{weights[~(weights >= 0) | np.isinf(weights)][0]:g}" if weights.any() else "zero in every row"
+        raise InputError(f"finite weights of at least 0, some above, in {name}", got, "check them")
+    return weights
+
+
 FEW_CLASSES = 50  # up to here nobody is asked
 ROWS_PER_VALUE = 5  # on average; a column of numbers with fewer is a measurement more often than a class
 

@@ -11,6 +11,7 @@ from lopsided.core.validation import BoolArray
 
 DISTINCT = 0.95  # words of which this share are different in every row name the rows
 FEWEST_ROWS = 20  # with fewer, all may differ by chance
+MOST_CATEGORIES = 40  # different words that get a column each
 FREE_TEXT = 3.0  # words in an entry: sentences differ in every row too, and say something
 _MOST_NAMED = 12
 _NUMBER = r"^[+-]?(0|[1-9][0-9]*)?([.][0-9]+)?([eE][+-]?[0-9]+)?$"  # no leading zeros: those are codes
@@ -140,6 +141,7 @@ def unusable(column: Any) -> str | None:
 
 def useless(column: Any) -> str | None:
     """Why a learner has nothing from an Arrow column: it cannot be used, is constant, or names the rows."""
+    import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow import types
 
@@ -157,8 +159,6 @@ def useless(column: Any) -> str | None:
     elif types.is_temporal(column.type):
         constant = pc.count_distinct(column).as_py() == 1
     else:
-        import pyarrow as pa
-
         ends = pc.min_max(column.cast(pa.float32()) if types.is_float16(column.type) else column)
         constant = ends["min"].equals(ends["max"])
         span = ends["max"].as_py() - ends["min"].as_py() if types.is_integer(column.type) and not missing else 0

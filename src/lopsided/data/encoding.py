@@ -23,10 +23,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, name_one_of
-from lopsided.data.columns import is_words, text, typed, useless
+from lopsided.data.columns import MOST_CATEGORIES, is_words, text, typed, useless
 from lopsided.data.rows import Rows, is_matrix, is_sparse
 
-MOST_CATEGORIES, RARE = 40, 10
+RARE = 10  # rows of a category that has no column of its own
 MOST_CODES = 254  # scikit-learn's trees take categories with codes below 255
 TEXT_WIDTH = 30
 COVERED = 0.8  # words are categories where the most frequent ones make up this share of the rows

@@ -91,6 +91,16 @@ def learner_name(learner: Any) -> str:
     return type(learner.steps[-1][1] if hasattr(learner, "steps") else learner).__name__
 
 
+def check_learner(learner: Any) -> Any:
+    """A classifier of the user's own, with the methods that are needed."""
+    for method in ("fit", "predict", "get_params"):
+        if isinstance(learner, type) or not callable(getattr(learner, method, None)):
+            got = f"the class {learner.__name__}" if isinstance(learner, type) else type(learner).__name__
+            remedy = "make one of it with ()" if isinstance(learner, type) else f"it has no method {method}"
+            raise InputError("a learner's name or a scikit-learn classifier", got, remedy)
+    return learner
+
+
 def takes_weights(learner: Any) -> bool:
     """Whether `fit` takes sample weights (a pipeline: its last step, unless a step before it resamples)."""
     if any(hasattr(step, "fit_resample") for _, step in getattr(learner, "steps", ())):

@@ -131,9 +131,9 @@ class ClassWeighting(Remedy):
         return by_name(self.class_weights, names)
 
     def weigh(self, training: LabelledSet, learner: Learner, seed: int) -> FloatArray:
-        """As given, less what the learner does by itself, with mean 1 over the examples."""
+        """As given, less what the learner does by itself, with mean 1 over the examples as the user weighs them."""
         weights = self.example_weights(training) / learner.factors(training)[training.classes.codes]
-        return np.asarray(weights / weights.mean())
+        return np.asarray(weights / np.average(weights, weights=training.design.weights))
 
     def example_weights(self, rows: LabelledRows) -> FloatArray:
         """A `sample_weight`."""

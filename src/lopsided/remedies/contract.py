@@ -14,10 +14,10 @@ Most remedies override one of them and one of `epoch_indices`, `example_weights`
 without a learner. PyTorch forms are registered with `torch_form` by the room that knows PyTorch.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache, singledispatch
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
 
@@ -62,10 +62,11 @@ class Subject:
 
 @dataclass(frozen=True)
 class Occasion:
-    """What remedies are proposed for: the data, a pilot on them, the metric's word, the network's settings."""
+    """What remedies are proposed for: the data, a pilot on them if there is one, the metric's word, the network's
+    settings."""
 
     training: LabelledSet
-    pilot: "Pilot"
+    pilot: "Pilot | None"
     metric: str
     recipe: Mapping[str, Any]
     seed: int = 0
@@ -73,10 +74,12 @@ class Occasion:
 
 @dataclass(frozen=True)
 class Proposal:
-    """A remedy for some data, and the reason for its parameters."""
+    """A remedy for some data, and the reason for its parameters; `advice` is the recommendation of the trial that chose
+    it, where there was one."""
 
     remedy: "Remedy"
     why: str
+    advice: Any = None
 
 
 Proposals = tuple[list[Proposal], list[str]]  # and notes on what was left out
@@ -203,6 +206,19 @@ def load_forms() -> None:
 
     for entry in entry_points(group="lopsided.remedy_forms"):
         entry.load()
+
+
+@cache
+def chooser() -> Callable[..., Proposal]:
+    """What chooses a remedy by trials on training data: the entry point `lopsided.choosers` of the room that has them.
+
+    Called with training set, learner, arms (None: all), and by name with metric, costs, budget, recalibrate, seed.
+    """
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group="lopsided.choosers"):
+        return cast("Callable[..., Proposal]", entry.load())
+    raise InputError("lopsided with its entry points", "an installation without them", "install it again with pip")
 
 
 def by_name(values: Mapping[str, float], names: tuple[str, ...], otherwise: float = 1.0) -> FloatArray:

@@ -115,9 +115,15 @@ class Learner:
         return by_codes(self.estimator, training.classes.names)
 
     def factors(self, training: LabelledSet) -> FloatArray:
-        """What the learner does to the odds of the classes by itself; all 1 where it does nothing."""
+        """What the learner and the user's weights do to the odds of the classes; all 1 where they do nothing."""
         found, _ = own_factors(self._fresh(training), training)
-        return np.ones(len(training.classes.names)) if found is None else found
+        found = np.ones(len(training.classes.names)) if found is None else found
+        if training.design.weights is None:
+            return found
+        totals = np.bincount(training.classes.codes, training.design.weights, found.size)
+        means = totals / np.maximum(training.classes.counts, 1)
+        means[means == 0] = means.sum() / means.size  # a class that counts nothing has no odds to correct
+        return np.asarray(found * means / means.mean())
 
     def probabilities(self, fitted: Any, features: Rows, classes: int) -> FloatArray:
         """n x classes; a class that a part of the data lacked has probability 0."""

@@ -1,87 +1,172 @@
-"""A scikit-learn classifier with a remedy around it: what a trial trains is what a plan exports."""
+"""A scikit-learn classifier with a remedy around it: what a trial trains is what a plan exports.
 
+`remedy="auto"` runs a trial on the training data and keeps what it recommends. The room that has trials lies above this
+one, so it is asked through `contract.chooser`, an entry point.
+"""
+
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_array, get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
 
 from lopsided.core.errors import InputError
 from lopsided.core.folds import Design
 from lopsided.core.partition import Partition
-from lopsided.core.validation import FloatArray, check_labels, check_matrix
+from lopsided.core.seeds import check_seed
+from lopsided.core.validation import FloatArray, check_labels, check_matrix, check_weights
+from lopsided.data.frames import is_frame
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.data.rows import Rows, as_rows, is_matrix, take, width
-from lopsided.remedies.contract import Remedy
+from lopsided.data.rows import Rows, as_rows, is_matrix, is_sparse, take
+from lopsided.learners.named_learner import BUILT_IN, check_learner, gives_probabilities
+from lopsided.measure.metrics.named import Asked, metric_named
+from lopsided.remedies.contract import Proposal, Remedy, chooser
 from lopsided.remedies.learner import Learner, encoder_for, why_no_numbers
 from lopsided.remedies.plain import Plain
 from lopsided.remedies.recalibration import Recalibration
 
 FOLDS = 5  # of the recalibration
+AUTO = "auto"
+
+
+def _has_probabilities(model: "MendedClassifier") -> bool:
+    learner = getattr(model, "estimator_", model.estimator)
+    return isinstance(learner, str) or gives_probabilities(learner)
 
 
 class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """fit(X, y[, groups]), predict, predict_proba, as in scikit-learn.
+    """A classifier that does something about imbalance: any other classifier, with a remedy around it.
+
+    `fit` chooses the remedy by a trial on the training data (`lopsided.trial`) unless one is named, and trains the
+    estimator under it on all of them.
 
     Parameters
     ----------
-    estimator : classifier or str
+    estimator : classifier or str, default "logistic"
         A scikit-learn classifier, or the name of a learner (logistic, boosting, network, deep).
-    remedy : Remedy or None
-        What is done about imbalance; None trains plainly.
-    seed : int
-        Of everything that is drawn.
-    recalibrate : bool
+    remedy : "auto", str, Remedy, sampler, list of these or None, default "auto"
+        "auto" tries the remedies of a plan and takes the one that the trial recommends; a list is tried in their place.
+        A remedy by name ("logit adjustment", "class weights", "SMOTE") gets its parameters from the data. A sampler has
+        `fit_resample`, as imbalanced-learn's. None trains plainly.
+    metric : str, Metric or scikit-learn scorer, default "balanced"
+        What the trial is to raise, and threshold moving, too; as `lopsided.trial` takes it.
+    costs : array or dict, optional
+        The cost matrix of the metric "cost".
+    budget : float or str or None, default 60
+        The time limit of the trial in seconds, or as "2m". How much is tried within it depends on the machine; with
+        None it is two repeats of five folds, and the same seed gives the same model everywhere.
+    recalibrate : bool, default False
         Fit the probabilities to the data on held-out rows, which costs five more fits; decisions stay the remedy's.
+    seed : int, default 0
+        Of everything that is drawn.
 
     Attributes
     ----------
-    classes_ : the labels, sorted.
-    estimator_ : the fitted estimator; it knows the labels by their place in `classes_`.
-    offsets_ : what is added to the log probability of every class.
-    group_shares_ : every group's share of the weights, where groups were given.
+    remedy_ : Remedy
+        What was done, with its parameters.
+    recommendation_ : Recommendation or None
+        What the trial found: `arm`, `gain`, `low`, `high`, `chance_best`, `chance_worse`. None where there was none.
+    why_ : str
+        Why it is this remedy, in a sentence.
+    classes_ : ndarray
+        The labels, sorted.
+    estimator_ : classifier
+        The fitted estimator; it knows the labels by their place in `classes_`.
+    offsets_ : ndarray
+        What is added to the log probability of every class.
+    group_shares_ : ndarray
+        Every group's share of the weights, where groups were given and a remedy weighs.
+    n_features_in_, feature_names_in_ : int, ndarray
+        Number and names of the columns in `fit`; names only where all are strings.
+
+    Examples
+    --------
+    >>> import lopsided, numpy
+    >>> y = numpy.repeat(["common", "rare"], [200, 20])
+    >>> X = numpy.random.default_rng(0).normal(size=(220, 2)) + (y == "rare")[:, None]
+    >>> model = lopsided.MendedClassifier("logistic", "logit adjustment").fit(X, y)
+    >>> model.offsets_.round(2).tolist()
+    [-1.15, 1.15]
     """
 
     def __init__(
         self,
         estimator: Any = "logistic",
-        remedy: Remedy | None = None,
+        remedy: Any = AUTO,
         *,
-        seed: int = 0,
+        metric: Asked = "balanced",
+        costs: Any = None,
+        budget: float | str | None = 60,
         recalibrate: bool = False,
+        seed: int = 0,
     ) -> None:
         self.estimator = estimator
         self.remedy = remedy
-        self.seed = seed
+        self.metric = metric
+        self.costs = costs
+        self.budget = budget
         self.recalibrate = recalibrate
+        self.seed = seed
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if hasattr(self.estimator, "__sklearn_tags__"):
+            tags.input_tags = get_tags(self.estimator).input_tags
+        elif self.estimator in BUILT_IN:  # their rows are encoded
+            tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        return tags
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None
     ) -> "MendedClassifier":
-        """Train the estimator under the remedy, whose weights multiply those of the samples."""
-        features = as_rows(X, "features")
-        labels = np.asarray(y)
-        labels = labels.astype(str) if labels.dtype.kind == "O" else labels
-        codes, names = check_labels(labels, length=features.shape[0])
+        """Choose the remedy and train the estimator under it; its weights multiply those of the samples.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_samples, n_features)
+            The examples.
+        y : array of shape (n_samples,)
+            Their classes.
+        groups : array of shape (n_samples,), optional
+            Their groups, for remedies and metrics of groups.
+        sample_weight : array of shape (n_samples,), optional
+            What each counts in training.
+        """
+        features = self._rows(X)
+        labels = column_or_1d(y, warn=True)
+        labels = np.array(labels.tolist()) if labels.dtype.kind == "O" else labels
+        check_classification_targets(labels)
+        codes, names = check_labels(labels, "y", length=features.shape[0])
+        if len(names) < 2:
+            raise InputError("two classes or more in y", f"one class, {names[0]!r}", "give examples of others")
         partition = None
         if groups is not None:
-            known, members = np.unique(np.asarray(groups).astype(str), return_inverse=True)
+            known, members = np.unique(_group_names(groups, codes.size), return_inverse=True)
             partition = Partition("group", members.astype(np.int64), tuple(known.tolist()))
         classes = Partition("class", codes, tuple(names))
-        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        rows, design = np.arange(features.shape[0]), Design(weights=weights)
-        training = LabelledSet(rows, classes, partition, features, design=design)
+        weights = None if sample_weight is None else check_weights(sample_weight, codes.size)
+        rows, design = np.arange(codes.size), Design(weights=weights)
+        training = LabelledSet(rows, classes, partition, features, "the training data", design)
         return self.fit_set(training, np.unique(labels))
 
     def fit_set(self, training: LabelledSet, classes: Any = None) -> "MendedClassifier":
         """The same on a labelled set; `predict` gives codes unless `classes` says what they stand for."""
-        remedy = self.remedy if self.remedy is not None else Plain()
+        if not isinstance(self.estimator, str):
+            check_learner(self.estimator)
+        choice = self._choice(training)
+        self.remedy_, self.why_, self.recommendation_ = choice.remedy, choice.why, choice.advice
+        remedy = self.remedy_
         if remedy.needs_groups and training.groups is None:
             raise InputError("groups for a remedy of groups", "none", "give one group per example to fit")
         self.recalibration_ = self._recalibration(training) if self.recalibrate else None
         self.classes_ = np.arange(len(training.classes.names)) if classes is None else classes
-        self.n_features_in_ = width(training.features)
+        validate_data(self, training.features, reset=True, skip_check_array=True)
         why = why_no_numbers(self.estimator, training.features) if remedy.needs_numbers or remedy.makes_rows else None
         if why is not None and remedy.makes_rows:  # between codes of categories there is nothing
             training, remedy = remedy.draw(training, self.seed), Plain()
@@ -103,6 +188,30 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.estimator_ = remedy.train(training, learner, weights, self.seed)
         return self
 
+    def _choice(self, training: LabelledSet) -> Proposal:
+        """The remedy: as given, by its name, or by a trial."""
+        from lopsided.remedies.named import kind_named, proposed
+        from lopsided.remedies.own import own_arm
+
+        asked, seed = self.remedy, check_seed(self.seed)
+        if asked is None or isinstance(asked, Remedy):
+            return Proposal(asked or Plain(), "As given.")
+        if hasattr(asked, "fit_resample"):
+            return Proposal(own_arm(asked), "Your own.")
+        if isinstance(asked, str) and asked.lower() != AUTO:
+            aim = metric_named(self.metric, training.classes, self.costs).aim
+            return proposed(kind_named(asked, also=(AUTO,)), training, aim, seed)
+        if not isinstance(asked, (str, Sequence)):
+            got, remedy = f"a {type(asked).__name__}", "name one such as 'logit adjustment', or 'auto'"
+            raise InputError("a remedy, its name, a sampler or a list of these", got, remedy)
+        options = {"metric": self.metric, "costs": self.costs, "budget": self.budget, "recalibrate": self.recalibrate}
+        arms = None if isinstance(asked, str) else asked
+        choice = chooser()(training, self.estimator, arms, seed=seed, **options)
+        if choice.advice is None:
+            warnings.warn(choice.why, UserWarning, stacklevel=4)
+        return choice
+
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike, groups: ArrayLike | None = None) -> FloatArray:
         """Probabilities with the offsets applied, recalibrated where asked; columns in the order of `classes_`."""
         found = self._chances(X, groups)
@@ -114,7 +223,7 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for number in range(FOLDS):
             inside, outside = np.flatnonzero(dealt.inside(number)), np.flatnonzero(dealt.fold == number)
             if outside.size and np.unique(training.classes.codes[inside]).size > 1:
-                part = MendedClassifier(self.estimator, self.remedy, seed=self.seed).fit_set(training.subset(inside))
+                part = MendedClassifier(self.estimator, self.remedy_, seed=self.seed).fit_set(training.subset(inside))
                 asked = None if groups is None else groups[outside]
                 held_out[outside] = part.predict_proba(take(training.features, outside), asked)
         known = held_out.sum(axis=1) > 0
@@ -137,19 +246,33 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _learner(self) -> Learner:
         return Learner(self.estimator, self.seed, None if self.encoder_ is None else self.encoder_.categorical_)
 
+    def _rows(self, X: ArrayLike) -> Rows:
+        """Rows as they were given, arrays checked as scikit-learn does."""
+        if is_frame(X) or is_sparse(X):
+            return as_rows(X, "X")
+        return check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", estimator=self, input_name="X")
+
     def _encoded(self, X: ArrayLike) -> Rows:
         """The rows to predict, as the estimator takes them."""
+        rows = self._rows(X)
+        validate_data(self, rows, reset=False, skip_check_array=True)
         if self.encoder_ is not None:
-            return self.encoder_.transform(as_rows(X, "features"))
-        rows = as_rows(X, "features")
-        return check_matrix(rows, "features", columns=self.n_features_in_) if self.takes_matrix_ else rows
+            return self.encoder_.transform(rows)
+        return check_matrix(rows, "X") if self.takes_matrix_ and is_matrix(rows) else rows
 
     def _prepared(self, features: Rows, groups: ArrayLike | None) -> Rows:
         if self.preparation_ is None:
             return features
         if groups is None:
             raise InputError("groups of the examples to predict", "none", "give one group per example")
-        return np.asarray(self.preparation_.transform(features, np.asarray(groups).astype(str)))
+        return np.asarray(self.preparation_.transform(features, _group_names(groups, features.shape[0])))
+
+
+def _group_names(groups: ArrayLike, rows: int) -> Any:
+    names = np.asarray(groups).astype(str)
+    if names.shape != (rows,):
+        raise InputError(f"one group for each of {rows:,} rows", f"shape {names.shape}", "check the groups")
+    return names
 
 
 def shifted(probabilities: FloatArray, offsets: FloatArray) -> FloatArray:

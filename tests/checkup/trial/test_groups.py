@@ -43,7 +43,7 @@ def worst(model, features, labels, groups) -> float:
 
 def test_group_dro_raises_the_worst_group_and_its_weight() -> None:
     features, labels, groups = opposed(np.random.default_rng(0))
-    plain = MendedClassifier(LogisticRegression()).fit(features, labels, groups)
+    plain = MendedClassifier(LogisticRegression(), None).fit(features, labels, groups)
     dro = GroupDro(dro=2.0).wrap(LogisticRegression()).fit(features, labels, groups)
     assert dro.group_shares_[1] > 0.55  # of the loss; it began with a half, and group b has the larger loss
     assert worst(dro, features, labels, groups) > worst(plain, features, labels, groups) + 0.05

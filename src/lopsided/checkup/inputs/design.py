@@ -7,7 +7,7 @@ import numpy as np
 from lopsided.checkup.inputs.parts import Finder
 from lopsided.core.errors import InputError
 from lopsided.core.folds import Design
-from lopsided.core.validation import FloatArray, IntArray, is_missing
+from lopsided.core.validation import IntArray, check_weights, is_missing
 
 
 def design_of(found: Finder, rows: int, split_by: Any, time: Any, sample_weight: Any) -> Design:
@@ -15,7 +15,7 @@ def design_of(found: Finder, rows: int, split_by: Any, time: Any, sample_weight:
     return Design(
         found.part(split_by, (), "split_by", lambda part: _codes(_column(part, "split_by", rows))),
         found.part(time, (), "time", lambda part: _codes(_times(_column(part, "time", rows)))),
-        found.part(sample_weight, (), "sample_weight", lambda part: _weights(_column(part, "sample_weight", rows))),
+        found.part(sample_weight, (), "sample_weight", lambda part: check_weights(part, rows)),
     )
 
 
@@ -43,13 +43,3 @@ def _times(values: Any) -> Any:
             continue
     got = f"words such as {str(values[0])[:40]!r}"
     raise InputError("times as numbers or dates such as 2024-01-31", got, "write dates so that they can be ordered")
-
-
-def _weights(values: Any) -> FloatArray:
-    try:
-        weights = values.astype(np.float64)
-    except (ValueError, TypeError):
-        raise InputError("numbers in sample_weight", f"{values.dtype} values", "give a weight for each row") from None
-    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise InputError("finite weights of at least 0, some above", f"{weights.min():g} at the least", "check them")
-    return np.asarray(weights)

@@ -6,16 +6,18 @@ from itertools import chain, count
 from typing import Any
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import name_one_of
 from lopsided.learners.named_learner import imported
 from lopsided.remedies.contract import Occasion, Proposal, Proposals, Remedy
 from lopsided.remedies.every import EVERY
+from lopsided.remedies.named import kind_named
 from lopsided.remedies.own import Own, own_arm
 from lopsided.remedies.plain import Plain
 
-_ALSO = {"balanced oversampling": "oversampling", "random oversampling": "oversampling"}
-_ALSO |= {"random undersampling": "undersampling", "noisy oversampling": "oversampling with noise"}
 DEFAULT = "default"  # all that a plan has unasked
+
+
+class NothingFits(InputError):
+    """None of the arms has anything to do for the data."""
 
 
 def proposals_for(arms: Sequence[Any] | None, occasion: Occasion) -> Proposals:
@@ -30,36 +32,33 @@ def proposals_for(arms: Sequence[Any] | None, occasion: Occasion) -> Proposals:
         notes += [note for note in left_out if note not in notes]
     if arms is not None and not found:
         got = f"{len(arms)} of which none fits the data ({' '.join(notes) or 'plain training is always there'})"
-        raise InputError("arms to try", got, "name others")
+        raise (NothingFits if notes else InputError)("arms to try", got, "name others")
     return _told_apart(found), notes
 
 
 def _proposed(arm: Any, occasion: Occasion) -> Proposals:
     if isinstance(arm, Remedy):
         return [Proposal(arm, "As given.")], []
+    if isinstance(arm, type) and issubclass(arm, Remedy):
+        return arm.propose(occasion)
     if not isinstance(arm, str):
         return [Proposal(own_arm(arm), "Your own.")], []
     if ":" in arm:
         return [Proposal(own_arm(imported(arm, occasion.seed, samplers=True)), "Your own.")], []
     if arm == Plain.name:
         return [], []
-    by_name = {_plain(str(kind.name)): kind for kind in EVERY if isinstance(kind.name, str)}
-    asked = _plain(arm)
-    chosen = [kind for kind in EVERY if kind.default] if asked == DEFAULT else [by_name.get(_ALSO.get(asked, asked))]
+    chosen = default_kinds() if arm.lower() == DEFAULT else [kind_named(arm, "arms", (DEFAULT, "package.module:Class"))]
     found: list[Proposal] = []
     notes: list[str] = []
     for kind in chosen:
-        if kind is None:
-            known = [kind.name for kind in EVERY if isinstance(kind.name, str)]
-            expected = f"arms among {', '.join(known)}, {DEFAULT}, or package.module:Class"
-            raise InputError(expected, repr(arm), name_one_of(known, arm))
         proposals, left_out = kind.propose(occasion)
         found, notes = found + proposals, notes + left_out
     return found, notes
 
 
-def _plain(name: str) -> str:
-    return name.lower().replace("-", " ").replace("_", " ")
+def default_kinds() -> list[type[Remedy]]:
+    """What a plan proposes unasked, beside collection."""
+    return [kind for kind in EVERY if kind.default]
 
 
 def _told_apart(proposals: Sequence[Proposal]) -> list[Proposal]:

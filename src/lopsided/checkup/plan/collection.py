@@ -30,7 +30,7 @@ WORTH_SAYING = 0.005  # of recall
 
 def collections(occasion: Occasion) -> list[PlannedRemedy]:
     """The worst class with enough examples to test it, those that collapse, the worst of all; the worst groups."""
-    training, pilot = occasion.training, occasion.pilot
+    training, pilot = occasion.training, _pilot(occasion)
     counts, recall = training.classes.counts, pilot.recalls("class")
     lacks = _examples_lacking(counts, occasion.recipe)
     worst = sorted(pilot.judged.classes, key=lambda code: (recall[code], counts[code]))
@@ -41,13 +41,18 @@ def collections(occasion: Occasion) -> list[PlannedRemedy]:
     return found + _group_collections(occasion)
 
 
+def _pilot(occasion: Occasion) -> Pilot:
+    assert occasion.pilot is not None  # plans have one
+    return occasion.pilot
+
+
 def _group_collections(occasion: Occasion) -> list[PlannedRemedy]:
     groups = occasion.training.groups
     if groups is None or np.count_nonzero(groups.counts) < 2:
         return []
-    sizes, accuracy = groups.counts, occasion.pilot.recalls("group")
+    sizes, accuracy = groups.counts, _pilot(occasion).recalls("group")
     worst = sorted(np.flatnonzero(sizes > 0).tolist(), key=lambda group: float(accuracy[group]))
-    law, declined = _law(occasion.pilot, occasion.training.size, occasion.seed)
+    law, declined = _law(_pilot(occasion), occasion.training.size, occasion.seed)
     found = []
     for code in worst[: min(MOST_GROUPS_COLLECTED, len(worst) - 1)]:
         place = None if law is None else law.place(code)
@@ -101,7 +106,7 @@ def _planned(
 ) -> PlannedRemedy:
     partition = occasion.training.partition(axis)
     remedy = Collection(axis, code, partition.names[code], examples, int(partition.counts[code]), law or {})
-    forecast, reason = remedy.forecast(occasion.pilot, occasion.metric, seed=occasion.seed)
+    forecast, reason = remedy.forecast(_pilot(occasion), occasion.metric, seed=occasion.seed)
     plural = "" if examples == 1 else "s"
     learned = None if forecast is None or axis == "group" else forecast.learned
     if forecast is not None and learned is not None and forecast.gain - learned > WORTH_SAYING:

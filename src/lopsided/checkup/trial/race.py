@@ -57,8 +57,8 @@ def seconds_of(budget: float | str) -> float:
     """A time limit in seconds from a number or words such as 60s, 2m, 1.5h."""
     found = re.fullmatch(r"\s*([0-9.]+)\s*([a-z]*)\s*", str(budget).lower())
     try:
-        seconds = float(found[1]) * _UNITS[found[2]] if found else math.nan
-    except (ValueError, KeyError):
+        seconds = float(found[1]) * _UNITS[found[2]] if found else float(budget)
+    except (ValueError, TypeError, KeyError):
         seconds = math.nan
     if not (math.isfinite(seconds) and seconds > 0):
         raise InputError("a time limit such as 60, 60s, 2m or 1h", repr(budget), "give a positive number of seconds")

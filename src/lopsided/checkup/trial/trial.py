@@ -37,7 +37,13 @@ from lopsided.core.seeds import check_seed
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.engine.store import Store
 from lopsided.learners.learner_identity import learner_identity
-from lopsided.learners.named_learner import encoding_of, gives_probabilities, learner_name, make_learner
+from lopsided.learners.named_learner import (
+    check_learner,
+    encoding_of,
+    gives_probabilities,
+    learner_name,
+    make_learner,
+)
 from lopsided.measure.metrics.named import Asked
 from lopsided.remedies.learner import why_no_numbers
 from lopsided.remedies.learner_balance import by_codes, own_factors
@@ -45,12 +51,13 @@ from lopsided.remedies.learner_balance import by_codes, own_factors
 if TYPE_CHECKING:
     from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike
 
+FOLDS, REPEATS = 5, 2
 _TRAINED = "Trained for {}: thresholds were tuned and forecasts made for that."
 
 
 @shared_parameters
 def trial(
-    data: "DataLike | Evidence | None" = None,
+    data: "DataLike | Evidence | LabelledSet | None" = None,
     plan: Plan | None = None,
     *,
     labels: "ColumnLike | None" = None,
@@ -69,8 +76,8 @@ def trial(
     costs: Any = None,
     group: str | None = None,
     recipe: Mapping[str, Any] | None = None,
-    folds: int = 5,
-    repeats: int = 2,
+    folds: int = FOLDS,
+    repeats: int = REPEATS,
     budget: float | str | None = None,
     cv: Any = None,
     recalibrate: bool = False,
@@ -137,7 +144,7 @@ def trial(
     >>> outcome = trial("my.csv", labels="outcome", groups=["sex", "race"], learner="boosting")  # doctest: +SKIP
     """
     began = perf_counter()
-    evidence = data
+    evidence = Evidence(data.source, data.size) if isinstance(data, LabelledSet) else data
     if not isinstance(evidence, Evidence):
         evidence = gather(
             data,
@@ -154,13 +161,13 @@ def trial(
             seed=seed,
         )
     own = not isinstance(learner, str) or encoding_of(learner, sparse=False, gaps=False) is None
-    whole = training_set(evidence, group=group, own=own)
+    whole = data if isinstance(data, LabelledSet) else training_set(evidence, group=group, own=own)
     training, folds, repeats = folded(whole, cv, folds, repeats, check_seed(seed))
     asked = metric if metric is not None or costs is not None or plan is None else plan.measured_in or plan.metric
     wanted = chosen_metric(asked, training, costs)
     if isinstance(learner, str) and learner in ("network", "deep") and evidence.weight_decay is not None:
         learner = f"{learner}({evidence.weight_decay!r})"
-    made = make_learner(learner, 0) if isinstance(learner, str) else _checked_learner(learner)
+    made = make_learner(learner, 0) if isinstance(learner, str) else check_learner(learner)
     if plan is not None and arms is not None:
         raise InputError("a plan or arms", "both", "leave one of them out")
     if plan is None:
@@ -255,12 +262,3 @@ def _notes(training: LabelledSet, folds: int, plan: Plan, learner: Any) -> list[
             "its gain is against training without them."
         )
     return notes
-
-
-def _checked_learner(learner: Any) -> Any:
-    for method in ("fit", "predict", "get_params"):
-        if not callable(getattr(learner, method, None)):
-            raise InputError(
-                "a learner's name or a scikit-learn classifier", type(learner).__name__, f"it has no method {method}"
-            )
-    return learner
