@@ -382,6 +382,11 @@ def plan_scores(studies: Sequence[Study]) -> dict[str, Any]:
 
 def table(studies: Sequence[Study]) -> Iterator[dict[str, Any]]:
     """Regrets of every rule, how often stated chances and intervals held, and ranks of whole classifiers."""
+    for study in studies:
+        cuts = [found["cuts"] for found in study.sets.values()]
+        least = f"{min(cuts)} to {max(cuts)}" if min(cuts) < max(cuts) else f"{min(cuts)}"
+        note = f"{least} cuts and up to {TRIALS} trials of each of {len(cuts)} sets"
+        yield {"what": f"{study.learner}: measured", "note": note}
     for (study, half), rules in _every_regret(studies).items():
         for rule, regret in sorted(rules.items(), key=lambda entry: entry[1]):
             note = f"regret {regret:.2f} points of balanced accuracy; {_where(half)}"
