@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from lopsided.core.errors import InputError
 from lopsided.remedies.class_weighting import ClassWeighting
@@ -108,3 +111,95 @@ def test_shift_is_bayes_rule() -> None:
     chances, offsets = random.dirichlet(np.ones(4), 20), random.standard_normal(4)
     expected = chances * np.exp(offsets)
     np.testing.assert_allclose(shifted(chances, offsets), expected / expected.sum(axis=1, keepdims=True), atol=1e-14)
+
+
+# --- by name, and as scikit-learn's users expect
+
+
+@pytest.mark.parametrize("written", ["logit adjustment", "Logit-Adjustment", "logit_adjustment"])
+def test_remedies_by_name_are_those_of_the_data(sample, written) -> None:
+    features, labels = sample
+    named = MendedClassifier(LogisticRegression(), written).fit(features, labels)
+    assert named.remedy_.name == "logit adjustment"
+    assert named.recommendation_ is None
+    # offsets are minus the logs of the classes' shares, up to a constant: ln 9 lies between 90 and 10 examples
+    assert named.offsets_[1] - named.offsets_[0] == pytest.approx(np.log(9.0), abs=1e-12)
+
+
+def test_misspelt_names_get_the_nearest(sample) -> None:
+    with pytest.raises(InputError, match="did you mean 'class weights'"):
+        MendedClassifier(LogisticRegression(), "clas weights").fit(*sample)
+
+
+def test_even_classes_have_nothing_to_mend(sample) -> None:
+    features, labels = sample
+    model = MendedClassifier(LogisticRegression(), "class weights").fit(features[80:], labels[80:])
+    assert model.remedy_ == Plain()
+    assert "equal in size" in model.why_
+
+
+def test_samplers_are_remedies(sample) -> None:
+    sampler = pytest.importorskip("imblearn.over_sampling").RandomOverSampler(random_state=0)
+    features, labels = sample
+    mended = MendedClassifier(LogisticRegression(), sampler).fit(features, labels)
+    by_hand = LogisticRegression().fit(*sampler.fit_resample(features, labels))
+    np.testing.assert_allclose(mended.predict_proba(features), by_hand.predict_proba(features), atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["logit adjustment", "class weights", "threshold moving"])
+def test_a_weight_is_that_many_rows(sample, name) -> None:
+    """Weights 1 and 2 on plain arrays are copies of rows (threshold moving tunes on folds, which differ a little)."""
+    features, labels = sample
+    times = np.random.default_rng(1).integers(1, 3, size=labels.size)
+    copies = np.repeat(np.arange(labels.size), times)
+    weighted = MendedClassifier(LogisticRegression(tol=1e-10), name).fit(features, labels, sample_weight=times)
+    repeated = MendedClassifier(LogisticRegression(tol=1e-10), name).fit(features[copies], labels[copies])
+    if name == "threshold moving":
+        assert abs(weighted.offsets_ - repeated.offsets_).max() < 1.5
+        return
+    # 1e-6: both descend to a gradient of 1e-10, in another order of examples
+    np.testing.assert_allclose(weighted.predict_proba(features), repeated.predict_proba(features), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"y": np.repeat("a", 100)}, "one class"),
+        ({"y": np.repeat(["a", None], 50)}, "missing"),
+        ({"sample_weight": np.full(100, np.nan)}, "finite weights"),
+        ({"sample_weight": np.ones(7)}, "one entry of sample_weight"),
+        ({"sample_weight": np.repeat("x", 100)}, "numbers in sample_weight"),
+        ({"groups": ["a"]}, "one group for each"),
+    ],
+)
+def test_bad_data_get_a_sentence(sample, given, sentence) -> None:
+    with pytest.raises(InputError, match=sentence):
+        MendedClassifier(LogisticRegression(), None).fit(**({"X": sample[0], "y": sample[1]} | given))
+
+
+def test_labels_come_back_as_they_were(sample) -> None:
+    features, labels = sample
+    for given in (labels.astype(object), (labels == "dog").astype(int), labels == "dog"):
+        predicted = MendedClassifier(LogisticRegression(), "logit adjustment").fit(features, given).predict(features)
+        assert set(predicted.tolist()) == set(np.unique(given).tolist())
+
+
+def test_weights_are_routed(sample) -> None:
+    features, labels = sample
+    weights = np.where(labels == "dog", 9.0, 1.0)
+    with config_context(enable_metadata_routing=True):
+        mended = MendedClassifier(LogisticRegression(), None).set_fit_request(sample_weight=True)
+        scaler = StandardScaler().set_fit_request(sample_weight=False)
+        whole = make_pipeline(scaler, mended).fit(features, labels, sample_weight=weights)
+        by_hand = make_pipeline(scaler, LogisticRegression().set_fit_request(sample_weight=True))
+        by_hand.fit(features, labels, sample_weight=weights)
+        inside = MendedClassifier("logistic", "class weights").fit(features, labels)  # passes weights to a pipeline
+    outside = MendedClassifier("logistic", "class weights").fit(features, labels)
+    np.testing.assert_array_equal(inside.predict_proba(features), outside.predict_proba(features))
+    np.testing.assert_allclose(whole.predict_proba(features), by_hand.predict_proba(features), atol=1e-12)
+
+
+def test_without_probabilities_there_are_none(sample) -> None:
+    model = MendedClassifier(RidgeClassifier(), "class weights").fit(*sample)
+    assert not hasattr(model, "predict_proba")
+    assert set(model.predict(sample[0])) == {"cat", "dog"}

@@ -160,6 +160,10 @@ class Remedy:
         """The fitted estimator: one on the examples that are drawn, unless the remedy combines several."""
         return learner.fit(self.draw(training, seed), weights)
 
+    def learner_for(self, estimator: Any) -> Any:
+        """The classifier, or learner's name, that is trained where `estimator` was given: the same."""
+        return estimator
+
     def wrap(self, estimator: Any = "logistic", *, seed: int = 0) -> "MendedClassifier":
         """A scikit-learn classifier with the remedy around `estimator` (a classifier or a learner's name)."""
         from lopsided.remedies.mended import MendedClassifier

@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from sklearn import config_context
 from sklearn.exceptions import ConvergenceWarning
 
 from lopsided.core.errors import InputError
@@ -102,7 +103,8 @@ class Learner:
             raise InputError(
                 "a learner whose fit takes sample_weight", type(learner).__name__, "use another learner, or no weights"
             )
-        with warnings.catch_warnings():
+        # weights go to the last step of a pipeline by its name, which metadata routing does not know
+        with warnings.catch_warnings(), config_context(enable_metadata_routing=False):
             warnings.simplefilter("ignore", ConvergenceWarning)  # the number of steps is the training budget
             warnings.filterwarnings("ignore", "The number of unique classes")  # labels were said to be classes
             learner.fit(training.features, training.classes.codes, **options)

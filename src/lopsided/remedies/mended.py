@@ -51,7 +51,8 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     estimator : classifier or str, default "logistic"
         A scikit-learn classifier, or the name of a learner (logistic, boosting, network, deep).
     remedy : "auto", str, Remedy, sampler, list of these or None, default "auto"
-        "auto" tries the remedies of a plan and takes the one that the trial recommends; a list is tried in their place.
+        "auto" tries the remedies of a plan and takes the one that the trial recommends; a list is tried in their place,
+        as the `arms` of `lopsided.trial`.
         A remedy by name ("logit adjustment", "class weights", "SMOTE") gets its parameters from the data. A sampler has
         `fit_resample`, as imbalanced-learn's. None trains plainly.
     metric : str, Metric or scikit-learn scorer, default "balanced"
@@ -141,7 +142,8 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         features = self._rows(X)
         labels = column_or_1d(y, warn=True)
         labels = np.array(labels.tolist()) if labels.dtype.kind == "O" else labels
-        check_classification_targets(labels)
+        if labels.dtype.kind == "f":
+            check_classification_targets(labels)
         codes, names = check_labels(labels, "y", length=features.shape[0])
         if len(names) < 2:
             raise InputError("two classes or more in y", f"one class, {names[0]!r}", "give examples of others")
@@ -153,7 +155,7 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         weights = None if sample_weight is None else check_weights(sample_weight, codes.size)
         rows, design = np.arange(codes.size), Design(weights=weights)
         training = LabelledSet(rows, classes, partition, features, "the training data", design)
-        return self.fit_set(training, np.unique(labels))
+        return self.fit_set(training, labels[np.unique(codes, return_index=True)[1]])
 
     def fit_set(self, training: LabelledSet, classes: Any = None) -> "MendedClassifier":
         """The same on a labelled set; `predict` gives codes unless `classes` says what they stand for."""
@@ -161,18 +163,18 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_learner(self.estimator)
         choice = self._choice(training)
         self.remedy_, self.why_, self.recommendation_ = choice.remedy, choice.why, choice.advice
-        remedy = self.remedy_
+        remedy, self.learner_ = self.remedy_, self.remedy_.learner_for(self.estimator)
         if remedy.needs_groups and training.groups is None:
             raise InputError("groups for a remedy of groups", "none", "give one group per example to fit")
         self.recalibration_ = self._recalibration(training) if self.recalibrate else None
         self.classes_ = np.arange(len(training.classes.names)) if classes is None else classes
         validate_data(self, training.features, reset=True, skip_check_array=True)
-        why = why_no_numbers(self.estimator, training.features) if remedy.needs_numbers or remedy.makes_rows else None
+        why = why_no_numbers(self.learner_, training.features) if remedy.needs_numbers or remedy.makes_rows else None
         if why is not None and remedy.makes_rows:  # between codes of categories there is nothing
             training, remedy = remedy.draw(training, self.seed), Plain()
         elif why is not None:
             raise InputError(f"features of finite numbers for {remedy.name}", why.rstrip("."), "choose another remedy")
-        self.encoder_ = encoder_for(self.estimator, training.features)
+        self.encoder_ = encoder_for(self.learner_, training.features)
         self.takes_matrix_ = is_matrix(training.features) and not np.isnan(training.features).any()
         if self.encoder_ is not None:
             training = training.with_features(self.encoder_.fit_transform(training.features))
@@ -201,7 +203,7 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(asked, str) and asked.lower() != AUTO:
             aim = metric_named(self.metric, training.classes, self.costs).aim
             return proposed(kind_named(asked, also=(AUTO,)), training, aim, seed)
-        if not isinstance(asked, (str, Sequence)):
+        if not isinstance(asked, (str, Sequence)) or not asked:
             got, remedy = f"a {type(asked).__name__}", "name one such as 'logit adjustment', or 'auto'"
             raise InputError("a remedy, its name, a sampler or a list of these", got, remedy)
         options = {"metric": self.metric, "costs": self.costs, "budget": self.budget, "recalibrate": self.recalibrate}
@@ -244,7 +246,7 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.classes_[np.asarray(self.estimator_.predict(features), dtype=np.int64)]
 
     def _learner(self) -> Learner:
-        return Learner(self.estimator, self.seed, None if self.encoder_ is None else self.encoder_.categorical_)
+        return Learner(self.learner_, self.seed, None if self.encoder_ is None else self.encoder_.categorical_)
 
     def _rows(self, X: ArrayLike) -> Rows:
         """Rows as they were given, arrays checked as scikit-learn does."""

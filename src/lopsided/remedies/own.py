@@ -15,8 +15,6 @@ from lopsided.learners.learner_identity import learner_identity
 from lopsided.learners.named_learner import learner_name
 from lopsided.remedies.contract import Remedy
 from lopsided.remedies.learner_balance import by_codes
-from lopsided.remedies.mended import MendedClassifier
-from lopsided.remedies.plain import Plain
 
 
 @dataclass(frozen=True)
@@ -60,9 +58,9 @@ class OwnEstimator(Own):
 
     kind: ClassVar[str] = "own estimator"
 
-    def wrap(self, estimator: Any = "logistic", *, seed: int = 0) -> MendedClassifier:
+    def learner_for(self, estimator: Any) -> Any:
         """`estimator` does not matter."""
-        return MendedClassifier(self.made, Plain(), seed=seed)
+        return self.made
 
 
 def own_arm(given: Any) -> Own:

@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_classification
+from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
@@ -60,6 +62,15 @@ def test_it_beats_plain_training_on_held_out_rows() -> None:
     assert scores["auto"] > scores[None] + 0.05, scores
 
 
+def test_a_classifier_of_ones_own_can_be_what_is_recommended() -> None:
+    """Beside a learner that knows no more than the prior, naive Bayes is all there is to gain."""
+    X, y = unbalanced(300)
+    arms = ["half-way oversampling", ("bayes", GaussianNB())]
+    model = lopsided.MendedClassifier(DummyClassifier(strategy="prior"), arms, budget=1e-6).fit(X, y)
+    assert model.recommendation_.arm == "bayes"
+    np.testing.assert_array_equal(model.predict(X), GaussianNB().fit(X, y).predict(X))
+
+
 def test_one_seed_one_model_and_nothing_left_behind(tmp_path, monkeypatch, capfd) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -97,7 +108,7 @@ def test_an_interrupted_trial_stops() -> None:
         ({"metric": "balancd"}, "did you mean"),
         ({"metric": "cost", "costs": [[0, 1]]}, "cost"),
         ({"metric": "worst-group"}, "groups"),
-        ({"remedy": []}, "arms to try"),
+        ({"remedy": []}, "a remedy, its name"),
         ({"remedy": ["logit ajustment"]}, "did you mean 'logit adjustment'"),
         ({"remedy": 3}, "a remedy, its name"),
         ({"estimator": object()}, "no method fit"),

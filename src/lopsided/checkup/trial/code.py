@@ -28,7 +28,7 @@ def training_code(trial: "Trial") -> str:
         ]
     else:
         lines = [
-            "from lopsided.remedies.mended import MendedClassifier",
+            "from lopsided import MendedClassifier",
             f"from {type(remedy).__module__} import {type(remedy).__name__}",
             f"model = MendedClassifier({learner}, {remedy!r}, seed={seed})",
         ]
