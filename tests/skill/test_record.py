@@ -62,8 +62,7 @@ def test_an_audit_and_a_plan_carry_it(publish) -> None:
     import lopsided
 
     entry = {**_entry("held-out", 44, "constant multiplier of the pilot"), "family": "skill-collapse-ratio"}
-    pilot = {**_entry("held-out", 30, "plan"), "family": "skill-remedies"}
-    publish(entry, pilot)
+    publish(entry)
     found = lopsided.audit(labels=["cat"] * 900 + ["dog"] * 8, checks=["collapse_forecast", "counts"])
     said = {finding.id: finding.skill for finding in found.findings}
     assert said["collapse_forecast"].startswith("Such forecasts were right in 88 of 100 cases")
@@ -72,5 +71,5 @@ def test_an_audit_and_a_plan_carry_it(publish) -> None:
     random = np.random.default_rng(0)
     labels = np.repeat([0, 1], [60, 12])
     made = lopsided.plan(features=random.standard_normal((72, 3)) + labels[:, None], labels=labels)
-    assert "60 of 100" in made.skill
+    assert made.skill.startswith("On 46 held-out tables the first remedy of such a plan was ")
     assert made.skill in str(made)

@@ -17,7 +17,7 @@ PUBLISHED = "published_skill.json"
 # Reliability and worst misses: too large to ship, so in the repository alone.
 DETAILS = Path(__file__).resolve().parents[3] / "docs" / "measured" / "skill_details.json"
 _SPLIT = "held-out"
-_NETWORKS, _TABLES = "with small networks on pictures", "with pictures and census rows"
+_NETWORKS = "with small networks on pictures"
 # kind of forecast -> family, recipe, what the cases are
 FORECASTS: dict[str, tuple[str, str, str]] = {
     "collapse": ("skill-collapse-ratio", "constant multiplier of the pilot", _NETWORKS),
@@ -25,7 +25,6 @@ FORECASTS: dict[str, tuple[str, str, str]] = {
     "classes lost": ("skill-collapse-ratio", "network forecast", _NETWORKS),
     "more of a group, known mixture": ("skill-group-mixtures", "law, true mixture", "with random mixtures"),
     "more of a group": ("skill-group-mixtures", "law, fitted", "with random mixtures, which fit its model exactly"),
-    "remedy by pilot": ("skill-remedies", "plan", _TABLES),
 }
 
 

@@ -98,7 +98,7 @@ def test_the_metric_is_said_first(tmp_path, capsys) -> None:
     place, name = str(tmp_path / "some.npz"), METRICS["worst-group"].name
     assert main(["plan", place]) == 0
     printed = capsys.readouterr().out
-    assert f"Plan for {name} (groups of group)" in printed.splitlines()[0]
+    assert f"Plan for {name} (groups of group)" in printed.splitlines()[1]  # below the columns
     assert "Groups were given, so it is the worst group that counts" in printed
     assert "tiny: 9" in printed
     assert main(["plan", place, "--metric", "balanced", "--json"]) == 0
