@@ -80,6 +80,11 @@ _KINDS = (
     "int",
     "bool",
     "float16",
+    "sparse",
+    "sparse with NaN",
+    "twice",
+    "words",
+    "gaps",
 )
 
 
@@ -103,6 +108,19 @@ def _matrix(rows: int, columns: int, seed: int, scale: float, kind: str) -> Any:
         return np.clip(values, -1e9, 1e9).astype(np.int32)
     if kind == "bool":
         return values > 0
+    if kind.startswith("sparse"):
+        from scipy.sparse import csr_array
+
+        values[:1, :1] = np.nan if kind == "sparse with NaN" else 0.0
+        return csr_array(values)
+    if kind == "gaps":
+        values[::3, :1] = np.nan
+        return values
+    if kind in ("twice", "words"):
+        import pandas
+
+        named = pandas.DataFrame(values, columns=["x" if kind == "twice" else f"x{place}" for place in range(columns)])
+        return named if kind == "twice" else named.assign(kind=["a", None, "ccc"] * (rows // 3) + ["d"] * (rows % 3))
     if kind == "pandas":
         import pandas
 

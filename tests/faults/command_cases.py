@@ -123,6 +123,7 @@ def _trial(random: Random, folder: Path, canary: Path, kind: str | None = None) 
         "--report": lambda: random.choice(("nowhere/x.html", "out/x.xyz")),
         "--jobs": lambda: random.choice(("0", "-2", "x")),
         "--arms": lambda: random.choice(("", ",", "smoot", "os:system", "x:", "plain")),
+        "--budget": lambda: random.choice(("-1", "abc", "0", "", "1e400")),
         "--split-by": lambda: "no such column",
         "--time": lambda: "no such column",
         "--sample-weight": lambda: "no such column",

@@ -8,7 +8,9 @@ import pytest
 
 import lopsided
 from tests.faults import bad_input, clients, crashes, crowds, disk, fuzz, numbers, rearranged
+from tests.faults.call_cases import outcome
 from tests.faults.console import Said, fault
+from tests.faults.hostile_objects import each_once
 from tests.faults.tally import Row, record, total
 
 
@@ -28,6 +30,12 @@ def test_extreme_numbers(kind) -> None:
     assert row.tried > 5
     assert row.lost == []
     assert row.answered > row.refused
+
+
+@pytest.mark.parametrize(("name", "arguments"), list(each_once()))
+def test_every_hostile_object_gets_an_answer_or_a_sentence(name, arguments, tmp_path: Path) -> None:
+    _, ended, words = outcome(name, arguments, tmp_path)
+    assert ended != "lost", words
 
 
 def said(code: int = 2, out: str = "", err: str = "lopsided: Expected a, but got b; do c.\n", **more) -> Said:

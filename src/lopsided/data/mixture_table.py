@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
+from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix, check_text
 from lopsided.data.frames import frame_table, is_frame
 from lopsided.data.tables import WHOLE_FILES, Table, open_table
 
@@ -28,7 +28,7 @@ class LabelledTable:
 
 def labelled_table(data: Any, *, label: str | None = None, group: str | None = None) -> LabelledTable:
     """Read a file or a frame; `label` and `group` name columns (or arrays of an npz), guessed where not given."""
-    asked = [name for name in (label, group) if name is not None]
+    asked = [check_text(name, "the name of a column") for name in (label, group) if name is not None]
     table = _opened(data, asked, (*_LABELS, *_GROUPS))
     lower = {name.lower(): name for name in table.columns}
     label_name = label if label is not None else _first(lower, _LABELS)

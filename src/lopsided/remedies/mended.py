@@ -252,7 +252,10 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Rows as they were given, arrays checked as scikit-learn does."""
         if is_frame(X) or is_sparse(X):
             return as_rows(X, "X")
-        return check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", estimator=self, input_name="X")
+        try:
+            return check_array(X, dtype=np.float64, ensure_all_finite="allow-nan", estimator=self, input_name="X")
+        except OverflowError:
+            raise InputError("numbers in X", "some too large for a float", "scale them or leave them out") from None
 
     def _encoded(self, X: ArrayLike) -> Rows:
         """The rows to predict, as the estimator takes them."""

@@ -99,6 +99,8 @@ def rates_for(
 
 
 def _chosen(cells: Cells, counts: FloatArray, rate: Rate, recipe: Recipe | Mapping[str, Any] | None) -> Rates:
+    if np.ndim(rate) > 0 and not isinstance(rate, Mapping):  # type: ignore[arg-type]
+        raise InputError("one rate, or a dict by class", f"a {type(rate).__name__}", "name the class of each rate")
     if recipe is not None and rate != "forecast":
         raise InputError("rate='forecast' with a recipe", f"rate={rate!r}", "leave out the recipe or change the rate")
     needed = None

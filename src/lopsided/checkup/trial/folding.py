@@ -49,7 +49,7 @@ def folded(training: LabelledSet, cv: Any, folds: int, repeats: int, seed: int) 
 
 def _splits(cv: Any, training: LabelledSet) -> Iterable[Any]:
     """Pairs of places in the training set. A splitter sees the training rows; other pairs name rows of the data."""
-    if isinstance(cv, str) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
+    if isinstance(cv, (str, type)) or not (hasattr(cv, "split") or isinstance(cv, Iterable)):
         expected = "cv as a scikit-learn splitter, pairs (train, test) or a number of folds"
         raise InputError(expected, repr(cv)[:60], "give for example sklearn.model_selection.GroupKFold(5)")
     if hasattr(cv, "split"):
@@ -57,7 +57,7 @@ def _splits(cv: Any, training: LabelledSet) -> Iterable[Any]:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The groups parameter is ignored")
                 return list(cv.split(np.zeros((training.size, 1)), training.classes.codes, training.design.together))
-        except (ValueError, TypeError) as error:
+        except Exception as error:  # a splitter of the user's may raise anything
             message, mend = " ".join(str(error).split()), "give split_by where it needs groups"
             raise InputError(f"{type(cv).__name__} to split the rows", message, mend) from None
     place = {int(row): at for at, row in enumerate(training.rows)}
