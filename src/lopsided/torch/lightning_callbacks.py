@@ -5,6 +5,7 @@ training sums, validation batches the held-out ones, the sanity check before tra
 trainer's logger.
 """
 
+import math
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -57,7 +58,11 @@ class LightningMonitor(Callback):  # type: ignore[misc]  # Lightning is optional
         """Attach the hooks; the optimizer exists by now."""
         watched = pl_module if self._module is None else named_module(pl_module, self._module)
         optimizers = trainer.optimizers
-        known: dict[str, Any] = {"optimizer": optimizers[0] if optimizers else None}
+        planned = trainer.estimated_stepping_batches  # infinite where the training has no planned end
+        known: dict[str, Any] = {
+            "optimizer": optimizers[0] if optimizers else None,
+            "steps": int(planned) if 0 < planned < math.inf else None,
+        }
         self.monitor = Monitor(watched, **(known | self._options))
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:

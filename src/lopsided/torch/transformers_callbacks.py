@@ -46,7 +46,11 @@ class TransformersMonitor(TrainerCallback):  # type: ignore[misc]  # Transformer
                 "smooth in the model's own loss, or make TransformersMonitor(labels=None) and call its "
                 "monitor.update(labels) in compute_loss",
             )
-        known: dict[str, Any] = {"labels": self._labels, "optimizer": kwargs.get("optimizer")}
+        known: dict[str, Any] = {
+            "labels": self._labels,
+            "optimizer": kwargs.get("optimizer"),
+            "steps": state.max_steps if state.max_steps > 0 else None,
+        }
         self.monitor = Monitor(kwargs["model"], **(known | self._options))
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

@@ -64,6 +64,7 @@ def test_lightning(data, tmp_path) -> None:
     assert (last.train.examples, last.held_out.examples, last.step) == (64, 64, 8)  # the sanity check is not counted
     assert last.forecast.settings.weight_decay == 5e-3
     assert last.forecast.merging_threshold is not None
+    assert [record.seen for record in callback.records] == [0.5, 1.0]  # planned steps come from the trainer
     assert last.patterns
     assert (tmp_path / "page.html").exists()
     written = next(tmp_path.rglob("metrics.csv")).read_text()
@@ -131,6 +132,7 @@ def test_transformers(data, tmp_path) -> None:
     assert len(callback.records) == 2
     last = callback.records[1]
     assert (last.train.examples, last.held_out.examples, last.step) == (64, 24, 4)
+    assert [record.seen for record in callback.records] == [0.5, 1.0]
     assert last.forecast.settings.optimizer == "SGD"
     assert last.forecast.settings.batch_size == 32
     assert last.forecast.settings.weight_decay == 0.01

@@ -92,6 +92,7 @@ class EpochRecord:
     notes: tuple[str, ...]
     seconds: float  # spent by the monitor, in hooks and at the end of the epoch
     epoch_seconds: float  # since the epoch before ended
+    seen: float | None = None  # share of the planned training that is done; None where its length is not known
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -50,6 +50,7 @@ from lopsided.torch.monitor.layer_change import LayerStarts
 from lopsided.torch.monitor.phase_sums import Batches, PhaseSums, measure_exactly, quiet
 from lopsided.torch.monitor.run_forecast import RunForecast, run_forecast
 from lopsided.torch.monitor.run_settings import RunReader, RunSettings
+from lopsided.torch.monitor.training_plan import TrainingPlan
 from lopsided.torch.processes import process_group
 from torch import nn
 
@@ -89,6 +90,8 @@ class Monitor:
         scatter and NC4; when not told, so few that it costs a quarter of a percent of the network's arithmetic.
     ignore_index: label that carries no class.
     all_reduce: add the sums of all processes at the end of an epoch.
+    epochs, steps: planned length of the training, in epochs or optimizer steps, for `seen`.
+    scheduler: learning-rate scheduler, from which the length is read where neither is told.
     """
 
     def __init__(
@@ -115,6 +118,9 @@ class Monitor:
         scatter_every: int | None = None,
         ignore_index: int = -100,
         all_reduce: bool = False,
+        epochs: int | None = None,
+        steps: int | None = None,
+        scheduler: Any = None,
     ) -> None:
         if not isinstance(model, nn.Module):
             raise InputError("a torch.nn.Module to watch", type(model).__name__, "give the network itself")
@@ -147,6 +153,7 @@ class Monitor:
             all_reduce=all_reduce,
         )
         every = None if observe_every is None else check_count(observe_every, "observe_every")
+        self._plan = TrainingPlan(epochs, steps, scheduler)
         self._counters = EpochCounters(*sparse_observation(self.head.classes, every))
         self._diverged = False
         self._own_seconds, self._epoch_began = 0.0, time.perf_counter()
@@ -184,12 +191,20 @@ class Monitor:
             self._counters.training_batch(len(codes), is_step=not self._counted_by_optimizer)
         self._own_seconds += time.perf_counter() - began
 
+    @property
+    def seen(self) -> float | None:
+        """Share of the planned training that is done, from 0 to 1; None where its length is not known."""
+        counters = self._counters
+        return self._plan.seen(counters.steps or counters.all_batches, counters.batches)
+
     def end_epoch(self, step: int | None = None) -> EpochRecord:
         """Close the epoch: measure, forecast, warn, log; the sums start anew. `step` is for the loggers."""
         began = time.perf_counter()
         if not self._phases.flush():
             raise self._nothing_seen()
         epoch, counters = len(self.records), self._counters
+        self._plan.end_epoch(counters.batches)
+        counters.batches = 0  # from here on, `seen` counts the epoch as done
         with one_blas_thread():  # beside PyTorch's own threads, those of NumPy would wait for a core and burn it
             with quiet(self.head.layer.weight.device):
                 snapshots = self._phases.close()
@@ -221,6 +236,7 @@ class Monitor:
             ),
             seconds=self._own_seconds + self._watch.seconds + now - began,
             epoch_seconds=now - self._epoch_began,
+            seen=self.seen,
         )
         self.records.append(record)
         self._own_seconds, self._watch.seconds, self._epoch_began = 0.0, 0.0, now
