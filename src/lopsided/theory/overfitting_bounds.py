@@ -7,10 +7,10 @@
     2(b) min_j Gamma_{k,j} >= C_2:   loss on L-long-tailed T_k <= sum_{j != k} exp(-c_2 L^2 Gamma_{k,j})
     3    min_j signal <= C_3' and min_j Gamma <= C_3:  loss on D_k >= c_3
 
-The paper writes one C_3 for both terms of 3; they have different units (Gamma is at least about 1, the signal is
-not), so two are allowed here, and the paper's form is C_3' = C_3. It calls the constants absolute and gives no
-values, so here they are parameters: `fit_constants` takes them from one set of measured cells, `check_constants`
-counts on another how often they hold. Bounds are capped at 1.
+The paper writes one C_3 for both terms of 3, which is the smaller of the two allowed here: min(C_3, C_3') promises no
+more. Two describe a larger region, because Gamma is at least about 1 and the signal is not. It calls the constants
+absolute and gives no values, so here they are parameters: `fit_constants` takes them from one set of measured cells,
+`check_constants` counts on another how often they hold. Bounds are capped at 1.
 """
 
 from collections.abc import Sequence
