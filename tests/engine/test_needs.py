@@ -38,6 +38,8 @@ def test_a_missing_package_is_the_reason() -> None:
 def test_data_sets_are_found_by_their_loaders(tmp_path, monkeypatch) -> None:
     monkeypatch.setenv("LOPSIDED_DATA", str(tmp_path))
     (tmp_path / "adult").mkdir()
+    for name in ("adult.data", "adult.test"):
+        (tmp_path / "adult" / name).touch()
     (tmp_path / "mnist").mkdir()  # empty: the folder alone is no data set
     assert why_absent(("adult",)) is None
     assert "Needs mnist, cifar-10, not found" in str(why_absent(("adult", "mnist", "cifar-10")))

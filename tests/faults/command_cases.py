@@ -280,6 +280,10 @@ def _others(random: Random, folder: Path, canary: Path, kind: str | None = None)
         (
             ["demo", "--out", random.choice(("out/x.xyz", "nowhere/x.html", "out", ""))],
             ["demo", "--seed", random.choice(("-1", "x", "1.5", ""))],
+            ["data", random.choice(("put", "get", "", "\x1b[31m")), "--data-dir", "out"],
+            ["data", "get", word(), "--data-dir", random.choice(("out", "taken", "", "/dev/null"))],
+            ["data", "get", "celeba", "--data-dir", "out", "--mirror", random.choice(("http://127.0.0.1:9/", word()))],
+            ["data", *some_flags(random, "--json"), "--data-dir", random.choice(("out", "nowhere", "taken"))],
             ["serve", "--port", random.choice(("-1", "65536", "x", "", "1e3", "99999999999"))],
             ["serve", "--host", random.choice(("nowhere.invalid", "256.1.1.1", "::g", "a b", "192.0.2.1"))],
             ["serve", "--token-file", random.choice(("nowhere", ".", "", "/dev/zero")), "--port", "-1"],

@@ -13,6 +13,7 @@ from lopsided.cli import (
     claims,
     collapse,
     compare,
+    data,
     demo,
     docs,
     mixture,
@@ -28,7 +29,7 @@ from lopsided.cli import (
 
 # in the order of `lopsided --help`
 _ON_DATA = (demo, audit, collapse, mixture, score, plan, trial, compare)
-_ON_THE_HOUSE = (reproduce, claims, results, skill, serve, bench, docs)
+_ON_THE_HOUSE = (reproduce, claims, data, results, skill, serve, bench, docs)
 
 application = typer.Typer(
     name="lopsided",
@@ -62,8 +63,11 @@ def _reading_first(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**given: Any) -> None:
+        from lopsided.engine.needs import found_here
+
         options.check_outputs(given)
-        command(**given)
+        with found_here():
+            command(**given)
 
     return run
 

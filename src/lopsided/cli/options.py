@@ -37,7 +37,7 @@ def folder(help: str) -> Any:
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Plot = Annotated[str | None, typer.Option(help="Draw into this .html or .png file.")]
 StoreFolder = Annotated[Path | None, folder("Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")]
-DataFolder = Annotated[Path | None, folder("Folder with the data sets; else LOPSIDED_DATA.")]
+DataFolder = Annotated[Path | None, folder("Folder with the data sets; else LOPSIDED_DATA, else ./lopsided-data.")]
 
 # of commands on a person's own data: where the parts are, and how the network is trained
 Data = Annotated[

@@ -65,11 +65,16 @@ def load_images(
 
 def has_images(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
     """Are the files of the set where they are looked for?"""
+    return name == "digits" or find_images(name, folder) is not None
+
+
+def find_images(name: str, folder: str | os.PathLike[str] | None = None) -> Path | None:
+    """The folder that holds the files of the set; None where there is none."""
     try:
         _check_name(name)
-        return name == "digits" or bool(_find(name, folder))
+        return _find(name, folder)
     except InputError:
-        return False
+        return None
 
 
 def _check_name(name: str) -> None:

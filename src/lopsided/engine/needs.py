@@ -10,6 +10,12 @@ from lopsided.core.errors import InputError, MissingPackage
 from lopsided.core.files import as_path
 
 DATA_VARIABLE = "LOPSIDED_DATA"
+DEFAULT_FOLDER = "lopsided-data"  # where `lopsided data get` puts them unless told otherwise
+
+
+def chosen_folder(folder: str | os.PathLike[str] | None = None) -> Path:
+    """The folder with the data sets: the one given, else the one that LOPSIDED_DATA names, else ./lopsided-data."""
+    return as_path(folder or os.environ.get(DATA_VARIABLE) or DEFAULT_FOLDER, "a folder with the data sets").absolute()
 
 
 def why_absent(needs: Sequence[str], packages: Sequence[str] = ()) -> str | None:
@@ -21,16 +27,24 @@ def why_absent(needs: Sequence[str], packages: Sequence[str] = ()) -> str | None
     missing = [name for name in needs if not _present(name, folder)]
     if not missing:
         return None
-    if not folder:
-        return f"Needs {', '.join(missing)}: name the folder with the data sets in {DATA_VARIABLE} or with --data-dir."
-    return f"Needs {', '.join(missing)}, not found in {folder}."
+    where = f"not found in {folder}" if folder else f"and neither {DATA_VARIABLE} nor --data-dir names a folder"
+    return f"Needs {', '.join(missing)}, {where}; get it with: lopsided data get {' '.join(missing)}"
 
 
 def _present(name: str, folder: str | None) -> bool:
-    """Image sets wherever their loader finds them; other sets as a folder of that name."""
-    from lopsided.data.images import NAMES, has_images
+    """Known sets wherever their loader finds them; a set of a user's own claim as a folder of that name."""
+    from lopsided.data.data_sets import DATA_SETS, find_data_set
 
-    return has_images(name) if name in NAMES else bool(folder) and (Path(str(folder)) / name).exists()
+    place = Path(folder) if folder else None
+    if name in DATA_SETS:
+        return find_data_set(name, place) is not None
+    return place is not None and (place / name).exists()
+
+
+def found_here() -> contextlib.AbstractContextManager[None]:
+    """Use ./lopsided-data where it exists and nothing else was said."""
+    here = not os.environ.get(DATA_VARIABLE) and Path(DEFAULT_FOLDER).is_dir()
+    return data_folder(DEFAULT_FOLDER if here else None)
 
 
 @contextlib.contextmanager

@@ -1,0 +1,105 @@
+"""`lopsided data` and `lopsided data get NAME`: the data sets that claims and tests know."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from lopsided.cli.options import AsJson, DataFolder
+
+
+def command(
+    action: Annotated[
+        str | None, typer.Argument(metavar="[get]", help="get downloads; nothing lists the sets.")
+    ] = None,
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Data sets to download.")] = None,
+    data_dir: DataFolder = None,
+    mirror: Annotated[
+        list[str] | None, typer.Option(help="Address of a folder with the files, asked before the known mirrors.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the data sets that claims and tests use, with licence and size, or download some: lopsided data get mnist.
+
+    They are kept in the folder that --data-dir or LOPSIDED_DATA names, else in ./lopsided-data. Files are checked
+    against their SHA-256 sums, and an interrupted download goes on where it stopped.
+    """
+    from lopsided.core.errors import InputError
+    from lopsided.engine.needs import chosen_folder
+
+    folder = chosen_folder(data_dir)
+    if action is None:
+        _list(folder, as_json)
+    elif action != "get":
+        raise InputError("nothing or the word get", repr(action), "write lopsided data get NAME to download a set")
+    elif not names:
+        raise InputError("the name of a data set after get", "none", "run lopsided data to list them")
+    else:
+        _get(names, folder, mirror or [], as_json)
+
+
+def _list(folder: Path, as_json: bool) -> None:
+    from lopsided.cli.console import print_json, print_line, print_table
+    from lopsided.data.data_sets import DATA_SETS, find_data_set
+    from lopsided.papers.register import register
+
+    claims = [known.claim for known in register().values() if known.claim is not None]
+    lines: list[dict[str, Any]] = []
+    for name, entry in DATA_SETS.items():
+        there = find_data_set(name, folder)
+        needing = [claim.id for claim in claims if name in (*claim.needs, *claim.paper_needs)]
+        lines.append(
+            {
+                "name": name,
+                "found": there,
+                "looked_for": folder / name,
+                "content": entry.content,
+                "licence": entry.licence,
+                "origin": entry.origin,
+                "bytes": entry.bytes or None,
+                "files": entry.files,
+                "mirrors": entry.mirrors,
+                "by_hand": entry.by_hand,
+                "claims": needing,
+            }
+        )
+    if as_json:
+        print_json({"folder": folder, "sets": lines})
+        return
+    rows = [
+        [
+            line["name"],
+            "yes" if line["found"] else "no",
+            f"{line['bytes'] / 1e6:.0f} MB" if line["bytes"] else "by hand",
+            str(len(line["claims"])),
+            line["licence"],
+        ]
+        for line in lines
+    ]
+    print_table(f"Data sets in {folder}", ("name", "there", "download", "claims", "licence"), rows, numbers_to=4)
+    print_line("lopsided data get NAME downloads one; --json adds origin, mirrors, checksums and the way by hand.")
+
+
+def _get(names: list[str], folder: Path, mirrors: list[str], as_json: bool) -> None:
+    from lopsided.cli.console import print_json, print_line
+    from lopsided.cli.progress import progress_steps
+    from lopsided.data.data_sets import data_set
+    from lopsided.engine.download import download
+
+    for name in names:
+        data_set(name)  # a misspelt name is refused before the first download
+    places = {}
+    with progress_steps("MB downloaded", quiet=as_json) as told:
+        for name in names:
+            places[name] = download(
+                name,
+                folder,
+                mirrors=mirrors,
+                progress=lambda done, total, file: told(done // 1_000_000, -(-total // 1_000_000), f"MB of {file}"),
+            )
+    if as_json:
+        print_json({"folder": folder, "places": places})
+        return
+    for name, place in places.items():
+        print_line(f"{name}: {place}")
+    print_line(f"Found from other folders with LOPSIDED_DATA={folder}.")
