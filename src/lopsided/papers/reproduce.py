@@ -22,7 +22,7 @@ from lopsided.engine.runner import Failures, run_here
 from lopsided.engine.store import Result, Store
 from lopsided.engine.task import PlanError, Row, Task, tasks_of
 from lopsided.papers.catalogue import paper_of
-from lopsided.papers.claim import Claim, Outcome, Scale
+from lopsided.papers.claim import MEASUREMENT, Claim, Outcome, Scale
 from lopsided.papers.register import Registered, load_claim, own_claims, register, select
 
 
@@ -68,12 +68,13 @@ class Run:
         return any(claim.broken for claim in self.claims)
 
 
-def expand(claim: Claim, home: str, scale: Scale) -> list[Task]:
-    """Every setting of the scale's plan under every seed, each once."""
+def expand(claim: Claim, home: str, scale: Scale, seed_set: int = 0, seeds: int | None = None) -> list[Task]:
+    """Every setting of the scale's plan under every seed of a set, each once; `seeds` is how many, if not the plan's
+    number."""
     if scale not in claim.plans:
         raise PlanError(f"Expected a plan for the scale {scale}, but {claim.id} has none; choose the other scale.")
-    plan = claim.plans[scale]
-    return tasks_of(claim, home, load_claim, plan.settings, plan.seeds)
+    plan = claim.plans[scale].of_set(seed_set, seeds)
+    return tasks_of(claim, home, load_claim, plan.settings, plan.seeds, entry=MEASUREMENT)
 
 
 def reproduce(
