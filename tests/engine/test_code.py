@@ -9,6 +9,7 @@ import pytest
 
 import lopsided
 from lopsided.engine.code import closure, closure_hash, code_of
+from lopsided.engine.definitions import Entry, reached
 from lopsided.engine.store import Result
 from lopsided.engine.task import Task
 from lopsided.engine.work import Failure, attempt
@@ -43,15 +44,28 @@ def test_what_the_claim_measures_with_is_in_its_key_and_the_web_pages_are_not(pa
     assert closure_hash(CLAIM.home, package) != before
 
 
-def test_a_change_in_what_claims_share_makes_the_claim_run_again(package: Path, monkeypatch) -> None:
+def test_a_change_of_the_measurement_makes_the_claim_run_again_and_one_of_its_rule_does_not(
+    package: Path, monkeypatch
+) -> None:
     """End to end as far as the store sees it: the key of every task changes, so nothing old is found."""
-    shared = CLAIM.claim.judge.__globals__["risk_numbers"].__module__
+    shared = package.parent / f"{CLAIM.claim.judge.__globals__['risk_numbers'].__module__.replace('.', '/')}.py"
+    monkeypatch.setattr("lopsided.engine.task.code_of", lambda home, entry: closure_hash(home, package, entry))
     before = expand(CLAIM.claim, CLAIM.home, "quick")
-    edit(package.parent / f"{shared.replace('.', '/')}.py", "\n# a formula changed\n")
-    monkeypatch.setattr("lopsided.engine.task.code_of", lambda home: closure_hash(home, package))
-    after = expand(CLAIM.claim, CLAIM.home, "quick")
-    assert not {task.key for task in before} & {task.key for task in after}
-    assert [task.settings for task in before] == [task.settings for task in after]
+    for old, new, same in (
+        ("if critical == wanted and", "if critical != wanted and", True),  # the rule
+        ('Figure(title, panels, "Bands', 'Figure(title, panels, "No bands', True),  # the picture
+        ('"""Entropy, excess in both', '"""Excess in both', True),  # a docstring
+        ("STEPS, FACTOR, DISTANCE = 100", "STEPS, FACTOR, DISTANCE = 200", False),  # a constant of the measurement
+        ("law = FisherLaw(problem)", "law = 2 * FisherLaw(problem)", False),  # its formula
+    ):
+        text = shared.read_text(encoding="utf-8")
+        assert old in text
+        shared.write_text(text.replace(old, new), encoding="utf-8")
+        after = expand(CLAIM.claim, CLAIM.home, "quick")
+        assert ([task.key for task in before] == [task.key for task in after]) == same, old
+        shared.write_text(text, encoding="utf-8")
+    edit(package / "learners/teacher_student.py")  # what the measurement calls, in another room
+    assert not {task.key for task in before} & {task.key for task in expand(CLAIM.claim, CLAIM.home, "quick")}
 
 
 def test_every_edge_of_the_closure_counts(package: Path) -> None:
@@ -124,10 +138,13 @@ def test_names_that_a_package_loads_when_asked_are_reached(facade: str, tmp_path
     module = __import__(facade, fromlist=["__all__"])
     names = [name for name in module.__all__ if not name.startswith("__")]
     own = tmp_path / "my_claim.py"
-    own.write_text(f"def measure(settings, seed):\n    from {facade} import {', '.join(names)}\n")
+    own.write_text(
+        f"def measure(settings, seed):\n    from {facade} import {', '.join(names)}\n    return {names[0]}\n"
+    )
     made = [getattr(module, name) for name in names]
     homes = {getattr(entry, "__module__", entry.__name__) for entry in made}  # `skill` is a module itself
     assert homes <= closure(str(own), SHIPPED).keys()
+    assert reached(str(own), Entry("measure"), SHIPPED).modules >= {facade}
 
 
 def test_every_check_is_reached_by_what_runs_them_all() -> None:

@@ -16,7 +16,7 @@ def command(
     """List every claim of the papers with its latest verdict, or why there is none."""
     from lopsided.cli.console import print_json, print_verdicts
     from lopsided.core.errors import InputError
-    from lopsided.papers.register import claims
+    from lopsided.papers.register import claims, same_text
 
     lines = claims(store=store, data=data_dir)
     known = list(dict.fromkeys(line.paper for line in lines))
@@ -32,12 +32,17 @@ def command(
             (
                 line.id,
                 line.verdict,
-                (line.time or "")[:10],
+                same_text(line.seed_sets),
                 line.scale or "",
+                (line.time or "")[:10],
+                "yours" if line.own else f"lopsided {line.lopsided}" if line.lopsided else "",
                 line.found if line.time else line.statement,
             )
             for line in lines
         ],
-        ("claim", "verdict", "date", "scale", "found, or claimed"),
+        ("claim", "verdict", "same in", "scale", "date", "run", "found, or claimed"),
         one_line=True,
     )
+    waiting = sum(line.exploratory for line in lines if line.time)
+    if waiting:
+        print(f"{waiting} verdicts are exploratory: no run on fresh seeds has confirmed them under their present rule.")

@@ -24,6 +24,7 @@ VERDICT_COLOURS = {
     "partly": "yellow",
     "fails": "red",
     "contradicted": "magenta",
+    "unresolved": "cyan",
     "not run": "bright_black",
     "broken": "bold red",
 }

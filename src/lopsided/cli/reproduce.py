@@ -19,6 +19,13 @@ def command(
     scale: Annotated[
         Literal["quick", "paper"], typer.Option(help="quick: seconds a claim; paper: the paper's sizes.")
     ] = "quick",
+    seeds: Annotated[int | None, typer.Option(help="How many seeds; each claim's own number when not given.")] = None,
+    seed_set: Annotated[
+        int, typer.Option(help="Which seeds: 0 is the default; no two sets share one, and stored sets are pooled.")
+    ] = 0,
+    confirm: Annotated[
+        bool, typer.Option("--confirm", help="Run the claims that await confirmation, on seeds never used for them.")
+    ] = False,
     jobs: Annotated[int | None, typer.Option(help="Processes on this machine; all cores when not given.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp:// or tls://.")] = None,
     tls_ca: Annotated[str | None, typer.Option(help="Authority's certificate for a tls:// scheduler.")] = None,
@@ -48,6 +55,9 @@ def command(
             papers=paper or [],
             everything=everything,
             scale=scale,
+            seeds=seeds,
+            seed_set=seed_set,
+            confirm=confirm,
             jobs=jobs,
             cluster=_cluster(cluster, tls_ca, tls_cert, tls_key),
             store=store,
@@ -86,8 +96,15 @@ def _print(run: "Run", index: Path | None) -> None:
     from collections import Counter
 
     from lopsided.cli.console import print_line, print_verdicts
+    from lopsided.papers.register import same_text
 
-    print_verdicts([(claim.id, "broken" if claim.broken else claim.verdict, claim.found) for claim in run.claims])
+    print_verdicts(
+        [
+            (claim.id, "broken" if claim.broken else claim.verdict, same_text(claim.seed_sets), claim.found)
+            for claim in run.claims
+        ],
+        ("claim", "verdict", "same in", "what was found"),
+    )
     tally = Counter("broken" if claim.broken else claim.verdict for claim in run.claims)
     tasks, reused = sum(claim.tasks for claim in run.claims), sum(claim.reused for claim in run.claims)
     print(

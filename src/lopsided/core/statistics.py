@@ -17,16 +17,19 @@ from numpy.typing import ArrayLike
 from lopsided.core.validation import FloatArray
 
 CONFIDENCE = 0.95
+DETECTION = 0.8  # the chance with which an effect must be seen to count as detectable
 
 
 @dataclass(frozen=True)
 class SeedMean:
-    """A mean over seeds with its 95 % interval and the standard deviation that the papers' bands show."""
+    """A mean over seeds with its 95 % interval and the standard deviation that the papers' bands show; `detects` is the
+    smallest effect whose interval would exclude zero four times in five."""
 
     mean: float
     low: float
     high: float
     deviation: float
+    detects: float = math.inf
 
     def text(self, digits: int = 3) -> str:
         """`mean [low, high]`."""
@@ -46,7 +49,7 @@ class SeedMean:
 
     def less(self, shift: float) -> "SeedMean":
         """The mean of the values minus `shift`."""
-        return SeedMean(self.mean - shift, self.low - shift, self.high - shift, self.deviation)
+        return SeedMean(self.mean - shift, self.low - shift, self.high - shift, self.deviation, self.detects)
 
 
 class Uncertain(NamedTuple):
@@ -54,6 +57,14 @@ class Uncertain(NamedTuple):
 
     value: float
     error: float
+
+    def interval(self) -> SeedMean:
+        """The normal 95 % interval; a standard error of 0 is none, so nothing can be detected with it."""
+        if not self.error > 0:
+            return SeedMean(self.value, -math.inf, math.inf, 0.0)
+        half = _quantile(None, 1 - (1 - CONFIDENCE) / 2) * self.error
+        reach = half + _quantile(None, DETECTION) * self.error
+        return SeedMean(self.value, self.value - half, self.value + half, self.error, reach)
 
 
 def seed_mean(values: Iterable[float], *, tests: int = 1) -> SeedMean:
@@ -63,14 +74,20 @@ def seed_mean(values: Iterable[float], *, tests: int = 1) -> SeedMean:
     if sample.size < 2:
         return SeedMean(float(sample[0]) if sample.size else math.nan, -math.inf, math.inf, 0.0)
     mean, deviation, half = float(sample.mean()), float(sample.std(ddof=1)), _half_width(sample, tests)
-    return SeedMean(mean, mean - half, mean + half, deviation)
+    reach = half + _quantile(sample.size - 1, DETECTION) * deviation / math.sqrt(sample.size)
+    return SeedMean(mean, mean - half, mean + half, deviation, reach)
 
 
 def _half_width(sample: FloatArray, tests: int = 1) -> float:
-    from scipy.special import stdtrit
-
-    quantile = float(stdtrit(sample.size - 1, 1 - (1 - CONFIDENCE) / (2 * tests)))
+    quantile = _quantile(sample.size - 1, 1 - (1 - CONFIDENCE) / (2 * tests))
     return quantile * float(sample.std(ddof=1)) / math.sqrt(sample.size)
+
+
+def _quantile(freedom: int | None, chance: float) -> float:
+    """Of Student's distribution, or of the normal one."""
+    from scipy.special import ndtri, stdtrit
+
+    return float(ndtri(chance) if freedom is None else stdtrit(freedom, chance))
 
 
 def paired_mean(before: Mapping[int, float], after: Mapping[int, float], *, tests: int = 1) -> SeedMean:

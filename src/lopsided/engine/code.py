@@ -15,27 +15,34 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-PACKAGE = "lopsided"
+from lopsided.engine.definitions import PACKAGE, Entry, module_file, reached
 
 
-def code_of(home: str) -> str:
+def code_of(home: str, entry: Entry | None = None) -> str:
     """The first 16 digits of the SHA-256 over the closure of a module's name or of the path of a `.py` file.
 
+    With an `entry` only the definitions that it reaches count, and the closures of the modules that those import.
     Kept from the first time on, because a module that is edited while this process lives is not what was imported; a
     user's own file is loaded again when it changes, and so it is read again here.
     """
-    return _kept(home, Path(home).stat().st_mtime_ns if home.endswith(".py") else None)
+    return _kept(home, entry, Path(home).stat().st_mtime_ns if home.endswith(".py") else None)
 
 
 @cache
-def _kept(home: str, modified: int | None) -> str:
-    return closure_hash(home, Path(__file__).resolve().parent.parent)
+def _kept(home: str, entry: Entry | None, modified: int | None) -> str:
+    return closure_hash(home, Path(__file__).resolve().parent.parent, entry)
 
 
-def closure_hash(home: str, package: Path) -> str:
+def closure_hash(home: str, package: Path, entry: Entry | None = None) -> str:
     """The same for the lopsided whose files lie in `package`."""
     digest = hashlib.sha256()
-    for name, path in sorted(closure(home, package).items()):
+    if entry is None:
+        files = closure(home, package)
+    else:
+        own = reached(home, entry, package)
+        digest.update(own.digest.encode())
+        files = _closure({}, [name for module in own.modules for name in _led_to(module, (), package)], package)
+    for name, path in sorted(files.items()):
         digest.update(f"{name}\x1f".encode())
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
@@ -44,13 +51,14 @@ def closure_hash(home: str, package: Path) -> str:
 def closure(home: str, package: Path) -> dict[str, Path]:
     """Module name -> file of everything that `home` reaches; a home outside the package is under its file's name."""
     if home.endswith(".py"):
-        found = {Path(home).name: Path(home)}
-        waiting = list(_imported(Path(home), package))
-    else:
-        found, waiting = {}, [home]
+        return _closure({Path(home).name: Path(home)}, list(_imported(Path(home), package)), package)
+    return _closure({}, [home], package)
+
+
+def _closure(found: dict[str, Path], waiting: list[str], package: Path) -> dict[str, Path]:
     while waiting:
         name = waiting.pop()
-        path = None if name in found else _file(name, package)
+        path = None if name in found else module_file(name, package)
         if path is None:
             continue
         found[name] = path
@@ -60,28 +68,22 @@ def closure(home: str, package: Path) -> dict[str, Path]:
     return found
 
 
-def _file(name: str, package: Path) -> Path | None:
-    """The file of a module of the package; None where there is no such module."""
-    parts = name.split(".")
-    if parts[0] != PACKAGE:
-        return None
-    base = package.joinpath(*parts[1:])
-    if (base / "__init__.py").is_file():
-        return base / "__init__.py"
-    return base.with_suffix(".py") if len(parts) > 1 and base.with_suffix(".py").is_file() else None
-
-
 def _imported(path: Path, package: Path) -> Iterator[str]:
     """Names of the package's modules that a file imports."""
     for module, names in _read(path).imports:
-        yield module
-        inner = {f"{module}.{name}" for name in names}
-        modules = {name for name in inner if _file(name, package) is not None}
-        yield from modules
-        folder = _file(module, package)
-        if folder is not None and folder.name == "__init__.py" and (not names or modules != inner):
-            for text in _read(folder).strings:
-                yield from (text, f"{module}.{text}")
+        yield from _led_to(module, names, package)
+
+
+def _led_to(module: str, names: tuple[str, ...], package: Path) -> Iterator[str]:
+    """The modules that an import of a module, or of names out of it, loads now or when they are asked for."""
+    yield module
+    inner = {f"{module}.{name}" for name in names}
+    modules = {name for name in inner if module_file(name, package) is not None}
+    yield from modules
+    folder = module_file(module, package)
+    if folder is not None and folder.name == "__init__.py" and (not names or modules != inner):
+        for text in _read(folder).strings:
+            yield from (text, f"{module}.{text}")
 
 
 @dataclass(frozen=True)

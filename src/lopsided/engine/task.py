@@ -16,6 +16,7 @@ from lopsided.core.errors import LopsidedError
 from lopsided.core.jsonable import jsonable
 from lopsided.core.seeds import check_seed
 from lopsided.engine.code import code_of
+from lopsided.engine.definitions import Entry
 
 Settings = Mapping[str, Any]
 Numbers = Mapping[str, Any]
@@ -64,8 +65,8 @@ class Task:
     """One measurement to make.
 
     `home` (a module's name or a file) is where it lives, and `load(home)` gives it, in whichever process the task runs;
-    `code` is what `engine.code` says of the home. `place` says where inputs lie that settings only name by their
-    content; it is no part of the result's name.
+    `code` is what `engine.code` says of the home, from `entry` on where one is given. `place` says where inputs lie
+    that settings only name by their content; it is no part of the result's name.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Task:
     seed: int
     code: str
     place: str = ""
+    entry: Entry | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -96,11 +98,14 @@ def tasks_of(
     seeds: Sequence[int] = (0,),
     *,
     place: str = "",
+    entry: Entry | None = None,
 ) -> list[Task]:
     """Every setting under every seed, each once."""
     texts = dict.fromkeys(_text(measurement.id, entry) for entry in settings)
-    name, version, code = measurement.id, measurement.version, code_of(home)
-    return [Task(name, version, home, load, text, check_seed(seed), code, place) for text in texts for seed in seeds]
+    name, version, code = measurement.id, measurement.version, code_of(home, entry)
+    return [
+        Task(name, version, home, load, text, check_seed(seed), code, place, entry) for text in texts for seed in seeds
+    ]
 
 
 def task_key(name: str, version: int, code: str, settings_text: str, seed: int) -> str:

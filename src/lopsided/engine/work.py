@@ -82,9 +82,9 @@ def attempt(task: Task, unfinished: Path | None = None) -> Result | Failure:
     """Measure; whatever the task raises becomes a sentence. In `unfinished` it keeps what it has done so far."""
     wall, processor = time.perf_counter(), time.process_time()
     try:
-        if code_of(task.home) != task.code:
+        if (own := code_of(task.home, task.entry)) != task.code:
             raise LopsidedError(
-                f"Expected the code {task.code} of {task.name} on the worker, but it has {code_of(task.home)}; "
+                f"Expected the code {task.code} of {task.name} on the worker, but it has {own}; "
                 f"install the same lopsided everywhere."
             )
         with keeping_unfinished(unfinished):

@@ -5,37 +5,37 @@ One file per claim in the folder of its paper, named by its id with underscores 
 before the first run; where rule, settings or sizes were changed after numbers had been seen, `revised` says how.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure
-from lopsided.core.statistics import SeedMean
+from lopsided.engine.definitions import Entry
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.catalogue import Source as Source
 from lopsided.papers.catalogue import catalogue
+from lopsided.papers.parts import Outcome as Outcome
+from lopsided.papers.parts import Part as Part
+from lopsided.papers.parts import Power as Power
+from lopsided.papers.parts import Verdict as Verdict
+from lopsided.papers.parts import decided as decided
+from lopsided.papers.parts import weigh as weigh
 
 Scale = Literal["quick", "paper"]
+SET_SIZE = 10_000  # seed set K holds the seeds from K * SET_SIZE on, so no two sets share one
 
-
-class Outcome(Enum):
-    """What a rule can say."""
-
-    HOLDS = "holds"
-    PARTLY = "partly"
-    FAILS = "fails"
-    CONTRADICTED = "contradicted"
-    NOT_RUN = "not run"
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The rule's answer: outcome, what was found in a sentence, the numbers behind it with their spread over seeds."""
-
-    outcome: Outcome
-    found: str
-    numbers: Numbers
+# Where a measurement starts in the file of its claim: the arguments of `Claim` that it does not need are left out, so
+# that a changed rule, picture or word costs no repeat.
+_WORDS = ("plot", "rule", "revised", "statement", "source", "paper_says", "readings", "title", "x_label", "y_label")
+_PLANS = ("quick", "paper", "smoke", "quick_budget_seconds", "needs", "paper_needs", "packages", "alternatives")
+MEASUREMENT = Entry(
+    "CLAIM",
+    (*_WORDS, *_PLANS, "judge"),
+    ("Claim",),
+    ("lopsided.papers",),
+    ("lopsided.papers.claim", "lopsided.engine.task"),
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,18 @@ class Runs:
 
     settings: Sequence[Settings]
     seeds: Sequence[int] = (0,)
+
+    def of_set(self, number: int, count: int | None = None) -> "Runs":
+        """The plan under the seeds of a set: 0 is the plan's own; `count` takes so many in place of the plan's."""
+        if count is not None and not 1 <= count <= SET_SIZE:
+            raise InputError(f"1 to {SET_SIZE:,} seeds", f"{count:,}", "give fewer, or another seed set")
+        if number < 0:
+            raise InputError("a seed set from 0 on", str(number), "0 is the default")
+        own = list(self.seeds)
+        if count is not None:
+            further = (seed for seed in range(SET_SIZE) if seed not in own)
+            own = [*own[:count], *(next(further) for _ in range(count - len(own)))]
+        return replace(self, seeds=tuple(number * SET_SIZE + seed for seed in own))
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,9 @@ class Claim:
     `quick` and `paper` are what the two scales run; `measure(settings, seed)` is one independent task of them and
     returns JSON-able numbers; `judge(rows)` applies the rule; `plot(rows)` says what to draw. Settings and numbers pass
     through JSON, in a fresh run as in a stored one: tuples come back as lists, and a NaN or an infinity as None.
+
+    `alternatives` names, for each strongest plausible law that the paper does not claim, a function that turns
+    the rows into those of that law; the tests feed them, and the rule must not say `holds`.
 
     `readings` names the ways the text can be read; a setting names its reading under the key "reading". `needs` names
     data sets (folders inside LOPSIDED_DATA), `paper_needs` those that only the paper scale reads, and `packages`
@@ -82,6 +97,7 @@ class Claim:
     quick_budget_seconds: float = 15.0
     version: int = 1
     revised: str = ""
+    alternatives: Mapping[str, Callable[[Sequence[Row]], Sequence[Row]]] = field(default_factory=dict)
 
     @property
     def plans(self) -> dict[Scale, Runs]:
@@ -92,52 +108,3 @@ class Claim:
         entry = catalogue().get(self.id)
         for name in ("statement", "source", "paper_says") if entry is not None and not self.statement else ():
             object.__setattr__(self, name, getattr(entry, name))
-
-
-@dataclass(frozen=True)
-class Part:
-    """One stated part of a claim: whether its rule passes, and whether the opposite was measured beyond error bars."""
-
-    name: str
-    passes: bool
-    opposite: bool = False
-
-    @classmethod
-    def below(cls, name: str, value: SeedMean, limit: float = 0.0) -> "Part":
-        """The interval of a mean over seeds lies below the limit; above it, the opposite was measured."""
-        return cls(name, value.high < limit, value.low > limit)
-
-    @classmethod
-    def above(cls, name: str, value: SeedMean, limit: float = 0.0) -> "Part":
-        """The interval of a mean over seeds lies above the limit; below it, the opposite was measured."""
-        return cls(name, value.low > limit, value.high < limit)
-
-    @classmethod
-    def near(cls, name: str, value: SeedMean, target: float, margin: float) -> "Part":
-        """The interval of a mean over seeds lies within the margin; outside it, the opposite was measured."""
-        return cls(name, value.within(target, margin), value.outside(target, margin))
-
-
-def decided(passed: Collection[bool], *, contradicted: bool = False, opposite: bool = False) -> Outcome:
-    """All pass: holds. Some: partly. None: fails, or contradicted where the `opposite` was measured. `contradicted`
-    outweighs what passes; nothing to pass fails."""
-    if contradicted or (opposite and not any(passed)):
-        return Outcome.CONTRADICTED
-    if not any(passed):
-        return Outcome.FAILS
-    return Outcome.HOLDS if all(passed) else Outcome.PARTLY
-
-
-def weigh(parts: Sequence[Part], found: str, numbers: Numbers) -> Verdict:
-    """All parts pass: holds. Some: partly. None: contradicted if every part's opposite was measured, else fails."""
-    passed = [part.name for part in parts if part.passes]
-    missed = [part.name for part in parts if not part.passes]
-    opposite = all(part.opposite for part in parts)
-    outcome = decided([part.passes for part in parts], opposite=opposite) if missed else Outcome.HOLDS
-    opposed = [part.name for part in parts if part.opposite]
-    sentence = found.rstrip(".") + "."
-    if outcome is Outcome.PARTLY:
-        sentence += f" Passes: {'; '.join(passed)}. Does not: {'; '.join(missed)}."
-    if opposed:
-        sentence += f" The opposite was measured for: {'; '.join(opposed)}."
-    return Verdict(outcome, sentence, {**numbers, "passed": passed, "missed": missed})

@@ -11,7 +11,7 @@ import importlib.util
 import os
 import pkgutil
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
@@ -23,6 +23,7 @@ from lopsided.engine.needs import data_folder, why_absent
 from lopsided.engine.store import Store
 from lopsided.papers.catalogue import PAPERS, CatalogueEntry, Source, catalogue, paper_of
 from lopsided.papers.claim import Claim, Outcome
+from lopsided.papers.evidence import shipped
 
 _PACKAGE = "lopsided.papers"
 OWN_CLAIMS_VARIABLE = "LOPSIDED_CLAIMS"
@@ -58,7 +59,12 @@ class Registered:
 
 @dataclass(frozen=True)
 class ClaimStatus:
-    """A line of the register; `scale` and `time` are None as long as there is no verdict."""
+    """A line of the register; `scale` and `time` are None as long as there is no verdict.
+
+    `own` says whether the verdict is of a run in this store or ships with lopsided `lopsided`; `seeds` is how many it
+    comes from, `seed_sets` in how many sets of them it is the `same`, and `exploratory` that its rule awaits
+    confirmation.
+    """
 
     id: str
     paper: str
@@ -68,6 +74,13 @@ class ClaimStatus:
     found: str
     scale: str | None
     time: str | None
+    seeds: int = 0
+    seed_sets: dict[str, int] | None = None
+    parts: list[dict[str, Any]] = field(default_factory=list)
+    power: dict[str, Any] | None = None
+    exploratory: bool = False
+    own: bool = False
+    lopsided: str | None = None
 
 
 def own_claims() -> Path | None:
@@ -92,12 +105,25 @@ def load_claim(home: str) -> Claim:
 def claims(
     *, store: str | os.PathLike[str] | None = None, data: str | os.PathLike[str] | None = None
 ) -> list[ClaimStatus]:
-    """Every claim in the register's order; at two scales the later verdict counts."""
+    """Every claim in the register's order, with the latest verdict of the store, or else the one that ships: that of
+    the paper's scale where it was run."""
     latest: dict[str, dict[str, Any]] = {}
     for verdict in sorted(Store(store).verdicts(), key=lambda stored: str(stored["time"])):
         latest[str(verdict["id"])] = verdict
     with data_folder(data):
         return [_status(entry, latest.get(entry.id)) for entry in register(own_claims()).values()]
+
+
+def evidence_of(claim_id: str, store: str | os.PathLike[str] | None = None) -> dict[str, Any] | None:
+    """The record that `claims` shows: the store's latest, if it is of the present experiment, or what ships."""
+    entry = register(own_claims())[claim_id]
+    stored = [found for found in Store(store).verdicts() if found["id"] == claim_id]
+    return _shown(entry, max(stored, key=lambda found: str(found["time"]), default=None))
+
+
+def same_text(seed_sets: dict[str, int] | None) -> str:
+    """`2 of 3` seed sets; nothing where there is no verdict."""
+    return "" if seed_sets is None else f"{seed_sets['same']} of {seed_sets['of']}"
 
 
 def select(known: dict[str, Registered], ids: list[str], papers: list[str], everything: bool) -> list[str]:
@@ -163,15 +189,46 @@ def _from_file(path: Path) -> ModuleType:
     return module
 
 
-def _status(entry: Registered, verdict: dict[str, Any] | None) -> ClaimStatus:
-    shown, found, scale, time = Outcome.NOT_RUN.value, _why_not(entry), None, None
-    if verdict is not None and entry.claim is not None:
-        if verdict.get("version") == entry.claim.version:
-            shown, found = str(verdict["verdict"]), str(verdict.get("found", ""))
-            scale, time = str(verdict["scale"]), str(verdict["time"])
-        else:
-            found = f"Its experiment has changed since the verdict of {str(verdict['time'])[:10]}."
-    return ClaimStatus(entry.id, paper_of(entry.id), entry.statement, entry.source.place, shown, found, scale, time)
+def _shown(entry: Registered, own: dict[str, Any] | None) -> dict[str, Any] | None:
+    if entry.claim is None:
+        return None
+    known = [*([own] if own is not None else []), *(found.record for found in reversed(shipped(entry.id)))]
+    return next((found for found in known if found.get("version") == entry.claim.version), None)
+
+
+def _status(entry: Registered, own: dict[str, Any] | None) -> ClaimStatus:
+    found = _shown(entry, own)
+    line = ClaimStatus(
+        id=entry.id,
+        paper=paper_of(entry.id),
+        statement=entry.statement,
+        place=entry.source.place,
+        verdict=Outcome.NOT_RUN.value,
+        found=_why_not(entry),
+        scale=None,
+        time=None,
+    )
+    if found is None:
+        changed = own is not None and entry.claim is not None
+        return (
+            replace(line, found=f"Its experiment has changed since the verdict of {str(own['time'])[:10]}.")
+            if changed
+            else line
+        )  # type: ignore[index]
+    return replace(
+        line,
+        verdict=str(found["verdict"]),
+        found=str(found.get("found", "")),
+        scale=str(found["scale"]),
+        time=str(found["time"]),
+        seeds=len(found.get("seeds", [])),
+        seed_sets=found.get("seed_sets"),
+        parts=list(found.get("parts", [])),
+        power=found.get("power"),
+        exploratory=found.get("confirmation") is None,
+        own=found is own,
+        lopsided=found.get("provenance", {}).get("lopsided"),
+    )
 
 
 def _why_not(entry: Registered) -> str:

@@ -1,17 +1,17 @@
 """`lopsided.reproduce`: run claims, reuse what is stored, judge, and keep the verdicts.
 
-A claim that cannot run says why (`not run`); a claim that breaks says so and spoils no other.
+A claim that cannot run says why (`not run`); a claim that breaks says so and spoils no other. Each call runs one seed
+set; the verdict is that of all the sets that the store holds, and the record says in how many it came out the same.
 """
 
 import os
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from lopsided import __version__
 from lopsided.core.errors import InputError, LopsidedError
 from lopsided.core.jsonable import jsonable
 from lopsided.core.progress import ProgressStart, counter
@@ -22,13 +22,21 @@ from lopsided.engine.runner import Failures, run_here
 from lopsided.engine.store import Result, Store
 from lopsided.engine.task import PlanError, Row, Task, tasks_of
 from lopsided.papers.catalogue import paper_of
-from lopsided.papers.claim import Claim, Outcome, Scale
+from lopsided.papers.claim import MEASUREMENT, Claim, Outcome, Scale
+from lopsided.papers.evidence import shipped
+from lopsided.papers.frozen import AWAITING, frozen, rule_hash
+from lopsided.papers.judging import SeedSetRun, judged
 from lopsided.papers.register import Registered, load_claim, own_claims, register, select
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduced:
-    """One claim after a run: the verdict, what it rests on, and how it was reached; as it stands before the run."""
+    """One claim after a run: the verdict, what it rests on, and how it was reached; as it stands before the run.
+
+    `parts` are the stated parts of the claim (name, verdict, measured effect, power), `power` is that of the part whose
+    power is shortest; `seed_sets` says in how many of the sets alone the verdict is the `same`, and `sets` describes
+    each; `exploration` and `confirmation` are the verdicts of those sets apart. `rule` is the hash of the rule.
+    """
 
     id: str
     verdict: str = Outcome.NOT_RUN.value
@@ -37,6 +45,13 @@ class Reproduced:
     source: dict[str, str]
     reading: str = ""
     numbers: dict[str, Any] = field(default_factory=dict)
+    parts: list[dict[str, Any]] = field(default_factory=list)
+    power: dict[str, Any] | None = None
+    seed_sets: dict[str, int] | None = None
+    sets: list[dict[str, Any]] = field(default_factory=list)
+    exploration: str | None = None
+    confirmation: str | None = None
+    rule: str | None = None
     seeds: list[int] = field(default_factory=list)
     seconds: float = 0.0
     scale: str
@@ -68,12 +83,13 @@ class Run:
         return any(claim.broken for claim in self.claims)
 
 
-def expand(claim: Claim, home: str, scale: Scale) -> list[Task]:
-    """Every setting of the scale's plan under every seed, each once."""
+def expand(claim: Claim, home: str, scale: Scale, seed_set: int = 0, seeds: int | None = None) -> list[Task]:
+    """Every setting of the scale's plan under every seed of a set, each once; `seeds` is how many, if not the plan's
+    number."""
     if scale not in claim.plans:
         raise PlanError(f"Expected a plan for the scale {scale}, but {claim.id} has none; choose the other scale.")
-    plan = claim.plans[scale]
-    return tasks_of(claim, home, load_claim, plan.settings, plan.seeds)
+    plan = claim.plans[scale].of_set(seed_set, seeds)
+    return tasks_of(claim, home, load_claim, plan.settings, plan.seeds, entry=MEASUREMENT)
 
 
 def reproduce(
@@ -82,6 +98,9 @@ def reproduce(
     papers: Sequence[str] = (),
     everything: bool = False,
     scale: Scale = "quick",
+    seeds: int | None = None,
+    seed_set: int = 0,
+    confirm: bool = False,
     jobs: int | None = None,
     cluster: Cluster | None = None,
     store: str | os.PathLike[str] | None = None,
@@ -89,17 +108,47 @@ def reproduce(
     fresh: bool = False,
     progress: ProgressStart | None = None,
 ) -> Run:
-    """Run the named claims and judge them; what the store holds is reused unless `fresh`."""
+    """Run the named claims and judge them; what the store holds is reused unless `fresh`.
+
+    Parameters
+    ----------
+    ids, papers, everything
+        Which claims: by id, all of these papers, or all.
+    scale : {"quick", "paper"}
+        Seconds a claim, or the paper's sizes.
+    seeds : int, optional
+        How many seeds; each claim's own number when not given.
+    seed_set : int
+        Which seeds: 0 is the default, and no two sets share a seed. Sets that the store holds are judged together.
+    confirm : bool
+        Run the claims that await confirmation (all of them unless some are named), each on a seed set that was never
+        run for it.
+    jobs, cluster
+        Processes on this machine, or a Dask scheduler.
+    store, data
+        Folders of the results and of the data sets.
+    fresh : bool
+        Do not reuse stored results.
+    progress
+        Called with the number of tasks.
+    """
     if scale not in ("quick", "paper"):
         raise InputError("quick or paper as scale", repr(scale), "choose one of those")
+    if confirm and seed_set:
+        raise InputError("either a seed set or a confirmation", "both", "leave the seed set out")
     ids, papers = check_texts(ids, "the id of a claim"), check_texts(papers, "the name of a paper")
     start = time.perf_counter()
     keeper = Store(store)
     keeper.sweep()
     with data_folder(data):
         known = register(own_claims())
-        chosen = {claim_id: known[claim_id] for claim_id in select(known, ids, papers, everything)}
-        plans = {claim_id: _Planned.make(entry, scale) for claim_id, entry in chosen.items()}
+        named = select(known, ids, papers, everything or (confirm and not ids and not papers))
+        chosen = {claim_id: known[claim_id] for claim_id in named if not confirm or _awaits(known[claim_id])}
+        earlier = {str(found["id"]): found for found in keeper.verdicts() if found["scale"] == scale}
+        plans = {
+            claim_id: _Planned.make(entry, scale, _next_set(claim_id, earlier) if confirm else seed_set, seeds)
+            for claim_id, entry in chosen.items()
+        }
         wanted = [task for plan in plans.values() for task in plan.tasks]
         if fresh:
             for task in wanted:
@@ -107,7 +156,10 @@ def reproduce(
         stored = {task.key: result for task in wanted if (result := keeper.load(task)) is not None}
         missing = [task for task in wanted if task.key not in stored]
         failures = _run(missing, keeper, jobs, cluster, progress)
-        ended = {claim_id: _judge(plan, keeper, scale, failures, stored) for claim_id, plan in plans.items()}
+        ended = {
+            claim_id: _judge(plan, keeper, scale, failures, stored, earlier.get(claim_id, {}))
+            for claim_id, plan in plans.items()
+        }
     for claim_id, (record, _) in ended.items():
         if record.verdict != Outcome.NOT_RUN.value:
             keeper.save_verdict(claim_id, scale, jsonable(record))
@@ -119,6 +171,36 @@ def reproduce(
     )
 
 
+def _awaits(registered: Registered) -> bool:
+    return frozen().get(registered.id, {}).get("status", AWAITING) == AWAITING
+
+
+def _next_set(claim_id: str, earlier: dict[str, dict[str, Any]]) -> int:
+    """The first seed set that was never run for the claim: not in this store, nor for the evidence that ships."""
+    known = [earlier.get(claim_id, {}), *(found.record for found in shipped(claim_id))]
+    used = {int(one["set"]) for record in known for one in record.get("sets", [])}
+    return max(used, default=0) + 1
+
+
+def rejudged(store: Store) -> Iterator[tuple[Reproduced, list[Row]]]:
+    """Every claim of which the store holds a verdict and still all measurements, judged by the present rule."""
+    known = register(own_claims())
+    for earlier in store.verdicts():
+        entry, scale = known.get(str(earlier["id"])), earlier["scale"]
+        if entry is None or entry.claim is None or entry.home is None:
+            continue
+        for first in earlier.get("sets", []):
+            plan = _Planned(
+                entry,
+                expand(entry.claim, entry.home, scale, int(first["set"]), int(first["seeds"])),
+                seed_set=int(first["set"]),
+            )
+            record, rows = _judge(plan, store, scale, {}, {}, earlier)
+            if rows and not record.broken:
+                yield replace(record, time=str(earlier["time"])), rows
+                break
+
+
 @dataclass(frozen=True)
 class _Planned:
     """A chosen claim with its tasks, or with the reason why it has none."""
@@ -127,9 +209,10 @@ class _Planned:
     tasks: list[Task]
     why: str | None = None
     broken: bool = False
+    seed_set: int = 0
 
     @classmethod
-    def make(cls, registered: Registered, scale: Scale) -> "_Planned":
+    def make(cls, registered: Registered, scale: Scale, seed_set: int, seeds: int | None) -> "_Planned":
         claim, home = registered.claim, registered.home
         if claim is None or home is None:
             return cls(registered, [], registered.problem, registered.broken)
@@ -138,7 +221,9 @@ class _Planned:
         if absent is not None:
             return cls(registered, [], absent)
         try:
-            return cls(registered, expand(claim, home, scale))
+            return cls(registered, expand(claim, home, scale, seed_set, seeds), seed_set=seed_set)
+        except InputError:
+            raise
         except LopsidedError as error:
             return cls(registered, [], str(error), scale in claim.plans)
 
@@ -156,11 +241,16 @@ def _run(
 
 
 def _judge(
-    plan: _Planned, store: Store, scale: Scale, failures: Failures, stored: dict[str, Result]
+    plan: _Planned,
+    store: Store,
+    scale: Scale,
+    failures: Failures,
+    stored: dict[str, Result],
+    earlier: dict[str, Any],
 ) -> tuple[Reproduced, list[Row]]:
-    claim = plan.registered.claim
+    claim, home = plan.registered.claim, plan.registered.home
     record = _blank(plan.registered, scale)
-    if claim is None or plan.why is not None:
+    if claim is None or home is None or plan.why is not None:
         return replace(record, found=plan.why or "", broken=plan.broken), []
     failed = [failures[task.key] for task in plan.tasks if task.key in failures]
     if failed:
@@ -174,27 +264,39 @@ def _judge(
     if len(whole) < len(results):
         found = f"{len(results) - len(whole)} results vanished from the store during the run; run it again."
         return replace(record, found=found, broken=True), []
-    rows = [Row(result.settings, result.seed, result.numbers) for result in whole]
+    rule = rule_hash(claim, home, scale)
+    runs = _seed_sets(
+        claim, home, scale, SeedSetRun(number=plan.seed_set, first_rule=rule, results=whole), store, earlier
+    )
+    rows = [row for run in runs for row in run.rows]
     try:
-        verdict = claim.judge(rows)
+        verdict = judged(claim, rule, runs)
     except Exception as error:
         path = store.save_traceback(claim.id, traceback.format_exc())
         found = f"Its rule broke: {type(error).__name__}: {' '.join(str(error).split())} (traceback: {path})"
         return replace(record, found=found, broken=True), rows
     store.clear_traceback(claim.id)
-    judged = replace(
-        record,
-        verdict=verdict.outcome.value,
-        found=verdict.found,
-        numbers=jsonable(dict(verdict.numbers)),
-        seeds=sorted({row.seed for row in rows}),
-        seconds=sum(result.seconds for result in whole),
-        tasks=len(plan.tasks),
-        reused=sum(task.key in stored for task in plan.tasks),
-        reading=_reading(claim, rows),
-        provenance=_origin(whole),
-    )
-    return judged, rows
+    own = {name: getattr(verdict, name) for name in verdict.__dataclass_fields__}
+    reused = sum(task.key in stored for task in plan.tasks)
+    return replace(record, **own, rule=rule, tasks=len(plan.tasks), reused=reused), rows
+
+
+def _seed_sets(
+    claim: Claim, home: str, scale: Scale, new: SeedSetRun, store: Store, earlier: dict[str, Any]
+) -> list[SeedSetRun]:
+    """The set that was just run and those that the store still holds whole, in order; a set keeps the rule that it was
+    first run for."""
+    runs = {new.number: new}
+    for known in earlier.get("sets", []):
+        number, first = int(known["set"]), str(known["first_rule"])
+        if number == new.number:
+            runs[number] = replace(new, first_rule=first)
+            continue
+        results = [store.load(task) for task in expand(claim, home, scale, number, int(known["seeds"]))]
+        whole = [result for result in results if result is not None]
+        if whole and len(whole) == len(results):
+            runs[number] = SeedSetRun(number=number, first_rule=first, results=whole)
+    return [runs[number] for number in sorted(runs)]
 
 
 def _blank(registered: Registered, scale: Scale) -> Reproduced:
@@ -207,26 +309,3 @@ def _blank(registered: Registered, scale: Scale) -> Reproduced:
         version=claim.version if claim is not None else None,
         time=datetime.now(UTC).isoformat(timespec="seconds"),
     )
-
-
-def _reading(claim: Claim, rows: Sequence[Row]) -> str:
-    """The readings that the settings name, in words; a claim with a single reading needs no key."""
-    used = [name for name in claim.readings if any(row.settings.get("reading") == name for row in rows)]
-    return "; ".join(f"{name}: {claim.readings[name]}" for name in used or claim.readings)
-
-
-def _origin(results: Sequence[Result]) -> dict[str, Any]:
-    """Versions, machines and dates of the tasks, and the code that all of them come from."""
-    origins = [result.provenance for result in results]
-    return {
-        "lopsided": __version__,
-        "versions": _distinct([{"lopsided": origin["version"], **origin["packages"]} for origin in origins]),
-        "machines": _distinct([origin["machine"] for origin in origins]),
-        "first": min((origin["time"] for origin in origins), default=None),
-        "last": max((origin["time"] for origin in origins), default=None),
-        "code": results[0].code if results else None,
-    }
-
-
-def _distinct(values: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return list({repr(value): value for value in values}.values())

@@ -1,0 +1,215 @@
+"""The code of one definition: its own lines and those of everything in its room that it names, as they compile.
+
+A file often holds more than a measurement: the rule that judges it, the picture, words. Only the definitions that the
+measurement can reach by name belong to its result, so a changed rule is judged again on the stored numbers and nothing
+is measured twice. Formatting, comments and docstrings do not count.
+
+`Entry.name` is where to start, `Entry.ignored` names arguments of calls that are not followed there, and modules whose
+names begin with `Entry.inside` (and the home itself) are cut into definitions. A module outside is taken whole, with
+all that it imports (`engine.code.closure`), or left out if `Entry.outside` says so. What a module does when it is
+imported counts as soon as one of its definitions does; a module that is used other than by `module.name` counts whole.
+"""
+
+import ast
+import hashlib
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+PACKAGE = "lopsided"
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Where in its home a piece of code begins, and how far it is followed; `calls` are the functions whose arguments
+    may be ignored wherever they are called, besides the calls of the starting definition itself; what the modules
+    `left` define does not count."""
+
+    name: str
+    ignored: tuple[str, ...] = ()
+    calls: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    outside: bool = True
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Definitions by (module, name), as text, and the modules outside that they import."""
+
+    definitions: dict[tuple[str, str], str]
+    modules: frozenset[str]
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over the definitions, 16 digits."""
+        content = "\x1f".join(
+            f"{module}\x1e{name}\x1e{text}" for (module, name), text in sorted(self.definitions.items())
+        )
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+@dataclass(frozen=True)
+class _Module:
+    """Top-level statements by the names that they define; `always` run on import; `imports` name -> (module, name)."""
+
+    definitions: dict[str, tuple[ast.stmt, ...]]
+    always: tuple[ast.stmt, ...]
+    imports: dict[str, tuple[str, str | None]]
+
+
+def reached(home: str, entry: Entry, package: Path) -> Reached:
+    """All that `entry` of a module, or of a file whose name ends in `.py`, reaches."""
+    found: dict[tuple[str, str], str] = {}
+    modules: set[str] = set()
+    waiting, seen = [(home, entry.name)], set[tuple[str, str]]()
+    while waiting:
+        module, name = waiting.pop()
+        if (module, name) in seen:
+            continue
+        seen.add((module, name))
+        path = Path(module) if module.endswith(".py") else module_file(module, package)
+        if path is None:
+            continue
+        parts = _parts(str(path), path.stat().st_mtime_ns, path.stat().st_size)
+        statements = parts.always if name == "" else parts.definitions.get(name, ())
+        if name == "*":
+            statements = (*parts.always, *(one for own in parts.definitions.values() for one in own))
+        if name in parts.imports and not statements:  # a name that is only passed on
+            waiting += _followed(*parts.imports[name], name, entry, package, modules)
+            continue
+        if module in entry.left:
+            continue
+        start = (module, name) == (home, entry.name)
+        kept = [_Cut(entry, everywhere=start).visit(deepcopy(one)) for one in statements]
+        found[_place(module, home), name] = "\n".join(_text(one) for one in kept)
+        if name not in ("", "*"):
+            waiting.append((module, ""))
+        for one in kept:
+            imports = parts.imports | dict(_imports(ast.walk(one)))
+            for used, attribute in _names(one):
+                if used in imports:
+                    waiting += _followed(*imports[used], attribute, entry, package, modules)
+                elif used in parts.definitions:
+                    waiting.append((module, used))
+    return Reached(found, frozenset(modules))
+
+
+def module_file(name: str, package: Path) -> Path | None:
+    """The file of a module of the package; None where there is no such module."""
+    parts = name.split(".")
+    if parts[0] != PACKAGE:
+        return None
+    base = package.joinpath(*parts[1:])
+    if (base / "__init__.py").is_file():
+        return base / "__init__.py"
+    return base.with_suffix(".py") if len(parts) > 1 and base.with_suffix(".py").is_file() else None
+
+
+def _place(module: str, home: str) -> str:
+    """A file outside the package is known by its name, wherever it lies."""
+    return Path(module).name if module == home and module.endswith(".py") else module
+
+
+def _followed(
+    module: str, name: str | None, attribute: str | None, entry: Entry, package: Path, modules: set[str]
+) -> list[tuple[str, str]]:
+    """Where an imported name leads: to a definition inside, or to a module outside, which is noted."""
+    if name is not None and module_file(f"{module}.{name}", package) is not None:
+        module, name = f"{module}.{name}", None
+    if module_file(module, package) is None:
+        return []
+    if not module.startswith(entry.inside):
+        if entry.outside and module not in entry.left:
+            modules.add(module)
+        return []
+    return [(module, name or attribute or "*")]
+
+
+class _Cut(ast.NodeTransformer):
+    """Without docstrings and ignored arguments."""
+
+    def __init__(self, entry: Entry, *, everywhere: bool) -> None:
+        self.entry, self.everywhere = entry, everywhere
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        called = node.func.id if isinstance(node.func, ast.Name) else None
+        if self.everywhere or called in self.entry.calls:
+            node.keywords = [one for one in node.keywords if one.arg not in self.entry.ignored]
+        return self.generic_visit(node)
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        body = getattr(node, "body", None)
+        if isinstance(node, _DOCUMENTED) and body and ast.get_docstring(node, clean=False) is not None:
+            node.body = body[1:] or [ast.Pass()]
+        return super().generic_visit(node)
+
+
+def _text(node: Any) -> str:
+    """The tree as text, alike in every version of Python: fields that are empty are left out."""
+    if isinstance(node, list):
+        return f"[{','.join(_text(one) for one in node)}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = ((name, value) for name, value in ast.iter_fields(node) if name not in ("ctx", "kind"))
+    inner = ",".join(f"{name}={_text(value)}" for name, value in fields if value is not None and value != [])
+    return f"{type(node).__name__}({inner})"
+
+
+def _names(node: ast.AST) -> Iterator[tuple[str, str | None]]:
+    """Every name that is read, with the attribute that is taken of it, if one is."""
+    taken = {}
+    for one in ast.walk(node):
+        if isinstance(one, ast.Attribute) and isinstance(one.value, ast.Name):
+            taken[id(one.value)] = one.attr
+    for one in ast.walk(node):
+        if isinstance(one, ast.Name):
+            yield one.id, taken.get(id(one))
+        elif isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value.isidentifier():
+            yield one.value, None  # an annotation as text, or a name to look up
+
+
+def _imports(nodes: Iterator[ast.AST]) -> Iterator[tuple[str, tuple[str, str | None]]]:
+    for node in nodes:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                yield alias.asname or alias.name, (node.module, alias.name)
+        elif isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.asname or alias.name.split(".")[0], (alias.name, None)
+
+
+@cache
+def _parts(path: str, modified: int, size: int) -> _Module:
+    """A file that does not parse defines nothing."""
+    try:
+        tree = ast.parse(Path(path).read_bytes())
+    except (SyntaxError, ValueError):
+        return _Module({}, (), {})
+    definitions: dict[str, tuple[ast.stmt, ...]] = {}
+    always: list[ast.stmt] = []
+    imports = dict(_imports(iter(tree.body)))
+    for number, node in enumerate(tree.body):
+        names = list(_defined(node))
+        for name in names:
+            definitions[name] = (*definitions.get(name, ()), node)
+        docstring = number == 0 and ast.get_docstring(tree, clean=False) is not None
+        if not names and not docstring and not isinstance(node, (ast.Import, ast.ImportFrom)):
+            always.append(node)
+    return _Module(definitions, tuple(always), imports)
+
+
+def _defined(node: ast.stmt) -> Iterator[str]:
+    """The names that a statement at the top of a module gives a value."""
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        yield node.name
+    elif isinstance(node, (ast.Assign, ast.AnnAssign, ast.AugAssign)):
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            yield from (
+                one.id for one in ast.walk(target) if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)
+            )
