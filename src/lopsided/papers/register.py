@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from lopsided.core.errors import InputError, LopsidedError, MissingPackage
+from lopsided.core.notebook import notebook_view
 from lopsided.engine.needs import data_folder, why_absent
 from lopsided.engine.store import Store
 from lopsided.papers.catalogue import PAPERS, CatalogueEntry, Source, catalogue, paper_of
@@ -70,6 +71,14 @@ class ClaimStatus:
     time: str | None
 
 
+class ClaimStatuses(list[ClaimStatus]):
+    """The lines of the register, shown as a table in notebooks."""
+
+    def _repr_html_(self) -> str:
+        rows = [[line.id, line.verdict, line.statement] for line in self]
+        return notebook_view(f"{len(rows)} claims", (("claim", "verdict", "statement"), rows))
+
+
 def own_claims() -> Path | None:
     """The user's own folder of claim files, if the environment names one."""
     folder = os.environ.get(OWN_CLAIMS_VARIABLE)
@@ -89,15 +98,13 @@ def load_claim(home: str) -> Claim:
     return _load(home, Path(home).stat().st_mtime_ns if home.endswith(".py") else None)
 
 
-def claims(
-    *, store: str | os.PathLike[str] | None = None, data: str | os.PathLike[str] | None = None
-) -> list[ClaimStatus]:
+def claims(*, store: str | os.PathLike[str] | None = None, data: str | os.PathLike[str] | None = None) -> ClaimStatuses:
     """Every claim in the register's order; at two scales the later verdict counts."""
     latest: dict[str, dict[str, Any]] = {}
     for verdict in sorted(Store(store).verdicts(), key=lambda stored: str(stored["time"])):
         latest[str(verdict["id"])] = verdict
     with data_folder(data):
-        return [_status(entry, latest.get(entry.id)) for entry in register(own_claims()).values()]
+        return ClaimStatuses(_status(entry, latest.get(entry.id)) for entry in register(own_claims()).values())
 
 
 def select(known: dict[str, Registered], ids: list[str], papers: list[str], everything: bool) -> list[str]:
