@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from lopsided.checkup.score import score as score
     from lopsided.core.errors import InputError as InputError
     from lopsided.core.errors import LopsidedError as LopsidedError
+    from lopsided.data.examples import load_example as load_example
     from lopsided.engine.query import results as results
     from lopsided.learners.mixture_classifier import TeacherStudentClassifier as TeacherStudentClassifier
     from lopsided.papers.register import claims as claims
@@ -46,6 +47,7 @@ _HOME = {
     "claims": "lopsided.papers.register",
     "collapse": "lopsided.theory.collapse",
     "compare": "lopsided.torch",
+    "load_example": "lopsided.data.examples",
     "mixture": "lopsided.theory.mixture_forecast",
     "mixture_fit": "lopsided.checkup.mixture_fit",
     "oversampling_rates": "lopsided.remedies.rates",

@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from lopsided.checkup.digits_demo import long_tail
 from lopsided.cli.main import main
+from lopsided.data.examples import long_tailed_digits
 
 
 def test_demo(capsys, tmp_path) -> None:
@@ -33,7 +33,7 @@ def test_demo(capsys, tmp_path) -> None:
 
 
 def test_the_tail_is_what_it_says() -> None:
-    _, digits, held_out = long_tail(3)
+    _, digits, held_out = long_tailed_digits(3)
     counts = np.bincount(digits[~held_out])
     assert (counts.max(), counts.min()) == (120, 5)
     assert np.bincount(digits[held_out]).min() >= 54

@@ -268,6 +268,10 @@ _MAKERS: dict[str, Callable[[st.DrawFn], dict[str, Any]]] = {
         "scale": "x",
         **_options(draw, {"store": _PATHS}, 1),
     },
+    "load_example": lambda draw: {
+        "name": draw(mostly(st.sampled_from(("rare tumours", "Diabetes-by-sex", "digits", "")))),
+        **_options(draw, {"seed": st.one_of(st.integers(-1, 3), NUMBERS)}, 1),
+    },
     "skill": lambda draw: {"only": draw(mostly(st.just(["nothing"])))},
     "serve": lambda draw: {"port": draw(st.sampled_from((-1, 65_536, 1.5, None, "x", float("nan"), True, 10**20)))},
     "InputError": lambda draw: {"expected": draw(TEXT), "got": draw(ANYTHING), "remedy": draw(TEXT)},

@@ -283,6 +283,7 @@ def _others(random: Random, folder: Path, canary: Path, kind: str | None = None)
             ["data", random.choice(("put", "get", "", "\x1b[31m")), "--data-dir", "out"],
             ["data", "get", word(), "--data-dir", random.choice(("out", "taken", "", "/dev/null"))],
             ["data", "get", "celeba", "--data-dir", "out", "--mirror", random.choice(("http://127.0.0.1:9/", word()))],
+            ["data", "example", random.choice(("rare-tumours", word())), "--out", place_for(random, ".csv")],
             ["data", *some_flags(random, "--json"), "--data-dir", random.choice(("out", "nowhere", "taken"))],
             ["serve", "--port", random.choice(("-1", "65536", "x", "", "1e3", "99999999999"))],
             ["serve", "--host", random.choice(("nowhere.invalid", "256.1.1.1", "::g", "a b", "192.0.2.1"))],

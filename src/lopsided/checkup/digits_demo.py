@@ -1,9 +1,8 @@
 """The main job on embedded data: a long tail cut from scikit-learn's digits, a trained network, audit, plan and trial.
 
-No setting was chosen by its outcome. The largest class gets 120 examples, two thirds of the rarest digit, so that
-every class leaves at least 54 for judging; the smallest gets 5, one for each fold; the others lie on a geometric curve
-between. The network's weight decay is the power of ten with the smallest cross-validated log loss on the training rows.
-The remedy that is drawn is the one the plan forecasts best among those that can be applied at once.
+No setting was chosen by its outcome. The table is `lopsided.load_example("long-tailed digits")`. The network's weight
+decay is the power of ten with the smallest cross-validated log loss on the training rows. The remedy that is drawn is
+the one the plan forecasts best among those that can be applied at once.
 
 Held-out digits judge the network in the audit and every arm at the end; plan and trial never see them.
 """
@@ -25,14 +24,14 @@ from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.core.folds import deal
 from lopsided.core.partition import Partition
 from lopsided.core.progress import ProgressStart
-from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.columns import Columns
+from lopsided.data.examples import CLASSES, long_tailed_digits
 from lopsided.data.tables import array_table
 from lopsided.learners.named_learner import make_learner
 from lopsided.remedies.mended import MendedClassifier
 
-LARGEST, FOLDS, CLASSES = 120, 5, 10
+FOLDS = 5  # the smallest class has one example for each
 DECAYS = (1e-4, 1e-3, 1e-2, 1e-1)
 
 
@@ -54,22 +53,9 @@ class DigitsDemo:
         return next(remedy.name for remedy in self.plan.remedies if remedy.name in tried and remedy.forecast)
 
 
-def long_tail(seed: int) -> tuple[FloatArray, IntArray, BoolArray]:
-    """Pixels (0 to 1), digits, and which rows are held out."""
-    from sklearn.datasets import load_digits
-
-    pixels, digits = load_digits(return_X_y=True)
-    counts = np.round(LARGEST * (FOLDS / LARGEST) ** (np.arange(CLASSES) / (CLASSES - 1))).astype(np.int64)
-    random = generator(seed, "digits demo split")
-    held_out = np.ones(digits.size, dtype=bool)
-    for digit, count in enumerate(counts):
-        held_out[random.permutation(np.flatnonzero(digits == digit))[:count]] = False
-    return np.asarray(pixels / 16.0), digits.astype(np.int64), held_out
-
-
 def digits_demo(store: Any, seed: int = 0, *, progress: ProgressStart | None = None) -> DigitsDemo:
     """Run it: about half a minute on one core. Finished folds of the trial are kept in `store`."""
-    pixels, digits, held_out = long_tail(seed)
+    pixels, digits, held_out = long_tailed_digits(seed)
     train = ~held_out
     decay = chosen_decay(pixels[train], digits[train], seed)
     learner = f"network({decay!r})"

@@ -22,7 +22,7 @@ from lopsided.data.mixture_estimate import MixtureEstimate, estimate_by_em
 from lopsided.data.mixture_table import LabelledTable, labelled_table
 from lopsided.theory.fisher_law import FisherLaw
 from lopsided.theory.mixture_bounds import mixture_bounds
-from lopsided.theory.mixture_forecast import MixtureForecast
+from lopsided.theory.mixture_forecast import MixtureForecast, forecast_view
 
 ROWS_PER_COMPONENT = 5  # fewer different rows than this say nothing about a covariance
 
@@ -40,6 +40,10 @@ class MixtureFit:
     dropped_directions: int
     network: str
     training_loss: float
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the forecast of every group."""
+        return forecast_view(self.facts())
 
     def facts(self) -> dict[str, Any]:
         """The JSON object of `lopsided mixture fit`."""

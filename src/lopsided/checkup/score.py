@@ -24,6 +24,7 @@ from lopsided.checkup.inputs.sources import DataSource
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Heatmap, Line, Panel, Pictures
+from lopsided.core.notebook import notebook_view
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray, check_classes, check_count, check_labels
 from lopsided.data.class_partition import OneClass, by_class
@@ -107,6 +108,15 @@ class Score:
             "score": self.influence.scores,
             "rank_in_class": self.ranks,
         }
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the extremes of every class."""
+        heads = ("class", "examples", "highest", "lowest", "examples with the highest", "and lowest")
+        rows = [
+            [one.label, one.count, one.highest, one.lowest, one.highest_examples[:3], one.lowest_examples[:3]]
+            for one in self.classes
+        ]
+        return notebook_view(f"Influence scores of {self.ranks.size:,} examples of {self.source}", (heads, rows))
 
     def figures(self) -> list[Figure]:
         """The extreme pictures or the curves of sorted scores, and the noise matrix where it was computed."""

@@ -23,9 +23,9 @@ def command(
     for name in paper or []:
         if name not in known:
             raise InputError(f"a paper among {', '.join(known)}", repr(name), "name one of those")
-    lines = [line for line in lines if not paper or line.paper in paper]
+    shown = [line for line in lines if not paper or line.paper in paper]
     if as_json:
-        print_json(lines)
+        print_json(shown)
         return
     print_verdicts(
         [
@@ -38,7 +38,7 @@ def command(
                 "yours" if line.own else f"lopsided {line.lopsided}" if line.lopsided else "",
                 line.found if line.time else line.statement,
             )
-            for line in lines
+            for line in shown
         ],
         ("claim", "verdict", "same in", "scale", "date", "run", "found, or claimed"),
         one_line=True,

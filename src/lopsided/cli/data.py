@@ -1,4 +1,4 @@
-"""`lopsided data` and `lopsided data get NAME`: the data sets that claims and tests know."""
+"""`lopsided data`: data sets that claims and tests know; `get` downloads one, `example` writes a small table."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,18 +10,27 @@ from lopsided.cli.options import AsJson, DataFolder
 
 def command(
     action: Annotated[
-        str | None, typer.Argument(metavar="[get]", help="get downloads; nothing lists the sets.")
+        str | None,
+        typer.Argument(
+            metavar="[get|example]", help="get downloads a set, example writes a small table; without it, a list."
+        ),
     ] = None,
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...", help="Data sets to download.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Data sets to download, or one example.")
+    ] = None,
     data_dir: DataFolder = None,
     mirror: Annotated[
         list[str] | None, typer.Option(help="Address of a folder with the files, asked before the known mirrors.")
     ] = None,
+    out: Annotated[Path | None, typer.Option(help="Of an example: the .csv or .parquet file to write.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """List the data sets that claims and tests use, with licence and size, or download some: lopsided data get mnist.
 
-    They are kept in the folder that --data-dir or LOPSIDED_DATA names, else in ./lopsided-data. Files are checked
+    lopsided data example rare-tumours writes a small table that needs no download (long-tailed-digits, rare-tumours,
+    diabetes-by-sex).
+
+    Data sets are kept in the folder that --data-dir or LOPSIDED_DATA names, else in ./lopsided-data. Files are checked
     against their SHA-256 sums, and an interrupted download goes on where it stopped.
     """
     from lopsided.core.errors import InputError
@@ -30,10 +39,12 @@ def command(
     folder = chosen_folder(data_dir)
     if action is None:
         _list(folder, as_json)
-    elif action != "get":
-        raise InputError("nothing or the word get", repr(action), "write lopsided data get NAME to download a set")
+    elif action not in ("get", "example"):
+        raise InputError("the word get or example", repr(action), "write lopsided data get NAME to download a set")
     elif not names:
-        raise InputError("the name of a data set after get", "none", "run lopsided data to list them")
+        raise InputError(f"a name after {action}", "none", "run lopsided data to list them")
+    elif action == "example":
+        _example(names, out, as_json)
     else:
         _get(names, folder, mirror or [], as_json)
 
@@ -41,6 +52,7 @@ def command(
 def _list(folder: Path, as_json: bool) -> None:
     from lopsided.cli.console import print_json, print_line, print_table
     from lopsided.data.data_sets import DATA_SETS, find_data_set
+    from lopsided.data.examples import EXAMPLES
     from lopsided.papers.register import register
 
     claims = [known.claim for known in register().values() if known.claim is not None]
@@ -64,7 +76,7 @@ def _list(folder: Path, as_json: bool) -> None:
             }
         )
     if as_json:
-        print_json({"folder": folder, "sets": lines})
+        print_json({"folder": folder, "sets": lines, "examples": list(EXAMPLES)})
         return
     rows = [
         [
@@ -77,6 +89,7 @@ def _list(folder: Path, as_json: bool) -> None:
         for line in lines
     ]
     print_table(f"Data sets in {folder}", ("name", "there", "download", "claims", "licence"), rows, numbers_to=4)
+    print_line(f"Examples, which need no download: {', '.join(EXAMPLES)}.")
     print_line("lopsided data get NAME downloads one; --json adds origin, mirrors, checksums and the way by hand.")
 
 
@@ -103,3 +116,21 @@ def _get(names: list[str], folder: Path, mirrors: list[str], as_json: bool) -> N
     for name, place in places.items():
         print_line(f"{name}: {place}")
     print_line(f"Found from other folders with LOPSIDED_DATA={folder}.")
+
+
+def _example(names: list[str], out: Path | None, as_json: bool) -> None:
+    from lopsided.cli.console import print_json, print_line
+    from lopsided.cli.table_file import write_table
+    from lopsided.core.errors import InputError
+    from lopsided.core.files import check_target
+    from lopsided.data.examples import load_example
+
+    if len(names) > 1:
+        raise InputError("one example", ", ".join(names), "join the words of its name with hyphens")
+    table = load_example(names[0])
+    target = check_target(out or f"{names[0].strip().lower().replace(' ', '-')}.csv", (".csv", ".parquet"), "table")
+    write_table(target, table)
+    if as_json:
+        print_json({"file": target, "rows": table.num_rows, "columns": table.column_names})
+    else:
+        print_line(f"{target}: {table.num_rows:,} rows; the last columns are {', '.join(table.column_names[-3:])}.")

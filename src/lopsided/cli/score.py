@@ -85,24 +85,16 @@ def command(
 
 
 def _write(result: "Score", target: Path) -> Path:
-    import io
-
     import numpy as np
     import pyarrow as pa
 
-    from lopsided.core.files import write_atomically
+    from lopsided.cli.table_file import write_table
 
-    stream = io.BytesIO()
+    columns = result.columns()
     if target.suffix.lower() == ".csv":
-        from pyarrow import csv
-
         safe = np.array([_no_formula(name) for name in result.influence.names])
-        csv.write_csv(pa.table({**result.columns(), "label": safe[result.influence.codes]}), stream)
-    else:
-        import pyarrow.parquet as pq
-
-        pq.write_table(pa.table(result.columns()), stream)
-    return write_atomically(target, stream.getvalue())
+        columns = {**columns, "label": safe[result.influence.codes]}
+    return write_table(target, pa.table(columns))
 
 
 def _no_formula(cell: str) -> str:

@@ -12,6 +12,7 @@ from threading import Timer
 from typing import Any
 
 from lopsided.core.errors import InputError
+from lopsided.core.notebook import notebook_view
 from lopsided.core.validation import check_positive, check_text
 from lopsided.engine.store import Result, Store
 
@@ -55,6 +56,10 @@ class Answer:
 
     columns: list[str]
     rows: list[tuple[Any, ...]]
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the rows as a table."""
+        return notebook_view(f"{len(self.rows):,} rows", (self.columns, self.rows))
 
     def records(self) -> list[dict[str, Any]]:
         """One dictionary per row."""

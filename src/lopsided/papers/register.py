@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import Any
 
 from lopsided.core.errors import InputError, LopsidedError, MissingPackage
+from lopsided.core.notebook import notebook_view
 from lopsided.engine.needs import data_folder, why_absent
 from lopsided.engine.store import Store
 from lopsided.papers.catalogue import PAPERS, CatalogueEntry, Source, catalogue, paper_of
@@ -83,6 +84,14 @@ class ClaimStatus:
     lopsided: str | None = None
 
 
+class ClaimStatuses(list[ClaimStatus]):
+    """The lines of the register, shown as a table in notebooks."""
+
+    def _repr_html_(self) -> str:
+        rows = [[line.id, line.verdict, line.statement] for line in self]
+        return notebook_view(f"{len(rows)} claims", (("claim", "verdict", "statement"), rows))
+
+
 def own_claims() -> Path | None:
     """The user's own folder of claim files, if the environment names one."""
     folder = os.environ.get(OWN_CLAIMS_VARIABLE)
@@ -102,16 +111,14 @@ def load_claim(home: str) -> Claim:
     return _load(home, Path(home).stat().st_mtime_ns if home.endswith(".py") else None)
 
 
-def claims(
-    *, store: str | os.PathLike[str] | None = None, data: str | os.PathLike[str] | None = None
-) -> list[ClaimStatus]:
+def claims(*, store: str | os.PathLike[str] | None = None, data: str | os.PathLike[str] | None = None) -> ClaimStatuses:
     """Every claim in the register's order, with the latest verdict of the store, or else the one that ships: that of
     the paper's scale where it was run."""
     latest: dict[str, dict[str, Any]] = {}
     for verdict in sorted(Store(store).verdicts(), key=lambda stored: str(stored["time"])):
         latest[str(verdict["id"])] = verdict
     with data_folder(data):
-        return [_status(entry, latest.get(entry.id)) for entry in register(own_claims()).values()]
+        return ClaimStatuses(_status(entry, latest.get(entry.id)) for entry in register(own_claims()).values())
 
 
 def evidence_of(claim_id: str, store: str | os.PathLike[str] | None = None) -> dict[str, Any] | None:

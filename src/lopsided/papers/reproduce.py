@@ -14,6 +14,7 @@ from typing import Any
 
 from lopsided.core.errors import InputError, LopsidedError
 from lopsided.core.jsonable import jsonable
+from lopsided.core.notebook import notebook_view
 from lopsided.core.progress import ProgressStart, counter
 from lopsided.core.validation import check_texts
 from lopsided.engine.cluster import Cluster, run_on_cluster
@@ -76,6 +77,13 @@ class Run:
     rows: dict[str, list[Row]]
     registered: dict[str, Registered]
     seconds: float
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the verdict of every claim."""
+        rows = [[claim.id, claim.verdict, claim.found] for claim in self.claims]
+        return notebook_view(
+            f"{len(rows)} claims, {self.seconds:.1f} s", (("claim", "verdict", "what was found"), rows)
+        )
 
     @property
     def broken(self) -> bool:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from lopsided.core.counts import CountsLike, class_counts
 from lopsided.core.errors import InputError
+from lopsided.core.notebook import notebook_view
 from lopsided.core.validation import FloatArray, check_positive
 from lopsided.remedies.cells import Cells, cells_of, numbers_by_cell
 from lopsided.remedies.forecast_rates import forecast_rates
@@ -56,6 +57,11 @@ class Rates:
     def added(self) -> float:
         """Examples that an epoch grows by."""
         return float(self.effective_counts.sum() - self.counts.sum())
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the rate of every class."""
+        rows = list(zip(self.names, self.counts.tolist(), self.rates.tolist(), self.effective_counts, strict=True))
+        return notebook_view(self.why, (("class", "examples", "rate", "examples an epoch shows"), rows))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values by name."""

@@ -4,7 +4,6 @@ The public function lives here and not in `checkup`, because an audit can draw i
 rooms never import this one. `Audit` adds nothing but rendering to `AuditFacts`; the page computes nothing.
 """
 
-import html
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,15 +17,13 @@ from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.plan.result import Plan
 from lopsided.checkup.trial.result import Trial
 from lopsided.core.files import write_atomically
+from lopsided.core.notebook import notebook_view
 from lopsided.report.checkup_page import checkup_page
 from lopsided.report.drawing import check_plot_path, check_report_path, write_figure, write_figures
 from lopsided.report.results import ShownPlan, ShownTrial
 
 if TYPE_CHECKING:
     from lopsided.checkup.digits_demo import DigitsDemo
-
-_COLOURS = {Level.FAILING: "#c62828", Level.AT_RISK: "#9a6700", Level.HEALTHY: "#1a7f37"}
-_NOTEBOOK_ROWS = 40
 
 
 class Audit(AuditFacts):
@@ -59,19 +56,8 @@ class Audit(AuditFacts):
 
     def _repr_html_(self) -> str:
         """A table for notebooks: every finding, the worst first."""
-        rows = "".join(
-            f'<tr><td style="color:{_COLOURS[finding.level]};font-weight:600">{finding.level.value}</td>'
-            f'<td style="text-align:left">{html.escape(finding.subject)}</td>'
-            f'<td style="text-align:left">{html.escape(finding.message)}</td>'
-            f'<td style="text-align:left">{html.escape(finding.remedy)}</td></tr>'
-            for finding in self.findings[:_NOTEBOOK_ROWS]
-        )
-        left = len(self.findings) - _NOTEBOOK_ROWS
-        more = f"<p>{left} more findings are in .findings.</p>" if left > 0 else ""
-        heads = "".join(
-            f'<th scope="col" style="text-align:left">{head}</th>' for head in ("level", "subject", "finding", "remedy")
-        )
-        return f"<p><b>{html.escape(verdict(self))}</b></p><table><tr>{heads}</tr>{rows}</table>{more}"
+        rows = [[found.level.value, found.subject, found.message, found.remedy] for found in self.findings]
+        return notebook_view(verdict(self), (["level", "subject", "finding", "remedy"], rows))
 
 
 @shared_parameters

@@ -4,9 +4,8 @@ As with `Audit`, the public functions live in the first room that may draw. `Sho
 but rendering.
 """
 
-import html
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import ParamSpec
@@ -16,6 +15,7 @@ from lopsided.checkup.plan.result import Plan, forecast_words
 from lopsided.checkup.trial.result import Trial
 from lopsided.checkup.trial.trial import trial as run_trial
 from lopsided.core.files import write_atomically
+from lopsided.core.notebook import notebook_view
 from lopsided.report.checkup_page import checkup_page
 from lopsided.report.drawing import check_report_path
 
@@ -57,18 +57,6 @@ class ShownTrial(Trial):
     def _repr_html_(self) -> str:
         """Tables for notebooks: the recommendation, the arms, and what collecting would bring."""
         return notebook_view(self.headline(), self.table(), self.collection_table())
-
-
-def notebook_view(headline: str, *tables: tuple[Sequence[str], Sequence[Sequence[str]]]) -> str:
-    """A sentence above tables, those without rows left out; everything escaped."""
-    left = 'style="text-align:left"'
-    parts = [f"<p><b>{html.escape(headline)}</b></p>"]
-    for heads, rows in tables:
-        lines = ["".join(f'<th scope="col" {left}>{html.escape(head)}</th>' for head in heads)]
-        lines += ["".join(f"<td {left}>{html.escape(cell)}</td>" for cell in row) for row in rows]
-        if rows:
-            parts.append(f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>")
-    return "".join(parts)
 
 
 def _shown_plan(make: Callable[P, Plan]) -> Callable[P, ShownPlan]:

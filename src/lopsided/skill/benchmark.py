@@ -19,6 +19,7 @@ from typing import Any
 
 from lopsided import __version__
 from lopsided.core.errors import InputError
+from lopsided.core.notebook import notebook_view
 from lopsided.core.progress import ProgressStart, counter
 from lopsided.core.published_skill import published_details, published_text
 from lopsided.core.validation import check_texts
@@ -64,6 +65,15 @@ class Skill:
     scores: list[FamilyScore]
     not_run: dict[str, str]
     details: list[dict[str, Any]] = field(default_factory=list)  # as `family_details` gives them
+
+    def _repr_html_(self) -> str:
+        """For notebooks: how often the forecasts of every family came true."""
+        heads = ("family", "split", "right", "rate", "best simple rule", "its rate")
+        rows = [
+            [one.title, one.split, f"{one.right} of {one.decided}", one.rate, one.baseline, one.baseline_rate]
+            for one in self.scores
+        ]
+        return notebook_view(f"Forecasts that came true, lopsided {self.version}, {self.date}", (heads, rows))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; `scores` is the list that `lopsided skill --json` prints."""

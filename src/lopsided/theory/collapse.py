@@ -18,6 +18,7 @@ import numpy as np
 from lopsided.core.blas import one_blas_thread
 from lopsided.core.counts import ClassCounts, class_counts
 from lopsided.core.errors import InputError
+from lopsided.core.notebook import notebook_view
 from lopsided.core.validation import FloatArray, check_positive
 from lopsided.theory.layer_peeled.energy import Ball, Restraint, restraint
 from lopsided.theory.layer_peeled.inverse import (
@@ -137,6 +138,15 @@ class CollapseForecast:
         if self.plan is not None:
             facts["plan"] = dict(vars(self.plan))
         return facts | {"seconds": self.seconds}
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what collapses, and the classes by size."""
+        lost = len(self.collapsed)
+        headline = (
+            f"{lost} of {self.classes} classes collapse; a class needs more than {self.count_needed:.4g} examples"
+        )
+        sizes = self._sizes()
+        return notebook_view(headline, (list(sizes[0]), [list(size.values()) for size in sizes]))
 
     def _sizes(self) -> list[dict[str, float | int]]:
         """One row per distinct (effective) class size, largest first."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from lopsided.core.errors import InputError
 from lopsided.core.mixture_spec import MixtureProblem
+from lopsided.core.notebook import notebook_view
 from lopsided.core.validation import check_count
 from lopsided.theory.fisher_law import FisherForecast, FisherLaw
 from lopsided.theory.mixture_bounds import MixtureBounds, mixture_bounds
@@ -26,6 +27,10 @@ class MixtureForecast:
     law: FisherForecast
     bounds: MixtureBounds
     seconds: float
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the forecast of every group."""
+        return forecast_view(self.facts())
 
     def facts(self) -> dict[str, Any]:
         """The JSON object of `lopsided mixture`; risks in nats, `weight_error` = E |W - W*|_F^2."""
@@ -57,6 +62,17 @@ class MixtureForecast:
             **{name: getattr(bounds, name) for name in _BOUNDS},
             "seconds": self.seconds,
         }
+
+
+def forecast_view(facts: dict[str, Any]) -> str:
+    """The groups of a forecast as a table for notebooks."""
+    heads = ("group", "fraction", "label entropy", "excess risk", "a larger fraction")
+    rows = [
+        [group.get("name", str(place)), group["fraction"], group["label_entropy"], group["excess_risk"], said]
+        for place, group in enumerate(facts["groups"])
+        for said in [group.get("more_of_it", group["fraction_effect"])]
+    ]
+    return notebook_view(f"Forecast for {facts['samples']:,} training samples (risks in nats)", (heads, rows))
 
 
 def mixture(

@@ -26,6 +26,7 @@ from lopsided.core.errors import InputError, MissingPackage
 from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.core.files import check_regular
 from lopsided.core.jsonable import jsonable
+from lopsided.core.notebook import notebook_view
 from lopsided.core.validation import FloatArray
 from lopsided.measure.angles import pairwise_angles
 from lopsided.measure.weight_change import Spectrum, relative_distance, spectrum
@@ -77,6 +78,11 @@ class CheckpointComparison:
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
         return dict(jsonable(self))
+
+    def _repr_html_(self) -> str:
+        """For notebooks: how far every layer moved."""
+        rows = [[layer.name, " x ".join(map(str, layer.shape)), layer.relative_distance] for layer in self.layers]
+        return notebook_view(f"{self.before} and {self.after} compared", (("layer", "shape", "|W - W0| / |W0|"), rows))
 
     def figure(self) -> Figure:
         """Distances of the layers, and the spectra of their changes."""
