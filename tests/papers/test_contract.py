@@ -33,6 +33,11 @@ SMOKE_SECONDS = 10.0
 FILES = {claim_id: entry for claim_id, entry in register().items() if entry.home is not None}
 
 
+WITHOUT_ALTERNATIVE = set(
+    (Path(__file__).parent / "without_alternative.txt").read_text(encoding="utf-8").split()
+)  # in a file of its own, so that two changes of it do not collide
+
+
 def _rows(results: Sequence[Result]) -> list[Row]:
     return [Row(result.settings, result.seed, result.numbers) for result in results]
 
@@ -131,6 +136,22 @@ def test_the_rule_can_fail(measured: tuple[Claim, list[Task], list[Result]]) -> 
     # through both or a shuffle; a rule that says holds to all three looks at nothing.
     assert any(outcomes[name] is not Outcome.HOLDS for name in ("negated", "reciprocal", "shuffled")), outcomes
     assert outcomes["missing"] is not Outcome.HOLDS
+
+
+def test_the_strongest_alternative_law_is_rejected(measured: tuple[Claim, list[Task], list[Result]]) -> None:
+    """The rows as another plausible law would have them must not say `holds`; the smoke plan is too small to judge."""
+    claim, _, results = measured
+    rows = _rows(results)
+    for name, law in claim.alternatives.items():
+        assert _outcome(claim, list(law(rows))) is not Outcome.HOLDS, name
+
+
+def test_the_list_of_claims_without_an_alternative_only_shrinks() -> None:
+    """A new claim names the strongest plausible alternative law; one that has got one leaves the list."""
+    without = {
+        claim_id for claim_id, entry in FILES.items() if entry.claim is not None and not entry.claim.alternatives
+    }
+    assert without == WITHOUT_ALTERNATIVE
 
 
 def _outcome(claim: Claim, rows: list[Row]) -> Outcome | None:

@@ -24,7 +24,10 @@ from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row, canonical
 from lopsided.papers.catalogue import PAPERS
 from lopsided.papers.claim import Claim, Outcome
+from lopsided.papers.judging import readings_run
+from lopsided.papers.register import same_text
 from lopsided.papers.reproduce import Reproduced, Run
+from lopsided.papers.words import apart, part_line, set_line
 from lopsided.report.page import panel_table, render, script_json
 from lopsided.report.plotly import figure_json
 
@@ -128,7 +131,9 @@ def _index_page(run: Run, skill: str | None) -> str:
                 "id": paper,
                 "title": PAPERS[paper].title if paper in PAPERS else f"Claims of {paper}",
                 "tally": _tally(records),
-                "claims": [{"record": record, "word": word(record)} for record in records],
+                "claims": [
+                    {"record": record, "word": word(record), "same": same_text(record.seed_sets)} for record in records
+                ],
             }
         )
     return render(
@@ -157,8 +162,12 @@ def _claim_page(record: Reproduced, run: Run, neighbours: dict[str, str | None])
         record=record,
         word=word(record),
         paper=PAPERS[record.paper].title if record.paper in PAPERS else record.paper,
-        **{name: getattr(claim, name, "") for name in ("rule", "revised", "paper_says", "readings")},
-        used_readings=sorted({str(row.settings["reading"]) for row in rows if "reading" in row.settings}),
+        **{name: getattr(claim, name, "") for name in ("rule", "revised", "paper_says")},
+        readings={} if claim is None else {name: claim.readings[name] for name in readings_run(claim, rows)},
+        parts=[part_line(part) for part in record.parts],
+        sets=[set_line(one) for one in record.sets],
+        apart=apart(record.exploration, record.confirmation),
+        same=same_text(record.seed_sets),
         numbers=list(_named(record.numbers)),
         spread=_spread(rows),
         figure=figure,

@@ -15,8 +15,11 @@ from lopsided.engine.store import Store
 from lopsided.engine.task import Row
 from lopsided.papers.catalogue import PAPERS
 from lopsided.papers.claim import Scale
+from lopsided.papers.evidence import shipped
+from lopsided.papers.judging import readings_run
 from lopsided.papers.register import ClaimStatus, Registered, own_claims, register
 from lopsided.papers.reproduce import expand
+from lopsided.papers.words import PartLine, SetLine, apart, part_line, set_line
 from lopsided.report.style import sentence
 from lopsided.web.answers import CodeRecipe, Drawing, command, drawing
 from lopsided.web.compute import compute_of
@@ -46,6 +49,9 @@ class ClaimPage(BaseModel):
     revised: str
     readings: dict[str, str]
     numbers: dict[str, Any]
+    parts: list[PartLine]
+    sets: list[SetLine]
+    apart: str
     seeds: list[int]
     can_run: bool
     budget_seconds: float | None
@@ -78,24 +84,24 @@ async def read_claim(request: Request, claim_id: ClaimId) -> ClaimPage:
 
 
 def _page(claim_id: str, store: Path | None, data: Path | None) -> ClaimPage:
-    from lopsided.papers.register import claims
+    from lopsided.papers.register import claims, evidence_of
 
     entry = _known(claim_id)
     line = next(status for status in claims(store=store, data=data) if status.id == claim_id)
-    claim = entry.claim
-    verdict: dict[str, Any] = next(
-        (v for v in Store(store).verdicts() if v["id"] == claim_id and v["scale"] == line.scale), {"numbers": {}}
-    )
-    rows = stored_rows(claim_id, store, data, line.scale or "quick")
+    claim, record = entry.claim, evidence_of(claim_id, store) or {}
+    rows = _shown_rows(line, store, data)
     return ClaimPage(
         line=_line(line),
         paper=PAPERS[line.paper].title if line.paper in PAPERS else line.paper,
         paper_says=sentence(claim.paper_says) if claim else "",
         rule=sentence(claim.rule) if claim else "",
         revised=sentence(claim.revised) if claim and claim.revised else "",
-        readings=dict(claim.readings) if claim else {},
-        numbers=dict(verdict.get("numbers", {})),
-        seeds=list(verdict.get("seeds", [])),
+        readings={name: claim.readings[name] for name in readings_run(claim, rows)} if claim else {},
+        numbers=dict(record.get("numbers", {})),
+        parts=[part_line(part) for part in record.get("parts", [])],
+        sets=[set_line(one) for one in record.get("sets", [])],
+        apart=apart(record.get("exploration"), record.get("confirmation")),
+        seeds=list(record.get("seeds", [])),
         can_run=claim is not None,
         budget_seconds=claim.quick_budget_seconds if claim else None,
         figure=_figure(entry, rows),
@@ -122,16 +128,25 @@ def _figure(entry: Registered, rows: list[Row]) -> Drawing | None:
         return None
 
 
+def _shown_rows(line: ClaimStatus, store: Path | None, data: Path | None) -> list[Row]:
+    """The measurements behind the verdict: of the person's own run, or those that ship."""
+    if line.own:
+        return stored_rows(line.id, store, data, line.scale or "quick")
+    return next((list(found.rows) for found in shipped(line.id) if found.record["scale"] == line.scale), [])
+
+
 def stored_rows(claim_id: str, store: Path | None, data: Path | None, scale: str = "quick") -> list[Row]:
-    """The measurements of a claim if the store has all of them, else none."""
+    """The measurements of a claim under the seed sets of its verdict, if the store has all of them, else none."""
     entry = register(own_claims()).get(claim_id)
     if entry is None or entry.claim is None or entry.home is None or scale not in entry.claim.plans:
         return []
     wanted: Scale = "paper" if scale == "paper" else "quick"
     keeper = Store(store)
+    record = next((found for found in keeper.verdicts() if (found["id"], found["scale"]) == (claim_id, scale)), {})
+    sets: list[dict[str, Any]] = record.get("sets") or [{"set": 0, "seeds": None}]
     try:
         with data_folder(data):
-            tasks = expand(entry.claim, entry.home, wanted)
+            tasks = [task for one in sets for task in expand(entry.claim, entry.home, wanted, one["set"], one["seeds"])]
     except LopsidedError:
         return []
     rows = []

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from lopsided.core.jsonable import jsonable
 from lopsided.core.noise_geometry import NoiseGeometry
+from lopsided.papers.evidence import shipped
 from lopsided.theory.overfitting_bounds import Region, TheoremConstants, regions, theorem_terms
 from lopsided.web.answers import (
     CodeRecipe,
@@ -92,7 +93,7 @@ async def phase(request: Request, problem: PhaseProblem) -> PhasePoint:
 def _constants(store: Path | None, data: Path | None) -> TheoremConstants | None:
     from lopsided.papers.bo.overfitting_runs import fit_halves
 
-    rows = stored_rows(CLAIM, store, data)
+    rows = stored_rows(CLAIM, store, data) or [row for found in shipped(CLAIM)[:1] for row in found.rows]
     return fit_halves(rows)[0] if rows else None
 
 

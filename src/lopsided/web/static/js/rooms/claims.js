@@ -2,11 +2,14 @@
 import { write } from "../address.js";
 import { get } from "../api.js";
 import { choice, recipe } from "../controls.js";
-import { el, factTable, head, short } from "../dom.js";
+import { el, factTable, head, short, table } from "../dom.js";
 import { follow, jobLine, start } from "../jobs.js";
 import { Drawing } from "../plots.js";
 
 const chip = verdict => el("span", { class: `chip ${verdict.replaceAll(" ", "-")}`, text: verdict });
+
+const same = claim => `${claim.seed_sets.same} of ${claim.seed_sets.of} seed sets`;
+const origin = claim => `${claim.scale} scale, ${claim.seeds} seeds, ${claim.time.slice(0, 10)}, ${claim.own ? "your run" : `ships with lopsided ${claim.lopsided}`}`;
 
 export function mount(place, { rest, values }) {
   const stops = [];
@@ -25,7 +28,7 @@ async function register(place, values, stops) {
     list.replaceChildren(...Object.entries(all.papers).map(([id, title]) => {
       const own = chosen.filter(claim => claim.paper === id);
       return own.length ? el("section", { class: "panel" }, el("h2", { text: `${id.toUpperCase()} · ${title}` }), el("ul", { class: "claims" }, own.map(claim =>
-        el("li", {}, el("div", {}, chip(claim.verdict)), el("div", {}, el("p", {}, el("a", { href: `#/claims/${encodeURIComponent(claim.id)}`, text: claim.id }), " ", el("span", { class: "soft", text: claim.place })), el("p", { text: claim.statement }), el("p", { class: "found", text: claim.found })))))) : null;
+        el("li", {}, el("div", {}, chip(claim.verdict), claim.seed_sets ? el("p", { class: "soft", text: same(claim) }) : ""), el("div", {}, el("p", {}, el("a", { href: `#/claims/${encodeURIComponent(claim.id)}`, text: claim.id }), " ", el("span", { class: "soft", text: claim.place })), el("p", { text: claim.statement }), el("p", { class: "found", text: claim.found })))))) : null;
     }).filter(Boolean));
   };
   try { all = await get("/api/claims"); } catch (error) { return list.append(el("p", { class: "error", text: error.message })); }
@@ -61,11 +64,13 @@ async function onePage(place, id, stops) {
     } } });
     const section = (title, words) => (words ? el("section", { class: "panel" }, el("h2", { text: title }), el("p", { text: words })) : null);
     body.replaceChildren(...[
-      el("header", { class: "room-head" }, el("h1", {}, `${claim.id} `, chip(claim.verdict)), el("p", { text: claim.statement }), el("p", { class: "soft", text: `${page.paper}, ${claim.place}` })),
+      el("header", { class: "room-head" }, el("h1", {}, `${claim.id} `, chip(claim.verdict)), el("p", { text: claim.statement }), el("p", { class: "soft", text: `${page.paper}, ${claim.place}` }), claim.seed_sets ? el("p", { class: "soft", text: `The same verdict in ${same(claim)}. ${page.apart}` }) : ""),
       el("div", { class: "row" }, rerun), line,
-      el("div", { class: "grid" }, ...[section("What the paper says", page.paper_says), section(claim.verdict === "not run" ? "Why there is no verdict" : `What we found${claim.time ? ` (${claim.scale} scale, ${claim.time.slice(0, 10)})` : ""}`, claim.found)].filter(Boolean)),
+      el("div", { class: "grid" }, ...[section("What the paper says", page.paper_says), section(claim.verdict === "not run" ? "Why there is no verdict" : `What we found${claim.time ? ` (${origin(claim)})` : ""}`, claim.found)].filter(Boolean)),
       page.figure ? figure.element : null, page.figure ? figure.caption : null,
       section("The rule", page.rule + (page.revised ? ` Changed after numbers had been seen: ${page.revised}` : "")),
+      page.parts.length ? el("section", { class: "panel" }, el("h2", { text: "Part by part" }), table(["part", "verdict", "smallest effect"], page.parts)) : null,
+      page.sets.length > 1 ? el("details", { class: "panel" }, el("summary", { text: "Seed set by seed set" }), table(["seeds", "for", "verdict"], page.sets)) : null,
       Object.keys(page.numbers).length ? el("details", { class: "panel" }, el("summary", { text: "The numbers behind the verdict" }), el("div", { class: "scroll" }, factTable(flat(page.numbers)))) : null,
       Object.keys(page.readings).length ? el("details", { class: "panel" }, el("summary", { text: "Readings of the text" }), factTable(Object.entries(page.readings))) : null,
       code].filter(Boolean));
