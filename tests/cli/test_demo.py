@@ -1,10 +1,12 @@
 """`lopsided demo` end to end."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from lopsided.checkup.digits_demo import DigitsDemo
 from lopsided.cli.main import main
 from lopsided.data.examples import long_tailed_digits
 
@@ -17,7 +19,9 @@ def test_demo(capsys, tmp_path) -> None:
     assert page.startswith("<!doctype html>")
     assert len(page) < 2_000_000
     assert "oversampling" in page
-    assert {"findings", "skipped", "arms", "winner", "seconds"} <= facts.keys()
+    assert {"findings", "skipped", "arms", "winner", "recommendation", "seconds"} <= facts.keys()
+    assert len(facts["lines"]) == 4
+    assert "What data showed that the trial never saw" in page
     # The rarest digits are what the audit is about: one of the three smallest is named as failing or at risk.
     subjects = {finding["subject"] for finding in facts["findings"] if finding["level"] != "healthy"}
     assert subjects & {"class 7", "class 8", "class 9"}
@@ -43,3 +47,23 @@ def test_the_tail_is_what_it_says() -> None:
 def test_refusals(capsys, arguments) -> None:
     assert main(["demo", *arguments]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(("recommended", "words"), [("plain", "rank 2 of 2"), ("class weights", "rank 1 of 2")])
+def test_it_ends_with_the_recommendation_and_what_held_out_digits_showed(recommended, words) -> None:
+    trial = SimpleNamespace(recommended=SimpleNamespace(name=recommended), headline=lambda: "Use it.")
+    recall = {"plain": np.linspace(1.0, 0.1, 10), "class weights": np.full(10, 0.9)}
+    counts = np.arange(10, 0, -1)
+    demo = DigitsDemo(counts, 0.1, None, None, trial, recall, 700)  # type: ignore[arg-type]
+    lines = demo.lines("3 failing.")
+    assert lines[:3] == [
+        "Data: 55 digits to train on, 10 examples of the commonest and 1 of the rarest; 700 held out.",
+        "Audit: 3 failing.",
+        "Trial: Use it.",
+    ]
+    assert words in lines[3]
+    assert "0.550 with plain training" in lines[3]
+    assert ("0.900 with class weights (+0.350); digits 7, 8, 9: 0.200 to 0.900" in lines[3]) == (recommended != "plain")
+    heads, rows = demo.held_out_table()
+    assert [row[0] for row in rows] == ["class weights", "plain"]
+    assert len(heads) == len(rows[0])

@@ -60,6 +60,7 @@ def _audit(random: Random, folder: Path, canary: Path, kind: str | None = None) 
         "--weight-decay": lambda: random.choice(NUMBERS), "--seed": lambda: random.choice(WHOLES),
         "--checks": lambda: random.choice(("counts", "counts,duplicates", "nothing", "", ",")),
         "--fail-on": lambda: random.choice(("failing", "at-risk", "healthy", "never")),
+        "--baseline": lambda: random.choice(("nowhere.json", ".", "/dev/zero", str(path))),
     }  # fmt: skip
     target = ["--no-report"] if random.random() < 0.6 else ["--report", place_for(random, ".html")]
     few = some_options(random, options, 2 if random.random() < 0.5 else 0)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
+from lopsided.checkup.baseline import Changes, changes, read_baseline
 from lopsided.checkup.checks import all_checks
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, Skipped, worst_first
 from lopsided.checkup.inputs.evidence import Evidence
@@ -91,6 +92,11 @@ class AuditFacts:
         """True when no finding is as bad as `fail_on`, no check broke and what was asked for was checked."""
         limit = fail_on if isinstance(fail_on, Level) else level_of(fail_on)
         return self.level.rank < limit.rank and not self.broken and self.unchecked is None
+
+    def since(self, baseline: str | os.PathLike[str] | Mapping[str, Any]) -> Changes:
+        """What is new or worse than in an earlier audit: its JSON file, or what `to_dict` gave then."""
+        earlier = baseline if isinstance(baseline, Mapping) else read_baseline(baseline)
+        return changes(self.findings, self.checked.keys(), earlier)
 
     def frame(self) -> Any:
         """One row per finding: a pandas frame where pandas is installed, otherwise a list of dictionaries."""

@@ -2,7 +2,7 @@
 
 No setting was chosen by its outcome. The table is `lopsided.load_example("long-tailed digits")`. The network's weight
 decay is the power of ten with the smallest cross-validated log loss on the training rows. The remedy that is drawn is
-the one the plan forecasts best among those that can be applied at once.
+the one that the trial recommends; where it keeps plain training, the one that the plan forecasts best.
 
 Held-out digits judge the network in the audit and every arm at the end; plan and trial never see them.
 """
@@ -30,8 +30,11 @@ from lopsided.data.examples import CLASSES, long_tailed_digits
 from lopsided.data.tables import array_table
 from lopsided.learners.named_learner import make_learner
 from lopsided.remedies.mended import MendedClassifier
+from lopsided.remedies.plain import Plain
 
 FOLDS = 5  # the smallest class has one example for each
+PLAIN = Plain.name
+RAREST = 3  # digits named at the end
 DECAYS = (1e-4, 1e-3, 1e-2, 1e-1)
 
 
@@ -45,12 +48,50 @@ class DigitsDemo:
     plan: Plan
     trial: Trial
     held_out_recall: dict[str, FloatArray]
+    held_out_rows: int
 
     @property
     def best_forecast(self) -> str:
         """The remedy with the best forecast among those that were tried and need no new data."""
         tried = self.held_out_recall
         return next(remedy.name for remedy in self.plan.remedies if remedy.name in tried and remedy.forecast)
+
+    @property
+    def best_held_out(self) -> str:
+        """The remedy that did best on the held-out digits."""
+        others = {name: recall.mean() for name, recall in self.held_out_recall.items() if name != PLAIN}
+        return max(others, key=lambda name: others[name])
+
+    def lines(self, verdict: str) -> list[str]:
+        """Four lines: the data, the audit's `verdict`, the recommendation and what held-out data showed."""
+        rarest = np.argsort(self.counts, kind="stable")[:RAREST]
+        chosen = self.trial.recommended.name
+        plain, used = self.held_out_recall[PLAIN], self.held_out_recall[chosen]
+        order = sorted((-float(recall.mean()), name) for name, recall in self.held_out_recall.items())
+        place = [name for _, name in order].index(chosen) + 1
+        best = self.best_held_out if chosen == PLAIN or place > 1 else ""
+        digits = ", ".join(map(str, sorted(rarest)))
+        return [
+            f"Data: {self.counts.sum():,} digits to train on, {self.counts.max()} examples of the commonest and "
+            f"{self.counts.min()} of the rarest; {self.held_out_rows:,} held out.",
+            f"Audit: {verdict}",
+            f"Trial: {self.trial.headline()}",
+            f"Held-out digits: balanced accuracy {plain.mean():.3f} with plain training"
+            + ("" if chosen == PLAIN else f", {used.mean():.3f} with {chosen} ({used.mean() - plain.mean():+.3f})")
+            + ("" if chosen == PLAIN else f"; digits {digits}: {plain[rarest].mean():.3f} to {used[rarest].mean():.3f}")
+            + f"; rank {place} of {len(order)} arms"
+            + (f" (best: {best}, {self.held_out_recall[best].mean():.3f})." if best else "."),
+        ]
+
+    def held_out_table(self) -> tuple[list[str], list[list[str]]]:
+        """Every arm on the held-out digits, the best first."""
+        plain = self.held_out_recall[PLAIN].mean()
+        arms = sorted(self.held_out_recall.items(), key=lambda arm: -arm[1].mean())
+        rows = [
+            [name, f"{recall.mean():.3f}", f"{recall.mean() - plain:+.3f}", f"{recall.min():.3f}"]
+            for name, recall in arms
+        ]
+        return ["arm", "balanced accuracy", "gain", "worst digit"], rows
 
 
 def digits_demo(store: Any, seed: int = 0, *, progress: ProgressStart | None = None) -> DigitsDemo:
@@ -89,12 +130,12 @@ def digits_demo(store: Any, seed: int = 0, *, progress: ProgressStart | None = N
     )
     plan = make_plan(raw, recipe=measured_recipe(seen), seed=seed)
     trial = run_trial(raw, plan, learner=learner, folds=FOLDS, seed=seed, store=store, progress=progress)
-    recall = {"plain": _recall(MendedClassifier(learner, None, seed=seed), pixels, digits, held_out)}
+    recall = {PLAIN: _recall(MendedClassifier(learner, None, seed=seed), pixels, digits, held_out)}
     for remedy in plan.remedies:
         if remedy.remedy.collects is None:
             recall[remedy.name] = _recall(remedy.wrap(learner, seed=seed), pixels, digits, held_out)
     counts = np.bincount(digits[train], minlength=CLASSES)
-    return DigitsDemo(counts, decay, audit, plan, trial, recall)
+    return DigitsDemo(counts, decay, audit, plan, trial, recall, int(held_out.sum()))
 
 
 def chosen_decay(pixels: FloatArray, digits: IntArray, seed: int) -> float:
@@ -132,25 +173,27 @@ def _recall(model: MendedClassifier, pixels: FloatArray, digits: IntArray, held_
 def demo_figure(demo: DigitsDemo) -> Figure:
     """Recall of every digit against its number of examples, and the trial's gains beside their forecasts."""
     counts = demo.counts.astype(float).tolist()
+    recommended = demo.trial.recommended.name
+    shown = demo.best_forecast if recommended == PLAIN else recommended
     recall = Panel(
         "Recall on held-out digits",
         "training examples of the digit",
         "share recognised",
         [
             Line(counts, demo.held_out_recall[name].tolist(), name, markers=True)
-            for name in ("plain", demo.best_forecast)
+            for name in dict.fromkeys((PLAIN, shown))
         ],
         x_log=True,
         y_range=(-0.03, 1.05),
     )
     gains = gains_panel(demo.trial)
-    shown = [name for name in gains.x_names or () if name in demo.held_out_recall]
-    plain = float(demo.held_out_recall["plain"].mean())
+    tried = [name for name in gains.x_names or () if name in demo.held_out_recall]
+    plain = float(demo.held_out_recall[PLAIN].mean())
     truth = Points(
-        [list(gains.x_names or ()).index(name) - 0.16 for name in shown],
-        [float(demo.held_out_recall[name].mean()) - plain for name in shown],
+        [list(gains.x_names or ()).index(name) - 0.16 for name in tried],
+        [float(demo.held_out_recall[name].mean()) - plain for name in tried],
         "on held-out digits",
-        names=shown,
+        names=tried,
     )
     title = f"Ten digits, {demo.counts.max()} down to {demo.counts.min()} examples"
     caption = "* in the digit's own recall. Bars are 95% intervals of the trial and of the forecast."

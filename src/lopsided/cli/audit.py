@@ -42,6 +42,10 @@ def command(
     no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
     with_plan: Annotated[bool, typer.Option("--plan", help="Add the plan of remedies to report and output.")] = False,
     fail_on: Annotated[str | None, typer.Option(help="Exit with code 1 when a finding is at-risk or failing.")] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(help="JSON of an earlier audit: exit with code 1 only for findings that are new or worse."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of samples and intervals.", min=0)] = 0,
     as_json: options.AsJson = False,
 ) -> None:
@@ -50,7 +54,8 @@ def command(
     Whatever is given decides which checks run; the others are listed with what they need. Writes an offline report.
     """
     from lopsided.checkup.audit import level_of
-    from lopsided.cli.console import Late, print_json
+    from lopsided.checkup.baseline import read_baseline
+    from lopsided.cli.console import Late, print_json, print_line
     from lopsided.cli.plan import print_plan
     from lopsided.cli.progress import progress_steps
     from lopsided.core.errors import InputError
@@ -59,7 +64,8 @@ def command(
 
     if no_report and report is not None:
         raise InputError("--report or --no-report", "both", "leave one of them out")
-    limit = None if fail_on is None else level_of(fail_on)
+    earlier = None if baseline is None else read_baseline(baseline)
+    limit = level_of(fail_on or "at-risk") if fail_on is not None or earlier is not None else None
     target = None if no_report else check_report_path(report or Path(f"{data.resolve().stem}-audit.html"))
     late = Late()
     with progress_steps("auditing", quiet=as_json) as progress:
@@ -82,7 +88,9 @@ def command(
             seed=seed,
             progress=progress,
         )
-        if limit is not None and result.level.rank < limit.rank and result.unchecked is not None:
+        changed = None if earlier is None else result.since(earlier)
+        shut = limit is not None and (result.level.rank >= limit.rank if changed is None else not changed.passed(limit))
+        if limit is not None and not shut and result.unchecked is not None:
             raise result.unchecked
         plan, refused = None, None
         if with_plan:
@@ -95,15 +103,21 @@ def command(
             target = late.write(result.to_html, target, plan=plan)
     if as_json:
         facts: dict[str, Any] = {**result.to_dict(), "report": target}
-        print_json(facts if plan is None else {**facts, "plan": plan.to_dict()})
+        if plan is not None:
+            facts["plan"] = plan.to_dict()
+        if changed is not None:
+            facts["since_baseline"] = changed.to_dict()
+        print_json(facts)
     else:
         _show(result, target)
+        if changed is not None:
+            print_line(changed.sentence())
         if plan is not None:
             print_plan(plan)
     late.tell()
     if refused is not None:
         raise refused
-    if limit is not None and result.level.rank >= limit.rank:
+    if shut:
         raise typer.Exit(1)
     if result.broken:
         typer.echo(

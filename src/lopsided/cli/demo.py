@@ -1,14 +1,13 @@
 """`lopsided demo`: the main job on a long tail made of scikit-learn's digits."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from lopsided.cli.options import AsJson
 
-if TYPE_CHECKING:
-    from lopsided.checkup.digits_demo import DigitsDemo
+_OF_THE_TRIAL = ("arms", "recommendation", "winner", "tied_with")
 
 
 def command(
@@ -24,7 +23,7 @@ def command(
 
     from lopsided.cli.console import Late, print_json, print_line
     from lopsided.cli.progress import progress_tasks
-    from lopsided.report.audit import write_demo
+    from lopsided.report.audit import verdict, write_demo
     from lopsided.report.drawing import check_plot_path
 
     target: Path | None = check_plot_path(out)
@@ -38,9 +37,11 @@ def command(
     late = Late()
     target = late.write(write_demo, target, demo)
     seconds = time.perf_counter() - began
+    lines = demo.lines(verdict(demo.audit))
     if not as_json:
-        _show(demo)
-        print_line(f"Report: {target} ({seconds:.1f} s)" if target else f"{seconds:.1f} s")
+        for line in lines:
+            print_line(line)
+        print_line(f"Report with all tables: {target} ({seconds:.1f} s)" if target else f"{seconds:.1f} s")
         late.tell()
         return
     print_json(
@@ -50,7 +51,8 @@ def command(
             "findings": demo.audit.findings,
             "skipped": demo.audit.skipped,
             "plan": demo.plan.to_dict(),
-            **{name: value for name, value in demo.trial.to_dict().items() if name in ("arms", "winner", "tied_with")},
+            **{name: value for name, value in demo.trial.to_dict().items() if name in _OF_THE_TRIAL},
+            "lines": lines,
             "best_forecast": demo.best_forecast,
             "held_out_recall": demo.held_out_recall,
             "report": target,
@@ -58,18 +60,3 @@ def command(
         }
     )
     late.tell()
-
-
-def _show(demo: "DigitsDemo") -> None:
-    from lopsided.cli.audit import print_alarms
-    from lopsided.cli.console import print_table
-    from lopsided.cli.trial import print_trial
-
-    print_alarms(demo.audit)
-    print_trial(demo.trial)
-    plain = demo.held_out_recall["plain"].mean()
-    rows = [
-        [name, f"{recall.mean():.3f}", f"{recall.mean() - plain:+.3f}"] for name, recall in demo.held_out_recall.items()
-    ]
-    held_out = "On held-out digits, which plan and trial never saw"
-    print_table(held_out, ("arm", "balanced accuracy", "gain"), rows)

@@ -167,5 +167,12 @@ def write_demo(path: str | os.PathLike[str], demo: "DigitsDemo") -> Path:
     target = check_plot_path(path)
     if target.suffix.lower() == ".png":
         return write_figure(target, demo_figure(demo))
-    page = checkup_page(demo.audit, verdict(demo.audit), plan=demo.plan, trial=demo.trial, title="Long-tailed digits")
+    page = checkup_page(
+        demo.audit,
+        verdict(demo.audit),
+        plan=demo.plan,
+        trial=demo.trial,
+        title="Long-tailed digits",
+        held_out=(demo_figure(demo), demo.held_out_table()),
+    )
     return write_atomically(target, page)

@@ -1,10 +1,12 @@
 """The offline page of a checkup: any of trial, plan and audit on one set of data.
 
 A page with a trial opens with its recommendation and ends with the code that trains it; one without opens with the
-audit's verdict. The data come first. The page computes nothing: what it shows are facts of `checkup`.
+audit's verdict, the data and the three findings that matter. Healthy checks and rules are folded away. The page
+computes nothing: what it shows are facts of `checkup`.
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +20,12 @@ from lopsided.core.figure import Figure
 from lopsided.core.partition import Partition
 from lopsided.core.provenance import provenance
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.report.page import panel_table, plotly_library, render, script_json
+from lopsided.report.page import is_small, panel_table, plotly_library, render, script_json
 from lopsided.report.plotly import figure_json
 from lopsided.report.style import short
 
 _TABLE_ROWS = 120  # of the numbers behind a plot; the JSON has all
+_CARDS = 3  # findings that are shown at once
 _MOST_BARS = 12  # classes drawn; the others are one bar
 
 
@@ -33,8 +36,12 @@ def checkup_page(
     plan: Plan | None = None,
     trial: Trial | None = None,
     title: str | None = None,
+    held_out: tuple[Figure, tuple[list[str], list[list[str]]]] | None = None,
 ) -> str:
-    """The whole page; checks bin their drawings or cut them to a hundred parts, so it hardly grows with the rows."""
+    """The whole page; checks bin their drawings or cut them to a hundred parts, so it hardly grows with the rows.
+
+    `held_out`: a figure and a table of what data showed that the trial never saw, put before its own.
+    """
     drawn: list[dict[str, Any]] = []
 
     def figures(given: Sequence[Figure]) -> list[dict[str, Any]]:
@@ -43,7 +50,7 @@ def checkup_page(
             panels = []
             for panel, plot in zip(figure.panels, figure_json(figure), strict=True):
                 label = f"{panel.title}: {panel.y_label} against {panel.x_label}"
-                panels.append({"place": len(drawn), "label": label})
+                panels.append({"place": len(drawn), "label": label, "small": is_small(panel)})
                 drawn.append(plot)
             tables = [panel_table(panel, _TABLE_ROWS) for panel in figure.panels]
             shown.append({"figure": figure, "panels": panels, "tables": tables})
@@ -54,12 +61,18 @@ def checkup_page(
         tables = [
             (name, caption, *table)
             for name, caption, table in (
+                *(
+                    []
+                    if held_out is None
+                    else [("Held-out data", "What data showed that the trial never saw", held_out[1])]
+                ),
                 ("Arms", "Remedies for the data as they are", trial.table()),
                 ("Collection", "What more examples would bring, simulated", trial.collection_table()),
             )
             if table[1]
         ]
-        tried = {"facts": trial.facts(), "tables": tables, "figures": figures(trial.figures()), "code": trial.code()}
+        drawings = [*([] if held_out is None else [held_out[0]]), *trial.figures()]
+        tried = {"facts": trial.facts(), "tables": tables, "figures": figures(drawings), "code": trial.code()}
     about, training = _about(facts, plan, trial)
     data = _of_evidence(facts.evidence) if facts is not None else _of_training(about, training)
     opening = trial.headline() if trial is not None else verdict or (plan.title() if plan is not None else "")
@@ -98,7 +111,10 @@ def _of_evidence(evidence: Evidence) -> dict[str, Any]:
     rows += _sizes([] if evidence.classes is None else [evidence.classes], list(evidence.groups.values()))
     rows.append(("given", ", ".join(sorted(evidence.has))))
     rows += [("note", note) for note in evidence.notes]
-    return {"facts": rows, "bars": [] if evidence.classes is None else _bars(evidence.classes)}
+    classes = evidence.classes
+    if classes is not None and evidence.is_test is not None and not evidence.is_test.all():
+        classes = replace(classes, codes=classes.codes[~evidence.is_test])
+    return {"facts": rows, "bars": [] if classes is None else _bars(classes)}
 
 
 def _of_training(source: str, training: LabelledSet | None) -> dict[str, Any]:
@@ -131,6 +147,7 @@ def _bars(classes: Partition) -> list[tuple[str, str, float]]:
 def _audit(facts: AuditFacts, verdict: str, figures: Any) -> dict[str, Any]:
     """The audit's part; `verdict` where the page does not open with it."""
     questions = {check.id: check for check in all_checks()}
+    alarms = _most_telling_first(facts.findings)
     sections = [
         {
             "check": questions[name],
@@ -141,15 +158,29 @@ def _audit(facts: AuditFacts, verdict: str, figures: Any) -> dict[str, Any]:
         }
         for name, result in facts.checked.items()
     ]
+    sections.sort(key=lambda one: one["level"] == Level.HEALTHY.value)
     return {
         "verdict": verdict,
-        "alarms": [_shown(finding) for finding in facts.findings if finding.level is not Level.HEALTHY],
+        "matters": [_shown(finding) for finding in alarms[:_CARDS]],
+        "alarms": [_shown(finding) for finding in alarms[_CARDS:]],
         "groups": [
             ("dataset", "What was found in the data", [one for one in sections if one["about"] == "dataset"]),
             ("examples", "What was found in single examples", [one for one in sections if one["about"] == "example"]),
         ],
         "skipped": [(questions[entry.check].question, entry.check, entry.why) for entry in facts.skipped],
     }
+
+
+def _most_telling_first(findings: Sequence[Finding]) -> list[Finding]:
+    """The alarms, the worst first; within a level one of each check before the second of any."""
+    seen: dict[tuple[str, Level], int] = {}
+    places = []
+    for finding in findings:
+        key = finding.id, finding.level
+        places.append((-finding.level.rank, seen.setdefault(key, 0)))
+        seen[key] += 1
+    order = sorted(range(len(places)), key=lambda one: places[one])
+    return [findings[one] for one in order if findings[one].level is not Level.HEALTHY]
 
 
 def _worst(result: Checked) -> str:

@@ -5,6 +5,7 @@ The library is embedded once, compressed (0.66 MB), and unpacked by the browser;
 
 import base64
 import json
+import re
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -13,6 +14,8 @@ from typing import Any
 from lopsided.core.figure import Bars, Figure, Heatmap, Panel, Pictures
 from lopsided.report.plotly import figure_json
 from lopsided.report.style import sentence
+
+FEW = 4  # places along x
 
 
 @cache
@@ -27,7 +30,15 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     environment.filters["sentence"] = sentence
+    environment.filters["coded"] = _coded
     return environment
+
+
+def _coded(text: str) -> Any:
+    """Escaped text in which names between backticks are set as code."""
+    from markupsafe import Markup, escape
+
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def render(template: str, **facts: Any) -> str:
@@ -53,6 +64,13 @@ def script_json(value: Any) -> str:
         .replace("\u2028", "\\u2028")
         .replace("\u2029", "\\u2029")
     )
+
+
+def is_small(panel: Panel) -> bool:
+    """Whether a panel has too few places to fill the width of a page."""
+    if any(isinstance(series, (Heatmap, Pictures)) for series in panel.series):
+        return False
+    return len({x for series in panel.series if not isinstance(series, (Heatmap, Pictures)) for x in series.x}) <= FEW
 
 
 def panel_table(panel: Panel, most: int = 400) -> dict[str, Any]:
@@ -91,7 +109,14 @@ def figures_page(
         "figures.html",
         title=title,
         facts=list(facts),
-        figures=[{"figure": figure, "tables": [panel_table(panel) for panel in figure.panels]} for figure in figures],
+        figures=[
+            {
+                "figure": figure,
+                "tables": [panel_table(panel) for panel in figure.panels],
+                "small": [is_small(panel) for panel in figure.panels],
+            }
+            for figure in figures
+        ],
         plots=script_json([panel for figure in figures for panel in figure_json(figure)]),
         library=plotly_library(),
         footer=footer,

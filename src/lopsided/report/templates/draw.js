@@ -18,5 +18,8 @@ function drawPlots() {
     });
   };
   draw();
+  // a plot in a folded part is drawn without a width
+  document.addEventListener("toggle", event => event.target.open
+    && event.target.querySelectorAll("[data-plot]").forEach(place => Plotly.Plots.resize(place)), true);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
 }
