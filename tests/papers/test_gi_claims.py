@@ -94,7 +94,8 @@ def down(x):
 def test_the_rule_for_risks_tells_shapes_apart():
     assert judge_risk(risk_rows(up, up), "x", "rises").outcome is Outcome.HOLDS
     assert judge_risk(risk_rows(down, down), "x", "rises").outcome is Outcome.CONTRADICTED
-    assert judge_risk(risk_rows(down, up), "x", "rises").outcome is Outcome.PARTLY
+    assert judge_risk(risk_rows(up, down), "x", "rises").outcome is Outcome.PARTLY  # one of three parts is opposite
+    assert judge_risk(risk_rows(down, up), "x", "rises").outcome is Outcome.CONTRADICTED  # two of three are
     assert judge_risk(risk_rows(lambda x: 0.1, lambda x: 0.1), "x", "rises").outcome is Outcome.FAILS
     valley = risk_rows(lambda x: 0.01 + (x - 3) ** 2, lambda x: 0.01 + (x - 3) ** 2)
     assert judge_risk(valley, "x", "valley").outcome is Outcome.HOLDS

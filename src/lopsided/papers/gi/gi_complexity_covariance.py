@@ -4,13 +4,11 @@ Means 1 and -1, covariances sigma^2 I and I, d = 5, K = 3.
 """
 
 from lopsided.papers.claim import Runs
-from lopsided.papers.gi.mixture_complexity import complexity_claim
+from lopsided.papers.gi.mixture_complexity import RULE, complexity_claim
 
 CLAIM = complexity_claim(
     id="gi-complexity-covariance",
-    rule="holds if both the samples for a given |W - W*| and the steps to the authors' spread fall, then rise, each "
-    "side beyond the 95 % interval of the paired difference; partly if one does; contradicted if none does and one "
-    "rises, then falls",
+    rule=RULE.format(shape="fall, then rise", sides="each side is a part of its own"),
     x="sigma",
     x_label="sigma of the first group",
     title="Sample complexity against a group's covariance",

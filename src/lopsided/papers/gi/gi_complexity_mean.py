@@ -4,13 +4,11 @@ Means m 1 and -1, unit covariances, d = 5, K = 3.
 """
 
 from lopsided.papers.claim import Runs
-from lopsided.papers.gi.mixture_complexity import complexity_claim
+from lopsided.papers.gi.mixture_complexity import RULE, complexity_claim
 
 CLAIM = complexity_claim(
     id="gi-complexity-mean",
-    rule="holds if both the samples for a given |W - W*| and the steps to the authors' spread rise with the mean (95 "
-    "% interval of the paired difference of the ends, rank correlation above 0.5); partly if one does; "
-    "contradicted if none rises and one falls",
+    rule=RULE.format(shape="rise with the mean", sides="from the smallest mean to the largest"),
     x="mean",
     x_label="first group's mean, in every coordinate",
     title="Sample complexity against a group's mean",

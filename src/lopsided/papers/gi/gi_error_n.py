@@ -1,22 +1,23 @@
 """gi-error-n: the weight error is linear in sqrt(log n / n) (Fig 5b, eq 10)."""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.mixture_spec import MixtureProblem, problem_of
-from lopsided.core.statistics import power, straight_line
+from lopsided.core.statistics import Uncertain, power, straight_line
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.learners.teacher_student_descent import descend
-from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
+from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, drawn, seed_curve
 from lopsided.papers.shared.network_settings import varied
 from lopsided.theory.fisher_law import FisherLaw
 
 DIMENSION, NEURONS = 5, 3
+MARGIN = 0.2
 READINGS = ("critical point", "authors")
 
 
@@ -51,8 +52,8 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
-    """A straight line in sqrt(log n / n) with R² >= 0.97, and an exponent in n near -1/2."""
-    numbers, passed, found = {}, [], []
+    """The exponent of the error in n: -1/2, up to the logarithm, which moves it by 0.05 at these n."""
+    numbers, parts, found = {}, [], []
     for reading in READINGS:
         line = seed_curve(rows, "n", "error", reading=reading)
         x = np.sqrt(np.log(line.x) / line.x)
@@ -65,12 +66,25 @@ def judge(rows: Sequence[Row]) -> Verdict:
             "exponent_error": error,
             "over_law": described(seed_curve(rows, "n", "over_law", reading=reading)),
         }
-        passed.append(fit >= 0.97 and slope > 0 and -0.7 <= exponent <= -0.3)
+        exact = Uncertain(exponent, error).interval()
+        parts += [
+            Part.effect(f"{reading}: falls with n", exact, -0.5),
+            Part.near(f"{reading}: as n^-1/2", exact, -0.5, MARGIN),
+        ]
         found.append(f"{reading}: R² {fit:.3f}, error ~ n^{exponent:.2f} ± {error:.2f}")
-    outcome = Outcome.HOLDS if passed[0] else Outcome.PARTLY if any(passed) else Outcome.FAILS
-    if numbers[READINGS[0]]["slope"] < 0:
-        outcome = Outcome.CONTRADICTED
-    return Verdict(outcome, "; ".join(found), numbers)
+    return weigh(parts, "; ".join(found), numbers)
+
+
+def _as_power(rows: Sequence[Row], power: float) -> list[Row]:
+    """The rows as they would be if the error fell like n^-power: each seed's values at the least n, carried over."""
+    least = min(row.settings["n"] for row in rows)
+    first = {(row.settings["reading"], row.seed): row.numbers["error"] for row in rows if row.settings["n"] == least}
+
+    def error(row: Row) -> float | None:
+        start = first[row.settings["reading"], row.seed]
+        return None if start is None else start * (row.settings["n"] / least) ** -power
+
+    return [Row(row.settings, row.seed, {**row.numbers, "error": error(row)}) for row in rows]
 
 
 def plot(rows: Sequence[Row]) -> Figure:
@@ -96,11 +110,11 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-error-n",
-    rule="holds if, at the critical point, a straight line in sqrt(log n / n) has R² >= 0.97 and rises (geometric "
-    "means over teachers) and the log-log exponent in n is in [-0.7, -0.3], so that the line can pass through "
-    "zero; partly if only in the authors' reading; contradicted if the error grows with n",
+    rule="parts, in each reading: the log-log exponent of the error in n is below 0, and within "
+    f"{MARGIN} of -1/2 (95 % intervals over teachers); partly if at least half of them hold. The margin excludes "
+    "n^-1/4 and n^-3/4",
     revised="it failed first and held after geometric means and other n; then the exponent was asked for as well, and "
-    "it is partly.",
+    "it was partly; then R², which changed with the seeds, gave way to the interval of the exponent.",
     quick=Runs(varied({"steps": 300}, reading=READINGS, n=(4000, 8000, 16_000, 32_000)), tuple(range(12))),
     paper=Runs(
         varied({"steps": 2000}, reading=READINGS, n=(2000, 4000, 8000, 16_000, 30_000, 45_000, 60_000)),
@@ -113,4 +127,5 @@ CLAIM = Claim(
         "critical point": "covariance 9 I and standard normal W*, the minimiser nearest to W*",
         "authors": "deviation 9, W* scaled to Frobenius norm 1, step 0.5 from W* + 0.1 |W*|",
     },
+    alternatives={f"n^-{power}": partial(_as_power, power=power) for power in (0.25, 0.75)},
 )

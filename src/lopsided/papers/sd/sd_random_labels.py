@@ -1,5 +1,6 @@
 """Sections 4 and 6: the network can fit random labels, ends farther from its start, and generalises on structure."""
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -13,6 +14,7 @@ from lopsided.learners.wide_relu import accuracy
 from lopsided.measure.weight_change import Travelled
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_runs import as_curves, descent, draw, run_settings
+from lopsided.papers.shared.shapes import WORTH
 from lopsided.papers.shared.summary import band, chosen
 
 GENERALISES = 0.95
@@ -49,12 +51,13 @@ def judge(rows: Sequence[Row]) -> Verdict:
     random, true = ({row.seed: row.numbers for row in chosen(rows, labels=kind)} for kind in ("random", "true"))
     fits = [_at_fit(numbers, "train_accuracy") for numbers in random.values()]
     farther = seed_mean(_at_fit(random[seed], "distance") - _at_fit(true[seed], "distance") for seed in true)
+    further = seed_mean(math.log(_at_fit(random[seed], "distance") / _at_fit(true[seed], "distance")) for seed in true)
     test = seed_mean(_at_fit(numbers, "test_accuracy") for numbers in true.values())
     chance = seed_mean(_at_fit(numbers, "test_accuracy") for numbers in random.values())
     longer = seed_mean(_at_fit(random[seed], "steps") / _at_fit(true[seed], "steps") for seed in true)
     parts = [
         Part("fits random labels", min(fits) == 1, max(fits) < 1),
-        Part.above("ends farther from its start", farther),
+        Part.above("ends farther from its start", further, claimed=WORTH),
         Part.above("generalises on structure", test, GENERALISES),
     ]
     found = (
@@ -65,6 +68,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     numbers = {
         "random_training_accuracy": min(fits),
         "distance_difference": farther,
+        "log_distance_ratio": further,
         "true_test_accuracy": test,
         "random_test_accuracy": chance,
         "steps_ratio": longer,
@@ -94,7 +98,8 @@ def _plan(width: int, train: int, steps: int, record: int, seeds: int) -> Runs:
 CLAIM = Claim(
     id="sd-random-labels",
     rule="When all training labels are first fitted: every run on random labels gets there; paired by seed the "
-    "relative distance is larger on random labels (95 % interval above 0); on true labels the test accuracy "
+    "relative distance is larger on random labels (95 % interval of the logarithm of the ratio above 0; unresolved if "
+    "a factor of 1.5 could not be detected, the paper naming no size); on true labels the test accuracy "
     f"is above {GENERALISES}.",
     quick=_plan(1000, 120, 1500, 20, 3),
     paper=_plan(10000, 500, 20000, 50, 5),
