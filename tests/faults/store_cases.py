@@ -78,6 +78,8 @@ def reproduce_case(random: Random, folder: Path, canary: Path, kind: str | None 
     options = {
         "--scale": lambda: random.choice(("huge", "", "QUICK")), "--jobs": lambda: random.choice(("0", "-1", "x")),
         "--cluster": lambda: random.choice(("", "x", "tcp://", "tls://a:1", "http://[", "tcp://127.0.0.1:x")),
+        "--seeds": lambda: random.choice(("0", "-1", "x", "10001")),
+        "--seed-set": lambda: random.choice(("-1", "x", "1e9")),
         "--tls-ca": lambda: "nowhere", "--paper": lambda: random.choice(("xx", "")), "--out": lambda: "spec.toml",
     }  # fmt: skip
     written(folder / "spec.toml", b"")

@@ -11,6 +11,7 @@ from typing import Literal
 
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure
+from lopsided.core.validation import check_count
 from lopsided.engine.definitions import Entry
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.catalogue import Source as Source
@@ -27,7 +28,19 @@ SET_SIZE = 10_000  # seed set K holds the seeds from K * SET_SIZE on, so no two 
 
 # Where a measurement starts in the file of its claim: the arguments of `Claim` that it does not need are left out, so
 # that a changed rule, picture or word costs no repeat.
-_WORDS = ("plot", "rule", "revised", "statement", "source", "paper_says", "readings", "title", "x_label", "y_label")
+_WORDS = (
+    "plot",
+    "rule",
+    "revised",
+    "statement",
+    "source",
+    "paper_says",
+    "readings",
+    "readings_at_once",
+    "title",
+    "x_label",
+    "y_label",
+)
 _PLANS = ("quick", "paper", "smoke", "quick_budget_seconds", "needs", "paper_needs", "packages", "alternatives")
 MEASUREMENT = Entry(
     "CLAIM",
@@ -47,10 +60,11 @@ class Runs:
 
     def of_set(self, number: int, count: int | None = None) -> "Runs":
         """The plan under the seeds of a set: 0 is the plan's own; `count` takes so many in place of the plan's."""
-        if count is not None and not 1 <= count <= SET_SIZE:
-            raise InputError(f"1 to {SET_SIZE:,} seeds", f"{count:,}", "give fewer, or another seed set")
-        if number < 0:
-            raise InputError("a seed set from 0 on", str(number), "0 is the default")
+        count = None if count is None else check_count(count, "the number of seeds")
+        if count is not None and count > SET_SIZE:
+            raise InputError(f"at most {SET_SIZE:,} seeds", f"{count:,}", "give fewer, or another seed set")
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < SET_SIZE:
+            raise InputError(f"a seed set from 0 to {SET_SIZE - 1:,}", repr(number), "0 is the default")
         own = list(self.seeds)
         if count is not None:
             further = (seed for seed in range(SET_SIZE) if seed not in own)
@@ -71,7 +85,8 @@ class Claim:
     `alternatives` names, for each strongest plausible law that the paper does not claim, a function that turns
     the rows into those of that law; the tests feed them, and the rule must not say `holds`.
 
-    `readings` names the ways the text can be read; a setting names its reading under the key "reading". `needs` names
+    `readings` names the ways the text can be read; a setting names its reading under the key "reading", and one that
+    names none has the first; with `readings_at_once` one measurement takes all. `needs` names
     data sets (folders inside LOPSIDED_DATA), `paper_needs` those that only the paper scale reads, and `packages`
     optional packages (each also the extra that installs it), without which the claim is `not run`, with the reason.
     Raise `version` when a change of code changes numbers: stored results of older versions are then not reused. `smoke`
@@ -90,6 +105,7 @@ class Claim:
     source: Source = field(default_factory=lambda: Source("", ""))
     paper_says: str = ""
     readings: Mapping[str, str] = field(default_factory=dict)
+    readings_at_once: bool = False
     needs: Sequence[str] = ()
     paper_needs: Sequence[str] = ()
     packages: Sequence[str] = ()

@@ -26,6 +26,23 @@ class Evidence:
     rows: Sequence[Row]
 
 
+@dataclass(frozen=True)
+class KnownSet:
+    """A seed set of a record: its number, how many seeds, and the rule that it was first run for."""
+
+    number: int
+    seeds: int
+    first_rule: str
+
+
+def sets_of(record: dict[str, Any]) -> list[KnownSet]:
+    """The seed sets that a stored record names; one that makes no sense is left out, and is run again."""
+    try:
+        return [KnownSet(int(one["set"]), int(one["seeds"]), str(one["first_rule"])) for one in record.get("sets", [])]
+    except (TypeError, ValueError, KeyError, AttributeError):
+        return []
+
+
 @cache
 def shipped(claim_id: str) -> tuple[Evidence, ...]:
     """What ships for a claim, quick scale first; nothing for a claim that was never run here."""

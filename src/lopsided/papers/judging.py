@@ -65,7 +65,7 @@ def judged(claim: Claim, rule: str, runs: Sequence[SeedSetRun]) -> Judged:
         verdict=verdict.outcome.value,
         found=verdict.found,
         numbers=jsonable(dict(verdict.numbers)),
-        parts=[_part(part) for part in verdict.parts],
+        parts=[_part(part) for part in verdict.parts or _named_parts(verdict)],
         power=_power(verdict),
         seed_sets={"same": sum(outcome is verdict.outcome for outcome in alone.values()), "of": len(runs)},
         sets=[
@@ -110,6 +110,12 @@ def _word(outcome: Outcome | None) -> str | None:
     return None if outcome is None else outcome.value
 
 
+def _named_parts(verdict: Verdict) -> list[Part]:
+    """Those of a rule that only says of each name whether it passes."""
+    named = verdict.numbers.get("parts")
+    return [Part(str(name), bool(passes)) for name, passes in named.items()] if isinstance(named, dict) else []
+
+
 def _part(part: Part) -> dict[str, Any]:
     return {
         "name": part.name,
@@ -127,22 +133,26 @@ def _power(verdict: Verdict) -> dict[str, Any] | None:
 
 
 def _reading(claim: Claim, rows: Sequence[Row]) -> str:
-    """The readings that were run, in words; a claim with a single reading needs no key."""
+    """The readings that were run, in words."""
     used = readings_run(claim, rows)
     return "; ".join(f"{name}: {claim.readings[name]}" for name in used)
 
 
 def readings_run(claim: Claim, rows: Sequence[Row]) -> list[str]:
-    """Of the claim's readings, those that the settings name; the only one of a claim that has one."""
-    named = {str(row.settings["reading"]) for row in rows if "reading" in row.settings}
-    if not named and len(claim.readings) == 1:
-        return list(claim.readings)
-    return [name for name in claim.readings if name in named or any(_told(row, name) for row in rows)]
+    """Of the claim's readings, those that ran: named by a setting; the first, where a setting names none; all, where
+    one measurement takes them at once."""
+    if not rows or claim.readings_at_once:
+        return list(claim.readings) if rows else []
+    named = {value for row in rows for value in row.settings.values() if isinstance(value, str)}
+    ran = [name for name in claim.readings if name in named]
+    if any(not _named_in(claim, row) for row in rows):
+        ran += [name for name in list(claim.readings)[:1] if name not in ran]
+    return [name for name in claim.readings if name in ran]
 
 
-def _told(row: Row, name: str) -> bool:
-    """Whether a measurement took several readings of one sample and names them in its numbers."""
-    return any(key == name or key.startswith(f"{name} ") for key in row.numbers)
+def _named_in(claim: Claim, row: Row) -> bool:
+    """Whether a row's settings name a reading."""
+    return any(isinstance(value, str) and value in claim.readings for value in row.settings.values())
 
 
 def _origin(results: Sequence[Result]) -> dict[str, Any]:

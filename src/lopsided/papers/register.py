@@ -228,14 +228,23 @@ def _status(entry: Registered, own: dict[str, Any] | None) -> ClaimStatus:
         found=str(found.get("found", "")),
         scale=str(found["scale"]),
         time=str(found["time"]),
-        seeds=len(found.get("seeds", [])),
-        seed_sets=found.get("seed_sets"),
-        parts=list(found.get("parts", [])),
-        power=found.get("power"),
+        **_sound(found),
         exploratory=found.get("confirmation") is None,
         own=found is own,
-        lopsided=found.get("provenance", {}).get("lopsided"),
     )
+
+
+def _sound(found: dict[str, Any]) -> dict[str, Any]:
+    """What a record says beyond its verdict; a record of an earlier version, or a damaged one, says less."""
+    origin, same = found.get("provenance"), found.get("seed_sets")
+    lists = {name: found[name] if isinstance(found.get(name), list) else [] for name in ("seeds", "parts")}
+    return {
+        "seeds": len(lists["seeds"]),
+        "parts": lists["parts"],
+        "seed_sets": same if isinstance(same, dict) and {"same", "of"} <= same.keys() else None,
+        "power": found["power"] if isinstance(found.get("power"), dict) else None,
+        "lopsided": origin.get("lopsided") if isinstance(origin, dict) else None,
+    }
 
 
 def _why_not(entry: Registered) -> str:

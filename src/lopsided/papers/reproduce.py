@@ -24,7 +24,7 @@ from lopsided.engine.store import Result, Store
 from lopsided.engine.task import PlanError, Row, Task, tasks_of
 from lopsided.papers.catalogue import paper_of
 from lopsided.papers.claim import MEASUREMENT, Claim, Outcome, Scale
-from lopsided.papers.evidence import shipped
+from lopsided.papers.evidence import sets_of, shipped
 from lopsided.papers.frozen import AWAITING, frozen, rule_hash
 from lopsided.papers.judging import SeedSetRun, judged
 from lopsided.papers.register import Registered, load_claim, own_claims, register, select
@@ -186,7 +186,7 @@ def _awaits(registered: Registered) -> bool:
 def _next_set(claim_id: str, earlier: dict[str, dict[str, Any]]) -> int:
     """The first seed set that was never run for the claim: not in this store, nor for the evidence that ships."""
     known = [earlier.get(claim_id, {}), *(found.record for found in shipped(claim_id))]
-    used = {int(one["set"]) for record in known for one in record.get("sets", [])}
+    used = {one.number for record in known for one in sets_of(record)}
     return max(used, default=0) + 1
 
 
@@ -197,12 +197,9 @@ def rejudged(store: Store) -> Iterator[tuple[Reproduced, list[Row]]]:
         entry, scale = known.get(str(earlier["id"])), earlier["scale"]
         if entry is None or entry.claim is None or entry.home is None:
             continue
-        for first in earlier.get("sets", []):
-            plan = _Planned(
-                entry,
-                expand(entry.claim, entry.home, scale, int(first["set"]), int(first["seeds"])),
-                seed_set=int(first["set"]),
-            )
+        for first in sets_of(earlier):
+            tasks = expand(entry.claim, entry.home, scale, first.number, first.seeds)
+            plan = _Planned(entry, tasks, seed_set=first.number)
             record, rows = _judge(plan, store, scale, {}, {}, earlier)
             if rows and not record.broken:
                 yield replace(record, time=str(earlier["time"])), rows
@@ -295,15 +292,14 @@ def _seed_sets(
     """The set that was just run and those that the store still holds whole, in order; a set keeps the rule that it was
     first run for."""
     runs = {new.number: new}
-    for known in earlier.get("sets", []):
-        number, first = int(known["set"]), str(known["first_rule"])
-        if number == new.number:
-            runs[number] = replace(new, first_rule=first)
+    for known in sets_of(earlier):
+        if known.number == new.number:
+            runs[known.number] = replace(new, first_rule=known.first_rule)
             continue
-        results = [store.load(task) for task in expand(claim, home, scale, number, int(known["seeds"]))]
+        results = [store.load(task) for task in expand(claim, home, scale, known.number, known.seeds)]
         whole = [result for result in results if result is not None]
         if whole and len(whole) == len(results):
-            runs[number] = SeedSetRun(number=number, first_rule=first, results=whole)
+            runs[known.number] = SeedSetRun(number=known.number, first_rule=known.first_rule, results=whole)
     return [runs[number] for number in sorted(runs)]
 
 

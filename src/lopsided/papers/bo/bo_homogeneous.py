@@ -147,8 +147,8 @@ CLAIM = Claim(
     rule=f"At rates scaled by n / d: accuracy passes {MIDDLE} for every (n, d); the exponents of n and of d in |u|^4 "
     f"there are within {MARGIN} of -1 and of 1 (95 % intervals over seeds). Holds if all three, partly if two.",
     revised="a first run at one fixed rate gave partly and is still measured: its steps are not small against the "
-    "noise, as Condition 1(c) asks. The factor between the crossings, which changed with the seeds, gave way to the intervals "
-    "of the exponents.",
+    "noise, as Condition 1(c) asks. The factor between the crossings, which changed with the seeds, gave way to the "
+    "intervals of the exponents.",
     quick=Runs(
         _settings(((10, 100), (40, 100), (10, 400), (40, 400)), (0.4, 0.6, 0.8, 1.0, 1.3, 1.7), 30, 300),
         seeds=range(4),

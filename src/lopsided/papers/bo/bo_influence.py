@@ -106,7 +106,7 @@ CLAIM = Claim(
     id="bo-influence",
     rule=f"Over the classes of each image set, the highest tenth exceeds the lowest by more than {SIGNIFICANT:g} "
     "errors (paired) in distance to the mean, in distance to neighbours and in neighbours of other classes. All: "
-    "holds; some: partly; none, and some reversed: contradicted.",
+    "holds; at least half: partly; none, and some reversed: contradicted.",
     revised="the rule was written after scores of these images had been looked at.",
     quick=Runs(_settings(150)),
     paper=Runs(_settings(1000)),

@@ -89,7 +89,7 @@ def _settings(per_class: int, growth: Sequence[int], dimension: int, width: int,
 CLAIM = Claim(
     id="bo-majority-hurts",
     rule="From equal sizes to the largest growth, accuracy of the fixed class and of the longer half of its tail falls "
-    f"by more than {SIGNIFICANT:g} errors in every reading: holds; in some: partly; a significant rise: "
+    f"by more than {SIGNIFICANT:g} errors in every reading: holds; in at least half: partly; a significant rise: "
     "contradicted.",
     revised="paired test, growth, seeds and paper size; partly before and after.",
     quick=Runs(_settings(20, (1, 2, 4), 200, 30, 300), seeds=(0, 1, 2, 3)),

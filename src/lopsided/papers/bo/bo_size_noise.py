@@ -33,7 +33,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
 CLAIM = size_claim(
     id="bo-size-noise",
     rule="At every ratio above 1 and in every reading, accuracies over all sizes (a factor of 10 or more) lie within "
-    f"{CONSTANT:g}: holds; on some lines: partly, naming them; on none, with changes of more than {SIGNIFICANT:g} "
+    f"{CONSTANT:g}: holds; on at least half of the lines: partly, naming them; on none, with changes of more "
+    f"than {SIGNIFICANT:g} "
     "errors on all: contradicted.",
     revised="the largest quick size went from 120 to 100.",
     key="ratio",

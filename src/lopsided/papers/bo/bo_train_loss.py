@@ -100,7 +100,8 @@ CLAIM = Claim(
     id="bo-train-loss",
     rule=f"In every run: final loss <= {EPSILON}; after the first halving at least {RATE_KEPT:.0%} of the starting "
     f"rate is left; slope of log loss on log t over the last factor of four between {SLOPES[0]} and {SLOPES[1]}. All: "
-    "holds; some: partly. Revised after a first run: R^2 >= 0.98 of log loss on t, which 1/(1 + ct) passes too, gave "
+    "holds; at least half: partly. Revised after a first run: R^2 >= 0.98 of log loss on t, which 1/(1 + ct) "
+    "passes too, gave "
     "holds.",
     quick=Runs(_settings(10, 150, 20, 6000), seeds=(0, 1)),
     paper=Runs(_settings(100, 1000, 100, 6000), seeds=(0, 1, 2)),

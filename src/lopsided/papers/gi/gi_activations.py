@@ -93,7 +93,7 @@ CLAIM = Claim(
     id="gi-activations",
     rule="holds if, for sigmoid, tanh and erf alike, the exponent of the error in n is within 0.2 (or two standard "
     "errors, at most 0.15) of -0.5, 80 % of the runs have a straight log distance, and the average excess at "
-    "the largest n is within 20 % (or two standard errors, at most 0.25) of d K / (2n); partly if some",
+    "the largest n is within 20 % (or two standard errors, at most 0.25) of d K / (2n); partly if at least half",
     revised="one teacher serves all activations, and the exponent may be off by 0.2 or two standard errors instead of "
     "lying in a fixed range; more seeds.",
     quick=Runs(varied({"steps": 300}, activation=KINDS, n=(2000, 16_000)), tuple(range(12))),

@@ -113,7 +113,8 @@ def plot(rows: Sequence[Row]) -> Figure:
 CLAIM = Claim(
     id="gi-convexity",
     rule="holds if, for every teacher at the largest n, all curvatures within r lie between Lemma 1's bounds "
-    "(constants 1), and the Hessian's noise lies within Lemma 8 with exponent -0.5 ± 0.15 in n; partly if some; "
+    "(constants 1), and the Hessian's noise lies within Lemma 8 with exponent -0.5 ± 0.15 in n; partly if at "
+    "least half; "
     "contradicted if most Hessians within r are indefinite",
     quick=Runs([{"n": n} for n in (2000, 8000, 32_000)], tuple(range(6))),
     paper=Runs([{"n": n} for n in (2000, 8000, 32_000, 128_000)], tuple(range(40))),

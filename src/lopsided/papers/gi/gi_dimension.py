@@ -213,6 +213,7 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
+    readings_at_once=True,
     readings={
         "critical point": "samples for a given error at the minimiser of f_n nearest to W*; the verdict",
         "authors": "spread of 20 starts at W* + 0.1 |W*| after 6000 steps, from the curvature at that minimiser; "

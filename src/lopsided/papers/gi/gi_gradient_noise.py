@@ -87,7 +87,7 @@ def plot(rows: Sequence[Row]) -> Figure:
 CLAIM = Claim(
     id="gi-gradient-noise",
     rule="holds if, for fresh and for fixed noise, the distance has exponent 1 ± 0.15 in xi and -0.5 ± 0.25 in n "
-    "(known to 0.25) and never exceeds eq 8 with the measured contraction; partly if some of these; "
+    "(known to 0.25) and never exceeds eq 8 with the measured contraction; partly if at least half of these; "
     "contradicted if it grows with n in both",
     revised="the exponent must be known to 0.25; more seeds.",
     quick=Runs(

@@ -75,7 +75,8 @@ def plot(rows: Sequence[Row]) -> Figure:
 CLAIM = Claim(
     id="gi-images-four",
     rule="The rules of gi-augment-noise and gi-fraction-images, each for the minority's accuracy and for the average "
-    "over both groups alike; holds if all pass, partly if some; contradicted if the opposite was measured everywhere.",
+    "over both groups alike; holds if all pass, partly if at least half; contradicted if the opposite was "
+    "measured everywhere.",
     quick=Runs(_plan(pictures.QUICK_DIGITS, 20, NOISES, 800, (0.02, 0.1, 0.3, 0.5)), seeds=range(5)),
     paper=Runs(
         pictures.AlsoFaces(

@@ -151,7 +151,7 @@ PARTS = (
 CLAIM = Claim(
     id="gi-rho",
     rule="each property is evaluated from its integrals: limits within 1 %, exponents within 0.02, Lemma 4 within "
-    "four standard errors of Monte Carlo; holds if all do, partly if some do, fails if none does",
+    "four standard errors of Monte Carlo; holds if all do, partly if at least half do, fails if none does",
     quick=Runs([{"part": part} for part in PARTS]),
     paper=Runs([{"part": part} for part in PARTS], (0,)),
     measure=measure,

@@ -119,7 +119,8 @@ def plot(rows: Sequence[Row]) -> Figure:
 CLAIM = Claim(
     id="gi-tensor-init",
     rule="per reading, on medians: the start's relative error is at most 0.4; descent from it ends within twice the "
-    "distance of the near start (or 0.05); from afar it ends ten times farther; holds if all do, partly if some",
+    "distance of the near start (or 0.05); from afar it ends ten times farther; holds if all do, partly if at "
+    "least half",
     quick=Runs(
         [
             {"reading": "identifiable", "d": 6, "K": 2, "n": 40_000, "step": 8.0, "steps": 400},

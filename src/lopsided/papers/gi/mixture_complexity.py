@@ -72,6 +72,7 @@ def complexity_claim(
         judge=lambda rows: _judge(rows, x, wanted),
         plot=lambda rows: _plot(rows, x, x_label, title, log),
         readings=READINGS,
+        readings_at_once=True,
         quick_budget_seconds=10,
         **stated,
     )

@@ -150,6 +150,7 @@ def risk_claim(
         measure=lambda settings, seed: risk_numbers(mixture(settings[x]), settings["n"], seed),
         judge=lambda rows: judge_risk(rows, x, wanted),
         plot=lambda rows: plot_risk(rows, x, x_label, title, log),
+        readings_at_once=True,
         readings={
             "critical point": "the minimiser of the training loss nearest to W*",
             "few steps": "100 steps of the paper's size with c = 1 from a start at distance 2",

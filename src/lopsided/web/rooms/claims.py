@@ -15,7 +15,7 @@ from lopsided.engine.store import Store
 from lopsided.engine.task import Row
 from lopsided.papers.catalogue import PAPERS
 from lopsided.papers.claim import Scale
-from lopsided.papers.evidence import shipped
+from lopsided.papers.evidence import sets_of, shipped
 from lopsided.papers.judging import readings_run
 from lopsided.papers.register import ClaimStatus, Registered, own_claims, register
 from lopsided.papers.reproduce import expand
@@ -143,7 +143,7 @@ def stored_rows(claim_id: str, store: Path | None, data: Path | None, scale: str
     wanted: Scale = "paper" if scale == "paper" else "quick"
     keeper = Store(store)
     record = next((found for found in keeper.verdicts() if (found["id"], found["scale"]) == (claim_id, scale)), {})
-    sets: list[dict[str, Any]] = record.get("sets") or [{"set": 0, "seeds": None}]
+    sets = [(one.number, one.seeds) for one in sets_of(record)] or [(0, None)]
     try:
         with data_folder(data):
             tasks = [task for one in sets for task in expand(entry.claim, entry.home, wanted, one["set"], one["seeds"])]
