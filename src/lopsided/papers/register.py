@@ -215,13 +215,10 @@ def _status(entry: Registered, own: dict[str, Any] | None) -> ClaimStatus:
         scale=None,
         time=None,
     )
+    if found is None and own is not None and entry.claim is not None:
+        return replace(line, found=f"Its experiment has changed since the verdict of {str(own['time'])[:10]}.")
     if found is None:
-        changed = own is not None and entry.claim is not None
-        return (
-            replace(line, found=f"Its experiment has changed since the verdict of {str(own['time'])[:10]}.")
-            if changed
-            else line
-        )  # type: ignore[index]
+        return line
     return replace(
         line,
         verdict=str(found["verdict"]),

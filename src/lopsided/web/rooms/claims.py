@@ -143,10 +143,14 @@ def stored_rows(claim_id: str, store: Path | None, data: Path | None, scale: str
     wanted: Scale = "paper" if scale == "paper" else "quick"
     keeper = Store(store)
     record = next((found for found in keeper.verdicts() if (found["id"], found["scale"]) == (claim_id, scale)), {})
-    sets = [(one.number, one.seeds) for one in sets_of(record)] or [(0, None)]
+    sets: list[tuple[int, int | None]] = [(one.number, one.seeds) for one in sets_of(record)]
     try:
         with data_folder(data):
-            tasks = [task for one in sets for task in expand(entry.claim, entry.home, wanted, one["set"], one["seeds"])]
+            tasks = [
+                task
+                for number, count in sets or [(0, None)]
+                for task in expand(entry.claim, entry.home, wanted, number, count)
+            ]
     except LopsidedError:
         return []
     rows = []
