@@ -44,9 +44,9 @@ install() {
   if [ "$set_up" = run ]; then
     pip_install "requirements/run.txt" --require-hashes -r "$here/requirements/run.txt"
   else
-    # dev.txt is complete but for PyTorch, so nothing is left to resolve.
-    pip_install "requirements/dev.txt" --require-hashes --no-deps -r "$here/requirements/dev.txt"
-    pip_install "requirements/torch.txt" -r "$here/requirements/torch.txt"
+    # dev.txt is complete but for PyTorch, so nothing is left to resolve; and of its 20,000 modules a run uses a few.
+    pip_install "requirements/dev.txt" --require-hashes --no-deps --no-compile -r "$here/requirements/dev.txt"
+    pip_install "requirements/torch.txt" --no-compile -r "$here/requirements/torch.txt"
     cp "$here/requirements/torch.txt" "$here/.venv/ready-torch"
   fi
   pip_install "lopsided itself" --no-deps --editable "$here"

@@ -64,7 +64,7 @@ def coarsen(problem: Merged, width: float, above: float = 0.0) -> tuple[Merged, 
         alike = problem.weights[group] >= max(lowest * problem.weights[first], above)
         part[group] = part[group - 1] + (not alike)
         first = first if alike else group
-    members = np.bincount(part, problem.multiplicity)
+    members = np.bincount(part, problem.multiplicity).astype(np.float64)
     weights = np.bincount(part, problem.multiplicity * problem.weights) / members
     return Merged(weights, members, part[problem.group_of_class]), part
 
