@@ -20,7 +20,15 @@ find_python() {
 is_ready() {
   cmp -s "$here/requirements/run.txt" "$here/.venv/ready-run" &&
     cmp -s "$here/pyproject.toml" "$here/.venv/ready-project" &&
-    { [ "$set_up" = run ] || cmp -s "$here/requirements/dev.txt" "$here/.venv/ready-dev"; }
+    { [ "$set_up" = run ] || { cmp -s "$here/requirements/dev.txt" "$here/.venv/ready-dev" &&
+      cmp -s "$here/requirements/torch.txt" "$here/.venv/ready-torch"; }; }
+}
+
+pip_install() {
+  what=$1
+  shift
+  "$here/.venv/bin/python" -m pip --disable-pip-version-check install --quiet "$@" 2>"$here/.venv/pip.log" ||
+    { tail -n 5 "$here/.venv/pip.log" >&2; fail "pip could not install $what; is a package index reachable? The lines above are from .venv/pip.log."; }
 }
 
 install() {
@@ -32,12 +40,16 @@ install() {
     rm -rf "$here/.venv"
     "$python" -m venv "$here/.venv" || fail "could not make $here/.venv; is the directory writable and the disk not full?"
   fi
-  pip="$here/.venv/bin/python -m pip --disable-pip-version-check install --quiet"
   echo "lopsided: installing the pinned dependencies (once; a minute or two) ..." >&2
-  $pip -r "$here/requirements/$set_up.txt" 2>"$here/.venv/pip.log" ||
-    { tail -n 5 "$here/.venv/pip.log" >&2; fail "pip could not install requirements/$set_up.txt; is a package index reachable? The lines above are from .venv/pip.log."; }
-  $pip --no-deps --editable "$here" 2>"$here/.venv/pip.log" ||
-    { tail -n 5 "$here/.venv/pip.log" >&2; fail "pip could not install lopsided itself; the lines above are from .venv/pip.log."; }
+  if [ "$set_up" = run ]; then
+    pip_install "requirements/run.txt" --require-hashes -r "$here/requirements/run.txt"
+  else
+    # dev.txt is complete but for PyTorch, so nothing is left to resolve; and of its 20,000 modules a run uses a few.
+    pip_install "requirements/dev.txt" --require-hashes --no-deps --no-compile -r "$here/requirements/dev.txt"
+    pip_install "requirements/torch.txt" --no-compile -r "$here/requirements/torch.txt"
+    cp "$here/requirements/torch.txt" "$here/.venv/ready-torch"
+  fi
+  pip_install "lopsided itself" --no-deps --editable "$here"
   cp "$here/requirements/run.txt" "$here/.venv/ready-run"
   [ "$set_up" = run ] || cp "$here/requirements/dev.txt" "$here/.venv/ready-dev"
   cp "$here/pyproject.toml" "$here/.venv/ready-project"

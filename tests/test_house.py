@@ -1,14 +1,19 @@
 """The house itself: light imports, the import contract, the launcher, lazily exported names."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
 import lopsided
+from tests.time_left import TimeLeft
 
 ROOT = Path(__file__).parents[1]
 
@@ -88,3 +93,48 @@ def test_launcher_says_what_is_missing(tmp_path, script, words) -> None:
     assert run.returncode == 2
     assert words in run.stderr
     assert "lopsided:" in run.stderr
+
+
+@pytest.mark.parametrize("name", ["run", "dev", "fuzz"])
+def test_every_pin_has_its_hashes(name) -> None:
+    """`pip install --require-hashes` refuses a file in which one pin has none."""
+    text = (ROOT / f"requirements/{name}.txt").read_text().replace("\\\n", "")
+    pins = [line for line in text.splitlines() if line and not line.startswith(("#", "-r "))]
+    assert pins
+    for pin in pins:
+        assert re.fullmatch(r"[\w.-]+==[\w.]+(\s+--hash=sha256:[0-9a-f]{64})+", pin), pin[:80]
+
+
+def test_hashes_are_those_of_the_version_alone(tmp_path) -> None:
+    """Against an index with another version, another package of similar name, and names written in three ways."""
+    page = tmp_path / "some-name" / "index.html"
+    page.parent.mkdir()
+    files = [
+        "some_name-1.0-py3-none-any.whl",
+        "Some.Name-1.0.tar.gz",
+        "some_name-1.0.1.tar.gz",
+        "some_name_more-1.0.zip",
+    ]
+    page.write_text("".join(f'<a href="../x/{file}#sha256={n:064x}">f</a>' for n, file in enumerate(files)))
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        environment = {**os.environ, "PIP_INDEX_URL": f"http://127.0.0.1:{server.server_port}"}
+        command = [sys.executable, ROOT / "requirements/hashes.py"]
+        pins = "# Pins.\nsome-name==1.0\n"
+        run = subprocess.run(command, env=environment, input=pins, capture_output=True, text=True, check=True)
+        unknown = subprocess.run(command, env=environment, input="some-name==3.0\n", capture_output=True, text=True)
+        server.shutdown()
+    assert run.stdout == f"{pins.rstrip()} \\\n    --hash=sha256:{0:064x} \\\n    --hash=sha256:{1:064x}\n"
+    assert unknown.returncode == 1
+    assert "no file of some-name==3.0" in unknown.stderr
+
+
+def test_the_time_left_follows_the_last_run_and_the_pace_of_this_one(pytestconfig, monkeypatch) -> None:
+    monkeypatch.setattr(pytestconfig.cache, "get", lambda key, default: {"a": 1.0, "b": 3.0, "c": 6.0})
+    left = TimeLeft(pytestconfig)
+    left.start(["a", "b", "c", "new"])
+    left.finished, left.left = {"a", "b"}, {"c", "new"}
+    # 4 s of known work took 8 s; 6 s and a new test of the mean, 2 s, are left.
+    assert left.remaining(8.0) == pytest.approx(16.0)
+    assert left.line(8.0) == "2 of 4 tests after 8 s; about 16 s left"

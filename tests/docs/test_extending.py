@@ -69,9 +69,17 @@ ADDITIONS = {
 def checkout(tmp_path: Path) -> Path:
     """The package and the tests, to be added to."""
     for name in ("src", "tests", "papers"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__", ".hypothesis"))
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=unfinished)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     return tmp_path
+
+
+def unfinished(folder: str, names: list[str]) -> set[str]:
+    """What is not copied. Compiled modules and kernels are, or the copy would compile them again for half a minute; but
+    not the files that another process is just writing beside them."""
+    if Path(folder).name == "__pycache__":
+        return {name for name in names if not name.endswith((".pyc", ".nbi", ".nbc"))}
+    return {name for name in names if name == ".hypothesis"}
 
 
 @pytest.mark.parametrize("page", list(ADDITIONS))

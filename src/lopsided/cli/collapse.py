@@ -29,6 +29,9 @@ def command(
     plan: Annotated[
         bool, typer.Option("--plan", help="Add rates per class, examples to collect, the safe weight decay.")
     ] = False,
+    tolerance: Annotated[
+        float, number("Relative duality gap to reach; 1e-6 is much quicker for hundreds of distinct class sizes.")
+    ] = 1e-10,
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
@@ -74,6 +77,7 @@ def command(
             class_weights=weights,
             target_cosine=target_cosine,
             plan=plan,
+            tolerance=tolerance,
             progress=lambda iteration, gap: say(f"{words}: iteration {iteration}, relative gap {gap:.1e}"),
             **held,
         )

@@ -3,7 +3,7 @@
 Threads that wait for each other on a busy machine cost a factor of ten there, and digits would depend on the cores.
 """
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import cache
 from typing import Any
 
@@ -18,7 +18,9 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """`with one_blas_thread(): ...`; libraries that load later are not limited."""
+def one_blas_thread(wanted: bool = True) -> AbstractContextManager[Any]:
+    """`with one_blas_thread(): ...`; libraries that load later are not limited. Nothing happens unless `wanted`."""
+    if not wanted:
+        return nullcontext()
     limit: AbstractContextManager[Any] = _controller().limit(limits=1, user_api="blas")
     return limit

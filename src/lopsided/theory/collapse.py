@@ -19,7 +19,7 @@ from lopsided.core.blas import one_blas_thread
 from lopsided.core.counts import ClassCounts, class_counts
 from lopsided.core.errors import InputError
 from lopsided.core.notebook import notebook_view
-from lopsided.core.validation import FloatArray, check_positive
+from lopsided.core.validation import FloatArray, IntArray, check_positive
 from lopsided.theory.layer_peeled.energy import Ball, Restraint, restraint
 from lopsided.theory.layer_peeled.inverse import (
     CollectionPlan,
@@ -33,7 +33,7 @@ from lopsided.theory.layer_peeled.inverse import (
 from lopsided.theory.layer_peeled.newton import Progress
 from lopsided.theory.layer_peeled.solution import LayerPeeledSolution
 from lopsided.theory.layer_peeled.solve import Features, Model, PeeledSolution, minority_of, solve_two_sizes
-from lopsided.theory.layer_peeled.two_sizes import collapse_ratio, vanishing_ratio
+from lopsided.theory.layer_peeled.two_sizes_thresholds import collapse_ratio, vanishing_ratio
 
 MODEL_NAMES = {"free": "Layer-Peeled Model, free features", "relu": "Layer-Peeled Model, ReLU features (H >= 0)"}
 
@@ -200,16 +200,19 @@ def collapse(
         weight_decay=weight_decay,
         feature_decay=feature_decay,
     )
-    with one_blas_thread():
+    sizes, members = np.unique(effective, return_counts=True)
+    with one_blas_thread(sizes.size > 2):  # one or two sizes need no matrix that BLAS would share out
         solution = model.solve(effective, held, progress, None if near is None else near.solution)
         minority = minority_of(effective)
         majority_cosine = solution.mean_cosine(~minority)
         minority_cosine = solution.mean_cosine(minority) if minority.any() else majority_cosine
         collapsed = np.zeros(given.classes, dtype=bool)
         collapsed[solution.collapsed] = True
+        same = np.array_equal(collapsed, minority)
+        collapsed_cosine = minority_cosine if same else solution.mean_cosine(collapsed)
         rate = None if target_cosine is None else rate_for_cosine(effective, held, model, target_cosine)
         answers = _plan(effective, held, model) if plan else None
-        two = _two_sizes(effective, held, model)
+        two = _two_sizes(sizes, members, held, model)
     return CollapseForecast(
         counts=given,
         effective_counts=effective,
@@ -219,7 +222,7 @@ def collapse(
         two_sizes=two,
         minority_cosine=minority_cosine,
         majority_cosine=majority_cosine,
-        collapsed_cosine=solution.mean_cosine(collapsed),
+        collapsed_cosine=collapsed_cosine,
         target_cosine=target_cosine,
         oversampling_rate=rate,
         plan=answers,
@@ -246,9 +249,8 @@ def _plan(counts: FloatArray, held: Restraint, model: Model) -> CollapsePlan:
     )
 
 
-def _two_sizes(counts: FloatArray, held: Restraint, model: Model) -> TwoSizeFacts | None:
+def _two_sizes(sizes: FloatArray, members: IntArray, held: Restraint, model: Model) -> TwoSizeFacts | None:
     """Ratio and thresholds where there are exactly two sizes; ratio 1 alone where there is one."""
-    sizes, members = np.unique(counts, return_counts=True)
     if sizes.size == 1:
         return TwoSizeFacts(int(members[0]), 0, 1.0, None, None)
     if sizes.size > 2:

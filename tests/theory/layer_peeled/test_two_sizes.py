@@ -12,7 +12,8 @@ from lopsided.theory.layer_peeled.energy import Ball, restraint
 from lopsided.theory.layer_peeled.merged import merge
 from lopsided.theory.layer_peeled.newton import solve_merged
 from lopsided.theory.layer_peeled.solve import solve_two_sizes
-from lopsided.theory.layer_peeled.two_sizes import TwoSizes, collapse_ratio, solve_for_norm, vanishing_ratio
+from lopsided.theory.layer_peeled.two_sizes import TwoSizes, _both_at_once, _one_in_the_other, solve_for_norm
+from lopsided.theory.layer_peeled.two_sizes_thresholds import collapse_ratio, vanishing_ratio
 
 GROUPS = [(5, 5), (7, 3), (3, 7), (2, 2), (1, 4), (20, 4)]
 
@@ -89,6 +90,24 @@ def test_agrees_with_general_solver() -> None:
             # The gap of 1e-12 bounds the objective; the multiplier is first order in the square root of it.
             assert found.derivatives.value == pytest.approx(exact.objective, rel=1e-11)
             assert found.multiplier == pytest.approx(exact.multiplier, rel=1e-6)
+
+
+def test_newton_and_the_bracketed_roots_agree() -> None:
+    """Two ways to the same four scalars; Newton's method settles for most problems, among them the paper's."""
+    settled = []
+    for groups in [(5, 5), (7, 3), (3, 7), (1, 4), (20, 100)]:
+        for ratio in (1.0, 1.7, 12.0, 100.0, 1e6):
+            for energy in (0.3, 2.2, 30.0):
+                shares = np.array([ratio, 1.0]) / (groups[0] * ratio + groups[1])
+                problem, tau = TwoSizes(*groups, *shares), sum(groups) * energy
+                slow, fast = _one_in_the_other(problem, tau), _both_at_once(problem, tau)
+                settled.append(fast is not None)
+                for found in (solve_for_norm(problem, tau), fast or slow):
+                    # Both end at the rounding of logarithms; a contrast next to its threshold magnifies it.
+                    got = (found.a, found.b, found.p, found.q, found.log_multiplier)
+                    expected = (slow.a, slow.b, slow.p, slow.q, slow.log_multiplier)
+                    assert got == pytest.approx(expected, rel=1e-11, abs=1e-11)
+    assert np.mean(settled) > 0.5
 
 
 def test_cosine_grows_with_the_ratio_and_reaches_one() -> None:

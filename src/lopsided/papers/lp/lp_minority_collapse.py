@@ -19,7 +19,7 @@ from lopsided.papers.lp.peeled import curves_over_ratio, descend, energies, mean
 from lopsided.papers.shared.summary import column, grouped, named
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_two_sizes
-from lopsided.theory.layer_peeled.two_sizes import collapse_ratio, vanishing_ratio
+from lopsided.theory.layer_peeled.two_sizes_thresholds import collapse_ratio, vanishing_ratio
 
 AGREE = 1e-4  # of cosines: descent is flat to second order, so 1e-15 of loss is 3e-8 of an angle, more near R0
 COLLAPSED = 1e-6  # 1 - cosine; below R0 the grid stays at least 1 % away, where 1 - cosine is of that order

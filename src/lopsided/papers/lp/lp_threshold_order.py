@@ -16,7 +16,7 @@ from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import descend, largest_distance, two_sizes
-from lopsided.theory.layer_peeled.two_sizes import collapse_ratio
+from lopsided.theory.layer_peeled.two_sizes_thresholds import collapse_ratio
 
 PARAMETERS = ("feature_energy", "weight_energy", "minority_classes")
 ASIDE = 0.03  # how far beside R0 the descents look

@@ -97,15 +97,17 @@ class Penalty:
         if operator <= self.multiplier:
             gap = inner(derivatives, point) + self.multiplier * nuclear
         else:
-            gap = objective - _mixed_entropy(problem, derivatives, self.multiplier / operator)
+            entropy = column_entropy(problem, derivatives)
+            columns = mixed_entropy(entropy, derivatives.masses.missed, self.multiplier / operator)
+            gap = objective - float((problem.multiplicity * problem.weights) @ columns)
         return Certificate(objective, max(gap, 0.0))
 
 
 Regulariser = Ball | Penalty
 
 
-def _mixed_entropy(problem: Merged, derivatives: Derivatives, share: float) -> float:
-    """sum_k f_k H((1 - share) e_k + share p_k), from the masses on groups of equal classes."""
+def column_entropy(problem: Merged, derivatives: Derivatives) -> FloatArray:
+    """-sum p log p over the classes that a column should not choose, from the masses on groups of equal classes."""
     masses = derivatives.masses
 
     def group_entropy(mass: FloatArray, members: FloatArray) -> FloatArray:
@@ -113,11 +115,15 @@ def _mixed_entropy(problem: Merged, derivatives: Derivatives, share: float) -> f
             terms = -mass * (np.log(mass) - np.log(members))
         return np.where(mass > 0, terms, 0.0)
 
-    others = group_entropy(share * masses.other, problem.multiplicity[:, None]).sum(axis=0)
-    same = group_entropy(share * masses.same, problem.contrast_weight)
-    lost = share * masses.missed
-    own = -(1.0 - lost) * np.log1p(-lost)
-    return float((problem.multiplicity * problem.weights) @ (others + same + own))
+    others: FloatArray = group_entropy(masses.other, problem.multiplicity[:, None]).sum(axis=0)
+    return others + group_entropy(masses.same, problem.contrast_weight)
+
+
+def mixed_entropy(entropy: FloatArray, missed: FloatArray, share: FloatArray | float) -> FloatArray:
+    """H((1 - share) e_k + share p_k) of every column, from its entropy off the class itself and the mass there."""
+    lost = share * missed
+    mixed: FloatArray = share * entropy - lost * np.log(share) - (1.0 - lost) * np.log1p(-lost)
+    return mixed
 
 
 @dataclass(frozen=True)

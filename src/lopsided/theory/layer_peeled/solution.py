@@ -134,7 +134,7 @@ class LayerPeeledSolution(Minimiser):
         np.fill_diagonal(between, 0.0)
         inside = np.where(np.isnan(geometry.within), 0.0, geometry.within)
         pairs = members @ between @ members + (members * (members - 1)) @ inside
-        return float(np.clip(pairs / (count * (count - 1)), -1.0, 1.0))
+        return min(max(float(pairs / (count * (count - 1))), -1.0), 1.0)
 
     def logits(self) -> FloatArray:
         """Z itself, K x K: column k holds the logits of class k."""

@@ -1,8 +1,9 @@
 """min f(Z) over a nuclear-norm ball, or with a nuclear-norm penalty, for any class sizes; free features.
 
 One size has the simplex frame in closed form (Theorem 1), two sizes the four-scalar program, more go to the certified
-Newton method. Per-class weights multiply the counts: oversampling a class w times and weighting its loss by w are the
-same program (Proposition 1). `Model` names the two feature models and solves either.
+Newton method, very many by way of a coarser program where the tolerance allows it. Per-class weights multiply the
+counts: oversampling a class w times and weighting its loss by w are the same program (Proposition 1). `Model` names the
+two feature models and solves either.
 
 The solution of a neighbouring problem (other counts, the same classes) makes a start for the Newton method: its Z is
 averaged over the blocks that the new problem's equal sizes make, off the diagonal of a block to o_g, on it to d_g, so
@@ -19,6 +20,7 @@ import numpy as np
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray
 from lopsided.theory.layer_peeled import two_sizes
+from lopsided.theory.layer_peeled.coarser import solve_by_fewer_sizes
 from lopsided.theory.layer_peeled.energy import Ball, Penalty, Point, Regulariser, Restraint
 from lopsided.theory.layer_peeled.merged import Merged, Objective, merge
 from lopsided.theory.layer_peeled.newton import Iterate, Progress, Status, solve_merged
@@ -77,7 +79,11 @@ def solve_free(
     if problem.groups == 2:
         return _exact(problem, total, held, *_two_sizes(problem, regulariser))
     start = None if near is None else point_near(near, problem)
-    found = solve_merged(problem, regulariser, tolerance=tolerance, progress=progress, near=start)
+    found = None
+    if start is None:
+        found = solve_by_fewer_sizes(problem, regulariser, tolerance=tolerance, progress=progress)
+    if found is None:
+        found = solve_merged(problem, regulariser, tolerance=tolerance, progress=progress, near=start)
     norm = float(found.singular_values.sum() + problem.contrast_weight @ found.point.contrasts)
     return free_solution(problem, total, held.weight_to_feature_energy, found, norm)
 

@@ -10,24 +10,11 @@ form, because they fix the softmax masses: kappa_A, on the other group, and pi_A
 
     f_A kappa_A sqrt(K/K_B) = lambda cos t,     f_A (pi_A K_A/(K_A-1) + kappa_A) = lambda   (a > 0).
 
-What is left is one monotone equation for t, p tan t = q, and one for lambda, |Z|_* = tau. Both are solved in
-logarithms, so weights as small as 1e-300, or zero, and losses as small as e^{-600} keep their relative precision.
+What is left is one monotone equation for t, p tan t = q, and one for lambda, |Z|_* = tau. Newton's method solves
+both at once; where it does not settle, bracketed roots do, one inside the other. Everything is in logarithms, so
+weights as small as 1e-300, or zero, and losses as small as e^{-600} keep their relative precision.
 
-Where the minority collapses (R0) and where it vanishes (R1) is known in closed form, with R = n_A/n_B. Collapse,
-b = 0, holds exactly when the multiplier lambda* >= n_B/N. At the threshold, with x in (0, 1) the ratio e^{-g_B} of a
-majority logit to a minority one:
-
-    sin t = sqrt(K K_A) x / (K_B + K_A x);  q = -K_B sqrt(K_A/K) ln x;  s = q / sin t;  p = s cos t
-    y = K_A cos t / (sqrt(K K_B) - K_B cos t);  a = p sqrt(K/K_B) + K_A ln y
-    (K_A-1) a + s = tau fixes x;   R0 = (e^a + K_A - 1 + K_B y) / (K_A + K_B y)
-
-Beyond R1 the minority's classifiers and features are exactly zero, and their angle is undefined. R1 is finite iff
-tau < K_A (K_A-1) ln(1 + sqrt(K/K_B)); with a = tau/(K_A-1), y = e^{a/K_A}, t = sqrt(K K_B) y / (K_A + K_B y):
-
-    R1 = sqrt(K_A/K) / sqrt(1 - t^2) * (e^a + K_A - 1 + K_B y) / (K_A + K_B y)
-
-The paper observes R0 (Section 4.B, Fig 3) and proves the limit (Theorem 5); the closed forms are ours. Compare the
-thresholds of Hong and Ling (2023) for two clusters.
+Where the minority collapses and where it vanishes is known in closed form (`two_sizes_thresholds`).
 """
 
 import math
@@ -36,9 +23,13 @@ from dataclasses import dataclass
 
 from scipy.optimize import brentq
 
+from lopsided.theory.layer_peeled.two_sizes_thresholds import vanishing_ratio
+
 LOG_ZERO = -math.inf
 # brentq's absolute tolerance is set below what a double resolves around 1; its relative one is the smallest it takes.
 _XTOL, _RTOL = 1e-15, 8.9e-16
+# Newton's method takes about seven steps; near its end they shrink quadratically until rounding stops them.
+_MOST_NEWTON_STEPS, _NEWTON_END = 40, 1e-9
 
 
 @dataclass(frozen=True)
@@ -77,49 +68,78 @@ def nuclear_norm(problem: TwoSizes, point: TwoSizesPoint) -> float:
     return (problem.majority_classes - 1) * point.a + (problem.minority_classes - 1) * point.b + point.s
 
 
-@dataclass(frozen=True)
 class _Side:
     """One group seen from the optimality conditions: own classes, the other group's classes, log weight."""
 
-    own: int
-    other: int
-    log_weight: float
+    def __init__(self, own: int, other: int, weight: float) -> None:
+        self.own, self.other = own, other
+        self.log_weight = math.log(weight) if weight > 0 else LOG_ZERO
+        self._reach = math.sqrt(other / (own + other))
+        self._log_reach = 0.5 * math.log(other / (own + other))
+        self._log_own, self._log_other = math.log(own), math.log(other)
 
-    def contrast_and_gap(self, log_multiplier: float, log_direction: float) -> tuple[float, float]:
-        """(contrast, between-group scalar) given log lambda and log cos t (for A) or log sin t (for B).
+    def at(self, log_multiplier: float, log_direction: float) -> tuple[float, float, float, float, float, float]:
+        """(contrast, between-group scalar) given log lambda and log cos t (for A) or log sin t (for B), then the slopes
+        of either in log lambda and in the logarithm of the direction.
 
         The between-group scalar is -inf where no logit can carry the mass that the conditions ask for.
         """
-        own, other = self.own, self.other
-        total = own + other
+        own = self.own
         log_ratio = log_multiplier - self.log_weight  # log(lambda / f)
-        log_kappa = log_ratio + log_direction + 0.5 * math.log(other / total)
+        log_kappa = log_ratio + log_direction + self._log_reach
         if log_kappa >= 0:
-            return 0.0, -math.inf
+            return 0.0, -math.inf, 0.0, 0.0, 0.0, 0.0
         kappa = math.exp(log_kappa)
         if own > 1 and log_ratio < 0:
             # contrast > 0: pi = (lambda/f - kappa) (own-1)/own, in logarithms to keep tiny masses exact
-            inner = 1.0 - math.exp(log_direction) * math.sqrt(other / total)
-            log_pi = log_ratio + math.log(inner) + math.log((own - 1) / own)
-            log_right = math.log1p(-math.exp(log_pi) - kappa)
-            contrast = log_right - log_pi + math.log(own - 1)
+            towards = math.exp(log_direction) * self._reach
+            log_others = math.log(own - 1)
+            log_pi = log_ratio + math.log1p(-towards) + log_others - self._log_own
+            pi = math.exp(log_pi)
+            log_right = math.log1p(-pi - kappa)
+            contrast = log_right - log_pi + log_others
+            turn = -towards / (1.0 - towards)  # of log pi, by the direction
+            right = 1.0 - pi - kappa
+            right_by_multiplier, right_by_direction = -(pi + kappa) / right, -(pi * turn + kappa) / right
+            by_multiplier, by_direction = right_by_multiplier - 1.0, right_by_direction - turn
         else:
             # contrast 0 (collapsed) or absent (a single class): the mass kappa alone fixes the gap
-            log_right = math.log1p(-kappa) - math.log(own)
-            contrast = 0.0
-        if log_kappa == -math.inf:
-            return contrast, math.inf
-        gap = log_right - log_kappa + math.log(other)
-        return contrast, (gap - contrast * (1 - 1 / own)) * own * math.sqrt(other / total)
+            log_right = math.log1p(-kappa) - self._log_own
+            contrast = by_multiplier = by_direction = 0.0
+            right_by_multiplier = right_by_direction = -kappa / (1.0 - kappa)
+        kept, scale = 1.0 - 1.0 / own, own * self._reach
+        gap = log_right - log_kappa + self._log_other if log_kappa > -math.inf else math.inf
+        return (
+            contrast,
+            (gap - contrast * kept) * scale,
+            by_multiplier,
+            by_direction,
+            (right_by_multiplier - 1.0 - by_multiplier * kept) * scale,
+            (right_by_direction - 1.0 - by_direction * kept) * scale,
+        )
+
+    def log_share_alone(self, contrast: float) -> float:
+        """log(lambda/f) at a contrast when p = q = 0: (own e^-a + cross) / (1 + (own-1) e^-a + cross)."""
+        decay = math.exp(-contrast)
+        cross = self.other * math.exp(-contrast * (1 - 1 / self.own))
+        return math.log(self.own * decay + cross) - math.log1p((self.own - 1) * decay + cross)
+
+    def contrast_alone(self, log_multiplier: float) -> float:
+        """The contrast when p = q = 0."""
+        log_ratio = log_multiplier - self.log_weight
+        if self.own == 1 or log_ratio >= 0:
+            return 0.0
+        high = 1.0
+        while self.log_share_alone(high) > log_ratio:
+            high *= 2
+        excess = lambda contrast: self.log_share_alone(contrast) - log_ratio  # noqa: E731
+        return float(brentq(excess, 0.0, high, xtol=_XTOL, rtol=_RTOL))
 
 
 def _sides(problem: TwoSizes) -> tuple[_Side, _Side]:
-    def log(weight: float) -> float:
-        return math.log(weight) if weight > 0 else LOG_ZERO
-
     return (
-        _Side(problem.majority_classes, problem.minority_classes, log(problem.majority_weight)),
-        _Side(problem.minority_classes, problem.majority_classes, log(problem.minority_weight)),
+        _Side(problem.majority_classes, problem.minority_classes, problem.majority_weight),
+        _Side(problem.minority_classes, problem.majority_classes, problem.minority_weight),
     )
 
 
@@ -137,16 +157,16 @@ def solve_for_multiplier(problem: TwoSizes, log_multiplier: float, near: float |
     majority, minority = _sides(problem)
     if problem.minority_weight == 0:
         # R = infinity: nothing pulls on q, so t = 0 and b = 0; p may still push the minority logits down.
-        a, p = majority.contrast_and_gap(log_multiplier, 0.0)
+        a, p, *_ = majority.at(log_multiplier, 0.0)
         if p <= 0:
-            return TwoSizesPoint(_contrast_alone(majority, log_multiplier), 0.0, 0.0, 0.0, log_multiplier)
+            return TwoSizesPoint(majority.contrast_alone(log_multiplier), 0.0, 0.0, 0.0, log_multiplier)
         return TwoSizesPoint(a, 0.0, p, 0.0, log_multiplier)
 
     def mismatch(log_tangent: float) -> float:
         """log(p tan t / q): increasing in t where p, q > 0; its sign is right elsewhere; nan if p, q <= 0."""
         log_cos, log_sin = _directions(log_tangent)
-        _, p = majority.contrast_and_gap(log_multiplier, log_cos)
-        _, q = minority.contrast_and_gap(log_multiplier, log_sin)
+        p = majority.at(log_multiplier, log_cos)[1]
+        q = minority.at(log_multiplier, log_sin)[1]
         if p <= 0:
             return math.nan if q <= 0 else -math.inf
         return math.inf if q <= 0 else math.log(p) + log_tangent - math.log(q)
@@ -154,13 +174,13 @@ def solve_for_multiplier(problem: TwoSizes, log_multiplier: float, near: float |
     bracket = _bracket(mismatch, near)
     if bracket is None:
         # No angle has p, q > 0: the part between the groups is zero.
-        a, b = _contrast_alone(majority, log_multiplier), _contrast_alone(minority, log_multiplier)
+        a, b = majority.contrast_alone(log_multiplier), minority.contrast_alone(log_multiplier)
         return TwoSizesPoint(a, b, 0.0, 0.0, log_multiplier)
     low, high = bracket
     root = low if low == high else brentq(mismatch, low, high, xtol=_XTOL, rtol=_RTOL)
     log_cos, log_sin = _directions(root)
-    a, p = majority.contrast_and_gap(log_multiplier, log_cos)
-    b, q = minority.contrast_and_gap(log_multiplier, log_sin)
+    a, p, *_ = majority.at(log_multiplier, log_cos)
+    b, q, *_ = minority.at(log_multiplier, log_sin)
     return TwoSizesPoint(a, b, max(p, 0.0), max(q, 0.0), log_multiplier)
 
 
@@ -194,25 +214,6 @@ def _bracket(mismatch: Callable[[float], float], near: float | None) -> tuple[fl
     return middle, middle
 
 
-def _contrast_alone(side: _Side, log_multiplier: float) -> float:
-    """The contrast when p = q = 0: (1 - e^{-a}) / (1 + (own-1) e^{-a} + other e^{-a(1-1/own)}) = 1 - lambda/f."""
-    own, other = side.own, side.other
-    log_ratio = log_multiplier - side.log_weight
-    if own == 1 or log_ratio >= 0:
-        return 0.0
-
-    def excess(contrast: float) -> float:
-        decay = math.exp(-contrast)
-        cross = other * math.exp(-contrast * (1 - 1 / own))
-        # lambda/f = (own e^{-a} + cross) / (1 + (own-1) e^{-a} + cross), compared in logarithms
-        return math.log(own * decay + cross) - math.log1p((own - 1) * decay + cross) - log_ratio
-
-    high = 1.0
-    while excess(high) > 0:
-        high *= 2
-    return float(brentq(excess, 0.0, high, xtol=_XTOL, rtol=_RTOL))
-
-
 def largest_log_multiplier(problem: TwoSizes) -> float:
     """log |grad f(0)|_op: from this multiplier on, Z = 0."""
     classes_a, classes_b = problem.majority_classes, problem.minority_classes
@@ -225,6 +226,62 @@ def largest_log_multiplier(problem: TwoSizes) -> float:
 
 def solve_for_norm(problem: TwoSizes, tau: float) -> TwoSizesPoint:
     """min f(Z) subject to |Z|_* <= tau: the multiplier at which the penalised minimiser has norm tau."""
+    vanishing = vanishing_ratio(problem.majority_classes, problem.minority_classes, tau)
+    if vanishing is not None and problem.majority_weight >= vanishing * problem.minority_weight:
+        side, contrast = _sides(problem)[0], tau / (problem.majority_classes - 1)
+        return TwoSizesPoint(contrast, 0.0, 0.0, 0.0, side.log_weight + side.log_share_alone(contrast))
+    point = _both_at_once(problem, tau) or _one_in_the_other(problem, tau)
+    norm = nuclear_norm(problem, point)
+    scale = tau / norm if norm > 0 else 1.0
+    return TwoSizesPoint(point.a * scale, point.b * scale, point.p * scale, point.q * scale, point.log_multiplier)
+
+
+def _both_at_once(problem: TwoSizes, tau: float) -> TwoSizesPoint | None:
+    """Newton's method for (log lambda, log tan t) on p sin t = q cos t and |Z|_* = tau; None where it does not settle.
+
+    The start is Z = (I - 11^T/K) diag(t_A, t_B) with margins t that differ by log R.
+    """
+    if problem.minority_weight == 0:
+        return None
+    majority, minority = _sides(problem)
+    k_a, k_b = problem.majority_classes, problem.minority_classes
+    apart = majority.log_weight - minority.log_weight
+    margins = tau * problem.classes / (problem.classes - 1)  # their sum over the classes
+    margin = (margins + k_b * apart) / problem.classes
+    margin = margin if margin > apart else margins / k_a  # the minority has none
+    log_multiplier = majority.log_weight - math.log1p(math.exp(min(margin, 700.0)) / (problem.classes - 1))
+    log_tangent = math.log(max(1.0 - apart / margin, 0.05)) + 0.5 * math.log(k_a / k_b)
+    last = math.inf
+    for _ in range(_MOST_NEWTON_STEPS):
+        log_cos, log_sin = _directions(log_tangent)
+        a, p, a_m, a_d, p_m, p_d = majority.at(log_multiplier, log_cos)
+        b, q, b_m, b_d, q_m, q_d = minority.at(log_multiplier, log_sin)
+        if p == -math.inf or q == -math.inf:
+            log_tangent += 0.7 if p == -math.inf else -0.7  # less mass on the side that asks for too much
+            continue
+        cos, sin = math.exp(log_cos), math.exp(log_sin)
+        down, up = -sin * sin, cos * cos  # slopes of log cos t and log sin t in log tan t
+        turn, excess = p * sin - q * cos, (k_a - 1) * a + (k_b - 1) * b + p * cos + q * sin - tau
+        turn_m = p_m * sin - q_m * cos
+        turn_t = (p_d * down + p * up) * sin - (q_d * up + q * down) * cos
+        excess_m = (k_a - 1) * a_m + (k_b - 1) * b_m + p_m * cos + q_m * sin
+        excess_t = (k_a - 1) * a_d * down + (k_b - 1) * b_d * up + (p_d + p) * down * cos + (q_d + q) * up * sin
+        determinant = turn_m * excess_t - turn_t * excess_m
+        if not math.isfinite(determinant) or determinant == 0:
+            return None
+        step_m = (turn_t * excess - excess_t * turn) / determinant
+        step_t = (excess_m * turn - turn_m * excess) / determinant
+        longest = max(abs(step_m), abs(step_t))
+        if longest <= _NEWTON_END and longest >= 0.5 * last:  # steps no longer shrink: rounding
+            return TwoSizesPoint(a, b, p, q, log_multiplier) if p > 0 and q > 0 else None
+        last = longest
+        log_multiplier += step_m / max(longest, 1.0)
+        log_tangent += step_t / max(longest, 1.0)
+    return None
+
+
+def _one_in_the_other(problem: TwoSizes, tau: float) -> TwoSizesPoint:
+    """A root in log lambda of roots in log tan t: bracketed, so it always ends."""
     highest = largest_log_multiplier(problem)
 
     near: float | None = None
@@ -239,57 +296,4 @@ def solve_for_norm(problem: TwoSizes, tau: float) -> TwoSizesPoint:
     low = highest - tau / max(problem.majority_classes - 1, 1) - 1.0
     while excess(low) < 0:
         low -= 2 * (highest - low)
-    root = brentq(excess, low, highest, xtol=_XTOL, rtol=_RTOL)
-    point = solve_for_multiplier(problem, root, near)
-    norm = nuclear_norm(problem, point)
-    scale = tau / norm if norm > 0 else 1.0
-    return TwoSizesPoint(point.a * scale, point.b * scale, point.p * scale, point.q * scale, root)
-
-
-def collapse_ratio(majority_classes: int, minority_classes: int, tau: float) -> float | None:
-    """R0, from which on the minority classifiers coincide; None for one minority class, which has no angle."""
-    if minority_classes < 2:
-        return None
-    k_a, k_b = majority_classes, minority_classes
-    k = k_a + k_b
-
-    def parts(log_x: float) -> tuple[float, float, float]:
-        """(a, s, y) at the threshold with e^{-g_B} = x."""
-        sine = math.sqrt(k * k_a) / (k_b * math.exp(-log_x) + k_a)
-        cosine = math.sqrt(1.0 - sine * sine)
-        # s = q / sin t, written so that it stays exact where x and sin t underflow together
-        s = -log_x * k_b * math.sqrt(k_a / k) / sine
-        y = k_a * cosine / (math.sqrt(k * k_b) - k_b * cosine)
-        a = s * cosine * math.sqrt(k / k_b) + k_a * math.log(y)
-        return a, s, y
-
-    def excess(log_x: float) -> float:
-        a, s, _ = parts(log_x)
-        return (k_a - 1) * a + s - tau
-
-    low = -1e-6
-    while excess(low) < 0 and low > -600.0:
-        low *= 2.0
-    if excess(low) < 0:
-        return math.inf
-    a, _, y = parts(brentq(excess, low, -1e-300, xtol=1e-300, rtol=8.9e-16))
-    return _ratio_from(a, y, k_a, k_b)
-
-
-def vanishing_ratio(majority_classes: int, minority_classes: int, tau: float) -> float | None:
-    """R1, from which on minority classifiers and features are zero; None where there is no such ratio."""
-    k_a, k_b = majority_classes, minority_classes
-    k = k_a + k_b
-    if k_a < 2 or tau >= k_a * (k_a - 1) * math.log1p(math.sqrt(k / k_b)):
-        return None
-    a = tau / (k_a - 1)
-    y = math.exp(a / k_a)
-    t = math.sqrt(k * k_b) * y / (k_a + k_b * y)
-    if t >= 1.0:  # only by rounding: the bound on tau above says t < 1
-        return None
-    return math.sqrt(k_a / k) / math.sqrt(1 - t * t) * _ratio_from(a, y, k_a, k_b)
-
-
-def _ratio_from(a: float, y: float, k_a: int, k_b: int) -> float:
-    """(e^a + K_A - 1 + K_B y) / (K_A + K_B y); infinite where e^a leaves the doubles."""
-    return math.inf if a > 709.0 else (math.exp(a) + k_a - 1 + k_b * y) / (k_a + k_b * y)
+    return solve_for_multiplier(problem, brentq(excess, low, highest, xtol=_XTOL, rtol=_RTOL), near)
