@@ -1,5 +1,6 @@
 """Rules are frozen before they are confirmed, and the evidence that ships is what the present rules say of it."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -8,14 +9,15 @@ import numpy as np
 import pytest
 
 from lopsided.core.errors import InputError
+from lopsided.core.jsonable import jsonable
 from lopsided.core.statistics import Uncertain, seed_mean
 from lopsided.engine.store import Store
 from lopsided.engine.task import Row
 from lopsided.papers.claim import SET_SIZE, Outcome, Part, Power, Runs, weigh
-from lopsided.papers.evidence import pack, shipped, unpack
+from lopsided.papers.evidence import Evidence, pack, shipped, unpack
 from lopsided.papers.frozen import AWAITING, frozen, rule_hash
 from lopsided.papers.judging import confirms
-from lopsided.papers.register import load_claim, register
+from lopsided.papers.register import ClaimStatus, claims, load_claim, register
 from lopsided.papers.reproduce import expand, reproduce
 from tests.engine.conftest import TOYS
 
@@ -110,6 +112,28 @@ def test_sets_are_pooled_and_a_confirmation_belongs_to_the_rule_it_was_run_for(
         reproduce(["toy-sum"], store=tmp_path, confirm=True, seed_set=1)
     assert len(Store(tmp_path).verdicts()) == 1
     assert {task.seed for task in expand(load_claim(TOY), TOY, "quick", 3, 1)} == {3 * SET_SIZE}
+
+
+def test_what_ships_is_shown_until_there_is_an_own_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOPSIDED_CLAIMS", str(TOYS))
+    made = reproduce(["toy-sum"], jobs=1, store=tmp_path / "made")
+    record = {**jsonable(made.claims[0]), "verdict": "partly", "provenance": {"lopsided": "9.9"}}
+    ships = (Evidence(record, made.rows["toy-sum"]),)
+    monkeypatch.setattr("lopsided.papers.register.shipped", lambda claim_id: ships if claim_id == "toy-sum" else ())
+
+    def line() -> ClaimStatus:
+        return next(one for one in claims(store=tmp_path / "own") if one.id == "toy-sum")
+
+    assert (line().verdict, line().own, line().lopsided, line().seeds) == ("partly", False, "9.9", 2)
+    assert line().exploratory
+    reproduce(["toy-sum"], jobs=1, store=tmp_path / "own")
+    assert (line().verdict, line().own) == ("holds", True)
+    (verdict,) = (tmp_path / "own" / "verdicts").iterdir()
+    damaged = json.loads(verdict.read_text()) | {"sets": [{"set": "x"}], "parts": 3, "seed_sets": [], "provenance": 1}
+    verdict.write_text(json.dumps(damaged))
+    assert (line().verdict, line().seed_sets, line().parts) == ("holds", None, [])
+    again = reproduce(["toy-sum"], jobs=1, store=tmp_path / "own").claims[0]
+    assert (again.verdict, again.seed_sets) == ("holds", {"same": 1, "of": 1})
 
 
 def _parts(words: str) -> Sequence[Part]:

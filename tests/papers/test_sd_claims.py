@@ -17,7 +17,10 @@ from lopsided.papers.shared.summary import difference, exponent, grouped
 
 SMALL = {"dimension": 60, "train": 120, "test": 150, "steps": 60, "record": 20}
 SETTINGS: Mapping[str, list[dict[str, Any]]] = {
-    "sd-synthetic": [{**SMALL, "width": width, "steps": 200} for width in (250, 1000)],
+    "sd-synthetic": [
+        *({**SMALL, "width": width, "steps": 200, "reading": "unit, A3"} for width in (250, 1000)),
+        {**SMALL, "width": 250, "steps": 200, "reading": "raw"},
+    ],
     "sd-steps": [{**SMALL, "width": width, "stop_at": 0.98, "steps": 200, "record": 1} for width in (200, 400, 800)],
     "sd-distance": [
         {**SMALL, "width": width, "stop_at": 0.98, "steps": 200, "record": record}
@@ -183,5 +186,5 @@ def test_parts_add_up_to_an_outcome() -> None:
     yes, no, against = Part("a", True), Part("b", False), Part("c", False, opposite=True)
     assert weigh([yes, yes], "x", {}).outcome is Outcome.HOLDS
     assert weigh([yes, against], "x", {}).outcome is Outcome.PARTLY
-    assert weigh([no, against], "x", {}).outcome is Outcome.FAILS
+    assert weigh([no, no, against], "x", {}).outcome is Outcome.FAILS
     assert weigh([against], "x", {}).outcome is Outcome.CONTRADICTED

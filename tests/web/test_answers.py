@@ -372,11 +372,14 @@ def test_claims_are_those_of_the_command(tmp_path) -> None:
     listed = local.get("/api/claims").json()["claims"]
     assert [line["id"] for line in listed] == [line.id for line in lopsided.claims(store=tmp_path)]
     page = local.get("/api/claims/lp-limit").json()
-    assert page["figure"] is None
+    assert not page["line"]["own"]
+    assert (page["figure"] is None) == (page["line"]["time"] is None)  # what ships is drawn
     assert page["recipe"]["command"] == "lopsided reproduce lp-limit --json"
     run = lopsided.reproduce(["lp-limit"], store=tmp_path, jobs=1)
     page = local.get("/api/claims/lp-limit").json()
+    assert page["line"]["own"]
     assert page["line"]["verdict"] == run.claims[0].verdict
+    assert [one[0] for one in page["sets"]] == ["seed set 0 (1 seed)"]
     assert page["figure"]["panels"]
     assert local.get("/api/claims/lp-nothing").status_code == 404
 

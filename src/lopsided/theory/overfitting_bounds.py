@@ -93,11 +93,17 @@ def regions(terms: Terms, constants: TheoremConstants) -> list[Region]:
 
 @dataclass(frozen=True)
 class Cell:
-    """A measured problem: its terms, the zero-one test loss per class and how many test examples stand behind each."""
+    """A measured problem: its terms, the zero-one test loss per class and how many test examples stand behind each;
+    `tail_loss` is the loss on long-tailed data, of which alone 2(b) speaks (that on all data where it is not given)."""
 
     terms: Terms
     loss: FloatArray
     tests: int
+    tail_loss: FloatArray | None = None
+
+    def tail(self) -> FloatArray:
+        """The loss that 2(b) bounds."""
+        return self.loss if self.tail_loss is None else self.tail_loss
 
 
 @dataclass(frozen=True)
@@ -129,16 +135,18 @@ def fit_constants(cells: Sequence[Cell], *, benign: float, harmful: float) -> Th
     loss = np.concatenate([cell.loss for cell in cells])
     C1 = _least_above(signal, loss <= benign)
     outside = signal < C1
-    C2 = _least_above(ratio[outside], loss[outside] <= benign)
+    tail = np.concatenate([cell.tail() for cell in cells])
+    C2 = _least_above(ratio[outside], tail[outside] <= benign)
     C3, C3_signal = _harmful_corner(signal, ratio, loss >= harmful)
     c1, c2 = np.inf, np.inf
     for cell in cells:
         for k in range(cell.loss.size):
-            error = float(cell.loss[k])
+            by_features = cell.terms.weakest_signal()[k] >= C1
+            error = float(cell.loss[k] if by_features else cell.tail()[k])
             if error * cell.tests < 1:  # no test example was lost: any bound holds as far as can be seen
                 continue
             others = np.arange(cell.loss.size) != k
-            if cell.terms.weakest_signal()[k] >= C1:
+            if by_features:
                 c1 = min(c1, _steepest(cell.terms.signal[k, others], error))
             elif cell.terms.weakest_ratio()[k] >= C2:
                 c2 = min(c2, _steepest(cell.terms.ratio[k, others], error))
@@ -154,7 +162,7 @@ def check_constants(cells: Sequence[Cell], constants: TheoremConstants, *, benig
         by_features, by_noise = loss_bounds(cell.terms, constants)
         for k, region in enumerate(regions(cell.terms, constants)):
             classes[region.value] += 1
-            loss = float(cell.loss[k])
+            loss = float(cell.tail()[k] if region is Region.NOISE else cell.loss[k])
             slack = 2.0 * np.sqrt(max(loss * (1.0 - loss), 1.0 / cell.tests) / cell.tests)
             if region in (Region.FEATURES, Region.NOISE):
                 kept[region.value] += loss <= benign + slack

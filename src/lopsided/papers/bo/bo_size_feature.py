@@ -6,6 +6,7 @@ from lopsided.core.statistics import rise
 from lopsided.engine.task import Row
 from lopsided.papers.bo.overfitting_runs import size_claim, size_lines
 from lopsided.papers.claim import Verdict, decided
+from lopsided.papers.shared.alternatives import constant
 
 SIGNIFICANT = 3.0  # standard errors
 CEILING = 0.97  # a line that starts above this has no room to rise
@@ -45,4 +46,5 @@ CLAIM = size_claim(
     title="Accuracy over feature strength and data set size",
     caption="Fig 4a of the paper.",
     judge=judge,
+    alternatives={"no dependence on the size": constant("per_class")},
 )

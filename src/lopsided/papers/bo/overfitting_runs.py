@@ -199,11 +199,13 @@ def size_claim(
 
 
 def phase_cell(row: Row) -> Cell:
-    """A row of bo-phase as a measured problem of Theorem 1, whose terms are equal for all pairs there."""
+    """A row of bo-phase as a measured problem of Theorem 1."""
     loss = 1.0 - np.array(row.numbers["class_accuracy"], dtype=np.float64)
+    # Two classes: the one pair that a class is in.
+    signal, ratio = (np.array(row.numbers[key], dtype=np.float64)[:, None] for key in ("signals", "ratios"))
     full = np.ones((loss.size, loss.size))
-    terms = Terms(float(row.numbers["signal"]) * full, float(row.numbers["ratio"]) * full)
-    return Cell(terms, loss, int(row.numbers["tests_per_class"]))
+    tail = np.array(row.numbers["tail_loss"], dtype=np.float64) if "tail_loss" in row.numbers else None
+    return Cell(Terms(signal * full, ratio * full), loss, int(row.numbers["tests_per_class"]), tail)
 
 
 def fit_halves(rows: Sequence[Row]) -> tuple[TheoremConstants, FitQuality, list[Cell]]:

@@ -11,6 +11,7 @@ from lopsided.engine.task import Row
 from lopsided.papers.claim import Claim, Verdict, weigh
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.shapes import Shape, shape_parts
 
 DIMENSION, NEURONS = 5, 3
@@ -73,6 +74,7 @@ def complexity_claim(
         plot=lambda rows: _plot(rows, x, x_label, title, log),
         readings=READINGS,
         readings_at_once=True,
+        alternatives={f"no dependence on the {x}": constant(x)},
         quick_budget_seconds=10,
         **stated,
     )

@@ -204,11 +204,44 @@ def convergence(
     return {
         "rate": float(np.exp(slope)),
         "straightness": straight,
+        "kept": slope_kept(time, height),
         "first": float(distances[0]),
         "last": float(distances[-1]),
         "steps": list(run.recorded[:: max(1, len(run.recorded) // 40)]),
         "distances": [float(value) for value in distances[:: max(1, len(run.recorded) // 40)]],
     }
+
+
+def slope_kept(time: FloatArray, height: FloatArray) -> float:
+    """Slope of the later half of a curve over that of the earlier half: 1 for a straight line; for the logarithm of 1/t
+    over the second half of a run log(4/3)/log(3/2) = 0.71. R^2 tells the two hardly apart."""
+    middle = len(time) // 2
+    early, late = (
+        float(np.polyfit(time[part], height[part], 1)[0]) for part in (slice(middle + 1), slice(middle, None))
+    )
+    return late / early if early < 0 else 0.0
+
+
+KEPT = 0.85  # between the 0.71 of 1/t and the 1 of linear convergence
+SETTLED = 1e-3  # of the first distance: runs that end farther away are too short to tell
+
+
+def settled_run(
+    problem: MixtureProblem, data: TrainingSet, point: CriticalPoint, most: int, seed: int
+) -> dict[str, Any]:
+    """`convergence` with the step 1 / largest curvature, long enough for twelve e-foldings of the slowest direction, or
+    `most` steps; `linear` says whether the end is linear, None where the run did not settle."""
+    condition = point.largest_curvature / max(point.least_curvature, 1e-300)
+    steps = int(min(most, max(200.0, 12.0 * condition)))
+    run = convergence(problem, data, point, 1.0 / point.largest_curvature, steps, seed)
+    settled = run["rate"] is not None and run["last"] <= SETTLED * run["first"]
+    return {**run, "linear": bool(run["kept"] >= KEPT) if settled else None, "shrunk_to": run["last"] / run["first"]}
+
+
+def linear_share(runs: Sequence[Any]) -> tuple[float, int]:
+    """Share of the settled runs (dictionaries of `settled_run`) that end linearly, and how many settled."""
+    known = [bool(run["linear"]) for run in runs if run["linear"] is not None]
+    return (float(np.mean(known)) if known else 0.0), len(known)
 
 
 def matched_error(weights: FloatArray, problem: MixtureProblem) -> tuple[float, float]:

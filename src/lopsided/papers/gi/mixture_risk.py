@@ -20,6 +20,7 @@ from lopsided.learners.teacher_student_descent import descend
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, drawn, over, seed_curve
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.shapes import OPPOSITE, Shape, shape_parts
 from lopsided.theory.fisher_law import FisherLaw
 
@@ -151,6 +152,7 @@ def risk_claim(
         judge=lambda rows: judge_risk(rows, x, wanted),
         plot=lambda rows: plot_risk(rows, x, x_label, title, log),
         readings_at_once=True,
+        alternatives={f"no dependence on the {x}": constant(x)},
         readings={
             "critical point": "the minimiser of the training loss nearest to W*",
             "few steps": "100 steps of the paper's size with c = 1 from a start at distance 2",

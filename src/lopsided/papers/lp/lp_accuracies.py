@@ -1,12 +1,13 @@
 """Training and test accuracies over R and splits (Tables 3 and 4).
 
 What the tables show, as parts that can fail: training accuracy is 100 % up to R = 100; where it is lower, the errors
-are no more than the minority's share; test accuracy over all classes falls with R; without minority examples it is the
-majority's accuracy times K_A/K; and with more majority classes less is lost.
+are no more than the minority's share; test accuracy over all classes falls with R; and with more majority classes less
+is lost.
 """
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from lopsided.core.figure import Figure, Panel
@@ -30,7 +31,7 @@ def _splits(rows: Sequence[Row]) -> dict[int, list[Row]]:
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
-    """The five parts, over all splits."""
+    """The four parts, over all splits."""
     splits = _splits(rows)
     ratios = list(dict.fromkeys(row.settings["ratio"] for row in next(iter(splits.values()))))
     at = {(k, ratio): chosen(own, ratio=ratio) for k, own in splits.items() for ratio in ratios}
@@ -43,7 +44,6 @@ def judge(rows: Sequence[Row]) -> Verdict:
         for k in splits
         for less, more in pairwise(ratios)
     }
-    gap = max(abs(_expected_without(row) - row.numbers["test_balanced"]) for row in chosen(rows, ratio=None))
     orders = {
         f"R {_ratio_name(ratio)}: K_A {less} to {more}": paired(at[less, ratio], at[more, ratio], "test_balanced")
         for less, more in pairwise(splits)
@@ -56,7 +56,6 @@ def judge(rows: Sequence[Row]) -> Verdict:
         Part(f"training accuracy above {FITTED:.1%} up to R = {MODERATE}", worst > FITTED, fitted.high < FITTED),
         Part("training errors at most the minority's share", excess <= 0.001, excess > 0.01),
         Part("test accuracy falls with R", max(fall_high) < 0, min(fall_low) > 0),
-        Part("without minority examples K_A/K of the majority's accuracy", gap < 1e-9, gap > 0.01),
         Part("more majority classes, less lost", min(order_low) > 0, max(order_high) < 0),
     ]
     table = {
@@ -77,9 +76,11 @@ def judge(rows: Sequence[Row]) -> Verdict:
     return weigh(parts, found, {"table": table, "falls": falls, "order": orders, "excess_training_error": excess})
 
 
-def _expected_without(row: Row) -> float:
-    large, small = row.settings["majority_classes"], row.settings["minority_classes"]
-    return float(row.numbers["test_majority"] * large / (large + small))
+def unmoved(rows: Sequence[Row]) -> list[Row]:
+    """Test accuracies that imbalance does not touch: those of R = 1 at every R."""
+    first = {(row.settings["majority_classes"], row.seed): row for row in chosen(rows, ratio=1)}
+    at = ((row, first[row.settings["majority_classes"], row.seed].numbers["test_balanced"]) for row in rows)
+    return [replace(row, numbers={**row.numbers, "test_balanced": value}) for row, value in at]
 
 
 def plot(rows: Sequence[Row]) -> Figure:
@@ -110,9 +111,9 @@ CLAIM = network_claim(
     id="lp-accuracies",
     rule=f"Training accuracy above {FITTED:.1%} for every split and R up to {MODERATE}; training errors never more "
     "than 0.1 points beyond the minority's share; test accuracy (classes alike) falls with every step of R and rises "
-    "with the number of majority classes at every R > 1, 95 % intervals paired by seed; at R = infinity it is K_A/K of "
-    "the majority's accuracy.",
-    quick=Runs(split_over(_QUICK, SPLITS[::2], ratio=(1, 10, 100, None)), seeds=range(3)),
+    "with the number of majority classes at every R > 1, 95 % intervals paired by seed.",
+    quick=Runs(split_over(_QUICK, SPLITS, ratio=(1, 10, 100)), seeds=range(4)),
+    alternatives={"accuracy does not depend on R": unmoved},
     paper=Runs(split_over(_PAPER, SPLITS, ratio=(1, 10, 100, 1000, None)), seeds=range(4)),
     smoke=Runs(split_over(TINY, SPLITS, ratio=(1, 10, None)), seeds=range(2)),
     judge=judge,
@@ -120,6 +121,7 @@ CLAIM = network_claim(
     revised="the quick scale had 600 steps of 0.1 at first, in which three examples a class are not learnt at R = 100 "
     "(training accuracy 98.7 %), and then also R = 300 and the split (5, 5). With that split the claim holds partly: "
     "three seeds do not settle whether five majority classes lose less than three at R = 10 (85.1 and 84.5 %); it "
-    "takes more than a minute (73 s), so it is left to the paper scale.",
+    "took more than a minute (73 s), so it was left to the paper scale; it is back without R = infinity. A fifth part, "
+    "that without minority examples the accuracy is K_A/K of the majority's, is an identity and is no longer judged.",
     paper_needs=("fashion-mnist",),
 )

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from lopsided.core.figure import Figure, Panel
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Verdict, weigh
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, split_over
 from lopsided.papers.shared.summary import chosen, curve, level, named, paired
@@ -97,5 +98,6 @@ CLAIM = network_claim(
     plot=plot,
     revised="the quick scale had three seeds at first; the verdict was the same.",
     readings=READINGS,
+    alternatives={"no dependence on R": constant("ratio")},
     paper_needs=("fashion-mnist",),
 )

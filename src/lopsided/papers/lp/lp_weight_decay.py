@@ -14,6 +14,7 @@ from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import EQUILIBRIUM, SURVIVAL, forecast_lines
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, VGG, split_over, varied
 from lopsided.papers.shared.summary import chosen, crossings, curve, grouped, named, paired
@@ -86,6 +87,7 @@ CLAIM = network_claim(
     ),
     smoke=Runs(varied(TINY, weight_decay=(3e-3, 3e-2), ratio=(5, 40)), seeds=range(2)),
     judge=judge,
+    alternatives={"no dependence on the weight decay": constant("weight_decay")},
     plot=plot,
     paper_needs=("fashion-mnist", "cifar-10"),
 )

@@ -10,6 +10,7 @@ from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.sd_variance import EARLY, LEVEL, QUICK, steps_to_level
 from lopsided.papers.sd.structured_figures import four_panels
 from lopsided.papers.sd.structured_runs import run_claim
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.summary import at_step, difference, final, grouped
 
@@ -63,4 +64,5 @@ CLAIM = run_claim(
     paper=Runs(varied({"width": 4000}, components=range(1, 8)), seeds=range(5)),
     judge=judge,
     plot=plot,
+    alternatives={"no dependence on the components": constant("components")},
 )

@@ -7,6 +7,7 @@ from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import steps_panel
 from lopsided.papers.sd.structured_runs import reach_claim, unreached
+from lopsided.papers.shared.alternatives import power_law
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.summary import column, exponent, grouped
 
@@ -45,4 +46,5 @@ CLAIM = reach_claim(
     paper=Runs(varied({**_GOAL, "width": 4000}, dimension=(100, 300, 1000, 3000, 10000)), seeds=range(8)),
     judge=judge,
     plot=plot,
+    alternatives={"steps as sqrt(d)": power_law("step", "dimension", 0.5)},
 )

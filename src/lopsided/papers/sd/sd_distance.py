@@ -9,6 +9,7 @@ from lopsided.engine.task import Row, Settings
 from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import points_over
 from lopsided.papers.sd.structured_runs import reach_claim, unreached
+from lopsided.papers.shared.alternatives import power_law
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.summary import chosen, exponent, grouped, level
 
@@ -64,4 +65,5 @@ CLAIM = reach_claim(
     paper=_plan((500, 1000, 2000, 4000, 8000, 16000), {}),
     judge=judge,
     plot=plot,
+    alternatives={"1/m": power_law("distance", "width", -1), "constant": power_law("distance", "width", 0)},
 )

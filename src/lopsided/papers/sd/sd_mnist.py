@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
 from lopsided.papers.sd.structured_runs import Curves, end_spectra, final_means, first_reaching, separability_numbers
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.summary import chosen, difference, final, grouped
+from lopsided.papers.shared.summary import chosen, difference, exponent, final, grouped
 
 SCALES = {"4000/m": (4000.0, "A3"), "4000/m, variance 1/sqrt(m)": (4000.0, "section 7"), "40/m": (40.0, "A3")}
 READINGS = {
@@ -31,6 +32,7 @@ PRINTED = "4000/m"
 LEVEL = 0.95  # the accuracy of Fig 4 and 5, asked after 20,000 steps
 QUICK_LEVEL = 0.85  # asked after the 400 steps of the quick scale
 COUPLED = 0.25  # half of the 0.5 that unrelated weights give
+ROUGHLY = 0.2  # of powers of the width
 NEAR = 0.5  # closer to the start than half its length
 
 
@@ -76,6 +78,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
         Part.below("update of lower rank than the weights", ranks, 1),
         Part.below("fewer patterns change as m grows", fewer),
         Part.below("nearer to the start as m grows", nearer),
+        *_reached_parts([row for group in printed.values() for row in group], level),
     ]
     data = [row.numbers for row in chosen(rows, part="separability")]
     found = (
@@ -107,6 +110,29 @@ def judge(rows: Sequence[Row]) -> Verdict:
     return weigh(parts, found, numbers)
 
 
+def _reached_parts(rows: Sequence[Row], level: float) -> list[Part]:
+    """Fig 4 and 5: steps and distance where each run first reaches the level, as powers of the width."""
+    names = ("Fig 4: as many steps at every width", "Fig 5: distance at that accuracy ~ m^(-1/2)")
+    if any(first_reaching(row.numbers, level) is None for row in rows):
+        return [Part(name, False) for name in names]
+
+    def there(numbers: Numbers, key: str) -> float:
+        return float(numbers[key][first_reaching(numbers, level) or 0])
+
+    steps, distance = (exponent(rows, "width", partial(there, key=key)) for key in ("steps", "distance"))
+    return [Part.near(names[0], steps, 0.0, ROUGHLY), Part.near(names[1], distance, -0.5, ROUGHLY)]
+
+
+def far_at_any_width(rows: Sequence[Row]) -> list[Row]:
+    """Distances that the width does not change."""
+    runs = chosen(rows, part="run")
+    same = {row.seed: row.numbers["distance"] for row in runs if row.settings["width"] == runs[0].settings["width"]}
+    return [
+        replace(row, numbers={**row.numbers, "distance": same[row.seed]}) if row.settings["part"] == "run" else row
+        for row in rows
+    ]
+
+
 def _summary(groups: dict[int, list[Row]]) -> dict[str, Any]:
     """Final means at the largest width of a reading, and distance times sqrt(m) at the first record at the level."""
     factors = [
@@ -126,17 +152,21 @@ def plot(rows: Sequence[Row]) -> Figure:
     return four_panels("Wide ReLU network on MNIST", groups, "m = {:,}", caption, components=None, limit=None)
 
 
-_QUICK = {"part": "run", "per_class": 1200, "test": 1000, "batch": 64, "steps": 400, "record": 40, "level": QUICK_LEVEL}
+_QUICK = {"part": "run", "per_class": 1200, "test": 1000, "batch": 64, "steps": 400, "record": 20, "level": QUICK_LEVEL}
 _PAPER = {"part": "run", "per_class": 7000, "test": 5000, "batch": 64, "steps": 20000, "record": 200, "level": LEVEL}
 CLAIM = Claim(
     id="sd-mnist",
     rule="At the printed learning rate and the largest width, 95 % intervals over seeds: accuracy above "
     f"{LEVEL:.0%} ({QUICK_LEVEL:.0%} at the quick scale), pattern change below {COUPLED} (0.5 is no relation), "
     f"relative distance below {NEAR}, entropy rank of the update below that of the weights; pattern change and "
-    "distance fall from the smallest to the largest width, paired by seed.",
+    "distance fall from the smallest to the largest width, paired by seed; the step at which that accuracy is first "
+    f"recorded does not depend on the width (power 0) and the distance there falls like m^(-1/2), within {ROUGHLY:g} "
+    "(Fig 4 and 5).",
+    revised="Fig 4 and 5 were added.",
+    alternatives={"a distance that does not depend on m": far_at_any_width},
     quick=Runs(
         [
-            *varied({**_QUICK, "reading": PRINTED}, width=(100, 500)),
+            *varied({**_QUICK, "reading": PRINTED}, width=(100, 250, 500)),
             {**_QUICK, "width": 500, "reading": "4000/m, variance 1/sqrt(m)"},
             {"part": "separability", "per_class": 40, "components": 3},
         ],

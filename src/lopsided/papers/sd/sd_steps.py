@@ -8,6 +8,7 @@ from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import steps_panel
 from lopsided.papers.sd.structured_runs import reach_claim
+from lopsided.papers.shared.alternatives import power_law
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.summary import column, exponent, grouped
 
@@ -44,4 +45,5 @@ CLAIM = reach_claim(
     paper=Runs(varied({"stop_at": LEVEL}, width=(500, 1000, 2000, 4000, 8000, 16000)), seeds=range(8)),
     judge=judge,
     plot=plot,
+    alternatives={"sqrt(m)": power_law("step", "width", 0.5), "1/sqrt(m)": power_law("step", "width", -0.5)},
 )

@@ -8,6 +8,7 @@ from lopsided.engine.task import Numbers, Row
 from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
 from lopsided.papers.sd.structured_runs import PAIRS, first_reaching, run_claim
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.summary import at_step, difference, final, grouped
 
@@ -65,4 +66,5 @@ CLAIM = run_claim(
     paper=Runs(varied({"width": 4000, "record": 10}, spread=(1.0, 2.0, 4.0, 7.0, 10.0, 20.0)), seeds=range(5)),
     judge=judge,
     plot=plot,
+    alternatives={"no dependence on the variance": constant("spread")},
 )

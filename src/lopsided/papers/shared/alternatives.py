@@ -1,0 +1,40 @@
+"""Rows as another law than the claimed one would give them, for `Claim.alternatives`."""
+
+from collections.abc import Callable, Sequence
+
+from lopsided.engine.task import Row
+
+Law = Callable[[Sequence[Row]], Sequence[Row]]
+
+
+def power_law(number: str, x: str, power: float) -> Law:
+    """`number` goes like the setting `x` to that power: each seed's value at the least x, carried over; rows that
+    differ in other settings stay apart."""
+
+    def law(rows: Sequence[Row]) -> list[Row]:
+        least = min(row.settings[x] for row in rows)
+        first = {_apart(row, x): row.numbers[number] for row in rows if row.settings[x] == least}
+
+        def value(row: Row) -> float | None:
+            start = first[_apart(row, x)]
+            return None if start is None else start * (row.settings[x] / least) ** power
+
+        return [Row(row.settings, row.seed, {**row.numbers, number: value(row)}) for row in rows]
+
+    return law
+
+
+def constant(x: str) -> Law:
+    """Nothing depends on the setting `x`: all numbers are those of the same seed and the other settings at the least
+    x."""
+
+    def law(rows: Sequence[Row]) -> list[Row]:
+        least = min(row.settings[x] for row in rows if row.settings.get(x) is not None)
+        first = {_apart(row, x): row.numbers for row in rows if row.settings.get(x) == least}
+        return [Row(row.settings, row.seed, first.get(_apart(row, x), row.numbers)) for row in rows]
+
+    return law
+
+
+def _apart(row: Row, x: str) -> tuple[int, str]:
+    return row.seed, repr(sorted((key, value) for key, value in row.settings.items() if key != x))
