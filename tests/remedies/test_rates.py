@@ -20,6 +20,8 @@ def test_simple_rules_by_hand() -> None:
     # fewer than the mean of 175: both small classes, at most up to 400
     assert oversampling_rates(counts, 3).rates.tolist() == [1, 3, 3]
     assert oversampling_rates(counts, 10).rates.tolist() == [1, 4, 10]
+    # 100 is below the mean of 600, and is not lifted past 700
+    assert oversampling_rates([1000, 700, 100], 10).rates.tolist() == [1, 1, 7]
     assert oversampling_rates(counts, {1: 2.5}).rates.tolist() == [1, 2.5, 1]
     assert oversampling_rates({"cat": 10, "dog": 5}, {"dog": 2}).rates.tolist() == [1, 2]
 

@@ -3,7 +3,7 @@
 A rate w means that each example of the class is seen w times an epoch (a fraction: by that share of them). Rules:
 
     "forecast"  small classes to the level that a forecast calls safe (see `recipe`)
-    number w    classes with fewer examples than the mean count w times, but not beyond the largest class
+    number w    classes with fewer examples than the mean count w times, but not beyond any of the larger classes
     dict        by label, or by (label, group); what is left out keeps 1
     "balanced"  n_max / n_k
     "sqrt"      sqrt(n_max / n_k): square-root sampling, half-way in the logarithm
@@ -23,7 +23,7 @@ from lopsided.core.validation import FloatArray, check_positive
 from lopsided.remedies.cells import Cells, cells_of, numbers_by_cell
 from lopsided.remedies.forecast_rates import forecast_rates
 from lopsided.remedies.recipe import Recipe, recipe_from
-from lopsided.theory.layer_peeled.inverse import oversampled
+from lopsided.theory.layer_peeled.inverse import minority_of
 
 Rate = float | Mapping[Any, float] | Literal["forecast", "balanced", "sqrt"]
 
@@ -128,6 +128,10 @@ def _chosen(cells: Cells, counts: FloatArray, rate: Rate, recipe: Recipe | Mappi
         copies = check_positive(rate, "the oversampling rate")
         if copies < 1:
             raise InputError("an oversampling rate of at least 1", rate, "to drop examples give a dict of rates")
-        rule, rates = "number", oversampled(counts, copies) / counts
-        why = f"Every {what} with fewer examples than the mean counts {copies:g} times, at most up to the largest."
+        small = minority_of(counts)
+        most = counts[~small].min()  # a class is not lifted past larger ones
+        rule, rates = "number", np.where(small, np.minimum(copies * counts, most), counts) / counts
+        why = (
+            f"Every {what} with fewer examples than the mean counts {copies:g} times, at most up to {most:g} examples."
+        )
     return Rates(cells.names, counts, rates, rule, why, needed, None if cells.groups is None else cells.classes)

@@ -50,8 +50,11 @@ class ResamplingPlan:
         return found
 
 
-def resampling_plan(codes: ArrayLike, rates: FloatArray) -> ResamplingPlan:
-    """Sort examples by class once; `codes` are 0..K-1 and `rates` has one positive entry per class."""
+def resampling_plan(codes: ArrayLike, rates: FloatArray, *, length: int | None = None) -> ResamplingPlan:
+    """Sort examples by class once; `codes` are 0..K-1 and `rates` has one positive entry per class.
+
+    With `length`, an epoch has exactly so many indices, in the proportions of the rates.
+    """
     given = np.asarray(codes)
     classes = rates.shape[0]
     counts = np.bincount(given, minlength=classes).astype(np.int64)
@@ -60,11 +63,25 @@ def resampling_plan(codes: ArrayLike, rates: FloatArray) -> ResamplingPlan:
     wanted = rates * counts
     if not wanted.sum() <= MOST_INDICES:
         raise InputError(f"at most {MOST_INDICES} indices an epoch", f"{wanted.sum():.3g}", "give smaller rates")
+    targets = np.maximum(np.rint(wanted), 1).astype(np.int64) if length is None else _shared(wanted, length)
     # NumPy sorts 16-bit integers by radix, several times faster than wide ones
     narrow = given.astype(np.uint16) if classes <= 2**16 else given
     order = np.argsort(narrow, kind="stable")
     return ResamplingPlan(
         order.astype(np.int64, copy=False),
         np.concatenate([[0], np.cumsum(counts)]),
-        np.maximum(np.rint(wanted), 1).astype(np.int64),
+        targets,
     )
+
+
+def _shared(wanted: FloatArray, length: int) -> IntArray:
+    """Whole numbers of at least 1 with sum `length`, in proportion to `wanted`: rounded down, the largest remainders
+    up."""
+    if length < wanted.size:
+        raise InputError(f"an epoch of at least {wanted.size} indices, one per class", length, "make it longer")
+    spare = length - wanted.size  # every class has one
+    exact = np.maximum(wanted * (length / wanted.sum()) - 1.0, 0.0)
+    exact *= spare / max(exact.sum(), 1e-300)
+    targets = np.floor(exact).astype(np.int64)
+    targets[np.argsort(targets - exact, kind="stable")[: spare - int(targets.sum())]] += 1
+    return targets + 1

@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     from lopsided.torch.monitor.run_settings import RunSettings as RunSettings
     from lopsided.torch.remedies.augmentation import GroupCrops as GroupCrops
     from lopsided.torch.remedies.augmentation import GroupNoise as GroupNoise
+    from lopsided.torch.remedies.focal_loss import FocalLoss as FocalLoss
     from lopsided.torch.remedies.group_dro_loss import GroupDROLoss as GroupDROLoss
     from lopsided.torch.remedies.group_whitening import GroupWhitening as GroupWhitening
     from lopsided.torch.remedies.label_lookup import dataset_labels as dataset_labels
+    from lopsided.torch.remedies.ldam_loss import LDAMLoss as LDAMLoss
+    from lopsided.torch.remedies.logit_adjusted import BalancedSoftmaxLoss as BalancedSoftmaxLoss
     from lopsided.torch.remedies.logit_adjusted import LogitAdjustedLoss as LogitAdjustedLoss
     from lopsided.torch.remedies.logit_adjusted import PostHocAdjustment as PostHocAdjustment
     from lopsided.torch.remedies.oversampling_sampler import OversamplingSampler as OversamplingSampler
@@ -48,7 +51,9 @@ _NAMES = {
     "remedies.group_dro_loss": ("GroupDROLoss",),
     "remedies.group_whitening": ("GroupWhitening",),
     "remedies.label_lookup": ("dataset_labels",),
-    "remedies.logit_adjusted": ("LogitAdjustedLoss", "PostHocAdjustment"),
+    "remedies.focal_loss": ("FocalLoss",),
+    "remedies.ldam_loss": ("LDAMLoss",),
+    "remedies.logit_adjusted": ("BalancedSoftmaxLoss", "LogitAdjustedLoss", "PostHocAdjustment"),
     "remedies.oversampling_sampler": ("OversamplingSampler", "check_loader"),
     "remedies.weighted_loss": ("WeightedCrossEntropy",),
     "transformers_callbacks": ("TransformersMonitor", "TransformersSamplerGuard"),

@@ -60,11 +60,17 @@ def check_logits(logits: Any, classes: int, remedy: str) -> None:
         raise InputError(f"logits with {classes} columns, one per class", got, remedy)
 
 
-def check_weights(weights: Any) -> Tensor:
-    """One positive number per class."""
+def mean_of_counted(losses: Tensor, codes: Tensor) -> Tensor:
+    """The mean of the losses of rows that are not ignored, whose loss is 0; 0 where all of them are."""
+    return losses.sum() / (codes != IGNORED).sum().clamp(min=1)
+
+
+def check_weights(weights: Any, *, one_per_class: bool = False) -> Tensor:
+    """One positive number per class; without `one_per_class` also a table by class and group."""
     expected, remedy = "a positive weight for every class", "use remedies.class_weights"
     table = _tensor(weights, expected, remedy, dtype=torch.float32)
-    if table.ndim not in (1, 2) or not table.numel() or not bool((table.isfinite() & (table > 0)).all()):
+    shapes = (1,) if one_per_class else (1, 2)
+    if table.ndim not in shapes or not table.numel() or not bool((table.isfinite() & (table > 0)).all()):
         raise InputError(expected, table.tolist(), remedy)
     return table
 

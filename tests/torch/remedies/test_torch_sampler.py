@@ -152,6 +152,23 @@ def test_tensors_and_groups() -> None:
     assert list(OversamplingSampler([torch.tensor(0), torch.tensor(1)], rate=1).rates.names) == ["0", "1"]
 
 
+def test_the_default_is_the_square_root_and_a_recipe_asks_for_the_forecast() -> None:
+    assert list(OversamplingSampler(LABELS)) == list(OversamplingSampler(LABELS, rate="sqrt"))
+    recipe = {"weight_decay": 5e-3, "step": 0.1, "momentum": 0.9, "batch_size": 64}
+    assert OversamplingSampler(LABELS, recipe=recipe).rates.rule == "forecast"
+
+
+@pytest.mark.parametrize("length", [3, 10, 85, 1000])
+def test_an_epoch_has_the_length_that_is_asked_for(length) -> None:
+    sampler = OversamplingSampler(LABELS, rate="balanced", length=length)
+    shown = np.bincount(LABELS[list(sampler)], minlength=3)
+    assert shown.sum() == len(sampler) == length
+    assert shown.max() - shown.min() <= 1  # equal shares to within one index
+    np.testing.assert_allclose(sampler.rates.effective_counts, shown)
+    halves = [OversamplingSampler(LABELS, length=length, num_replicas=2, rank=rank) for rank in (0, 1)]
+    assert {len(half) for half in halves} == {-(-length // 2)}
+
+
 def test_forecast_by_the_survival_law() -> None:
     recipe = {"weight_decay": 5e-3, "step": 0.1, "momentum": 0.9, "batch_size": 64}
     sampler = OversamplingSampler(np.repeat(np.arange(10), [500] * 5 + [5] * 5), recipe=recipe)
@@ -194,6 +211,7 @@ def test_a_loader_that_draws_from_something_else_is_refused() -> None:
         ({"num_replicas": 2, "rank": 2}, "a rank below 2"),
         ({"seed": -1}, "seed"),
         ({"rate": 0}, "positive"),
+        ({"length": 2}, "at least 3 indices"),
     ],
 )
 def test_mistakes_get_a_sentence(options, words) -> None:

@@ -15,7 +15,7 @@ import torch
 from lopsided.core.errors import InputError
 from lopsided.remedies.logit_adjustment import logit_offsets
 from lopsided.remedies.rates import Rates
-from lopsided.torch.code_checks import IGNORED, check_codes, check_logits, check_weights
+from lopsided.torch.code_checks import IGNORED, check_codes, check_logits, check_weights, mean_of_counted
 from torch import Tensor, nn
 
 _REMEDY = "give a count for every output of the network"
@@ -48,7 +48,20 @@ class LogitAdjustedLoss(nn.Module):  # type: ignore[misc]
         losses = cross_entropy(logits + offsets, codes, reduction="none")
         if self.weights is not None:
             losses = self.weights[codes.clamp(min=0)] * losses
-        return losses.sum() / (codes != IGNORED).sum().clamp(min=1)
+        return mean_of_counted(losses, codes)
+
+
+class BalancedSoftmaxLoss(LogitAdjustedLoss):
+    """Balanced softmax (Ren et al. 2020): cross entropy of f(x) + log n_y, which is `LogitAdjustedLoss` at tau = 1.
+
+    Parameters
+    ----------
+    counts : sequence of float, or Rates
+        Training examples of every class, as they are shown.
+    """
+
+    def __init__(self, counts: Sequence[float] | Rates) -> None:
+        super().__init__(counts)
 
 
 class PostHocAdjustment(nn.Module):  # type: ignore[misc]

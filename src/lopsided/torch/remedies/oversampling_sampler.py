@@ -14,6 +14,7 @@ may be made before the process group is. Wrappers that shard what is sharded alr
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,13 @@ class OversamplingSampler(DistributedSampler):  # type: ignore[misc]
     Args:
         labels: one label per example, or a data set in which they can be found (Subset and ConcatDataset too).
         groups: one group per example, where cells of class and group are to be told apart.
-        rate: "forecast" (with `recipe`), a number of copies of the minority, a dict by label, "balanced" or "sqrt".
+        rate: "sqrt" (each class up to sqrt(its size x the largest)), "balanced", a number of copies of the minority, a
+            dict by label, or "forecast", which a `recipe` asks for. Square root is the default: on a tail of Fashion-MNIST over
+            three seeds it reached a balanced accuracy of 0.690, full balance 0.688 with an epoch several times as long,
+            the forecast rate 0.674, no oversampling 0.685.
         recipe: settings of the forecast, a `remedies.Recipe` or a dict such as
             {"weight_decay": 5e-4, "step": 0.1, "momentum": 0.9, "batch_size": 128}.
+        length: indices of an epoch over all processes, in the proportions of the rates; by default what these give.
         seed: the same on all processes.
         shuffle: without it the indices of an epoch come class by class.
         drop_last: leave out the rest that does not divide among processes, instead of repeating the first ones.
@@ -59,9 +64,10 @@ class OversamplingSampler(DistributedSampler):  # type: ignore[misc]
         self,
         labels: Any,
         groups: Any = None,
-        rate: Rate = "forecast",
+        rate: Rate | None = None,
         *,
         recipe: Recipe | Mapping[str, Any] | None = None,
+        length: int | None = None,
         seed: int = 0,
         shuffle: bool = True,
         drop_last: bool = False,
@@ -70,9 +76,15 @@ class OversamplingSampler(DistributedSampler):  # type: ignore[misc]
         shard: bool = True,
     ) -> None:
         found = dataset_labels(labels) if isinstance(labels, Dataset) else plain_array(labels)
+        rate = ("sqrt" if recipe is None else "forecast") if rate is None else rate
         self.rates: Rates
         self.rates, cells = rates_for(found, None if groups is None else plain_array(groups), rate, recipe=recipe)
-        self._plan = resampling_plan(cells.codes, self.rates.rates)
+        wanted = None if length is None else check_count(length, "the length of an epoch")
+        self._plan = resampling_plan(cells.codes, self.rates.rates, length=wanted)
+        if wanted is not None:  # losses adjust by what an epoch shows
+            shown = self._plan.targets / self.rates.counts
+            why = f"{self.rates.why} Scaled to an epoch of {wanted:,} indices."
+            self.rates = replace(self.rates, rates=shown, why=why)
         self.examples = int(cells.codes.size)
         self.seed, self.shuffle, self.drop_last, self.shard = check_seed(seed), shuffle, drop_last, shard
         if (num_replicas is None) != (rank is None):

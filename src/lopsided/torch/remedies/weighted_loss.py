@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 import torch
 from lopsided.core.errors import InputError
 from lopsided.remedies.class_weighting import Weights
-from lopsided.torch.code_checks import IGNORED, check_codes, check_logits, check_weights
+from lopsided.torch.code_checks import IGNORED, check_codes, check_logits, check_weights, mean_of_counted
 from torch import Tensor, nn
 
 
@@ -47,7 +47,7 @@ class WeightedCrossEntropy(nn.Module):  # type: ignore[misc]
                 "cells of class and group that had examples", "an empty one", "make the weights from all the data"
             )
         losses = cross_entropy(logits, codes, reduction="none")
-        return (chosen.where(counted, 0.0) * losses).sum() / counted.sum().clamp(min=1)
+        return mean_of_counted(chosen.where(counted, 0.0) * losses, codes)
 
 
 def _table(weights: Weights) -> Tensor:
