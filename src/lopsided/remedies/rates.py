@@ -23,7 +23,7 @@ from lopsided.core.validation import FloatArray, check_positive
 from lopsided.remedies.cells import Cells, cells_of, numbers_by_cell
 from lopsided.remedies.forecast_rates import forecast_rates
 from lopsided.remedies.recipe import Recipe, recipe_from
-from lopsided.theory.layer_peeled.inverse import minority_of
+from lopsided.theory.layer_peeled.solve import minority_of
 
 Rate = float | Mapping[Any, float] | Literal["forecast", "balanced", "sqrt"]
 

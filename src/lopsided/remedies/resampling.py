@@ -84,4 +84,4 @@ def _shared(wanted: FloatArray, length: int) -> IntArray:
     exact *= spare / max(exact.sum(), 1e-300)
     targets = np.floor(exact).astype(np.int64)
     targets[np.argsort(targets - exact, kind="stable")[: spare - int(targets.sum())]] += 1
-    return targets + 1
+    return np.asarray(targets + 1)

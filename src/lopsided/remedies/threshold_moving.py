@@ -103,7 +103,7 @@ def tuned_offsets(probabilities: FloatArray, rows: LabelledRows, metric: str, se
     present, compact = np.unique(codes, return_inverse=True)
     offsets = np.zeros(probabilities.shape[1])
     if isinstance(asked, ConfusionMetric):
-        objective = partial(_of_table, asked, present, offsets.size)
+        objective = partial(metric_of_tables, asked, present, offsets.size)
     if present.size < 2:
         return offsets
     if present.size > MOST_CLASSES_FITTED:
@@ -114,7 +114,7 @@ def tuned_offsets(probabilities: FloatArray, rows: LabelledRows, metric: str, se
     return np.asarray(offsets - offsets.mean())
 
 
-def _of_table(metric: ConfusionMetric, present: IntArray, classes: int, tables: FloatArray) -> FloatArray:
+def metric_of_tables(metric: ConfusionMetric, present: IntArray, classes: int, tables: FloatArray) -> FloatArray:
     """The metric of tables over the classes that are present, the better the larger."""
     wide = np.zeros((*tables.shape[:-2], classes, classes))
     wide[..., present[:, None], present] = tables

@@ -18,12 +18,16 @@ if TYPE_CHECKING:
     from lopsided.torch.loggers import MLflowLogger as MLflowLogger
     from lopsided.torch.loggers import TensorBoardLogger as TensorBoardLogger
     from lopsided.torch.loggers import WandbLogger as WandbLogger
+    from lopsided.torch.mending.mend_model import MendedModel as MendedModel
+    from lopsided.torch.mending.mend_model import mend as mend
     from lopsided.torch.monitor.early_warnings import ImbalanceWarning as ImbalanceWarning
     from lopsided.torch.monitor.epoch_record import EpochRecord as EpochRecord
     from lopsided.torch.monitor.monitor import Monitor as Monitor
     from lopsided.torch.monitor.run_settings import RunSettings as RunSettings
     from lopsided.torch.remedies.augmentation import GroupCrops as GroupCrops
     from lopsided.torch.remedies.augmentation import GroupNoise as GroupNoise
+    from lopsided.torch.remedies.classifier_retraining import retrain_classifier as retrain_classifier
+    from lopsided.torch.remedies.classifier_retraining import tau_normalise as tau_normalise
     from lopsided.torch.remedies.focal_loss import FocalLoss as FocalLoss
     from lopsided.torch.remedies.group_dro_loss import GroupDROLoss as GroupDROLoss
     from lopsided.torch.remedies.group_whitening import GroupWhitening as GroupWhitening
@@ -43,6 +47,7 @@ _NAMES = {
     "checkpoints": ("CheckpointComparison", "compare", "compare_checkpoints"),
     "lightning_callbacks": ("LightningMonitor", "LightningSamplerGuard"),
     "loggers": ("Logger", "MLflowLogger", "TensorBoardLogger", "WandbLogger"),
+    "mending.mend_model": ("MendedModel", "mend"),
     "monitor.early_warnings": ("ImbalanceWarning",),
     "monitor.epoch_record": ("EpochRecord",),
     "monitor.monitor": ("Monitor",),
@@ -51,6 +56,7 @@ _NAMES = {
     "remedies.group_dro_loss": ("GroupDROLoss",),
     "remedies.group_whitening": ("GroupWhitening",),
     "remedies.label_lookup": ("dataset_labels",),
+    "remedies.classifier_retraining": ("retrain_classifier", "tau_normalise"),
     "remedies.focal_loss": ("FocalLoss",),
     "remedies.ldam_loss": ("LDAMLoss",),
     "remedies.logit_adjusted": ("BalancedSoftmaxLoss", "LogitAdjustedLoss", "PostHocAdjustment"),

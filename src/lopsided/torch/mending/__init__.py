@@ -1,0 +1,1 @@
+"""A finished network measured on held-out examples, and its classifier corrected."""

@@ -1,0 +1,148 @@
+"""`mend`: one line that corrects the classifier of a finished network for imbalance, by a validation set.
+
+The body of the network stays as it is; only the last linear layer changes. What is tried stands in `corrections`, how
+one of them is chosen and what its gain is worth in `choice`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lopsided.core.blas import one_blas_thread
+from lopsided.core.errors import InputError
+from lopsided.core.partition import Partition
+from lopsided.core.seeds import check_seed
+from lopsided.core.validation import FloatArray
+from lopsided.measure.metrics.named import Asked, metric_named
+from lopsided.remedies.rates import Rates
+from lopsided.torch.mending.choice import Gain, choose
+from lopsided.torch.mending.corrections import corrections
+from lopsided.torch.mending.head_readings import read_head, with_head
+from lopsided.torch.remedies.head_fits import leading_directions
+from torch import nn
+
+
+@dataclass(frozen=True)
+class MendedModel:
+    """What `mend` found.
+
+    Attributes
+    ----------
+    model : nn.Module
+        A copy of the network with the correction in its last layer.
+    chosen : str
+        The correction.
+    gain : Gain
+        Expected improvement of the metric over the network as it was: value, low and high (90 %).
+    scores : dict
+        Cross-validated metric of every candidate.
+    metric : str
+        The metric's name.
+    notes : tuple of str
+        What was assumed.
+    """
+
+    model: nn.Module = field(repr=False)
+    chosen: str
+    gain: Gain
+    scores: Mapping[str, float] = field(repr=False)
+    metric: str
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the model, as plain values."""
+        return {
+            "chosen": self.chosen,
+            "gain": {"value": self.gain.value, "low": self.gain.low, "high": self.gain.high},
+            "scores": dict(self.scores),
+            "metric": self.metric,
+            "notes": list(self.notes),
+        }
+
+    def __str__(self) -> str:
+        gain = self.gain
+        if self.chosen == "nothing":
+            return f"No correction improves {self.metric} on this validation set; the model is returned as it was."
+        return (
+            f"{self.chosen}: expected gain in {self.metric} {gain.value:+.3f} "
+            f"[{gain.low:+.3f}, {gain.high:+.3f}] (90 % interval)."
+        )
+
+
+def mend(
+    model: nn.Module,
+    loader: Iterable[Any],
+    metric: Asked = "balanced",
+    *,
+    counts: Sequence[float] | Rates | None = None,
+    costs: Any = None,
+    head: str | nn.Module | None = None,
+    seed: int = 0,
+) -> MendedModel:
+    """Correct the last layer of a finished network for class imbalance.
+
+    Features are read once on a validation set that the network was not trained on. Doing nothing, post-hoc logit
+    adjustment, tau-norm, offsets or thresholds per class and retraining the last layer are compared by cross-validation
+    on it, and the simplest that is not clearly worse than the best is put into a copy of the network.
+
+    Parameters
+    ----------
+    model : nn.Module
+        The trained network; it stays as it is. DataParallel, DistributedDataParallel and torch.compile are looked
+        through.
+    loader : iterable of batches
+        A validation set: (inputs, labels), or mappings with labels.
+    metric : str, Metric or scorer
+        What is to improve, as in a trial: "balanced", "worst-class", "overall", "f1:macro", "cost"...
+    counts : sequence of float or Rates, optional
+        Training examples of every class, by which post-hoc adjustment works; without them those of the validation set
+        are used, which is right only where it has the class shares of the training set.
+    costs : optional
+        Of the metric "cost": a matrix true x predicted.
+    head : str or nn.Module, optional
+        The layer that gives the logits; by default the last linear one.
+    seed : int
+        Of folds and draws.
+
+    Returns
+    -------
+    MendedModel
+
+    Examples
+    --------
+    >>> import torch
+    >>> from torch.utils.data import DataLoader, TensorDataset
+    >>> inputs, labels = torch.randn(60, 2), torch.arange(60) % 2
+    >>> loader = DataLoader(TensorDataset(inputs + 3 * labels[:, None], labels), batch_size=20)
+    >>> print(mend(torch.nn.Linear(2, 2), loader, counts=[90, 10]).model)
+    Linear(in_features=2, out_features=2, bias=True)
+    """
+    chance = check_seed(seed)
+    read = read_head(model, loader, head)
+    names = tuple(str(code) for code in range(read.head.classes))
+    classes = Partition("class", read.codes, names)
+    asked = metric_named(metric, classes, costs)
+    if asked.family == "worst-group":
+        raise InputError("a metric of classes", repr(asked.word), "mend knows no groups; take worst-class")
+    shown, notes = _counts(counts, classes)
+    with one_blas_thread():
+        candidates = corrections(read.weights, shown, asked, leading_directions(read.features))
+        choice = choose(candidates, read.features, read.codes, classes, asked, chance)
+        best = candidates[choice.chosen]
+        fitted = best.fit(read.features, read.codes)
+    scores = {one.name: float(score) for one, score in zip(candidates, choice.scores, strict=True)}
+    return MendedModel(with_head(model, read.head, fitted), best.name, choice.gain, scores, asked.name, notes)
+
+
+def _counts(counts: Sequence[float] | Rates | None, classes: Partition) -> tuple[FloatArray, tuple[str, ...]]:
+    """Training counts, those of the validation set where none were given; a class without examples counts as one."""
+    if counts is None:
+        held_out = np.maximum(classes.counts, 1).astype(np.float64)
+        return held_out, ("No training counts were given: adjustment is by the class shares of the validation set.",)
+    given = counts.effective_class_counts if isinstance(counts, Rates) else np.asarray(counts, dtype=np.float64)
+    expected = f"training counts of {len(classes.names)} classes"
+    if given.shape != (len(classes.names),) or not np.isfinite(given).all() or (given < 0).any() or not given.any():
+        raise InputError(expected, f"{counts!r}", "give one number for every output of the head")
+    return np.where(given > 0, given, min(1.0, given[given > 0].min())), ()
