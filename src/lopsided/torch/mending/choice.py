@@ -46,7 +46,7 @@ class Gain:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ChosenCorrection:
     """The number of the candidate that was chosen, every candidate's cross-validated metric, and the gain."""
 
     chosen: int
@@ -56,7 +56,7 @@ class Choice:
 
 def choose(
     candidates: list[Correction], features: FloatArray, codes: IntArray, classes: Partition, metric: Metric, seed: int
-) -> Choice:
+) -> ChosenCorrection:
     """Cross-validate the candidates and choose; one of them is called "nothing"."""
     judged = judged_parts(classes, None)
     if len(judged.classes) < 2:
@@ -76,7 +76,7 @@ def choose(
     chosen = _first(sign * values, slack)
     nothing = [candidate.kind for candidate in candidates].index("nothing")
     if chosen == nothing:
-        return Choice(chosen, values, Gain(0.0, 0.0, 0.0))
+        return ChosenCorrection(chosen, values, Gain(0.0, 0.0, 0.0))
     draws = _draws(answered, metric, judged, sign, slack, nothing, seed)
     measured = paired_gain(metric, answered[chosen], answered[nothing], judged)
     full = sign * (values - values[nothing])
@@ -84,7 +84,7 @@ def choose(
     half = float(stdtrit(max(measured.degrees, 1.0), 0.5 + LEVEL / 2)) * error
     value = float(draws.outside.mean())
     widest = metric.bounds[1] - metric.bounds[0]
-    return Choice(chosen, values, Gain(value, max(value - half, -widest), min(value + half, widest)))
+    return ChosenCorrection(chosen, values, Gain(value, max(value - half, -widest), min(value + half, widest)))
 
 
 def _answers(
