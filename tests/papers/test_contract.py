@@ -1,6 +1,7 @@
 """The contract that every claim file keeps. Adding a file to a paper's folder adds its tests; nothing else is needed.
 
-Each claim runs once at quick scale, or in its smoke plan where it has one, on one core and one thread.
+Each claim runs once at quick scale under its first seeds, or in its smoke plan where it has one, on one core and one
+thread.
 """
 
 import math
@@ -30,6 +31,7 @@ from lopsided.report.plotly import figure_json
 
 REFERENCES = Path(__file__).parents[2] / "papers" / "refs.bib"
 SMOKE_SECONDS = 10.0
+MOST_SEEDS = 3  # of the quick scale: rule and plot are the same for more, and their time is scaled
 FILES = {claim_id: entry for claim_id, entry in register().items() if entry.home is not None}
 
 
@@ -56,7 +58,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 @pytest.fixture
 def measured(entry: Registered, store: Store, request: pytest.FixtureRequest) -> tuple[Claim, list[Task], list[Result]]:
-    """Every task of the quick scale with its result."""
+    """Every task of the quick scale, under the seeds that are tested, with its result."""
     assert entry.claim is not None, entry.problem
     assert entry.home is not None
     if entry.claim.needs:
@@ -75,8 +77,9 @@ def measured(entry: Registered, store: Store, request: pytest.FixtureRequest) ->
 
 
 def _as_tested(claim: Claim) -> Claim:
-    """With the smoke plan, where there is one, in place of the quick scale."""
-    return claim if claim.smoke is None else replace(claim, quick=claim.smoke)
+    """With the smoke plan, where there is one, in place of the quick scale; otherwise with its first seeds."""
+    tested = claim.smoke or replace(claim.quick, seeds=tuple(claim.quick.seeds)[:MOST_SEEDS])
+    return replace(claim, quick=tested)
 
 
 def test_the_file_says_what_it_must(entry: Registered) -> None:
@@ -107,6 +110,13 @@ def test_the_quick_scale_keeps_its_budget_and_a_seed_gives_the_same_numbers(
     assert dump_json(again.numbers) == dump_json(results[0].numbers)
     # Processor time, so that a busy machine does not matter; the first task by its second run, after compilation.
     spent = again.processor_seconds + sum(result.processor_seconds for result in results[1:])
+    if claim.smoke is None and len(claim.quick.seeds) > MOST_SEEDS:
+        # Of the seeds that were tested the quickest stands for all, because another one may have compiled.
+        quickest: dict[str, float] = {}
+        for result in results:
+            name = dump_json(result.settings)
+            quickest[name] = min(quickest.get(name, math.inf), result.processor_seconds)
+        spent = sum(quickest.values()) * len(claim.quick.seeds)
     assert spent <= (claim.quick_budget_seconds if claim.smoke is None else SMOKE_SECONDS)
 
 

@@ -56,12 +56,15 @@ class Collection(Remedy):
     def forecast_on(self, training: LabelledSet, seed: int) -> Forecast:
         """The gain in the subject's own accuracy when its `have` examples grow; `training` should be reduced first."""
         partition = training.partition(self.axis)
-        size, ratio = int(partition.counts[self.code]), (self.have + self.examples) / self.have
+        if self.subject not in partition.names:
+            return None, f"No forecast: {self.subject} is not among the {len(partition.names):,} classes of the pilot."
+        code = partition.names.index(self.subject)  # of some classes, which are coded anew
+        size, ratio = int(partition.counts[code]), (self.have + self.examples) / self.have
         if size < LEAST_EXAMPLES:
             return None, f"No forecast: a learning curve needs {LEAST_EXAMPLES} examples."
         if ratio > FURTHEST:
             return None, f"No forecast: {ratio:.1f} times as many is further than the learning curve reaches."
-        curve = learning_curve(training, self.axis, self.code, seed, ratio=ratio)
+        curve = learning_curve(training, self.axis, code, seed, ratio=ratio)
         value, low, high = curve.gain(since=self.have / size)
         metric = f"recall of {self.subject}" if self.axis == "class" else f"accuracy on {self.subject}"
         ground, learned = f"{CURVE} with exponent {curve.exponent:.2f}", curve.learned(since=self.have / size)

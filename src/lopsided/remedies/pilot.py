@@ -6,11 +6,12 @@ threshold moving do that afterwards (Menon et al. 2021). With weights w_g on gro
 is sum_g w_g p(k, g|x). So a pilot's held-out probabilities p(k, g|x), moved so, forecast the gain of each of them.
 
 The pilot is logistic regression on at most `MOST_COLUMNS` principal components of at most `MOST_ROWS` rows, cross-
-validated over its own folds; the interval is that of `paired_scores`. Where the learner is not like
+validated over its own folds; the interval is that of `paired_scores`. Of very many classes it sees `DRAWN_CLASSES`,
+and tells those from each other. Where the learner is not like
 the pilot, or has collapsed, the forecast can be wrong: that is what the trial is for.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,12 @@ from lopsided.learners.named_learner import make_learner
 from lopsided.measure.metrics.contract import Answers, Judged, Metric, judged_groups, judged_parts
 from lopsided.measure.metrics.named import metric_named
 from lopsided.measure.paired_scores import gain
-from lopsided.remedies.contract import GainForecast
+from lopsided.remedies.contract import GainForecast, present
 
 FOLDS = 5
 MOST_ROWS = 6000
-MOST_CLASSES = 1000  # with more, the pilot has a handful of rows a class and takes minutes
+MOST_CLASSES = 1000  # with more, the pilot would have a handful of rows a class and take minutes
+DRAWN_CLASSES = 300  # so many of them are drawn then, which leaves twenty rows each
 MOST_COLUMNS, LEAST_COLUMNS = 50, 10
 _COLUMNS_BY_CLASSES = 2000  # columns times classes: a hundred classes are told apart by 20 components
 MOST_CELLS = 40  # classes times groups: beyond, the pilot sees classes only
@@ -79,7 +81,9 @@ def pilot_groups(training: LabelledSet) -> tuple[int, ...]:
 
 def reduced(training: LabelledSet, seed: int) -> LabelledSet:
     """At most `MOST_ROWS` rows, drawn evenly over classes and groups, and principal components: 50, with more than 40
-    classes fewer."""
+    classes fewer. Of more than `MOST_CLASSES` classes some."""
+    if len(training.classes.names) > MOST_CLASSES:
+        training = _some_classes(training)
     if training.size > MOST_ROWS:
         parts = -(-training.size // MOST_ROWS)
         fold = deal(training.classes.codes, training.group_codes, parts, seed, 0)
@@ -95,6 +99,16 @@ def reduced(training: LabelledSet, seed: int) -> LabelledSet:
         components = PCA(few, svd_solver="randomized", random_state=state).fit_transform(training.features)
         training = training.with_features(components)
     return training
+
+
+def _some_classes(training: LabelledSet) -> LabelledSet:
+    """The examples of `DRAWN_CLASSES` classes, from the smallest of two examples to the largest in even steps."""
+    counts = training.classes.counts
+    able = np.flatnonzero(counts >= min(2, counts.max()))
+    by_size = able[np.argsort(counts[able], kind="stable")]
+    drawn = by_size[np.unique(np.linspace(0, by_size.size - 1, DRAWN_CLASSES).round().astype(np.int64))]
+    some = training.subset(np.flatnonzero(np.isin(training.classes.codes, drawn)))
+    return replace(some, classes=present(some.classes))
 
 
 def _scaled(features: Rows) -> Rows:
@@ -122,8 +136,6 @@ def run_pilot(training: LabelledSet, seed: int, counting: tuple[int, ...] | None
         raise InputError(f"at least {FOLDS} examples to forecast from", training.size, "collect some first")
     groups = 1 if training.groups is None else len(training.groups.names)
     classes = len(training.classes.names)
-    if classes > MOST_CLASSES:
-        raise InputError(f"at most {MOST_CLASSES:,} classes to forecast for", f"{classes:,}", "join rare ones first")
     sees_groups = groups > 1 and groups * classes <= MOST_CELLS
     modelled = groups if sees_groups else 1
     cell = training.classes.codes * modelled + (training.group_codes if sees_groups else 0)

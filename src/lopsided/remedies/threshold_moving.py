@@ -47,7 +47,7 @@ class ThresholdMoving(Remedy):
         asked = metric_named(metric, occasion.training.classes)
         if not asked.moved_by_thresholds:
             return [], [f"Threshold moving is left out: it changes decisions, on which {asked.name} does not depend."]
-        if pilot is None:
+        if pilot is None or pilot.training.classes.names != occasion.training.classes.names:  # of some classes only
             return [Proposal(cls({}, metric), "Offsets per class, tuned on the learner's held-out predictions.")], []
         offsets = tuned_offsets(pilot.plain()[0], pilot.training, metric, occasion.seed)
         why = "Offsets per class, tuned on held-out predictions; those shown are a pilot's, a learner tunes its own."

@@ -7,6 +7,7 @@ import pytest
 
 from lopsided.checkup.plan.plan import plan as make_plan
 from lopsided.core.errors import InputError
+from lopsided.remedies import pilot
 from lopsided.remedies.learning_curve import LearningCurve
 from tests.checkup.trial.helpers import evidence, group_with_its_own_rule, nothing_helps, two_gaussians
 
@@ -214,3 +215,27 @@ def test_balanced_plans_count_a_class_by_the_number_of_classes(plan) -> None:
     collected = plan["collect class 1"]
     assert collected.counts_as == pytest.approx(min(collected.forecast.gain, collected.forecast.learned) / 2)
     assert "balanced accuracy" in str(plan).splitlines()[1]
+
+
+def test_of_very_many_classes_some_are_drawn_for_the_forecasts(monkeypatch) -> None:
+    monkeypatch.setattr(pilot, "MOST_CLASSES", 20)
+    monkeypatch.setattr(pilot, "DRAWN_CLASSES", 8)
+    random = np.random.default_rng(0)
+    counts = np.r_[np.full(3, 1), np.arange(2, 32)]
+    labels = np.repeat([f"c{code:02d}" for code in range(counts.size)], counts)
+    features = random.normal(size=(labels.size, 3)) + 2 * random.normal(size=(counts.size, 3)).repeat(counts, axis=0)
+    found = make_plan(features, labels=labels, recipe={"weight_decay": 5e-3})
+    assert "Forecasts are for 8 of the 33 classes, drawn evenly over their sizes." in found.notes
+    assert found["logit adjustment"].forecast is not None
+    assert found["logit adjustment"].offsets().shape == (33,)
+    assert np.unique(found["threshold moving"].offsets()).size == 1  # a pilot of some classes has none for the others
+    drawn = pilot.reduced(found["logit adjustment"].training, 0).classes
+    assert drawn.names[0] == "c03"  # the smallest that can be tested
+    assert drawn.names[-1] == "c32"
+    np.testing.assert_array_equal(drawn.counts, [counts[int(name[1:])] for name in drawn.names])
+    collected = [remedy for remedy in found.remedies if remedy.remedy.collects is not None]
+    assert collected
+    for remedy in collected:
+        assert remedy.remedy.have == counts[int(remedy.remedy.subject[1:])]
+        if remedy.remedy.subject not in drawn.names:
+            assert "is not among the 8 classes of the pilot" in remedy.why

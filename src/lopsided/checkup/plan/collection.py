@@ -31,9 +31,11 @@ WORTH_SAYING = 0.005  # of recall
 def collections(occasion: Occasion) -> list[PlannedRemedy]:
     """The worst class with enough examples to test it, those that collapse, the worst of all; the worst groups."""
     training, pilot = occasion.training, _pilot(occasion)
-    counts, recall = training.classes.counts, pilot.recalls("class")
-    lacks = _examples_lacking(counts, occasion.recipe)
-    worst = sorted(pilot.judged.classes, key=lambda code: (recall[code], counts[code]))
+    counts, lacks = training.classes.counts, _examples_lacking(training.classes.counts, occasion.recipe)
+    code_of = {name: code for code, name in enumerate(training.classes.names)}  # the pilot may see some classes only
+    recalls, names = pilot.recalls("class"), pilot.training.classes.names
+    recall = {code_of[names[seen]]: float(recalls[seen]) for seen in pilot.judged.classes}
+    worst = sorted(recall, key=lambda code: (recall[code], counts[code]))
     testable = [code for code in worst if counts[code] >= 2 * LEAST_EXAMPLES][:1]
     collapsing = sorted((int(code) for code in np.flatnonzero(lacks > 0)), key=lambda code: -lacks[code])
     chosen = list(dict.fromkeys([*testable, *collapsing, *worst[:1]]))[:MOST_COLLECTED]

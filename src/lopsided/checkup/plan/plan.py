@@ -126,9 +126,12 @@ def plan_for(
     """The same for a training set; its rows are all that the forecasts see. `arms` as `lopsided.trial` takes them."""
     wanted = chosen_metric(metric, training)
     pilot = run_pilot(reduced(training, seed), seed, pilot_groups(training))
+    seen, classes = len(pilot.training.classes.names), len(training.classes.names)
     occasion = Occasion(training, pilot, wanted.aim, dict(recipe or {}), seed)
     proposals, left_out = proposals_for(arms, occasion)
     planned, notes = [], _about_metric(training, metric, wanted) + left_out
+    if seen < classes:
+        notes.append(f"Forecasts are for {seen:,} of the {classes:,} classes, drawn evenly over their sizes.")
     for found in proposals:
         forecast, reason = None, f"No forecast: only a trial says what it gains in {wanted.name}."
         if wanted.forecast:
