@@ -32,7 +32,7 @@ FOLDS = 5
 MOST_ROWS = 6000
 MOST_CLASSES = 1000  # with more, the pilot has a handful of rows a class and takes minutes
 MOST_COLUMNS, LEAST_COLUMNS = 50, 10
-_COLUMNS_BY_CLASSES = 2000  # columns times classes: a hundred classes are told apart by 20 components
+_COLUMNS_BY_CLASSES = 2000  # columns times classes: a hundred classes are distinguished by 20 components
 MOST_CELLS = 40  # classes times groups: beyond, the pilot sees classes only
 _SMALL = 2_000_000  # rows x columns x classes up to which the pilot is cross-validated twice
 

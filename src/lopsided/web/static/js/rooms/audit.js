@@ -42,7 +42,7 @@ export function mount(place, { values }) {
     code.hidden = false;
     code.show(found.recipe);
   }
-  place.append(head("Audit", "Which classes and groups of your data fail or are about to, why, and what mends it. Files stay on this machine."),
+  place.append(head("Audit", "Which classes and groups of your data fail or are about to, why, and what to do about it. Files stay on this machine."),
     el("div", { class: "columns" }, el("section", { class: "panel", "aria-label": "Settings" }, data.elements, el("label", { class: "field" }, el("span", { text: "Weight decay of the network" }), decay), el("div", { class: "row" }, go), line),
       el("div", { class: "stack" }, verdict, shown, code)));
   const job = values.get("job");
