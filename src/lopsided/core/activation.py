@@ -21,7 +21,7 @@ def check_activation(name: object) -> Activation:
     for known in ACTIVATIONS:
         if isinstance(name, str) and name == known:  # an array would be compared entry by entry
             return known
-    raise InputError(f"an activation among {', '.join(ACTIVATIONS)}", repr(name), "choose one of those")
+    raise InputError(f"an activation among {', '.join(ACTIVATIONS)}", repr(name))
 
 
 def log_value(z: FloatArray, activation: Activation) -> FloatArray:

@@ -210,7 +210,7 @@ def _checked_probabilities(given: Sequence[float] | None, total: int) -> FloatAr
 
 def _check_choice(value: str, kind: object, name: str) -> None:
     if value not in get_args(kind):
-        raise InputError(f"a {name} among {', '.join(get_args(kind))}", repr(value), "name one of those")
+        raise InputError(f"a {name} among {', '.join(get_args(kind))}", repr(value))
 
 
 def cluster_each_class(

@@ -52,7 +52,7 @@ def load_images(
     """The image set `name`, or its first `at_most` images (of CIFAR then only the files needed are decoded)."""
     _check_name(name)
     if split not in _PREFIX:
-        raise InputError("the split train or test", repr(split), "name one of the two")
+        raise InputError("the split train or test", repr(split))
     if at_most is not None:
         check_count(at_most, "the number of images")
     if name == "digits":
@@ -79,7 +79,7 @@ def find_images(name: str, folder: str | os.PathLike[str] | None = None) -> Path
 
 def _check_name(name: str) -> None:
     if name not in NAMES:
-        raise InputError(f"an image set among {', '.join(NAMES)}", repr(name), "name one of those")
+        raise InputError(f"an image set among {', '.join(NAMES)}", repr(name))
 
 
 def _find(name: str, folder: str | os.PathLike[str] | None) -> Path:
@@ -134,11 +134,11 @@ def _load_idx(name: str, place: Path, split: Split, _: _Stamp) -> Images:
         raise InputError(
             f"images and labels of {name} that belong together",
             f"shapes {images.shape} and {labels.shape}",
-            "fetch the files again",
+            "download the files again",
         )
     if not labels.size or labels.max() > 9:
         got = f"a label {int(labels.max())}" if labels.size else "none"
-        raise InputError(f"images of {name} with labels from 0 to 9", got, "fetch the files again")
+        raise InputError(f"images of {name} with labels from 0 to 9", got, "download the files again")
     names = _GARMENTS if name == "fashion-mnist" else _DIGITS
     return _read_only(Images(name, split, images, labels.astype(np.int64), names))
 

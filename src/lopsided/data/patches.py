@@ -72,7 +72,7 @@ FAMILIES = {
 def noise_family(name: str) -> NoiseFamily:
     """The family of that name."""
     if name not in FAMILIES:
-        raise InputError(f"a noise family among {', '.join(FAMILIES)}", repr(name), "name one of those")
+        raise InputError(f"a noise family among {', '.join(FAMILIES)}", repr(name))
     return FAMILIES[name]
 
 

@@ -48,7 +48,7 @@ class WideNetwork:
 def initial_deviation(width: int, initialisation: str = "A3") -> float:
     """Standard deviation of an initial weight under the named reading."""
     if initialisation not in INITIALISATIONS:
-        raise InputError(f"an initialisation among {', '.join(INITIALISATIONS)}", repr(initialisation), "name one")
+        raise InputError(f"an initialisation among {', '.join(INITIALISATIONS)}", repr(initialisation))
     return 1 / math.sqrt(width) if initialisation == "A3" else width**-0.25
 
 

@@ -163,7 +163,7 @@ def _named(name: str, known: Collection[str]) -> str:
         if candidate in known:
             return candidate
     short = ", ".join(dict.fromkeys(entry.removeprefix("skill-") for entry in known))
-    raise InputError(f"a family among {short}", repr(name), "name one of those")
+    raise InputError(f"a family among {short}", repr(name))
 
 
 def _plan(family: Family, split: Split | None, most: int | None, index: int | None) -> list[tuple[Split, Task]]:

@@ -44,7 +44,7 @@ class TrainingSettings:
         if check_in_range(self.momentum, "the momentum", 0.0, 1.0) == 1.0:
             raise InputError("a momentum below 1", self.momentum, "give the optimiser's momentum, such as 0.9")
         if self.schedule not in _MEAN_RATE:
-            raise InputError(f"a schedule among {', '.join(_MEAN_RATE)}", repr(self.schedule), "name one of those")
+            raise InputError(f"a schedule among {', '.join(_MEAN_RATE)}", repr(self.schedule))
         if self.steps is not None:
             check_count(self.steps, "the number of steps")
 

@@ -94,7 +94,7 @@ def _findings(prefix: str, part: Partition, over: Intervals, evidence: Evidence)
             break
         value = float(over.value[code])
         subject = class_subject(part, int(code)) if prefix else group_subject(part, int(code))
-        way = "surer than it is right" if value > 0 else "less sure than it is right"
+        way = "over-confident" if value > 0 else "under-confident"
         found.append(
             Finding(
                 Level.FAILING if size[code] > FAILING else Level.AT_RISK,
@@ -112,7 +112,7 @@ def _findings(prefix: str, part: Partition, over: Intervals, evidence: Evidence)
     furthest = int(np.argmax(np.abs(np.nan_to_num(over.value))))
     what = "predictions of all classes" if prefix else f"{part.name}: all groups"
     words = (
-        f"Confidence agrees with accuracy within {RISKY:g} as far as the intervals can tell; the largest difference is "
+        f"No class or group is clearly over- or under-confident by more than {RISKY:.0%}; the largest difference is "
     )
     words += f"{over.value[furthest]:+.1%} ({part.names[furthest]})."
     value = float(over.value[furthest])
@@ -167,7 +167,7 @@ def _figure(confidence: FloatArray, right: BoolArray) -> Figure:
 
 CHECK = Check(
     "calibration",
-    "Does the confidence of the model say the truth for every class and group?",
+    "Is the model's confidence calibrated for every class and group?",
     f"At risk when the whole interval of the overconfidence lies beyond {RISKY:g} on either side of 0, failing beyond "
     f"{FAILING:g}; parts below {FEWEST} rows are not called. Intervals hold for all parts of a column at once. Where "
     "no class is called, all rows together are judged by the same rule.",

@@ -45,7 +45,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 "the model",
                 balanced,
                 (low, high),
-                f"Balanced accuracy {balanced:.1%} {evidence.judged_words} is not shown to be better than guessing "
+                f"Balanced accuracy {balanced:.1%} {evidence.judged_words} is not clearly better than guessing "
                 f"({chance:.1%}).",
                 "Check that predictions and labels belong to the same rows and name the same classes; then the model.",
             ),

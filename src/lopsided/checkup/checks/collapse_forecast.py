@@ -1,4 +1,4 @@
-"""Which classes would a network with these counts and this weight decay fail to tell apart?
+"""Which classes would a network with these counts and this weight decay fail to distinguish?
 
 The Layer-Peeled Model in its penalised form (Fang et al. 2021, eq 7 and 91) collapses classes with n_k <= lambda* N.
 The multiplier comes from the best that is known:
@@ -46,7 +46,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             break
         level = Level.FAILING if count <= need and sure else Level.AT_RISK
         says = (
-            "is forecast to collapse: it will not be told apart from other small classes"
+            "is forecast to collapse: it will not be distinguished from other small classes"
             if count <= need
             else f"is near collapse: real networks lose classes up to {MARGIN:g} times earlier than the model"
         )
@@ -70,9 +70,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 all_of(int(present.size), "classes"),
                 least / need,
                 (least / (MARGIN * need), least / need),
-                f"The smallest class has {least:,} example{'' if least == 1 else 's'}, {_times(least / need)} what the "
-                f"model asks for its classifier to stand apart ({basis}); how well so few are recognised is another "
-                "matter."
+                f"The smallest class has {least:,} example{'' if least == 1 else 's'}, {_times(least / need)} what it "
+                f"needs to avoid collapse ({basis}). This does not say how well so few examples are recognised."
                 if least < FEWEST
                 else f"The smallest class has {least:,} examples, {_times(least / need)} what it needs ({basis}).",
                 "Nothing to do for the angles.",
@@ -141,7 +140,12 @@ def _figure(evidence: Evidence, counts: IntArray, forecast: CollapseForecast) ->
         "Forecast margin of every class",
         [
             Panel(
-                "Forecast margin", "training examples", "logit margin (0: not told apart)", [points], marks, x_log=True
+                "Forecast margin",
+                "training examples",
+                "logit margin (0: not distinguished)",
+                [points],
+                marks,
+                x_log=True,
             )
         ],
         "Classes left of the line are forecast to collapse.",
@@ -150,7 +154,7 @@ def _figure(evidence: Evidence, counts: IntArray, forecast: CollapseForecast) ->
 
 CHECK = Check(
     "collapse_forecast",
-    "Has every class enough examples for a network to tell it apart?",
+    "Does every class have enough examples for a network to learn it?",
     f"Failing when the count is at most what the model says a class needs (only with a known weight decay), at risk "
     f"within {MARGIN:g} times that. The interval is the count over {MARGIN:g} times and over one time the need.",
     "Fang et al. 2021 (Layer-Peeled Model), eq (7) and (91): a class collapses when n_k <= lambda* N",

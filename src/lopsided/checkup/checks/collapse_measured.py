@@ -71,7 +71,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 (float(low[i, j]), float(high[i, j])),
                 f"The classifiers of {first} and {second} point the same way (cosine {close:.2f}, "
                 f"{-1 / (len(classes.names) - 1):.2f} if all classes were apart), and only {accuracy[i, j]:.0%} of "
-                "their examples are told apart, each class counting half.",
+                "their examples are distinguished, each class counting half.",
                 "Oversample both to the forecast rate, or train with class weights from the start.",
             )
         )
@@ -84,7 +84,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 f"all {rows.size:,} pairs of classes",
                 float(accuracy[i, j]),
                 (float(low[i, j]), float(high[i, j])),
-                f"No pair has collapsed; the least told apart are {classes.names[i]} and {classes.names[j]} "
+                f"No pair has collapsed; the hardest to distinguish are {classes.names[i]} and {classes.names[j]} "
                 f"({accuracy[i, j]:.0%}).",
             )
         ]
@@ -124,7 +124,7 @@ def _figure(names: tuple[str, ...], cosine: FloatArray) -> Figure:
     return Figure(
         "Cosines of the classifier vectors",
         [Panel("Cosines, the common mean removed", "class", "class", [heat])],
-        "Near 1: the network hardly tells the two classes apart.",
+        "Near 1: the network hardly distinguishes the two classes.",
     )
 
 

@@ -103,7 +103,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 + ("" if len(fitted) == len(classes.names) else f" of {len(classes.names)} with enough examples"),
                 share / CORE,
                 None,
-                f"No class holds a clear share of foreign examples; the most are about {share / CORE:.1%} in "
+                f"No class contains a clear share of foreign examples; the largest is about {share / CORE:.1%} in "
                 f"{classes.names[worst]}.",
             )
         ]
@@ -223,7 +223,7 @@ def _findings(
 
 CHECK = Check(
     "contamination",
-    "Does a class hold examples that belong elsewhere?",
+    "Does a class contain mislabelled or foreign examples?",
     f"At risk when the lower end of the share of mislabelled examples of a class is above {RISKY_SHARE:g}, "
     "failing above "
     f"{FAILING_SHARE:g}; at risk when that of far ones is above {FAR_SHARE:g}. Intervals hold for all classes at once.",

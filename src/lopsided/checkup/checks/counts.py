@@ -55,7 +55,7 @@ def _findings(id: str, part: Partition, counts: IntArray, unit: str) -> list[Fin
     found = []
     if unit == "classes" and np.count_nonzero(counts) == 1:
         only = part.names[int(counts.argmax())]
-        words = f"All {total:,} training examples are of class {only}: there is nothing to tell apart."
+        words = f"All {total:,} training examples are of class {only}: there is nothing to distinguish."
         remedy = "Check the labels, or give examples of another class."
         found.append(
             Finding(Level.FAILING, class_subject(part, int(counts.argmax())), float(total), None, words, remedy)

@@ -56,7 +56,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         words = (
             f"More of {', '.join(helped[:6])} is forecast to help it"
             if helped
-            else "No group is forecast to lose by growing"
+            else "No group is forecast to get worse with a larger share"
         )
         findings = [
             Finding(

@@ -66,9 +66,9 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                     f"class {classes.names[code]}",
                     float(share[over[0]]),
                     None,
-                    f"{'One example carries' if over.size == 1 else f'At least {over.size} examples carry'} more of "
-                    f"the covariance of class {classes.names[code]} than chance allows: {share[over[0]]:.0%} of its "
-                    f"energy hangs on example {int(rows[over[0]])}.",
+                    f"{'One example dominates' if over.size == 1 else f'At least {over.size} examples dominate'} "
+                    f"class {classes.names[code]} more than chance allows: {share[over[0]]:.0%} of its variance "
+                    f"comes from example {int(rows[over[0]])}.",
                     "Look at the examples listed; clip or transform heavy-tailed columns.",
                     "example",
                     tuple(int(rows[place]) for place in over),
@@ -85,8 +85,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
                 counted(len(tops), "classes"),
                 float(top["shares"][0]),
                 None,
-                f"No single example carries a class; the most is {top['shares'][0]:.1%} of the covariance of {name}, "
-                f"by example {top['examples'][0]}.",
+                f"No single example dominates a class; the largest share is {top['shares'][0]:.1%} of the variance "
+                f"of {name}, from example {top['examples'][0]}.",
                 "Nothing to do; the ranking of every class is in the measures and in lopsided score.",
                 "example",
                 tuple(top["examples"]),
@@ -116,7 +116,7 @@ def _figure(scores: InfluenceScores, share: FloatArray) -> Figure:
 
 CHECK = Check(
     "influence",
-    "Does a single example carry its class?",
+    "Does a single example dominate its class?",
     f"At risk when removing one example would change the covariance energy of its class by more than {LARGE:.0%} and "
     "by more than the largest of N Gaussian examples would.",
     "Xu and Chen 2025 (benign overfitting), eq (10): influence without training",

@@ -114,7 +114,7 @@ def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Reg
                 f"class {part.names[k]}",
                 float(weakest[k]),
                 _ends(noise, k, against),
-                f"Class {part.names[k]} is read as overfitting harmfully: its own features (signal "
+                f"Class {part.names[k]} is likely to overfit: its own features (signal "
                 f"{signal[k]:.2g}) and its "
                 f"noise (ratio {weakest[k]:.2g} against {part.names[against]}) are both weak beside the other classes.",
                 "Collect or oversample this class, or augment its examples with noise of its own covariance.",
@@ -130,7 +130,7 @@ def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Reg
             all_of(len(part.names), "classes"),
             float(weakest[k]),
             _ends(noise, k, against),
-            f"No class is read as overfitting harmfully; the smallest noise ratio is {weakest[k]:.2g}, of "
+            f"No class is likely to overfit harmfully; the smallest noise ratio is {weakest[k]:.2g}, of "
             f"{part.names[k]} against {part.names[against]}.",
         )
     ]
@@ -155,7 +155,7 @@ def _figure(names: tuple[str, ...], terms: Terms) -> Figure:
 
 CHECK = Check(
     "noise_ratios",
-    "Does any class overfit harmfully?",
+    "Is any class likely to overfit?",
     f"At risk when the weakest signal is at most {CONSTANTS.C3_signal:g} and the weakest noise ratio at most "
     f"{CONSTANTS.C3:g} (fitted constants, so never failing). Intervals by the linearised bootstrap.",
     "Xu and Chen 2025 (benign overfitting), Theorem 1.2-1.3 and Fig 2",

@@ -156,7 +156,6 @@ def _classes(values: NDArray[Any], rows: int, given: Any, source: DataSource, or
         raise InputError(
             "class names that are the labels, each once",
             f"a difference in {', '.join(odd[:6]) or 'repeats'}",
-            "mend it",
         )
     place = np.array([wanted.index(entry) for entry in found.names], dtype=np.int64)
     return Partition(name, place[found.codes], tuple(wanted))

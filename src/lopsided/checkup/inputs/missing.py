@@ -54,7 +54,7 @@ def usable(table: Table) -> Table:
                 raise InputError(
                     f"features of at most {LARGEST_FEATURE:.0e} in size in {table.source}",
                     f"{largest:.2g}",
-                    "rescale them: their squares leave the doubles",
+                    "rescale them: their squares overflow",
                 )
         start += len(block)
     return with_gaps(table) if gappy else table

@@ -37,7 +37,7 @@ def build(
     Options: `widths` of an MLP, `width` of the small CNN, a VGG or a residual net (channels of the first layer).
     """
     if name not in NETWORKS:
-        raise InputError(f"a network among {', '.join(NETWORKS)}", repr(name), "name one of those")
+        raise InputError(f"a network among {', '.join(NETWORKS)}", repr(name))
     try:
         layers, dimension = NETWORKS[name](tuple(int(length) for length in shape), **options)
     except TypeError as error:

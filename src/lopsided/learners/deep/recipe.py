@@ -52,7 +52,7 @@ class TrainingRecipe:
             (self.optimiser, get_args(Optimiser), "an optimiser"),
         ):
             if value not in known:
-                raise InputError(f"{name} among {', '.join(known)}", repr(value), "name one of those")
+                raise InputError(f"{name} among {', '.join(known)}", repr(value))
         for share in self.anneal_at:
             check_in_range(share, "the time of annealing, as a share of training", 0.0, 1.0)
 
