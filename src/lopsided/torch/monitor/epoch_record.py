@@ -1,7 +1,7 @@
 """What one epoch showed, as facts: training and held-out phase, classifier, forecasts, layers, warnings."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -93,6 +93,8 @@ class EpochRecord:
     seconds: float  # spent by the monitor, in hooks and at the end of the epoch
     epoch_seconds: float  # since the epoch before ended
     seen: float | None = None  # share of the planned training that is done; None where its length is not known
+    labels: tuple[int, ...] | None = None  # training labels of the epoch per class, in batches not observed too
+    phases: Mapping[str, PhaseRecord] = field(default_factory=dict)  # those named with `monitor.phase`
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -101,13 +103,33 @@ class EpochRecord:
         return plain
 
     def scalars(self) -> dict[str, float]:
-        """Every number of the record but per-class ones and spectra, under names like train/neural_collapse/nc1."""
-        return {name: value for name, value in _flat(self, "") if np.isfinite(value)}
+        """Every number of the record but spectra, under names like train/neural_collapse/nc1.
+
+        Of the numbers per class, the recall: train/recall/7; of more than 100 classes, the ten lowest
+        (train/recall/lowest_1) and quantiles (train/recall/quantile_0.25).
+        """
+        phases = {"train": self.train, "held_out": self.held_out}
+        phases |= {f"phases/{name}": phase for name, phase in self.phases.items()}
+        recall = {f"{name}/recall/{key}": value for name, phase in phases.items() for key, value in _recall(phase)}
+        return {name: value for name, value in (*_flat(self, ""), *recall.items()) if np.isfinite(value)}
 
 
+MOST_LOGGED = 100  # classes whose recall is logged one by one
+QUANTILES = (0.1, 0.25, 0.5, 0.75)
 # Names in records and loggers, which stay as they were first written.
 _WRITTEN_AS = {"merging_threshold": "survival_threshold", "merging_minority_cosine": "survival_minority_cosine"}
 _LEFT_OUT = {"epoch", "step", "settings", "examples", "scatter_examples", "spectrum", "undefined_pairs"}
+
+
+def _recall(phase: PhaseRecord | None) -> Iterator[tuple[str, float]]:
+    known = {} if phase is None else {k: value for k, value in enumerate(phase.class_accuracy) if value is not None}
+    if phase is None or len(phase.class_accuracy) <= MOST_LOGGED:
+        yield from ((str(k), value) for k, value in known.items())
+    elif known:
+        values = np.sort(list(known.values()))
+        yield from ((f"lowest_{place + 1}", float(value)) for place, value in enumerate(values[:10]))
+        for share, value in zip(QUANTILES, np.quantile(values, QUANTILES), strict=True):
+            yield f"quantile_{share:g}", float(value)
 
 
 def _flat(record: Any, path: str) -> Iterator[tuple[str, float]]:
@@ -120,6 +142,9 @@ def _flat(record: Any, path: str) -> Iterator[tuple[str, float]]:
         elif isinstance(value, tuple) and value and isinstance(value[0], (LayerChange, LayerPatterns, GroupRecord)):
             for entry in value:
                 yield from _flat(entry, f"{path}{name}/{entry.name}/")
+        elif isinstance(value, Mapping):
+            for key, entry in value.items():
+                yield from _flat(entry, f"{path}{name}/{key}/")
         elif hasattr(value, "__dataclass_fields__"):
             yield from _flat(value, f"{path}{name}/")
         elif name in ("collapsed", "at_risk", "absent"):
