@@ -52,7 +52,7 @@ def test_several_classes_an_example_are_judged_one_against_the_rest(shown) -> No
     for k in range(4):
         own = targets[:, k] == 1
         assert found.class_accuracy[k] == pytest.approx(float((logits[own, k] > 0).float().mean()))
-        wanted = binary_cross_entropy_with_logits(logits[own, k], targets[own, k])
+        wanted = binary_cross_entropy_with_logits(logits[own, k].detach(), targets[own, k])
         assert found.class_loss[k] == pytest.approx(float(wanted), rel=1e-5)  # single precision
     hidden = model[:-1](inputs).detach().double()
     means = torch.stack([hidden[targets[:, k] == 1].mean(dim=0) for k in range(4)])
