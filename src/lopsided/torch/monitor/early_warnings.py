@@ -42,19 +42,16 @@ class EarlyWarnings:
 
     def look(
         self,
-        merging: Cosines,
+        merging: Cosines | None,
         norms: FloatArray,
         forecast: RunForecast,
         counts: FloatArray | None,
         absent: Sequence[int],
     ) -> list[str]:
-        """The warnings that are new this epoch."""
-        with np.errstate(invalid="ignore"):
-            close = merging >= self._warn_at
-        self.pairs = np.where(close, self.pairs + 1, 0)
+        """The warnings that are new this epoch; `merging` is None where the cosines were not taken."""
         short = norms < VANISHING * np.median(norms)
         self.short = np.where(short, self.short + 1, 0)
-        found = self._merging(merging, forecast, counts)
+        found = [] if merging is None else self._merging(merging, forecast, counts)
         if fresh := self._new("vanishing", np.flatnonzero(self.short >= self._patience)):
             share = max(float((norms[fresh] / np.median(norms)).max()), 0.01)
             verb = "has a classifier" if len(fresh) == 1 else "have classifiers"
@@ -71,6 +68,12 @@ class EarlyWarnings:
         return found
 
     def _merging(self, merging: Cosines, forecast: RunForecast, counts: FloatArray | None) -> list[str]:
+        with np.errstate(invalid="ignore"):
+            close = merging >= self._warn_at
+        if not close.any():
+            self.pairs[:] = 0
+            return []
+        self.pairs = np.where(close, self.pairs + 1, 0)
         lasting = self.pairs >= self._patience
         found = []
         for members in _components(lasting) if lasting.any() else []:

@@ -34,6 +34,7 @@ from lopsided.theory.layer_peeled.solve import minority_of
 from lopsided.torch.loggers import Logger
 from lopsided.torch.monitor import monitor_arguments as checked
 from lopsided.torch.monitor.activation_probe import ActivationProbe
+from lopsided.torch.monitor.cadence import MANY, Cadence
 from lopsided.torch.monitor.class_sums import SumsSnapshot, affordable_interval
 from lopsided.torch.monitor.early_warnings import EarlyWarnings, ImbalanceWarning, merging_cosines
 from lopsided.torch.monitor.epoch_counters import EpochCounters, nothing_seen, sparse_observation
@@ -93,6 +94,8 @@ class Monitor:
     ignore_index: label that carries no class.
     all_reduce: add the sums of all processes at the end of an epoch.
     epochs, steps: planned length of the training, in epochs or optimizer steps, for `seen`.
+    geometry_every: epochs between measurements of NC1-NC4, angles of class means, layers and activation patterns;
+        when not told, 1 for epochs of 16,384 examples and more, up to 10 for short ones.
     scheduler: learning-rate scheduler, from which the length is read where neither is told.
     """
 
@@ -123,6 +126,7 @@ class Monitor:
         epochs: int | None = None,
         steps: int | None = None,
         scheduler: Any = None,
+        geometry_every: int | None = None,
     ) -> None:
         model = checked.whole_parameters(model)
         given = None if counts is None else class_counts(counts)
@@ -144,7 +148,10 @@ class Monitor:
         )
         self._lost = LostClasses(self.head.classes, self.names)
         self._layers = LayerStarts(model, layers)
-        self._spectra_every = check_count(spectra_every, "spectra_every", at_least=0)
+        self._cadence = Cadence(
+            None if geometry_every is None else check_count(geometry_every, "geometry_every"),
+            check_count(spectra_every, "spectra_every", at_least=0),
+        )
         self._probe = ActivationProbe(model, self.head, check_count(patterns, "patterns", at_least=0))
         self._phases = PhaseSums(
             self.head,
@@ -235,18 +242,21 @@ class Monitor:
                 snapshots = self._phases.close()
                 unobserved = self._unobserved.take(self.head.layer.weight.device, all_reduce=self._all_reduce)
                 weight = self.head.weight()
-                spectra = bool(self._spectra_every) and epoch % self._spectra_every == 0
-                layers = self._layers.compare(epoch, spectra=spectra)
-                patterns = self._probe.compare()
+                full, spectra = self._cadence.full, self._cadence.spectra(epoch)
+                layers = self._layers.compare(epoch, spectra=spectra) if full else ()
+                patterns = self._probe.compare() if full else ()
             labels = snapshots[True].counts + unobserved if True in snapshots else None
             shown = labels.astype(np.float64) if self._counts is None and labels is not None else self._counts
             minority = self._minority_of(np.zeros(self.head.classes) if shown is None else shown)
-            angles = pairwise_angles(weight) if np.isfinite(weight).all() else None
-            phases = {phase: self._phase(sums, weight, angles, minority) for phase, sums in snapshots.items()}
+            finite = bool(np.isfinite(weight).all())
+            angles = pairwise_angles(weight) if finite and (full or len(weight) <= MANY) else None
+            phases = {
+                phase: self._phase(sums, weight, angles, minority, full=full) for phase, sums in snapshots.items()
+            }
             named = {name: found for name, found in phases.items() if isinstance(name, str) and found is not None}
             train = phases.get(True)
             held_out = phases.get(False) or next((named[name] for name in VALIDATION if name in named), None)
-            forecast = self._forecast(snapshots.get(True), weight, shown, finite=angles is not None, spectra=spectra)
+            forecast = self._forecast(snapshots.get(True), weight, shown, finite=finite, spectra=spectra)
             absent = () if labels is None else tuple(np.flatnonzero(labels == 0).tolist())
             classifier, said = self._look(weight, angles, minority, forecast, shown, absent)
             recall = [None if found is None else found.class_accuracy for found in (train, held_out)]
@@ -281,6 +291,10 @@ class Monitor:
         self.records.append(record)
         self._own_seconds, self._watch.seconds, self._epoch_began = 0.0, 0.0, now
         counters.start_epoch()
+        self._cadence.end_epoch(
+            sum(int(sums.counts.sum()) for sums in snapshots.values()) + int(unobserved.sum()), epoch + 1, record.seen
+        )
+        self._phases.start_epoch(sampling=self._cadence.full)
         numbers = {f"lopsided/{name}": value for name, value in record.scalars().items()}
         for logger in self._loggers:
             logger.log(numbers, record.step)
@@ -298,7 +312,7 @@ class Monitor:
         counts = found.counts.astype(np.float64) if self._counts is None else self._counts
         weight = self.head.weight()
         angles = pairwise_angles(weight) if np.isfinite(weight).all() else None
-        record = self._phase(found, weight, angles, self._minority_of(counts))
+        record = self._phase(found, weight, angles, self._minority_of(counts), full=True)
         if record is None:
             raise InputError("labels among the head's classes", "none", "check the labels")
         return record
@@ -333,12 +347,12 @@ class Monitor:
         return minority_of(counts) if self._minority is None else self._minority
 
     def _phase(
-        self, sums: SumsSnapshot, weight: FloatArray, angles: PairwiseAngles | None, minority: BoolArray
+        self, sums: SumsSnapshot, weight: FloatArray, angles: PairwiseAngles | None, minority: BoolArray, *, full: bool
     ) -> PhaseRecord | None:
         named = self._group_names
         names = tuple(named[g] if g < len(named) else str(g) for g in range(len(sums.groups)))
         own = None if angles is None or self._told_features else weight
-        return phase_record(sums, own, angles, minority, names)
+        return phase_record(sums, own, angles, minority, names, full=full)
 
     def _forecast(
         self, train: SumsSnapshot | None, weight: FloatArray, shown: FloatArray | None, *, finite: bool, spectra: bool
@@ -363,9 +377,9 @@ class Monitor:
         absent: Sequence[int],
     ) -> tuple[ClassifierRecord | None, list[str]]:
         """The classifier's facts, and the warnings that are new."""
-        before, self._diverged = self._diverged, angles is None
-        if angles is None:
+        before, self._diverged = self._diverged, not np.isfinite(weight).all()
+        if self._diverged:
             return None, [] if before else [DIVERGED]
-        merging = merging_cosines(weight, angles)
-        said = self._warnings.look(merging, angles.lengths, forecast, shown, absent)
-        return classifier_record(angles, minority), said
+        classifier = classifier_record(weight, angles, minority)
+        merging = None if angles is None else merging_cosines(weight, angles)
+        return classifier, self._warnings.look(merging, np.array(classifier.norms), forecast, shown, absent)

@@ -33,6 +33,7 @@ class PhaseSums:
     def __init__(self, head: Head, *, interval: int, ignored: int, all_reduce: bool) -> None:
         self._head, self._interval, self._ignored, self._all_reduce = head, interval, ignored, all_reduce
         self._buffers: dict[Phase, RowBuffer] = {}
+        self._sampling = True
 
     def add(
         self,
@@ -45,6 +46,7 @@ class PhaseSums:
         """Add the rows of a batch."""
         if phase not in self._buffers:
             self._buffers[phase] = RowBuffer(self.new(features))
+            self._buffers[phase].sums.sampling = self._sampling
         self._buffers[phase].add(features, logits, codes, groups)
 
     def new(self, features: torch.Tensor, interval: int | None = None) -> ClassSums:
@@ -57,6 +59,12 @@ class PhaseSums:
                 interval=interval or self._interval,
                 ignored=self._ignored,
             )
+
+    def start_epoch(self, *, sampling: bool) -> None:
+        """Sample rows for the scatter and NC4 in this epoch, or not."""
+        self._sampling = sampling
+        for buffer in self._buffers.values():
+            buffer.sums.sampling = sampling
 
     def flush(self) -> bool:
         """Add what waits in the buffers; whether there is anything to close."""

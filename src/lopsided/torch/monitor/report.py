@@ -223,8 +223,9 @@ def _at(value: Any, place: Place) -> float | None:
 
 
 def _of_layers(records: Sequence[EpochRecord], field: str, value: str) -> dict[str, Place]:
-    """The last layers of the latest epoch by name, with the place of a value of theirs."""
-    names = [entry.name for entry in getattr(records[-1], field)][-MOST_LAYERS:]
+    """The last layers of the latest epoch that measured them by name, with the place of a value of theirs."""
+    latest = next((found for record in reversed(records) if (found := getattr(record, field))), ())
+    names = [entry.name for entry in latest][-MOST_LAYERS:]
     return {name or "the model": (field, name, value) for name in names}
 
 
