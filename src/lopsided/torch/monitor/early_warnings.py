@@ -16,6 +16,7 @@ from lopsided.measure.angles import Cosines, PairwiseAngles
 from lopsided.torch.monitor.class_words import class_list, numbers
 from lopsided.torch.monitor.run_forecast import RunForecast
 
+DIVERGED = "the classifier holds NaN or infinite weights: the training has diverged"
 VANISHING = 0.1  # of the median length: a classifier this short has no say
 
 
@@ -38,7 +39,23 @@ class EarlyWarnings:
         self.pairs = np.zeros((classes, classes), dtype=np.int64)  # epochs in a row above warn_at
         self.said_pairs = np.zeros((classes, classes), dtype=bool)
         self.short = np.zeros(classes, dtype=np.int64)
+        self.diverged = False
         self.said: set[tuple[str, int]] = set()
+
+    def look_at(
+        self,
+        weight: FloatArray,
+        angles: PairwiseAngles | None,
+        forecast: RunForecast,
+        counts: FloatArray | None,
+        absent: Sequence[int],
+    ) -> list[str]:
+        """The warnings that are new, from the head's rows and, where they were taken, their angles."""
+        before, self.diverged = self.diverged, not np.isfinite(weight).all()
+        if self.diverged:
+            return [] if before else [DIVERGED]
+        merging = None if angles is None else merging_cosines(weight, angles)
+        return self.look(merging, np.linalg.norm(weight, axis=1), forecast, counts, absent)
 
     def look(
         self,

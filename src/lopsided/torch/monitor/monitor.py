@@ -36,10 +36,9 @@ from lopsided.torch.monitor import monitor_arguments as checked
 from lopsided.torch.monitor.activation_probe import ActivationProbe
 from lopsided.torch.monitor.cadence import MANY, Cadence
 from lopsided.torch.monitor.class_sums import SumsSnapshot, affordable_interval
-from lopsided.torch.monitor.early_warnings import EarlyWarnings, ImbalanceWarning, merging_cosines
+from lopsided.torch.monitor.early_warnings import EarlyWarnings, ImbalanceWarning
 from lopsided.torch.monitor.epoch_counters import EpochCounters, nothing_seen, sparse_observation
 from lopsided.torch.monitor.epoch_record import (
-    ClassifierRecord,
     EpochRecord,
     PhaseRecord,
     classifier_record,
@@ -59,7 +58,6 @@ from lopsided.torch.monitor.training_plan import TrainingPlan
 from lopsided.torch.processes import process_group
 from torch import nn
 
-DIVERGED = "the classifier holds NaN or infinite weights: the training has diverged"
 VALIDATION = ("val", "valid", "validation", "dev")  # names under which people hold examples out
 T = TypeVar("T")
 Counts = str | Mapping[str, float] | Iterable[float]
@@ -166,7 +164,6 @@ class Monitor:
         self._unobserved = LabelCounts(self.head.classes)
         self._plan = TrainingPlan(epochs, steps, scheduler)
         self._counters = EpochCounters(*sparse_observation(self.head.classes, every))
-        self._diverged = False
         self._own_seconds, self._epoch_began = 0.0, time.perf_counter()
         self._watch = ForwardWatch(
             model,
@@ -212,11 +209,16 @@ class Monitor:
         For a second evaluation in an epoch, or the training set in evaluation mode. "train" and "held_out" are the
         phases that a model's mode decides. Where nothing else was held out, "val" is `held_out` too.
         """
-        before, self._watch.named = self._watch.named, checked.phase_name(name)
+        before = self._watch.named or "held_out"
+        self.start_phase(name)
         try:
             yield
         finally:
-            self._watch.named = before
+            self.start_phase(before)
+
+    def start_phase(self, name: str) -> None:
+        """What `phase` does, for callbacks: the forwards from now on belong to it, until another phase starts."""
+        self._watch.named = checked.phase_name(name)
 
     def batches(self, loader: Iterable[T], phase: str) -> Iterator[T]:
         """The batches of a loader, each of them in a named phase: `for x, y in monitor.batches(loader, "test")`."""
@@ -258,9 +260,10 @@ class Monitor:
             held_out = phases.get(False) or next((named[name] for name in VALIDATION if name in named), None)
             forecast = self._forecast(snapshots.get(True), weight, shown, finite=finite, spectra=spectra)
             absent = () if labels is None else tuple(np.flatnonzero(labels == 0).tolist())
-            classifier, said = self._look(weight, angles, minority, forecast, shown, absent)
+            classifier = classifier_record(weight, angles, minority) if finite else None
             recall = [None if found is None else found.class_accuracy for found in (train, held_out)]
-            said = self._lost.look(recall[0], recall[1], shown) + said
+            said = self._lost.look(recall[0], recall[1], shown)
+            said += self._warnings.look_at(weight, angles, forecast, shown, absent)
         now = time.perf_counter()
         record = EpochRecord(
             epoch=epoch,
@@ -366,20 +369,3 @@ class Monitor:
             "relu" if train is not None and bool((np.nan_to_num(train.means) >= 0).all()) else "free",
             spectra=spectra,
         )
-
-    def _look(
-        self,
-        weight: FloatArray,
-        angles: PairwiseAngles | None,
-        minority: BoolArray,
-        forecast: RunForecast,
-        shown: FloatArray | None,
-        absent: Sequence[int],
-    ) -> tuple[ClassifierRecord | None, list[str]]:
-        """The classifier's facts, and the warnings that are new."""
-        before, self._diverged = self._diverged, not np.isfinite(weight).all()
-        if self._diverged:
-            return None, [] if before else [DIVERGED]
-        classifier = classifier_record(weight, angles, minority)
-        merging = None if angles is None else merging_cosines(weight, angles)
-        return classifier, self._warnings.look(merging, np.array(classifier.norms), forecast, shown, absent)
