@@ -39,6 +39,7 @@ def test_nearly_lost_is_said_once() -> None:
     assert [len(words) for words in near] == [0, 0, 1, 0, 0, 0, 0]
     assert near[2] == ["class eel is nearly lost after 3 epochs: held-out recall 0.04 and training recall 0.50"]
     assert said(5, train=0.5, held_out=0.5) == [[]] * 5
+    assert said(3, train=0.04)[2] == ["class eel is nearly lost after 3 epochs: training recall 0.04"]
 
 
 def test_an_epoch_without_the_class_says_nothing() -> None:

@@ -67,10 +67,8 @@ class LostClasses:
         if not len(members):
             return []
         self.said_low |= fresh
-        kinds = [
-            f"{name} recall {_range(recalls[phase][members])}" for phase, name in ((1, "held-out"), (0, "training"))
-        ]
-        shown = joined([words for phase, words in zip((1, 0), kinds, strict=True) if np.isfinite(recalls[phase]).any()])
+        named = {"held-out": recalls[1][members], "training": recalls[0][members]}
+        shown = joined([f"{name} recall {_range(found)}" for name, found in named.items() if np.isfinite(found).any()])
         verb = "is" if len(members) == 1 else "are"
         return [f"{class_list(self._names, members.tolist())} {verb} nearly lost after {LOST_AFTER} epochs: {shown}"]
 
