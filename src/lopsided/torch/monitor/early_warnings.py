@@ -84,6 +84,11 @@ class EarlyWarnings:
             found.append(f"{class_list(self._names, fresh)} had no training examples in this epoch")
         return found
 
+    @property
+    def merged(self) -> list[int]:
+        """Classes of which a pair has stayed above `warn_at` long enough."""
+        return [int(k) for k in np.flatnonzero((self.pairs >= self._patience).any(axis=1))]
+
     def _merging(self, merging: Cosines, forecast: RunForecast, counts: FloatArray | None) -> list[str]:
         with np.errstate(invalid="ignore"):
             close = merging >= self._warn_at

@@ -10,9 +10,12 @@ from lopsided.core.jsonable import jsonable
 from lopsided.core.validation import BoolArray, FloatArray
 from lopsided.measure.angles import PairwiseAngles, pairwise_angles
 from lopsided.measure.neural_collapse import NeuralCollapse, PooledMoments, summarise
+from lopsided.measure.posthoc_gain import PosthocGain
+from lopsided.theory.class_evidence import ClassEvidence
 from lopsided.torch.monitor.activation_probe import LayerPatterns
 from lopsided.torch.monitor.class_sums import SumsSnapshot
 from lopsided.torch.monitor.layer_change import LayerChange
+from lopsided.torch.monitor.recall_outlook import RecallOutlook
 from lopsided.torch.monitor.run_forecast import RunForecast
 
 
@@ -96,6 +99,10 @@ class EpochRecord:
     seen: float | None = None  # share of the planned training that is done; None where its length is not known
     labels: tuple[int, ...] | None = None  # training labels of the epoch per class, in batches not observed too
     phases: Mapping[str, PhaseRecord] = field(default_factory=dict)  # those named with `monitor.phase`
+    recall_forecast: RecallOutlook | None = None  # of every class at the end of the training
+    evidence: ClassEvidence | None = None  # what that rests on; None without training examples
+    posthoc: PosthocGain | None = None  # of logit adjustment, on the held-out examples; None without any
+    merged: tuple[int, ...] = ()  # classes whose classifier points where another one does
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

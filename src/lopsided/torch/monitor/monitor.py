@@ -51,6 +51,7 @@ from lopsided.torch.monitor.layer_change import LayerStarts
 from lopsided.torch.monitor.lost_classes import LostClasses
 from lopsided.torch.monitor.monitor_state import load_state, state_of
 from lopsided.torch.monitor.phase_sums import Batches, PhaseSums, measure_exactly, quiet
+from lopsided.torch.monitor.recall_watch import RecallWatch
 from lopsided.torch.monitor.run_forecast import RunForecast, run_forecast
 from lopsided.torch.monitor.run_settings import RunReader, RunSettings
 from lopsided.torch.monitor.targets import TargetReader, codes_of
@@ -145,6 +146,7 @@ class Monitor:
             patience=check_count(patience, "patience"),
         )
         self._lost = LostClasses(self.head.classes, self.names)
+        self._ahead = RecallWatch(self.names)
         self._layers = LayerStarts(model, layers)
         self._cadence = Cadence(
             None if geometry_every is None else check_count(geometry_every, "geometry_every"),
@@ -241,7 +243,7 @@ class Monitor:
         counters.batches = 0  # from here on, `seen` counts the epoch as done
         with one_blas_thread():  # beside PyTorch's own threads, those of NumPy would wait for a core and burn it
             with quiet(self.head.layer.weight.device):
-                snapshots = self._phases.close()
+                snapshots, rows = self._phases.close(), self._phases.close_rows()
                 unobserved = self._unobserved.take(self.head.layer.weight.device, all_reduce=self._all_reduce)
                 weight = self.head.weight()
                 full, spectra = self._cadence.full, self._cadence.spectra(epoch)
@@ -264,6 +266,10 @@ class Monitor:
             recall = [None if found is None else found.class_accuracy for found in (train, held_out)]
             said = self._lost.look(recall[0], recall[1], shown)
             said += self._warnings.look_at(weight, angles, forecast, shown, absent)
+            validation = next((name for name in (False, *VALIDATION) if name in snapshots), None)
+            looked = (snapshots if finite else {}, rows, validation, shown)
+            ahead = self._ahead.look(*looked, seen=self.seen, epoch=epoch, merged=self._warnings.merged)
+            said += ahead.warnings
         now = time.perf_counter()
         record = EpochRecord(
             epoch=epoch,
@@ -287,6 +293,10 @@ class Monitor:
             ),
             seconds=self._own_seconds + self._watch.seconds + now - began,
             epoch_seconds=now - self._epoch_began,
+            evidence=ahead.evidence,
+            recall_forecast=ahead.forecast,
+            posthoc=ahead.posthoc,
+            merged=tuple(self._warnings.merged),
             seen=self.seen,
             labels=None if labels is None else tuple(labels.tolist()),
             phases=named,

@@ -26,6 +26,7 @@ LASTING = {
     "_plan": ("epochs_done", "batches_an_epoch"),
     "_run": ("largest_step", "forgetting"),
     "_lost": ("zero", "low", "said_low"),
+    "_ahead": ("said",),
     "_warnings": ("pairs", "said_pairs", "short", "said", "diverged"),
     "_layers": ("starts",),
     "_probe": ("started", "inputs", "start_patterns"),

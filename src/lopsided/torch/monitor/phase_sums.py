@@ -13,6 +13,7 @@ from typing import Any
 import torch
 from lopsided.core.errors import InputError
 from lopsided.torch.monitor.activation_probe import modes_kept
+from lopsided.torch.monitor.class_evidence import KeptRows, RowsSnapshot
 from lopsided.torch.monitor.class_sums import ClassSums, SumsSnapshot
 from lopsided.torch.monitor.forward_watch import ForwardWatch
 from lopsided.torch.monitor.head import Head
@@ -45,9 +46,13 @@ class PhaseSums:
     ) -> None:
         """Add the rows of a batch."""
         if phase not in self._buffers:
-            self._buffers[phase] = RowBuffer(self.new(features))
-            self._buffers[phase].sums.sampling = self._sampling
+            self._buffers[phase] = self._buffer(phase, features)
         self._buffers[phase].add(features, logits, codes, groups)
+
+    def _buffer(self, phase: Phase, features: torch.Tensor) -> "RowBuffer":
+        sums = self.new(features)
+        sums.sampling = self._sampling
+        return RowBuffer(sums, KeptRows(self._head.classes, sums.width, per_class=phase is True))
 
     def new(self, features: torch.Tensor, interval: int | None = None) -> ClassSums:
         """Empty sums for features such as these."""
@@ -61,7 +66,7 @@ class PhaseSums:
             )
 
     def start_epoch(self, *, sampling: bool) -> None:
-        """Sample rows for the scatter and NC4 in this epoch, or not."""
+        """Sample rows for the scatter, NC4 and the evidence of classes in this epoch, or not."""
         self._sampling = sampling
         for buffer in self._buffers.values():
             buffer.sums.sampling = sampling
@@ -87,6 +92,15 @@ class PhaseSums:
                 sums.clear()
         return found
 
+    def close_rows(self) -> dict[Phase, RowsSnapshot]:
+        """The rows that were kept of each phase, this process's own; keeping starts anew."""
+        found = {}
+        for phase, buffer in self._buffers.items():
+            if (rows := buffer.kept.snapshot()) is not None:
+                found[phase] = rows
+                buffer.kept.clear()
+        return found
+
     def _make_what_others_have(self) -> None:
         """A phase that only another process saw gets empty sums here, to be added."""
         device = self._head.layer.weight.device
@@ -95,18 +109,20 @@ class PhaseSums:
         known = next(iter(self._buffers.values()), None)
         example = torch.empty(0, self._head.width if known is None else known.sums.width, device=device)
         for phase in {phase for seen in others for phase in seen} - set(self._buffers):
-            self._buffers[phase] = RowBuffer(self.new(example))
+            self._buffers[phase] = self._buffer(phase, example)
 
 
 class RowBuffer:
     """Stands before the sums of one phase."""
 
-    def __init__(self, sums: ClassSums) -> None:
-        self.sums = sums
+    def __init__(self, sums: ClassSums, kept: KeptRows) -> None:
+        self.sums, self.kept = sums, kept
         self._capacity = min(MOST_ROWS, MOST_NUMBERS // sums.width)
         self._used = 0
         self._grouped = False
         self._features: torch.Tensor | None = None
+        self._logits: torch.Tensor | None = None
+        self._logits_from = self._capacity  # rows from here on have their logits beside them
 
     def add(
         self, features: torch.Tensor, logits: torch.Tensor, codes: torch.Tensor, groups: torch.Tensor | None = None
@@ -118,6 +134,8 @@ class RowBuffer:
             self.flush()
             with quiet(self.sums.device):
                 self.sums.add(features, predicted, losses, codes, groups)
+                if self._keeps():
+                    self.kept.add(features, logits, codes)
             return
         if self._used + n > self._capacity:
             self.flush()
@@ -129,6 +147,8 @@ class RowBuffer:
         self._predicted[place] = predicted
         self._losses[place] = losses
         self._codes[place] = codes
+        if self._keeps():
+            self._add_logits(place, logits)
         if groups is not None or self._grouped:
             self._add_groups(place, groups)
         self._used += n
@@ -143,6 +163,21 @@ class RowBuffer:
                 self.sums.add(
                     self._features[kept], self._predicted[kept], self._losses[kept], self._codes[kept], groups
                 )
+                if self._logits is not None and self._logits_from < kept.stop and self._keeps():
+                    own = slice(self._logits_from, kept.stop)
+                    self.kept.add(self._features[own], self._logits[own], self._codes[own])
+            self._logits_from = self._capacity
+
+    def _keeps(self) -> bool:
+        """Whether rows are kept in this epoch, and there is room for more."""
+        return self.sums.sampling and not self.kept.full
+
+    def _add_logits(self, place: slice, logits: torch.Tensor) -> None:
+        if self._logits is None or self._logits.shape[1] != logits.shape[1]:
+            with quiet(self.sums.device):
+                self._logits = torch.empty(self._capacity, logits.shape[1], device=self.sums.device)
+        self._logits_from = min(self._logits_from, place.start)
+        self._logits[place] = logits
 
     def _add_groups(self, place: slice, groups: torch.Tensor | None) -> None:
         if not self._grouped:
