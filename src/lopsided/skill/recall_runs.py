@@ -23,7 +23,7 @@ FIRST_SEED = 100  # of a run's examples, start and order; smaller ones are those
 
 def measure(settings: Settings, seed: int) -> Numbers:
     """Evidence and outcome of the first run, and the outcome of another."""
-    first, second = Run(settings, FIRST_SEED + seed), Run(settings, FIRST_SEED + seed + 1)
+    first, second = (WatchedRun(settings, FIRST_SEED + seed + place) for place in (0, 1))
     marks = {str(mark): rounded(evidence) for mark, evidence in first.train()}
     for _ in second.train(record=False):
         pass
@@ -38,7 +38,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
     }
 
 
-class Run:
+class WatchedRun:
     """One training: data, network, optimiser."""
 
     def __init__(self, settings: Settings, seed: int) -> None:

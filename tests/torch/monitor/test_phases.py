@@ -93,7 +93,7 @@ def test_records_come_back_from_plain_values(run) -> None:
     train()
     record = dataclasses.replace(monitor.end_epoch(), epoch_seconds=float("inf"))
     again = from_plain(EpochRecord, to_plain(record))
-    assert to_plain(again) == to_plain(record)
+    assert repr(to_plain(again)) == repr(to_plain(record))  # NaN is not equal to itself
     assert type(again.train.neural_collapse) is type(record.train.neural_collapse)
     assert again.layers[0].spectrum is not None
     assert isinstance(again.layers[0].shape, tuple)

@@ -10,6 +10,8 @@ from torch import nn
 
 from .reference import small_network
 
+pytestmark = pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")  # a few epochs teach little
+
 
 class Lion(torch.optim.SGD):
     """Stands for an optimizer of another package that is known by its name."""

@@ -7,6 +7,8 @@ same line says what would help. From a twentieth of the training on: before that
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from lopsided.core.validation import FloatArray
 from lopsided.measure.posthoc_gain import PosthocGain, posthoc_gain
 from lopsided.theory.class_evidence import ClassEvidence
@@ -50,7 +52,7 @@ class RecallWatch:
     ) -> LookAhead:
         """`held_out` is the phase of the validation examples, None without any."""
         train = sums.get(True)
-        if counts is None or train is None or not train.counts.any():
+        if counts is None or train is None or not train.counts.any() or not np.isfinite(train.losses).all():
             return LookAhead()
         self.separated |= separation(train, rows, held_out, counts)
         evidence = class_evidence(sums, held_out, counts, self.separated, seen)
