@@ -260,7 +260,7 @@ class Trial:
             ("cross-validation", how),
             (
                 "intervals",
-                f"{LEVEL:.0%}, paired with plain training example by example; the winner's for all arms at once",
+                f"{LEVEL:.0%}, paired with plain training by example; the winner's {AT_ONCE:.0%} for all arms at once",
             ),
             *[("note", note) for note in self.notes],
         ]
