@@ -7,7 +7,7 @@ from scipy import stats
 from lopsided.core.folds import deal
 from lopsided.measure.metrics.contract import Answers, Judged
 from lopsided.measure.metrics.shares import BALANCED, OVERALL, WORST_CLASS, WORST_GROUP, class_recall
-from lopsided.measure.paired_scores import estimate, gain
+from lopsided.measure.paired_scores import estimate, gain, simultaneous
 
 JUDGED = Judged((0, 1, 2), (0, 1))
 SIZES = np.array([[40, 10], [30, 20], [9, 6]])
@@ -58,8 +58,23 @@ def test_interval_is_the_paired_t_over_examples() -> None:
     assert found.error == pytest.approx(error, rel=1e-12)
     assert found.degrees == textbook.df
     assert found.high - found.value == pytest.approx(stats.t.ppf(0.975, difference.size - 1) * error, rel=1e-12)
-    low, _ = found.widened(4)
-    assert found.value - low == pytest.approx(stats.t.ppf(1 - 0.05 / 8, difference.size - 1) * error, rel=1e-12)
+    low, high = found.within(2.0)
+    assert (found.value - low, high - found.value) == pytest.approx((2 * error, 2 * error), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("correlation", "degrees", "expected"),
+    [
+        (0.0, np.inf, stats.norm.ppf(0.95 ** (1 / 6))),  # independent: all six below q with a chance of Phi(q)^6
+        (1.0, np.inf, stats.norm.ppf(0.95)),  # one and the same number
+        (1.0, 9, stats.t.ppf(0.95, 9)),
+    ],
+)
+def test_the_interval_for_all_at_once_knows_how_errors_go_together(correlation, degrees, expected) -> None:
+    deviations = np.array([0.1, 0.2, 0.3, 1.0, 2.0, 5.0])
+    errors = ((1 - correlation) * np.eye(6) + correlation) * np.outer(deviations, deviations)
+    # 20,000 draws: the standard error of a 95% quantile is about 0.02
+    assert simultaneous(errors, degrees) == pytest.approx(expected, abs=0.06)
 
 
 def test_balanced_error_adds_up_over_classes() -> None:

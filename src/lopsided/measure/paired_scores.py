@@ -21,10 +21,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.measure.metrics.contract import Answers, Influence, Judged, Metric
 
 LEVEL = 0.95
+AT_ONCE = 0.9  # the level of an interval for several numbers at once: 5% for any of them to be too high, 5% too low
+_DRAWS = 20_000  # the quantile of the largest is then known to 1%
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,9 @@ class Estimate:
     p: float
     degrees: float = float("inf")
 
-    def widened(self, comparisons: int) -> tuple[float, float]:
-        """The interval that holds for `comparisons` such numbers at once (Bonferroni)."""
-        half = _quantile(1 - (1 - LEVEL) / max(comparisons, 1), self.degrees) * self.error
-        return self.value - half, self.value + half
+    def within(self, deviations: float) -> tuple[float, float]:
+        """The interval of that many standard errors on each side."""
+        return self.value - deviations * self.error, self.value + deviations * self.error
 
 
 def estimate(metric: Metric, answers: Answers, judged: Judged) -> Estimate:
@@ -67,6 +69,20 @@ def gain(metric: Metric, arm: Answers, against: Answers, judged: Judged) -> Esti
     )
     widest = metric.bounds[1] - metric.bounds[0]
     return _estimate(difference, arm.fold, (-widest, widest))
+
+
+def simultaneous(errors: FloatArray, degrees: float) -> float:
+    """Standard errors below which, with a chance of 95%, all of several numbers with this covariance are too high.
+
+    Arms of a trial are compared with the same plain training on the same examples, so their gains err together, and
+    this is less than Bonferroni's correction, which is for numbers that have nothing in common (Dunnett 1955).
+    """
+    deviations = np.sqrt(np.diag(errors))
+    values, vectors = np.linalg.eigh(errors / np.outer(deviations, deviations))
+    random = generator(0, "simultaneous")
+    drawn = random.standard_normal((_DRAWS, deviations.size)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    scale = 1.0 if math.isinf(degrees) else np.sqrt(random.chisquare(degrees, _DRAWS) / degrees)
+    return float(np.quantile(drawn.max(axis=1) / scale, (1 + AT_ONCE) / 2))
 
 
 def _estimate(found: Influence, fold: IntArray, bounds: tuple[float, float]) -> Estimate:

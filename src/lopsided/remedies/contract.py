@@ -122,7 +122,7 @@ class Remedy:
         return [], []
 
     def factors(self, names: tuple[str, ...]) -> FloatArray | None:
-        """What the probabilities of the classes are multiplied by, for a rich model; None where it acts otherwise."""
+        """Weights of the classes, which multiply the probabilities of a rich model; None where it acts otherwise."""
         return None
 
     def forecast(self, pilot: "Pilot", metric: str, *, seed: int = 0) -> Forecast:
@@ -130,7 +130,7 @@ class Remedy:
         factors = self.factors(pilot.training.classes.names)
         if factors is None:
             return None, f"No forecast: {self.silent}."
-        return pilot.forecast(metric, pilot.plain() * factors, PRIOR_SHIFT), ""
+        return pilot.forecast(metric, *pilot.weighted(factors)), ""
 
     def for_metric(self, metric: str) -> "Remedy":
         """The same, for another metric where that changes it."""

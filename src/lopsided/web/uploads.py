@@ -18,11 +18,12 @@ from fastapi import APIRouter, File, Request, UploadFile
 from pydantic import BaseModel, Field
 
 from lopsided.core.errors import InputError
+from lopsided.data.tables import WHOLE_FILES
 from lopsided.web.jobs.runner import jobs_of
 from lopsided.web.limits import Limits
 from lopsided.web.problems import Refused, responses
 
-ENDINGS = (".npz", ".npy", ".parquet", ".pq", ".csv", ".tsv")
+ENDINGS = (".npz", ".npy", ".parquet", ".pq", *WHOLE_FILES)
 UploadId = Annotated[str, Field(pattern="^[0-9a-f]{32}$", description="The name of an upload.")]
 router = APIRouter(prefix="/api/uploads", tags=["uploads"], responses=responses(404, 429, 507))
 
@@ -55,8 +56,8 @@ class Uploads:
     def keep(self, given: UploadFile, in_use: Container[Path] = ()) -> Upload:
         """Copy the file to the folder under a new name; the oldest that is not `in_use` makes room for it."""
         shown = PurePosixPath((given.filename or "file").replace("\\", "/")).name[:200]
-        ending = PurePosixPath(shown).suffix.lower()
-        if ending not in ENDINGS:
+        ending = next((known for known in ENDINGS if shown.lower().endswith(known)), None)
+        if ending is None:
             raise InputError(f"a file that ends in {', '.join(ENDINGS)}", repr(shown), "convert it first")
         name = secrets.token_hex(16)
         path = self.folder() / f"{name}{ending}"
@@ -105,6 +106,6 @@ def _delete(path: Path) -> None:
 
 @router.post("")
 def take_upload(request: Request, file: Annotated[UploadFile, File(description="The data.")]) -> Upload:
-    """Take in a file of examples: npz, npy, parquet, csv or tsv."""
+    """Take in a file of examples: npz, npy, parquet, csv, tsv (also packed by gzip), feather, jsonl or xlsx."""
     uploads: Uploads = request.app.state.uploads
     return uploads.keep(file, jobs_of(request).files_in_use())

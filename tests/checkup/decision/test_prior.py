@@ -12,7 +12,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from lopsided.checkup.decision import prior as module
-from lopsided.checkup.decision.prior import context, gain_prior, learner_kind
+from lopsided.checkup.decision.prior import (
+    GainPrior,
+    context,
+    expected_gains,
+    gain_prior,
+    learner_kind,
+    pilot_covariance,
+)
 
 ARMS = ("logit adjustment", "class weights", "threshold moving")
 COUNTS = np.array([400, 40])
@@ -52,9 +59,23 @@ def test_covariances_are_positive_also_of_unknown_arms(kind) -> None:
 
 def test_the_order_of_arms_does_not_matter() -> None:
     one = gain_prior(ARMS, "balanced", "trees", COUNTS)
-    other = gain_prior(ARMS[::-1], "balanced", "trees", COUNTS).among(ARMS)
-    assert np.array_equal(one.mean, other.mean)
-    assert np.array_equal(one.covariance, other.covariance)
+    other = gain_prior(ARMS[::-1], "balanced", "trees", COUNTS)
+    assert np.array_equal(one.mean, other.mean[::-1])
+    assert np.array_equal(one.covariance, other.covariance[::-1, ::-1])
+
+
+def test_forecasts_err_together_and_each_by_itself() -> None:
+    found = pilot_covariance(["a", "b", "new"], {"common": 0.03, "own": {"a": 0.01, "b": 0.02}})
+    expected = 0.03**2 + np.diag([0.01**2, 0.02**2, 0.015**2])
+    assert found == pytest.approx(expected)
+
+
+def test_a_sure_forecast_moves_an_arm_more_than_an_unsure_one() -> None:
+    prior = GainPrior(("a", "b"), np.zeros(2), np.eye(2) * 0.05**2)
+    errors = pilot_covariance(["a", "b"], {"common": 0.0, "own": {"a": 0.01, "b": 0.05}})
+    expected = expected_gains(prior, {"a": 0.1, "b": 0.1}, errors)
+    assert expected["a"] == pytest.approx(0.1 * 0.05**2 / (0.05**2 + 0.01**2))
+    assert expected["b"] == pytest.approx(0.05)
 
 
 def test_learners_of_another_kind_are_less_certain_than_either() -> None:

@@ -82,7 +82,7 @@ def test_the_winner_is_printed_with_the_interval_that_decided(tried) -> None:
     outcome, _ = tried
     assert outcome.winner is not None
     low, high = outcome[outcome.winner].widened
-    assert f"[{low:+.3f}, {high:+.3f}], an interval for all 2 arms at once" in outcome.sentence()
+    assert f"[{low:+.3f}, {high:+.3f}], a 90% interval for all 2 arms at once" in outcome.sentence()
 
 
 def test_probabilities_are_asked_for_before_training(tmp_path) -> None:

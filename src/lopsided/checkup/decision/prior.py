@@ -50,11 +50,6 @@ class GainPrior:
         scale, own = _stored()["trial"]
         return np.asarray(scale * errors + own**2 * np.eye(len(self.arms)))
 
-    def among(self, arms: Sequence[str]) -> "GainPrior":
-        """The prior of some of the arms."""
-        place = [self.arms.index(arm) for arm in arms]
-        return GainPrior(tuple(arms), self.mean[place], self.covariance[np.ix_(place, place)], self.weak)
-
 
 def learner_kind(learner: Any) -> str:
     """linear, trees or other: of a pipeline, its last step's."""
@@ -90,10 +85,18 @@ def gain_prior(arms: Sequence[str], metric: str, kind: str, counts: IntArray) ->
 
 
 def pilot_errors(arms: Sequence[str], metric: str, kind: str) -> FloatArray:
-    """Covariance of what a pilot's forecasts of these arms were off by: a deviation that they share, and one each."""
-    stored = _stored()["pilot"].get(metric, {}).get(kind if kind in ("linear", "trees") else "trees")
-    common, own = (0.05, 0.05) if stored is None else stored
-    return np.full((len(arms), len(arms)), common**2) + own**2 * np.eye(len(arms))
+    """Covariance of what a pilot's forecasts of these arms were off by."""
+    return pilot_covariance(
+        arms, _stored()["pilot"].get(metric, {}).get(kind if kind in ("linear", "trees") else "trees")
+    )
+
+
+def pilot_covariance(arms: Sequence[str], stored: Mapping[str, Any] | None) -> FloatArray:
+    """A deviation that all forecasts share, and one of each arm: the mean of the others where it has none."""
+    common, known = (0.05, {}) if stored is None else (stored["common"], stored["own"])
+    typical = float(np.mean(list(known.values()))) if known else 0.05
+    own = np.array([known.get(arm, typical) for arm in arms])
+    return np.full((own.size, own.size), common**2) + np.diag(own**2)
 
 
 def expected_gains(prior: GainPrior, forecasts: Mapping[str, float], errors: FloatArray) -> dict[str, float]:

@@ -66,14 +66,15 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class MeasuredGains:
-    """Gains of arms over plain training, their joint error, and the part of it that one repeat adds (None after a
-    single repeat)."""
+    """Gains of arms over plain training, their joint error with its degrees of freedom, and the part of it that one
+    repeat adds (None after a single repeat)."""
 
     arms: tuple[str, ...]
     values: FloatArray
     errors: FloatArray
     of_repeat: FloatArray | None = None
     repeats: int = 1
+    degrees: float = float("inf")
 
     def after(self, repeats: int) -> FloatArray:
         """The joint error that is to be expected after that many repeats."""
@@ -95,7 +96,9 @@ def measured_gains(metric: Metric, plain: Answers, arms: Mapping[str, Answers], 
             ) / 2
     values = np.array([entry.value for entry in gains])
     repeats = min((arm.repeats for arm in arms.values()), default=1)
-    return MeasuredGains(names, values, _positive(errors), _of_repeat(metric, plain, arms, judged, repeats), repeats)
+    of_repeat = _of_repeat(metric, plain, arms, judged, repeats)
+    degrees = min((entry.degrees for entry in gains), default=float("inf"))
+    return MeasuredGains(names, values, _positive(errors), of_repeat, repeats, degrees)
 
 
 def common_gain(metric: Metric, arm: Answers, against: Answers, judged: Judged) -> Estimate:

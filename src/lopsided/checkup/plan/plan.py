@@ -125,7 +125,8 @@ def plan_for(
 ) -> Plan:
     """The same for a training set; its rows are all that the forecasts see. `arms` as `lopsided.trial` takes them."""
     wanted = chosen_metric(metric, training)
-    pilot = run_pilot(reduced(training, seed), seed, pilot_groups(training))
+    linear = learner_kind(learner) == "linear"
+    pilot = run_pilot(reduced(training, seed), seed, pilot_groups(training), linear=linear)
     seen, classes = len(pilot.training.classes.names), len(training.classes.names)
     occasion = Occasion(training, pilot, wanted.aim, dict(recipe or {}), seed)
     proposals, left_out = proposals_for(arms, occasion)

@@ -21,7 +21,7 @@ from lopsided.core.partition import Partition
 from lopsided.measure.metrics.contract import Answers, Metric, judged_parts
 from lopsided.measure.metrics.named import metric_named
 from lopsided.measure.metrics.shares import BALANCED, OVERALL, WORST_CLASS, WORST_GROUP, class_recall, group_accuracy
-from lopsided.measure.paired_scores import Estimate, estimate
+from lopsided.measure.paired_scores import Estimate, estimate, simultaneous
 from lopsided.remedies.contract import GainForecast, Subject
 
 MOST_RANKED = 100  # classes; with more, ranking all examples by each of them takes longer than it tells
@@ -64,6 +64,11 @@ class TrialJudge:
         """Gains of the arms that could win, with their joint error."""
         return measured_gains(self.metric, self.plain, self.able, self.judged)
 
+    @cached_property
+    def deviations(self) -> float:
+        """Standard errors of a gain on each side of the interval that holds for all arms at once."""
+        return simultaneous(self.measured.errors if self.able else np.eye(1), self.measured.degrees)
+
     def recommendation(self) -> Recommendation:
         """What to use, given this measurement and what such remedies gained elsewhere."""
         run = self.run
@@ -95,7 +100,7 @@ class TrialJudge:
             outcome = None
             if forecast is not None:
                 outcome = forecast_outcome(forecast, common_gain(self._metric(forecast), arm, against, self.judged))
-            widened = common_gain(self.metric, arm, against, self.judged).widened(self._compared())
+            widened = common_gain(self.metric, arm, against, self.judged).within(self.deviations)
             metrics = self._measured(arm, against)
             arms.append(Arm(entry.remedy, metrics, read, forecast, why, outcome, widened, None, words))
         return arms
@@ -107,10 +112,6 @@ class TrialJudge:
 
     def _metric(self, forecast: GainForecast) -> Metric:
         return next(metric for metric in self.metrics if metric.name == forecast.metric)
-
-    def _compared(self) -> int:
-        """Arms that could win."""
-        return sum(entry.skipped is None and entry.remedy.collects is None for entry in self.run.entries[1:])
 
     def _judged_metrics(self) -> list[Metric]:
         metrics: list[Metric] = [WORST_CLASS, BALANCED, OVERALL]
@@ -139,13 +140,14 @@ class TrialJudge:
         if not better:
             return None, []
         best = max(better, key=lambda arm: _gain(arm, self.metric.name).value)
-        tied = []
-        for name, answers in self.able.items():
-            if name != best.name:
-                lead = common_gain(self.metric, self.able[best.name], answers, self.judged)
-                if lead.widened(len(self.able))[0] <= 0:
-                    tied.append(name)
-        return best.name, tied
+        others = [name for name in self.able if name != best.name]
+        if not others:
+            return best.name, []
+        number = list(self.able).index(best.name)
+        against = np.delete(np.eye(len(self.able))[number] - np.eye(len(self.able)), number, axis=0)
+        deviations = simultaneous(against @ self.measured.errors @ against.T, self.measured.degrees)
+        leads = [common_gain(self.metric, self.able[best.name], self.able[name], self.judged) for name in others]
+        return best.name, [name for name, lead in zip(others, leads, strict=True) if lead.within(deviations)[0] <= 0]
 
 
 def _gain(arm: Arm, metric: str) -> Estimate:

@@ -16,7 +16,7 @@ from lopsided.data.labelled_set import LabelledSet
 from lopsided.measure.metrics.contract import Metric
 from lopsided.measure.metrics.named import Asked
 from lopsided.measure.metrics.shares import BALANCED, WORST_GROUP
-from lopsided.measure.paired_scores import LEVEL, Estimate
+from lopsided.measure.paired_scores import AT_ONCE, LEVEL, Estimate
 from lopsided.remedies.contract import GainForecast, Remedy
 
 Outcome = Literal["right", "wrong", "undecided"]
@@ -216,7 +216,7 @@ class Trial:
         tied = f"; not shown to beat {', '.join(self.tied_with)}" if self.tied_with else ""
         collapsed = precision_collapse(won, self.arms[0])
         told = gain_words(gain.value, *won.widened, self.measured_in)
-        at_once = f", an interval for all {compared} arms at once" if compared > 1 else ""
+        at_once = f", a {AT_ONCE:.0%} interval for all {compared} arms at once" if compared > 1 else ""
         return f"{self.winner} wins: {told}{at_once}{tied}{'; but ' + collapsed if collapsed else ''}."
 
     def to_dict(self) -> dict[str, Any]:
@@ -239,6 +239,7 @@ class Trial:
             "tied_with": list(self.tied_with),
             "notes": list(self.notes),
             "level": LEVEL,
+            "simultaneous_level": AT_ONCE,
             "reused": self.reused,
             "fit_seconds": self.fit_seconds,
             "seconds": self.seconds,
@@ -259,7 +260,7 @@ class Trial:
             ("cross-validation", how),
             (
                 "intervals",
-                f"{LEVEL:.0%}, paired with plain training example by example; the winner's for all arms at once",
+                f"{LEVEL:.0%}, paired with plain training by example; the winner's {AT_ONCE:.0%} for all arms at once",
             ),
             *[("note", note) for note in self.notes],
         ]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lopsided.checkup.decision.prior import learner_kind
 from lopsided.checkup.plan.result import Plan
 from lopsided.checkup.trial.task import HOME, MEASUREMENT, arrays_of, data_key, held, trial_measurement, unpacked
 from lopsided.core.errors import InputError
@@ -163,7 +164,8 @@ class TrialRun:
 
     def _forecast_task(self, fold: int, place: str = "") -> Task:
         asked = [planned.remedy.to_dict() for planned in self.plan.remedies]
-        return self._made({"forecast": asked, "metric": self.metric.word, "repeat": 0, "fold": fold}, place)
+        settings = {"forecast": asked, "metric": self.metric.word, "linear": learner_kind(self.learner) == "linear"}
+        return self._made({**settings, "repeat": 0, "fold": fold}, place)
 
     def _made(self, settings: Mapping[str, Any], place: str) -> Task:
         found = jsonable({"data": self.key, "folds": self.folds, **settings})

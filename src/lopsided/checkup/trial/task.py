@@ -167,7 +167,7 @@ def _forecasts(training: LabelledSet, inside: BoolArray, settings: Settings, see
             found.append(grown.forecast_on(reduced(fewer, state), state))
         else:
             rows = training.subset(np.flatnonzero(inside))
-            pilot = pilot or run_pilot(reduced(rows, state), state, pilot_groups(training))
+            pilot = pilot or run_pilot(reduced(rows, state), state, pilot_groups(training), linear=settings["linear"])
             found.append(remedy.forecast(pilot, settings["metric"], seed=state))
     return [list(entry) for entry in found]
 

@@ -4,7 +4,7 @@ Every arm trains and is tested on the same folds, so differences are paired; int
 Forecasts are made again inside each fold of the first repeat, from its
 training rows alone. The recommendation is the arm with the largest expected gain, given the measurement and what such
 remedies gained on other data (`checkup.decision`). Significance is another question: the winner is the arm with the
-largest gain among those whose interval, widened for the number of arms (Bonferroni), lies above zero; without such an
+largest gain among those whose interval, widened to hold for all arms at once, lies above zero; without such an
 arm there is none. `tied_with` names the arms that it is not shown to beat.
 
 Collection is simulated: half of the subject's training examples are held back and then added, so its gain is what

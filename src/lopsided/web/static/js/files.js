@@ -4,7 +4,7 @@ import { choice } from "./controls.js";
 import { el } from "./dom.js";
 import { follow, jobLine, result, start } from "./jobs.js";
 
-export const ENDINGS = ".npz,.npy,.parquet,.pq,.csv,.tsv";
+export const ENDINGS = ".npz,.npy,.parquet,.pq,.csv,.tsv,.gz,.feather,.arrow,.jsonl,.ndjson,.xlsx";
 
 // The choice of a set names what will be used: a file that was taken appears in it, chosen, and goes with the next one.
 export function chooseFile(choice, name) {
@@ -18,7 +18,7 @@ export function forgetFile(choice) {
 }
 
 export function fileChooser({ onFile, onClear = () => {}, stops }) {
-  const usual = "npz, npy, parquet, csv or tsv; it stays on this machine.";
+  const usual = "npz, npy, parquet, csv, csv.gz, feather, jsonl or xlsx; it stays on this machine.";
   const input = el("input", { type: "file", accept: ENDINGS, "aria-label": "File of examples" });
   const line = jobLine(), words = el("p", { class: "soft", text: usual });
   const element = el("div", { class: "drop field" }, input, words, line);
