@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 ENOUGH = 16_384  # examples
+ENOUGH_OF_MANY = 65_536  # for more than MANY classes
 RAREST = 10  # epochs
 FIRST = 3
 MANY = 256
@@ -21,6 +22,7 @@ class Cadence:
 
     told: int | None
     spectra_every: int
+    classes: int = 2
     full: bool = True
     waited: int = 0  # epochs since the last full one
     next_spectra: int = 0
@@ -34,7 +36,8 @@ class Cadence:
 
     def end_epoch(self, examples: int, epochs_done: int, seen: float | None) -> None:
         """Decide about the next epoch, after one of so many examples."""
-        every = self.told or min(max(math.ceil(ENOUGH / max(examples, 1)), 1), RAREST)
+        enough = ENOUGH if self.classes <= MANY else ENOUGH_OF_MANY
+        every = self.told or min(max(math.ceil(enough / max(examples, 1)), 1), RAREST)
         self.waited = 1 if self.full else self.waited + 1
         last = seen is not None and seen * (epochs_done + 1) / max(epochs_done, 1) > 1 - 1e-9
         self.full = epochs_done < FIRST or self.waited >= every or last
