@@ -3,7 +3,8 @@
 `seconds` is a monitored epoch, `peer_seconds` a plain one, both in processor time, so that other programs on the
 machine count less. The two take turns every few batches, so that slow drifts of the machine cancel. Short epochs are
 measured in full one time in seven; so the monitored epoch is the median of full ones and the median of others, in the
-shares in which they came. The note has the smallest and largest of single epochs. Inputs are random numbers in the
+shares in which they came. Whole spectra, due every tenth epoch and of short ones every seventieth, are in none of the
+measured epochs. The note has the smallest and largest of single epochs. Inputs are random numbers in the
 shape of MNIST and CIFAR-10: speed does not depend on what they show.
 """
 
