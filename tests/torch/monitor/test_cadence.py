@@ -10,8 +10,8 @@ from torch import nn
 pytestmark = pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")  # a few epochs teach little
 
 
-def full_epochs(examples, count, seen=lambda done: None, told=None):
-    cadence, found = Cadence(told, spectra_every=10), []
+def full_epochs(examples, count, seen=lambda done: None, told=None, classes=10):
+    cadence, found = Cadence(told, 10, classes), []
     for epoch in range(count):
         found += [epoch] if cadence.full else []
         cadence.end_epoch(examples, epoch + 1, seen(epoch + 1))
@@ -24,6 +24,7 @@ def test_how_often() -> None:
     assert full_epochs(100, 25) == [0, 1, 2, 12, 22]  # one in ten at least
     assert full_epochs(100, 8, seen=lambda done: done / 8) == [0, 1, 2, 7]  # the last is known
     assert full_epochs(100, 9, told=3) == [0, 1, 2, 5, 8]
+    assert full_epochs(30_000, 7, classes=1000) == [0, 1, 2, 5]  # many classes cost more
     assert full_epochs(100, 4, told=1) == [0, 1, 2, 3]
 
 
@@ -34,6 +35,9 @@ def test_spectra_come_with_full_epochs_alone() -> None:
     assert not cadence.spectra(20)
     cadence.full = True
     assert cadence.spectra(21)
+    cadence.every = 7
+    assert not cadence.spectra(90)
+    assert cadence.spectra(91)
     assert not Cadence(None, spectra_every=0).spectra(0)
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from lopsided.core.errors import InputError
 from lopsided.torch.monitor.class_sums import ClassSums
-from lopsided.torch.monitor.phase_sums import outcomes
+from lopsided.torch.monitor.phase_sums import largest_logit, outcomes
 from torch import nn
 
 from .reference import epochs, features_of, loop_reference, pair_cosines, small_network
@@ -207,3 +207,12 @@ def test_few_sampled_rows_of_many_classes_still_measure_the_scatter() -> None:
     assert found.within_examples < 600
     # Standard error of a variance from n examples: sqrt(2/n); four of them, on 1 - 1/20 (20 rows move their mean).
     assert np.abs(np.diag(found.within) - 0.95).max() < 4 * np.sqrt(2 / found.within_examples)
+
+
+@pytest.mark.parametrize("classes", [255, 256, 300, 1000])
+def test_the_largest_logit_of_many(classes) -> None:
+    generator = torch.Generator().manual_seed(classes)
+    logits = torch.randn(500, classes, generator=generator).round(decimals=1)  # with ties: the first counts
+    logits[0, -1] = logits[1, 0] = 9.0
+    logits[2] = 0.0
+    assert torch.equal(largest_logit(logits), logits.argmax(dim=1))

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass
 
 ENOUGH = 16_384  # examples
+ENOUGH_OF_MANY = 65_536  # for more than MANY classes
 RAREST = 10  # epochs
 FIRST = 3
 MANY = 256
@@ -21,20 +22,24 @@ class Cadence:
 
     told: int | None
     spectra_every: int
+    classes: int = 2
     full: bool = True
     waited: int = 0  # epochs since the last full one
-    next_spectra: int = 0
+    every: int = 1  # epochs from one full measurement to the next
+    last_spectra: int | None = None
 
     def spectra(self, epoch: int) -> bool:
-        """Whether whole spectra are taken at the end of this epoch."""
-        due = self.full and self.spectra_every > 0 and epoch >= self.next_spectra
+        """Whether whole spectra are taken at the end of this epoch: so much rarer in short epochs as these are."""
+        waited = None if self.last_spectra is None else epoch - self.last_spectra
+        due = self.full and self.spectra_every > 0 and (waited is None or waited >= self.spectra_every * self.every)
         if due:
-            self.next_spectra = epoch + self.spectra_every
+            self.last_spectra = epoch
         return due
 
     def end_epoch(self, examples: int, epochs_done: int, seen: float | None) -> None:
         """Decide about the next epoch, after one of so many examples."""
-        every = self.told or min(max(math.ceil(ENOUGH / max(examples, 1)), 1), RAREST)
+        enough = ENOUGH if self.classes <= MANY else ENOUGH_OF_MANY
+        self.every = self.told or min(max(math.ceil(enough / max(examples, 1)), 1), RAREST)
         self.waited = 1 if self.full else self.waited + 1
         last = seen is not None and seen * (epochs_done + 1) / max(epochs_done, 1) > 1 - 1e-9
-        self.full = epochs_done < FIRST or self.waited >= every or last
+        self.full = epochs_done < FIRST or self.waited >= self.every or last

@@ -286,20 +286,28 @@ class ClassSums:
 class NearestMean:
     """Which class mean is nearest:  argmin_k |h - r_k| = argmax_k (h - c).(r_k - c) - |r_k - c|^2 / 2  for any c.
 
-    c is the mean of the r_k, so that what all features have in common does not drown their differences.
+    c is the mean of the r_k, so that what all features have in common does not drown their differences. Nothing is
+    computed before the first question: most short epochs ask none.
     """
 
     def __init__(self, points: torch.Tensor, known: torch.Tensor) -> None:
-        self.known = known
-        centre = points[:-1][known].mean(dim=0) if bool(known.any()) else points[-1]
-        self._centred = points - centre  # the last row, of what carries no class, counts for nothing
-        offset = -0.5 * self._centred[:-1].square().sum(dim=1)
-        self._offset = offset.where(known, -torch.inf)  # a class never seen is nobody's nearest
+        self.known, self._points = known, points
+        self._table: tuple[torch.Tensor, torch.Tensor] | None = None
 
     def of(self, differences: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
         """The nearest class for rows given by their difference from the point of their own class."""
-        rows = differences.to(self._centred.dtype) + self._centred[codes]
-        return torch.addmm(self._offset, rows, self._centred[:-1].T).argmax(dim=1)
+        if self._table is None:
+            self._table = self._prepare()
+        centred, offset = self._table
+        rows = differences.to(centred.dtype) + centred[codes]
+        return torch.addmm(offset, rows, centred[:-1].T).argmax(dim=1)
+
+    def _prepare(self) -> tuple[torch.Tensor, torch.Tensor]:
+        points, known = self._points, self.known
+        centre = points[:-1][known].mean(dim=0) if bool(known.any()) else points[-1]
+        centred = points - centre  # the last row, of what carries no class, counts for nothing
+        offset = -0.5 * centred[:-1].square().sum(dim=1)
+        return centred, offset.where(known, -torch.inf)  # a class never seen is nobody's nearest
 
 
 def affordable_interval(width: int, classes: int, weights: int) -> int:
@@ -326,5 +334,5 @@ def _joined(parts: list[torch.Tensor]) -> torch.Tensor:
 
 
 def _array(tensor: torch.Tensor) -> FloatArray:
-    array: FloatArray = tensor.to(device="cpu", dtype=torch.float64).numpy().copy()
+    array: FloatArray = tensor.to(device="cpu", dtype=torch.float64, copy=True).numpy()
     return array

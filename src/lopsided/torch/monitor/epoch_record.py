@@ -254,6 +254,8 @@ def _collapse(
 
 
 def _spread(values: FloatArray, present: BoolArray) -> tuple[float | None, ...]:
+    if present.all() and np.isfinite(values).all():  # the usual case, without detours
+        return tuple(values.tolist())
     filled = np.full(len(present), np.nan)
     filled[present] = values
     return tuple(value if known else None for value, known in zip(filled.tolist(), np.isfinite(filled), strict=True))

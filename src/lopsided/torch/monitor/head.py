@@ -45,7 +45,7 @@ class Head:
         """W, one row per class, in double precision on the CPU."""
         table = self.layer.weight.detach()
         rows = table.T if self.columns else table.reshape(self.outputs, -1)
-        array: FloatArray = rows.to(device="cpu", dtype=torch.float64).numpy().copy()
+        array: FloatArray = rows.to(device="cpu", dtype=torch.float64, copy=True).numpy()
         return np.concatenate([-array / 2, array / 2]) if self.outputs == 1 else array
 
 

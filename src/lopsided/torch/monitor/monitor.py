@@ -94,7 +94,8 @@ class Monitor:
     all_reduce: add the sums of all processes at the end of an epoch.
     epochs, steps: planned length of the training, in epochs or optimizer steps, for `seen`.
     geometry_every: epochs between measurements of NC1-NC4, angles of class means, layers and activation patterns;
-        when not told, 1 for epochs of 16,384 examples and more, up to 10 for short ones.
+        when not told, 1 for epochs of 16,384 examples and more (65,536 for more than 256 classes), up to 10 for short
+        ones.
     scheduler: learning-rate scheduler, from which the length is read where neither is told.
     """
 
@@ -151,6 +152,7 @@ class Monitor:
         self._cadence = Cadence(
             None if geometry_every is None else check_count(geometry_every, "geometry_every"),
             check_count(spectra_every, "spectra_every", at_least=0),
+            self.head.classes,
         )
         self._probe = ActivationProbe(model, self.head, check_count(patterns, "patterns", at_least=0))
         self._phases = PhaseSums(
@@ -308,7 +310,7 @@ class Monitor:
             sum(int(sums.counts.sum()) for sums in snapshots.values()) + int(unobserved.sum()), epoch + 1, record.seen
         )
         self._phases.start_epoch(sampling=self._cadence.full)
-        numbers = {f"lopsided/{name}": value for name, value in record.scalars().items()}
+        numbers = {f"lopsided/{name}": value for name, value in record.scalars().items()} if self._loggers else {}
         for logger in self._loggers:
             logger.log(numbers, record.step)
         for words in said:

@@ -22,7 +22,7 @@ VERSION = 1
 # parts of the monitor -> their attributes that last; arrays are kept as tensors
 LASTING = {
     "_counters": ("all_batches", "steps", "batch_size"),
-    "_cadence": ("full", "waited", "next_spectra"),
+    "_cadence": ("full", "waited", "every", "last_spectra"),
     "_plan": ("epochs_done", "batches_an_epoch"),
     "_run": ("largest_step", "forgetting"),
     "_lost": ("zero", "low", "said_low"),

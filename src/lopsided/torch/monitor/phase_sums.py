@@ -21,6 +21,7 @@ from lopsided.torch.monitor.targets import TargetReader
 from torch import nn
 
 MOST_ROWS = 2048
+BLOCK = 32  # columns
 MOST_NUMBERS = 4_000_000  # of features: 16 MB in single precision
 Batches = Callable[[], Iterable[Any]] | Iterable[Any]
 
@@ -251,7 +252,22 @@ def outcomes(logits: torch.Tensor, codes: torch.Tensor) -> tuple[torch.Tensor, t
     """The predicted class and the cross entropy of every row; codes out of range are for the sums to leave out."""
     inside = codes.clamp(0, logits.shape[1] - 1)
     chances = torch.log_softmax(logits.float(), dim=1).gather(1, inside[:, None])[:, 0]
-    return logits.argmax(dim=1), -chances
+    return largest_logit(logits), -chances
+
+
+def largest_logit(logits: torch.Tensor) -> torch.Tensor:
+    """argmax of each row; of many columns by blocks, because on a CPU a maximum alone takes a tenth of the time."""
+    classes = logits.shape[1]
+    if classes < 8 * BLOCK:
+        return logits.argmax(dim=1)
+    whole = classes - classes % BLOCK
+    highest = [logits[:, :whole].unflatten(1, (-1, BLOCK)).amax(dim=2)]
+    if whole < classes:
+        highest.append(logits[:, whole:].amax(dim=1, keepdim=True))
+    # The last block may reach back into the one before, where every logit is smaller.
+    start = (torch.cat(highest, dim=1).argmax(dim=1) * BLOCK).clamp(max=classes - BLOCK)
+    columns = start[:, None] + torch.arange(BLOCK, device=logits.device)
+    return start + logits.gather(1, columns).argmax(dim=1)
 
 
 @contextmanager
