@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lopsided.cli.options import AsJson, Data, Features, Labels, ManyClasses
+from lopsided.cli import options
 
 if TYPE_CHECKING:
     from lopsided.checkup.score import Score
@@ -15,10 +15,10 @@ _MOST_COLUMNS = 12  # a wider matrix goes to the drawing and the JSON only
 
 
 def command(
-    data: Data,
-    labels: Labels = None,
-    many_classes: ManyClasses = False,
-    features: Features = None,
+    data: options.Data,
+    labels: options.Labels = None,
+    many_classes: options.ManyClasses = False,
+    features: options.Features = None,
     out: Annotated[Path | None, typer.Option(help="Where the scores go: .parquet or .csv.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw into this .html or .png.")] = None,
     noise_matrix: Annotated[
@@ -34,12 +34,13 @@ def command(
         bool, typer.Option("--standardise", help="Divide every column by its deviation first; the paper does not.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap intervals.")] = 0,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Score every example by what it adds to the covariance of its class.
 
     Nothing is trained. Scores and ranks within the class are written to a file; examples that are pictures are drawn.
     """
+    given = dict(locals())
     from lopsided.checkup.score import score
     from lopsided.cli.console import Late, print_json
     from lopsided.cli.progress import progress_steps
@@ -53,22 +54,8 @@ def command(
         raise InputError("an existing directory for the scores", str(target.parent), "make it first")
     if plot is not None:
         check_plot_path(plot)
-    names = [name.strip() for name in features.split(",")] if features else None
     with progress_steps("reading and scoring", quiet=as_json) as progress:
-        result = score(
-            data,
-            labels,
-            features=names,
-            convention=convention,  # type: ignore[arg-type]  # checked where it is used, with a sentence
-            noise_matrix=noise_matrix,
-            estimator=estimator,  # type: ignore[arg-type]
-            extremes=extremes,
-            block_rows=block_rows,
-            standardise=standardise,
-            many_classes=many_classes,
-            seed=seed,
-            progress=progress,
-        )
+        result = score(**options.taken_by(score, given, progress=progress))
     late = Late()
     scores = late.write(_write, result, target)
     drawn = plot
@@ -99,15 +86,9 @@ def _write(result: "Score", target: Path) -> Path:
 
 def _no_formula(cell: str) -> str:
     """A label that a spreadsheet would run (=cmd|..., @SUM) behind an apostrophe, which makes it text there."""
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) and not _is_number(cell) else cell
+    from lopsided.core.validation import is_number
 
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) and not is_number(cell) else cell
 
 
 def _facts(result: "Score", target: Path | None, drawn: Path | None) -> dict[str, object]:

@@ -16,7 +16,7 @@ import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.files import check_regular
-from lopsided.core.validation import FloatArray
+from lopsided.core.validation import FloatArray, is_number
 
 MOST_CLASSES = 10_000_000
 LEAST_COUNT, LARGEST_COUNT = 1e-100, 1e100  # beyond these, sums and ratios of counts leave the doubles
@@ -195,11 +195,7 @@ def _number(text: str) -> float:
 
 
 def _is_number(text: str) -> bool:
-    try:
-        float(text.partition("*")[0])
-    except ValueError:
-        return False
-    return True
+    return is_number(text.partition("*")[0])
 
 
 def _shorten(text: str, most: int = 60) -> str:

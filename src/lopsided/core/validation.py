@@ -52,6 +52,15 @@ def check_count(value: object, name: str, *, at_least: int = 1) -> int:
     return int(number)
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is a number, as Python writes them."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def check_text(value: object, what: str) -> str:
     """Text, where `what` is expected."""
     if not isinstance(value, str):
