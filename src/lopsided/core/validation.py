@@ -61,6 +61,14 @@ def is_number(text: str) -> bool:
     return True
 
 
+def check_choice(value: object, known: Iterable[str], what: str) -> str:
+    """One of the words that are known, where `what` (a process, a schedule) is expected."""
+    words = list(known)
+    if not isinstance(value, str) or value not in words:
+        raise InputError(f"{what} among {', '.join(words)}", repr(value), "name one of those")
+    return value
+
+
 def check_text(value: object, what: str) -> str:
     """Text, where `what` is expected."""
     if not isinstance(value, str):
@@ -82,11 +90,8 @@ def check_finite(array: FloatArray, name: str) -> None:
     if bad.any():
         first = tuple(int(index) for index in np.argwhere(bad)[0])
         where = first[0] if len(first) == 1 else first
-        raise InputError(
-            f"finite numbers in {name}",
-            f"{int(bad.sum())} NaN or infinite entries, the first at {where}",
-            "remove or fill them first",
-        )
+        got = f"{int(bad.sum())} NaN or infinite entries, the first at {where}"
+        raise InputError(f"finite numbers in {name}", got, "remove or fill them first")
 
 
 def check_matrix(
@@ -103,9 +108,8 @@ def check_matrix(
         raise InputError(f"a non-empty matrix for {name}", f"shape {array.shape}", "give a two-dimensional array")
     for axis, wanted, word in ((0, rows, "rows"), (1, columns, "columns")):
         if wanted is not None and array.shape[axis] != wanted:
-            raise InputError(
-                f"{wanted} {word} in {name}", f"shape {array.shape}", "check that the arrays belong together"
-            )
+            got = f"shape {array.shape}"
+            raise InputError(f"{wanted} {word} in {name}", got, "check that the arrays belong together")
     check_finite(np.where(np.isnan(array), 0.0, array) if gaps and np.isnan(array).any() else array, name)
     return array
 
@@ -119,9 +123,8 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
     if array.ndim != 1 or array.size == 0:
         raise InputError(f"one label per example in {name}", f"shape {array.shape}", "give a one-dimensional array")
     if length is not None and array.shape[0] != length:
-        raise InputError(
-            f"{length} entries in {name}, one per example", array.shape[0], "check that they belong to these examples"
-        )
+        expected = f"{length} entries in {name}, one per example"
+        raise InputError(expected, array.shape[0], "check that they belong to these examples")
     if array.dtype.kind == "f":
         with np.errstate(over="ignore"):  # what a long double holds beyond float64 is refused as infinite below
             array = array.astype(np.float64)

@@ -25,9 +25,8 @@ def load_adult(folder: str | os.PathLike[str] | None = None) -> Table:
     """All 48,842 rows; the files are looked for in `folder`, else in LOPSIDED_DATA, there or in its subfolder adult."""
     given = folder if folder is not None else os.environ.get(VARIABLE)
     if not given:
-        raise InputError(
-            "the folder with adult.data", "none", f"give a folder or set the environment variable {VARIABLE}"
-        )
+        got = "none"
+        raise InputError("the folder with adult.data", got, f"give a folder or set the environment variable {VARIABLE}")
     rows, split = [], []
     for name, word in (("adult.data", "train"), ("adult.test", "test")):
         found = [
@@ -41,9 +40,8 @@ def load_adult(folder: str | os.PathLike[str] | None = None) -> Table:
     try:
         features = cells[:, [COLUMNS.index(name) for name in NUMBERS]].astype(np.float64)
     except (ValueError, IndexError):
-        raise InputError(
-            "the census files adult.data and adult.test", f"others in {given}", "fetch them again"
-        ) from None
+        got = f"others in {given}"
+        raise InputError("the census files adult.data and adult.test", got, "fetch them again") from None
     columns = {name: cells[:, COLUMNS.index(name)] for name in COLUMNS if name not in NUMBERS}
     table = array_table(features, {**columns, "split": np.array(split)}, "Adult")
     return Table(table.source, table.rows, table.width, table.columns, table.read_blocks, feature_names=NUMBERS)

@@ -48,11 +48,9 @@ def estimate_by_moments(features: FloatArray, groups: ArrayLike) -> MixtureEstim
     dimension = matrix.shape[1]
     if counts.min() <= dimension:
         least = int(counts.argmin())
-        raise InputError(
-            f"more than {dimension} members in every group",
-            f"{int(counts[least])} in group {names[least]}",
-            "merge small groups or use fewer features",
-        )
+        expected = f"more than {dimension} members in every group"
+        got = f"{int(counts[least])} in group {names[least]}"
+        raise InputError(expected, got, "merge small groups or use fewer features")
     means = np.array([matrix[codes == code].mean(axis=0) for code in range(len(names))])
     covariances = np.array([np.atleast_2d(np.cov(matrix[codes == code].T)) for code in range(len(names))])
     _check_definite(covariances, names)
@@ -93,11 +91,8 @@ def estimate_by_em(
             try:
                 model.fit(matrix)
             except ValueError as error:
-                raise InputError(
-                    f"data that {number} Gaussian groups can fit",
-                    str(error).split(".")[0],
-                    "use fewer groups or features",
-                ) from None
+                expected = f"data that {number} Gaussian groups can fit"
+                raise InputError(expected, str(error).split(".")[0], "use fewer groups or features") from None
         narrowest = _narrowest(model.covariances_, overall)
         if narrowest < COLLAPSED:
             declined[number] = f"a group shrank onto repeated rows: {narrowest:.1e} of the data's deviation"
@@ -151,8 +146,5 @@ def _check_definite(covariances: FloatArray, names: Sequence[str]) -> None:
     for name, covariance in zip(names, covariances, strict=True):
         least, largest = np.linalg.eigvalsh(covariance)[[0, -1]]
         if least <= 1e-12 * largest:
-            raise InputError(
-                f"a positive definite covariance in group {name}",
-                f"smallest eigenvalue {least:.2g}",
-                "drop constant features",
-            )
+            got = f"smallest eigenvalue {least:.2g}"
+            raise InputError(f"a positive definite covariance in group {name}", got, "drop constant features")

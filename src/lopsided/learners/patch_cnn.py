@@ -89,11 +89,9 @@ def initial_weights(
 def _shapes(weights: FloatArray, features: FloatArray, noise: FloatArray, labels: IntArray) -> None:
     K, _, d = weights.shape
     if features.shape != (K, d) or noise.ndim != 2 or noise.shape[1] != d or labels.shape != noise.shape[:1]:
-        raise InputError(
-            f"features ({K}, {d}), noise (n, {d}) and n labels",
-            f"shapes {features.shape}, {noise.shape}, {labels.shape}",
-            "check that weights and sample belong together",
-        )
+        expected = f"features ({K}, {d}), noise (n, {d}) and n labels"
+        got = f"shapes {features.shape}, {noise.shape}, {labels.shape}"
+        raise InputError(expected, got, "check that weights and sample belong together")
     if labels.size == 0 or labels.min() < 0 or labels.max() >= K:
         raise InputError(f"labels from 0 to {K - 1}", "others", "count classes from 0")
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import IntArray, check_count
+from lopsided.core.validation import IntArray, check_choice, check_count
 
 Array = NDArray[Any]  # float32 or float64
 Process = Literal["gradient", "pseudo gradient", "pseudo network"]
@@ -47,8 +47,7 @@ class WideNetwork:
 
 def initial_deviation(width: int, initialisation: str = "A3") -> float:
     """Standard deviation of an initial weight under the named reading."""
-    if initialisation not in INITIALISATIONS:
-        raise InputError(f"an initialisation among {', '.join(INITIALISATIONS)}", repr(initialisation), "name one")
+    check_choice(initialisation, INITIALISATIONS, "an initialisation")
     return 1 / math.sqrt(width) if initialisation == "A3" else width**-0.25
 
 
@@ -110,10 +109,8 @@ def gradient_coefficients(
         if initial is None:
             raise InputError("initial preactivations for a pseudo gradient", None, "pass <w^(0), x>")
         pattern = initial >= 0
-        if process == "pseudo gradient":
-            outputs = network_outputs(preactivations, top)
-        else:
-            outputs = pseudo_outputs(preactivations, initial, top)
+        of_true = process == "pseudo gradient"
+        outputs = network_outputs(preactivations, top) if of_true else pseudo_outputs(preactivations, initial, top)
     coefficients = error_signals(outputs, labels, weights) @ top
     coefficients *= pattern
     return np.asarray(coefficients)

@@ -116,9 +116,8 @@ def influence_scores_of_blocks(
             here[members] = _closed_form(float(energy[k]), q, r, int(found.counts[k]), convention)
         start += rows.shape[0]
     if start != codes.shape[0]:
-        raise InputError(
-            f"{codes.shape[0]} rows in the blocks", start, "check that features and labels belong together"
-        )
+        expected = f"{codes.shape[0]} rows in the blocks"
+        raise InputError(expected, start, "check that features and labels belong together")
     present = np.unique(codes)
     return InfluenceScores(
         scores, codes, names, convention, {names[k]: reason for k in present if (reason := reasons[int(k)])}

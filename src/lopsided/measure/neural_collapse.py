@@ -90,9 +90,8 @@ class PooledMoments:
         """Every class has been seen."""
         missing = np.flatnonzero(self.counts == 0)
         if missing.size:
-            raise InputError(
-                "examples of every class", f"none of class {int(missing[0])}", "add them or drop the class"
-            )
+            got = f"none of class {int(missing[0])}"
+            raise InputError("examples of every class", got, "add them or drop the class")
 
     @property
     def within_covariance(self) -> FloatArray:

@@ -153,11 +153,8 @@ def _classes(values: NDArray[Any], rows: int, given: Any, source: DataSource, or
     wanted = [str(entry) for entry in plain_array(order, "classes").ravel()]
     if sorted(wanted) != sorted(found.names):
         odd = sorted(set(wanted) ^ set(found.names))
-        raise InputError(
-            "class names that are the labels, each once",
-            f"a difference in {', '.join(odd[:6]) or 'repeats'}",
-            "mend it",
-        )
+        got = f"a difference in {', '.join(odd[:6]) or 'repeats'}"
+        raise InputError("class names that are the labels, each once", got, "mend it")
     place = np.array([wanted.index(entry) for entry in found.names], dtype=np.int64)
     return Partition(name, place[found.codes], tuple(wanted))
 

@@ -27,9 +27,8 @@ def predicted_codes(given: NDArray[Any], classes: Partition | None, rows: int) -
     place = {name: code for code, name in enumerate(classes.names)}
     if not set(names) & set(place):
         some = ", ".join(names[:4])
-        raise InputError(
-            f"predictions that are labels such as {', '.join(classes.names[:4])}", some, "use the same names in both"
-        )
+        expected = f"predictions that are labels such as {', '.join(classes.names[:4])}"
+        raise InputError(expected, some, "use the same names in both")
     return np.array([place.get(name, -1) for name in names], dtype=np.int64)[codes]
 
 
@@ -78,9 +77,8 @@ def with_classifier(evidence: Evidence, weight: Any, bias: Any) -> Evidence:
     classes = len(evidence.classes.names)
     matrix = check_matrix(weight, "the classifier", columns=evidence.table.width if evidence.table else None)
     if matrix.shape[0] != classes:
-        raise InputError(
-            f"{classes} rows in the classifier, one per class of the labels", matrix.shape[0], "leave out other classes"
-        )
+        expected = f"{classes} rows in the classifier, one per class of the labels"
+        raise InputError(expected, matrix.shape[0], "leave out other classes")
     offset = None
     if bias is not None:
         try:

@@ -17,6 +17,7 @@ from typing import Literal
 from torch.nn.functional import relu
 
 from lopsided.core.errors import InputError
+from lopsided.core.validation import check_choice
 from lopsided.learners.deep.classifier import Classifier, initialise
 from torch import Tensor, nn
 
@@ -36,8 +37,7 @@ def build(
 
     Options: `widths` of an MLP, `width` of the small CNN, a VGG or a residual net (channels of the first layer).
     """
-    if name not in NETWORKS:
-        raise InputError(f"a network among {', '.join(NETWORKS)}", repr(name), "name one of those")
+    check_choice(name, NETWORKS, "a network")
     try:
         layers, dimension = NETWORKS[name](tuple(int(length) for length in shape), **options)
     except TypeError as error:
@@ -170,9 +170,8 @@ NETWORKS: dict[str, Callable[..., Body]] = {
 def _picture(shape: Sequence[int], least: int) -> tuple[int, int, int]:
     """Channels, height and width of pictures large enough for a network."""
     if len(shape) != 3 or min(shape[1:]) < least:
-        raise InputError(
-            f"pictures of shape (channels, height, width), at least {least} pixels wide", tuple(shape), "use an mlp"
-        )
+        expected = f"pictures of shape (channels, height, width), at least {least} pixels wide"
+        raise InputError(expected, tuple(shape), "use an mlp")
     return int(shape[0]), int(shape[1]), int(shape[2])
 
 
