@@ -37,13 +37,9 @@ SPLIT_NAMES = ("split", "is_test", "subset")
 # a row's own name; the last three are how pandas writes its index to csv and parquet
 ROW_NAMES = ("id", "index", "", "unnamed: 0", "__index_level_0__")
 BESIDE_NAMES = (*LABEL_NAMES, *GROUP_NAMES, *PREDICTION_NAMES, *SPLIT_NAMES, *ROW_NAMES)
-_KINDS: dict[str, tuple[str, ...]] = {
-    "csv": (".csv", ".tsv"),
-    "packed csv": (".csv.gz", ".tsv.gz"),
-    "Arrow": (".feather", ".arrow"),
-}
-_KINDS |= {"JSON lines": (".jsonl", ".ndjson"), "Excel": (".xlsx",)}
-WHOLE_FILES = {ending: kind for kind, endings in _KINDS.items() for ending in endings}
+WHOLE_FILES = dict.fromkeys((".csv", ".tsv"), "csv") | dict.fromkeys((".csv.gz", ".tsv.gz"), "packed csv")
+WHOLE_FILES |= dict.fromkeys((".feather", ".arrow"), "Arrow") | dict.fromkeys((".jsonl", ".ndjson"), "JSON lines")
+WHOLE_FILES |= {".xlsx": "Excel"}
 FILE_ENDINGS = (".npy", ".txt", ".csv", ".tsv")  # of labels in a file of their own
 _BLOCK_NUMBERS = 4_000_000  # numbers in a block: 32 MB as float64
 

@@ -112,13 +112,15 @@ def noise_matrix_of_blocks(
     fourth, drawn = _second_pass(blocks, moments, codes, divisors, interval_examples if resamples else 0, random)
     raw = _products(moments, divisors)
     products, slope, rho = _estimate(use, raw, moments, divisors, fourth)
-    ends: Any = (None,) * 4
+    low = high = ratios_low = ratios_high = None
     sizes = moments.counts.astype(np.float64)
     if resamples:
         replicates = _replicates(products, slope, raw, drawn, moments, resamples, random)
         tails = ((1 - level) / 2, (1 + level) / 2)
-        ends = *np.quantile(replicates, tails, axis=0), *_quantiles(_ratios(replicates, sizes), tails)
-    return NoiseMatrix(names, moments.counts, products, _ratios(products, sizes), *ends, use, rho, note, level)
+        low, high = np.quantile(replicates, tails, axis=0)
+        ratios_low, ratios_high = _quantiles(_ratios(replicates, sizes), tails)
+    found = names, moments.counts, products, _ratios(products, sizes)
+    return NoiseMatrix(*found, low, high, ratios_low, ratios_high, use, rho, note, level)
 
 
 def _quantiles(values: FloatArray, ends: tuple[float, float]) -> FloatArray:
