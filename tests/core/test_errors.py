@@ -31,7 +31,7 @@ def test_a_missing_package_survives_too() -> None:
 
 @pytest.mark.parametrize("name", ["relu", None, 3, np.array(["sigmoid", "tanh"]), ["sigmoid"]])
 def test_an_activation_is_a_name(name) -> None:
-    with pytest.raises(InputError, match="choose one of those"):
+    with pytest.raises(InputError, match="name one of those"):
         check_activation(name)
     assert [check_activation(known) for known in ACTIVATIONS] == list(ACTIVATIONS)
 

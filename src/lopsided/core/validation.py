@@ -148,6 +148,17 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
     return codes.astype(np.int64).ravel(), [_text(entry) for entry in names]
 
 
+def check_offsets(value: ArrayLike, classes: int) -> FloatArray:
+    """The bias of a classifier: a finite number for every class."""
+    try:
+        offsets = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{classes} finite biases", "other values", "give one number per class") from None
+    if offsets.shape != (classes,) or not np.isfinite(offsets).all():
+        raise InputError(f"{classes} finite biases", f"shape {offsets.shape}", "give one number per class")
+    return offsets
+
+
 def check_weights(value: ArrayLike, rows: int, name: str = "sample_weight") -> FloatArray:
     """A finite weight of at least 0 for every row, some of them above."""
     try:

@@ -99,11 +99,8 @@ def _shapes(weights: FloatArray, features: FloatArray, noise: FloatArray, labels
 def outputs(weights: FloatArray, features: FloatArray, noise: FloatArray, labels: IntArray) -> FloatArray:
     """F (n x K) of eq (1) on examples (u_y, xi)."""
     _shapes(weights, features, noise, labels)
-    K, m, d = weights.shape
-    flat = weights.reshape(K * m, d)
-    from_noise = np.maximum(flat @ noise.T, 0.0).reshape(K, m, -1).mean(axis=1).T
-    from_features = np.maximum(flat @ features.T, 0.0).reshape(K, m, K).mean(axis=1).T
-    return np.asarray(from_noise + from_features[labels])
+    run = _Run(weights, features, noise, "weights")
+    return run.outputs(run.noise_activations(slice(None)), labels)
 
 
 def probabilities(logits: FloatArray) -> FloatArray:

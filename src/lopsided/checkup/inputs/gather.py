@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.class_scores import class_scores
-from lopsided.checkup.inputs.design import design_of
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.left_out import columns_of, describing, reserved_names
 from lopsided.checkup.inputs.missing import missing_values, usable
@@ -25,6 +24,7 @@ from lopsided.checkup.inputs.outcomes import (
     CLASSIFIER_NAMES,
     DECAY_NAMES,
     checked_decay,
+    design_of,
     is_test_row,
     predicted_codes,
     weight_and_bias,
