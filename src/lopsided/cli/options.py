@@ -1,7 +1,6 @@
 """Options that several commands share, and kinds of values with errors that say what came."""
 
 from collections.abc import Callable, Mapping
-from inspect import signature
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -124,8 +123,9 @@ _SEVERAL = {"classes": names, "checks": names, "arms": names} | dict.fromkeys(
 def taken_by(function: Callable[..., Any], given: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """Of the options `given` to a command (its `locals()` at its start), those that `function` has a parameter of the
     same name for, with commas read where it takes several; `more` come on top."""
-    known = signature(function).parameters
-    taken = {name: value for name, value in given.items() if name in known}
+    from lopsided.checkup.inputs.arguments import taken_by
+
+    taken = taken_by(function, given)
     for name in _SEVERAL.keys() & taken.keys():
         taken[name] = _SEVERAL[name](taken[name]) if isinstance(taken[name], str) else taken[name]
     return taken | more

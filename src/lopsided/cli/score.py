@@ -100,10 +100,7 @@ def _facts(result: "Score", target: Path | None, drawn: Path | None) -> dict[str
         "examples": int(result.ranks.size),
         "convention": result.influence.convention,
         "declined": result.influence.declined,
-        "streamed": result.streamed,
-        "decided_by": result.decided_by,
-        "standardised": result.standardised,
-        "seconds": result.seconds,
+        **{name: getattr(result, name) for name in ("streamed", "decided_by", "standardised", "seconds")},
     }
     if result.noise is not None:
         facts["noise_matrix"] = result.noise
@@ -116,17 +113,11 @@ def _show(result: "Score", target: Path | None, drawn: Path | None) -> None:
     from lopsided.report.style import short
 
     print_line(result.read.sentence())
-    rows = [
-        [
-            entry.label,
-            f"{entry.count:,}",
-            short(entry.highest),
-            short(entry.lowest),
-            ", ".join(map(str, entry.highest_examples[:3])) or (entry.declined or ""),
-            ", ".join(map(str, entry.lowest_examples[:3])),
-        ]
-        for entry in result.classes
-    ]
+    rows = []
+    for entry in result.classes:
+        high, low = (", ".join(map(str, some[:3])) for some in (entry.highest_examples, entry.lowest_examples))
+        ends = [short(entry.highest), short(entry.lowest), high or entry.declined or "", low]
+        rows.append([entry.label, f"{entry.count:,}", *ends])
     heads = ("class", "examples", "highest", "lowest", "examples with the highest", "and lowest")
     print_table(f"Influence scores of {result.source}", heads, rows)
     if result.decided_by is not None:
@@ -155,8 +146,7 @@ def _show_noise(noise: "NoiseMatrix") -> None:
         low, high = noise.ratios_low, noise.ratios_high
         interval = "" if low is None or high is None else f"{short(low[i, j], 3)} to {short(high[i, j], 3)}"
         rows.append([name, short(float(noise.products[i, i])), short(float(weakest[i]), 3), interval, noise.names[j]])
-    print_table(
-        "Weakest ratio of every class", ("class", "tr(Σ²)", "Γ", f"{noise.level:.0%} interval", "against"), rows
-    )
+    heads = ("class", "tr(Σ²)", "Γ", f"{noise.level:.0%} interval", "against")
+    print_table("Weakest ratio of every class", heads, rows)
     if noise.note:
         print_line(noise.note + ".")

@@ -83,9 +83,8 @@ def estimate_by_em(
     declined: dict[int, str] = {}
     overall = np.atleast_2d(np.cov(matrix.T))
     for number in numbers:
-        model = GaussianMixture(
-            number, covariance_type="full", n_init=starts, random_state=seed, tol=tolerance, max_iter=MOST_ITERATIONS
-        )
+        limits = {"tol": tolerance, "max_iter": MOST_ITERATIONS}
+        model = GaussianMixture(number, n_init=starts, random_state=seed, **limits)  # full covariances
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # reported as `converged` instead
             try:
@@ -103,18 +102,10 @@ def estimate_by_em(
     if best is None:
         number, reason = next(iter(declined.items()))
         raise InputError(f"data that {number} Gaussian groups can fit", reason, "use fewer groups or other features")
-    mixture = Mixture(
-        best.weights_ / best.weights_.sum(), best.means_, (best.covariances_ + best.covariances_.transpose(0, 2, 1)) / 2
-    )
-    return MixtureEstimate(
-        mixture,
-        bits_per_dimension(matrix, mixture),
-        "expectation maximisation",
-        bool(best.converged_),
-        int(best.n_iter_),
-        criterion,
-        declined,
-    )
+    covariances = (best.covariances_ + best.covariances_.transpose(0, 2, 1)) / 2
+    mixture = Mixture(best.weights_ / best.weights_.sum(), best.means_, covariances)
+    fit, how = bits_per_dimension(matrix, mixture), "expectation maximisation"
+    return MixtureEstimate(mixture, fit, how, bool(best.converged_), int(best.n_iter_), criterion, declined)
 
 
 def _narrowest(covariances: FloatArray, overall: FloatArray) -> float:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.special import logsumexp
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_count, check_positive
@@ -244,9 +245,7 @@ def _snapshot(run: _Run, labels: IntArray) -> tuple[FloatArray, ...]:
     activations = run.noise_activations(slice(None))
     logits = run.outputs(activations, labels)
     rows = np.arange(labels.size)
-    top = logits.max(axis=1)
-    total = np.log(np.exp(logits - top[:, None]).sum(axis=1)) + top
-    losses = total - logits[rows, labels]
+    losses = logsumexp(logits, axis=1) - logits[rows, labels]
     lost = -np.expm1(-losses)
     own_share = (activations.reshape(-1, K, m)[rows, labels] > 0).mean(axis=1)
     counts = np.maximum(np.bincount(labels, minlength=K), 1)
@@ -254,11 +253,5 @@ def _snapshot(run: _Run, labels: IntArray) -> tuple[FloatArray, ...]:
     def by_class(values: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(labels, weights=values, minlength=K) / counts)
 
-    return (
-        losses.mean(),
-        by_class(losses),
-        (logits.argmax(axis=1) == labels).mean(),
-        lost.min(),
-        lost.max(),
-        by_class(own_share),
-    )
+    right = (logits.argmax(axis=1) == labels).mean()
+    return losses.mean(), by_class(losses), right, lost.min(), lost.max(), by_class(own_share)

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+from scipy.special import logsumexp
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import IntArray, check_choice, check_count
@@ -119,9 +120,7 @@ def gradient_coefficients(
 def cross_entropy(outputs: Array, labels: IntArray) -> float:
     """Mean of -log o_y, computed from logits in float64."""
     logits = outputs.astype(np.float64)
-    peak = logits.max(axis=1)
-    mass = np.log(np.exp(logits - peak[:, None]).sum(axis=1))
-    return float((peak + mass - logits[np.arange(len(labels)), labels]).mean())
+    return float((logsumexp(logits, axis=1) - logits[np.arange(len(labels)), labels]).mean())
 
 
 def accuracy(outputs: Array, labels: IntArray) -> float:

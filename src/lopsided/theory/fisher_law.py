@@ -109,12 +109,11 @@ class FisherLaw:
         overall = self._integration_error(share)
         error = float(np.trace(inverse)) / count
         relative = float(np.sqrt(error) / np.linalg.norm(self.problem.weights))
+        columns = zip(share, excess, self.groups, effects, strict=True)
         return FisherForecast(
             tuple(
-                GroupForecast(float(part), risk, group.information_error + overall, float(entropy), effect)
-                for part, risk, group, entropy, effect in zip(
-                    share, excess, self.groups, entropies, effects, strict=True
-                )
+                GroupForecast(float(part), risk, group.information_error + overall, group.entropy, effect)
+                for part, risk, group, effect in columns
             ),
             average_excess_risk=float(share @ np.array(excess)),
             average_entropy=float(share @ entropies),

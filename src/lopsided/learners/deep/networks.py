@@ -69,17 +69,9 @@ def _small_cnn(shape: Sequence[int], *, width: int = 16) -> Body:
     """Convolutions of `width` and 2 `width` channels, each with pooling, and a hidden layer of 64: D = 3."""
     channels, height, wide = _picture(shape, 4)
     flat = 2 * width * (height // 4) * (wide // 4)
-    layers = [
-        *_convolution(channels, width),
-        nn.MaxPool2d(2),
-        *_convolution(width, 2 * width),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(flat, 64, bias=False),
-        nn.BatchNorm1d(64),
-        nn.ReLU(),
-    ]
-    return layers, 64
+    first = [*_convolution(channels, width), nn.MaxPool2d(2)]
+    second = [*_convolution(width, 2 * width), nn.MaxPool2d(2), nn.Flatten()]
+    return [*first, *second, nn.Linear(flat, 64, bias=False), nn.BatchNorm1d(64), nn.ReLU()], 64
 
 
 def _lenet_5(shape: Sequence[int]) -> Body:
@@ -88,20 +80,9 @@ def _lenet_5(shape: Sequence[int]) -> Body:
     padding = 2 if height < 32 else 0  # the original takes 32 x 32; MNIST is padded to that
     side = [(length + 2 * padding - 4) // 2 for length in (height, width)]
     flat = 16 * ((side[0] - 4) // 2) * ((side[1] - 4) // 2)
-    layers = [
-        nn.Conv2d(channels, 6, 5, padding=padding),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(6, 16, 5),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(flat, 120),
-        nn.ReLU(),
-        nn.Linear(120, 84),
-        nn.ReLU(),
-    ]
-    return layers, 84
+    first = [nn.Conv2d(channels, 6, 5, padding=padding), nn.ReLU(), nn.MaxPool2d(2)]
+    second = [nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
+    return [*first, *second, nn.Linear(flat, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU()], 84
 
 
 def _vgg(shape: Sequence[int], *, depth: Literal[11, 13], width: int = 64) -> Body:
@@ -128,20 +109,10 @@ def _vgg(shape: Sequence[int], *, depth: Literal[11, 13], width: int = 64) -> Bo
 def _resnet_9(shape: Sequence[int], *, width: int = 64) -> Body:
     """Convolutions of 1, 2, 4, 8 times `width`, a residual pair after the second and the fourth, maximum pooling."""
     channels, _, _ = _picture(shape, 8)
-    layers = [
-        *_convolution(channels, width),
-        *_convolution(width, 2 * width),
-        nn.MaxPool2d(2),
-        _ResidualPair(2 * width),
-        *_convolution(2 * width, 4 * width),
-        nn.MaxPool2d(2),
-        *_convolution(4 * width, 8 * width),
-        nn.MaxPool2d(2),
-        _ResidualPair(8 * width),
-        nn.AdaptiveMaxPool2d(1),
-        nn.Flatten(),
-    ]
-    return layers, 8 * width
+    start = [*_convolution(channels, width), *_convolution(width, 2 * width), nn.MaxPool2d(2)]
+    middle = [_ResidualPair(2 * width), *_convolution(2 * width, 4 * width), nn.MaxPool2d(2)]
+    end = [*_convolution(4 * width, 8 * width), nn.MaxPool2d(2), _ResidualPair(8 * width)]
+    return [*start, *middle, *end, nn.AdaptiveMaxPool2d(1), nn.Flatten()], 8 * width
 
 
 def _resnet_18(shape: Sequence[int], *, width: int = 64) -> Body:
