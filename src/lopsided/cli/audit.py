@@ -70,7 +70,7 @@ def command(
     target = None if no_report else check_report_path(report or Path(f"{data.resolve().stem}-audit.html"))
     late = Late()
     with progress_steps("auditing", quiet=as_json) as progress:
-        result = audit(**options.taken_by(audit, given, progress=progress))
+        result = audit(**options.options_for(audit, given, progress=progress))
         changed = None if earlier is None else result.since(earlier)
         shut = limit is not None and (result.level.rank >= limit.rank if changed is None else not changed.passed(limit))
         if limit is not None and not shut and result.unchecked is not None:

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from lopsided.cli.options import AsJson, Plot, number, taken_by
+from lopsided.cli.options import AsJson, Plot, number, options_for
 
 _HELD = ("feature_energy", "weight_energy", "tau", "multiplier", "weight_decay", "feature_decay")
 
@@ -70,7 +70,7 @@ def command(
         def told(iteration: int, gap: float) -> None:
             say(f"{words}: iteration {iteration}, relative gap {gap:.1e}")
 
-        forecast = collapse(**taken_by(collapse, given, counts=found, class_weights=weights, progress=told))
+        forecast = collapse(**options_for(collapse, given, counts=found, class_weights=weights, progress=told))
     facts, late = forecast.to_dict(), Late()
     if target is not None:
         from lopsided.core.provenance import provenance

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from lopsided.cli.options import taken_by
+from lopsided.cli.options import options_for
 
 
 def command(
@@ -42,7 +42,7 @@ def command(
             raise InputError("a data file after fit", "none", "give npz, parquet or csv")
         from lopsided.checkup.mixture_fit import mixture_fit
 
-        fit = mixture_fit(**taken_by(mixture_fit, given))
+        fit = mixture_fit(**options_for(mixture_fit, given))
         facts, forecast, swept = fit.facts(), fit.forecast, None
     else:
         if data is not None:

@@ -47,7 +47,7 @@ def command(
     check_export(export)
     recipe = options.network_recipe(weight_decay, learning_rate, batch_size, momentum)
     with status_line("forecasting with a small pilot", quiet=as_json):
-        made = plan(**options.taken_by(plan, given, recipe=recipe))
+        made = plan(**options.options_for(plan, given, recipe=recipe))
     late = Late()
     written = None if export is None else late.write(export_plan, made, export, seed)
     if as_json:

@@ -55,7 +55,7 @@ def command(
     if plot is not None:
         check_plot_path(plot)
     with progress_steps("reading and scoring", quiet=as_json) as progress:
-        result = score(**options.taken_by(score, given, progress=progress))
+        result = score(**options.options_for(score, given, progress=progress))
     late = Late()
     scores = late.write(_write, result, target)
     drawn = plot

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from lopsided.cli.options import DataFolder, StoreFolder, taken_by
+from lopsided.cli.options import DataFolder, StoreFolder, options_for
 
 if TYPE_CHECKING:
     from lopsided.skill.benchmark import FamilyScore, Skill
@@ -45,7 +45,7 @@ def command(
         target = check_report_path(out)
     with progress_tasks("tasks") as progress:
         renamed = {"only": family or (), "data": data_dir, "most_tasks": tasks}
-        found = skill(**taken_by(skill, given, **renamed, progress=progress))
+        found = skill(**options_for(skill, given, **renamed, progress=progress))
     late = Late()
     if publish is not None or details is not None:
         if found.not_run:

@@ -68,8 +68,8 @@ def command(
     recipe = options.network_recipe(weight_decay, learning_rate, batch_size, momentum)
     stop_on_sigterm()
     with progress_tasks("trial") as progress:
-        evidence = gather(**options.taken_by(gather, given))
-        outcome = trial(**options.taken_by(trial, given, data=evidence, recipe=recipe, progress=progress))
+        evidence = gather(**options.options_for(gather, given))
+        outcome = trial(**options.options_for(trial, given, data=evidence, recipe=recipe, progress=progress))
     late = Late()
     written = None if export is None else late.write(export_plan, outcome.plan, export, seed)
     if report is not None:
