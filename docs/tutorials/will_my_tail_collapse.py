@@ -3,7 +3,7 @@ Will my tail collapse?
 ======================
 
 You have class counts with a long tail and a weight decay. Before you train, you want to know which classes the
-network will fail to tell apart. This page forecasts it, then trains a network on real digits and looks.
+network will fail to distinguish. This page forecasts it, then trains a network on real digits and looks.
 
 The data are scikit-learn's handwritten digits, which come with the package: ten classes, cut down to a tail from 120
 examples to 3.

@@ -1,4 +1,4 @@
-"""Predict, measure and mend what imbalance does to a neural network.
+"""Predict, measure and fix what imbalance does to a neural network.
 
 Importing the package is light: each public name loads its module when it is first used.
 """

@@ -1,6 +1,7 @@
 """`lopsided demo` end to end."""
 
 import json
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from lopsided.checkup.digits_demo import DigitsDemo
 from lopsided.cli.main import main
 from lopsided.data.examples import long_tailed_digits
+from tests.docs.test_readme import shown
 
 
 def test_demo(capsys, tmp_path) -> None:
@@ -21,6 +23,11 @@ def test_demo(capsys, tmp_path) -> None:
     assert "oversampling" in page
     assert {"findings", "skipped", "arms", "winner", "recommendation", "seconds"} <= facts.keys()
     assert len(facts["lines"]) == 4
+    for told, now in zip(shown()[-1], facts["lines"][2:], strict=True):  # the README shows the last two
+        pieces = [re.split(r"([-+]?\d\.\d+|\d+%)", text) for text in (told, now)]
+        assert pieces[0][:6:2] == pieces[1][:6:2]  # the words, up to the first numbers
+        # other linear algebra changes the last digits; the story must stay
+        assert [float(n) for n in pieces[0][1:6:2]] == pytest.approx([float(n) for n in pieces[1][1:6:2]], abs=0.02)
     assert "What data showed that the trial never saw" in page
     # The rarest digits are what the audit is about: one of the three smallest is named as failing or at risk.
     subjects = {finding["subject"] for finding in facts["findings"] if finding["level"] != "healthy"}

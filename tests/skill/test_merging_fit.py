@@ -83,8 +83,9 @@ def test_a_sample_of_the_measured_tasks_measured_again(tasks) -> None:
     settings, ratio = cheap["settings"], min(map(int, cheap["truth"]))
     again = mean_cosines(repeated(settings, counts_at(settings, ratio), 0))
     stored = matrix(cheap["truth"][str(ratio)], len(settings["classes"]))
-    # four decimals are kept; processors differ in the last digits of each of a thousand steps in single precision
-    np.testing.assert_allclose(again, stored, atol=0.02)
+    # Processors differ in the last digits of every step: inputs moved by one unit in the last place change the cosines
+    # by 0.016 in the mean (up to 0.07), as another processor did; another seed by 0.065 (up to 0.24).
+    assert np.abs(again - stored).mean() < 0.03
 
 
 def _row(settings: dict[str, Any]) -> Row:

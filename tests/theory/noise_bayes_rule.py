@@ -57,7 +57,7 @@ def noise_bayes_rule(matrices: Sequence[FactoredMatrix], priors: FloatArray | No
         raise InputError(
             "noise matrices with one common range",
             "different ranges",
-            "nothing is to be forecast: classes are told apart by where their noise lives",
+            "nothing is to be forecast: classes are distinguished by where their noise lives",
         )
     scales = np.array([A.scale for A in matrices])
     return NoiseBayesRule(basis, tuple(whiteners), scales, rest, np.array(offsets))

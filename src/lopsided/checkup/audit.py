@@ -78,7 +78,7 @@ class AuditFacts:
     def unchecked(self) -> InputError | None:
         """Why no gate may open on this audit (no labels, no named check ran, a part was set aside), or None."""
         if self.evidence.aside:
-            remedy = "mend it, rename it or leave it out"
+            remedy = "fix it, rename it or leave it out"
             return InputError("all parts that were given to be usable in a gate", self.evidence.aside[0], remedy)
         if self.named and not self.checked and not self.broken:
             idle = self.skipped[0]
@@ -166,7 +166,7 @@ def level_of(word: str) -> Level:
     for level in (Level.AT_RISK, Level.FAILING):
         if level.value == wanted:
             return level
-    raise InputError("at-risk or failing", repr(word), "choose one of the two")
+    raise InputError("at-risk or failing", repr(word))
 
 
 def run_checks(

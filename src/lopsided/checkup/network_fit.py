@@ -46,7 +46,7 @@ def standardised_components(features: FloatArray, components: int) -> tuple[Floa
     deviation = unit.std(axis=0)
     kept = deviation > 1e-12
     if not kept.any():
-        raise InputError("features that vary", "constant columns only", "give other features")
+        raise InputError("features that vary", "constant columns only")
     scaled = (unit[:, kept] - unit[:, kept].mean(axis=0)) / deviation[kept]
     width = scaled.shape[1]
     directions, energy = principal_directions(scaled, width if width <= WIDE else components, 0)

@@ -266,7 +266,7 @@ def _open(data: Any, labels: Any, features: str | Sequence[str] | None) -> tuple
         if not looks_like_a_file(labels):
             column = labels
         elif not Path(labels).exists():
-            raise InputError("a column or a file of labels", f"no such file: {labels}", "check the path")
+            raise InputError("a column or a file of labels", f"no such file: {labels}")
     beside = [column] if column else []
     if isinstance(data, Table):
         table = data

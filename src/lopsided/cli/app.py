@@ -33,7 +33,7 @@ _ON_THE_HOUSE = (reproduce, claims, data, results, skill, serve, bench, docs)
 
 application = typer.Typer(
     name="lopsided",
-    help="Predict, measure and mend what imbalance does to a neural network.",
+    help="Predict, measure and fix what imbalance does to a neural network.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -55,7 +55,7 @@ def _options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and stop.")
     ] = False,
 ) -> None:
-    """Predict, measure and mend what imbalance does to a neural network."""
+    """Predict, measure and fix what imbalance does to a neural network."""
 
 
 def _reading_first(command: Callable[..., None]) -> Callable[..., None]:

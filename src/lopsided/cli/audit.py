@@ -1,4 +1,4 @@
-"""`lopsided audit`: which classes and groups of your data fail or are about to, why, and what mends it."""
+"""`lopsided audit`: which classes and groups of your data fail or are about to, why, and what to do about it."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any

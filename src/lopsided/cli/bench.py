@@ -30,7 +30,7 @@ def command(
     found = {path.stem: path for path in sorted(folder.glob("[a-z]*.py"))}
     unknown = [name for name in names or [] if name not in found]
     if unknown:
-        raise InputError(f"benchmarks among {', '.join(found)}", ", ".join(unknown), "name one of those")
+        raise InputError(f"benchmarks among {', '.join(found)}", ", ".join(unknown))
     results: dict[str, list[dict[str, Any]]] = {}
     chosen = names or list(found)
     complete = False

@@ -22,7 +22,7 @@ def command(
     known = list(dict.fromkeys(line.paper for line in lines))
     for name in paper or []:
         if name not in known:
-            raise InputError(f"a paper among {', '.join(known)}", repr(name), "name one of those")
+            raise InputError(f"a paper among {', '.join(known)}", repr(name))
     shown = [line for line in lines if not paper or line.paper in paper]
     if as_json:
         print_json(shown)

@@ -1,4 +1,4 @@
-"""`lopsided collapse`: from class counts to a certified forecast of which classes will not be told apart."""
+"""`lopsided collapse`: from class counts to a certified forecast of which classes will not be distinguished."""
 
 from typing import Annotated
 
@@ -37,7 +37,7 @@ def command(
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Forecast from class counts which classes a network will fail to tell apart.
+    """Forecast from class counts which classes a network will fail to distinguish.
 
     Solves the Layer-Peeled Model exactly and prints how many examples a class needs, the angles between classifiers,
     the ratios at which the minority collapses or vanishes, and what prevents it. Without energies or weight decay, a

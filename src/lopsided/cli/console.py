@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +29,7 @@ VERDICT_COLOURS = {
     "broken": "bold red",
 }
 _GAP = 2  # columns between two cells
+_LEAST_WORDS = 16  # letters of a last column that are worth showing
 _LEAST_NAME = 24  # letters of a row's name that are shown before columns are
 # Controls except tab and newline (an escape sequence can repaint or rename a terminal), lone surrogates (no encoding
 # has them), line separators, and the marks that turn the direction of text.
@@ -96,12 +97,31 @@ def print_table(
     numbers_from: int = 1,
     numbers_to: int | None = None,
 ) -> None:
-    """A table; the columns from `numbers_from` on, up to `numbers_to` where given, are right-aligned."""
-    table = _table(title=_safe_text(title))
+    """A table with one line a row; the columns from `numbers_from` on, up to `numbers_to` where given, are
+    right-aligned. Where it is wider than the terminal, words in the last column are cut; else see `print_lines`."""
     numbers = range(len(columns))[numbers_from:numbers_to]
+    widths = _widths(columns, rows)
+    room = _wide_console().width - sum(widths[:-1]) - (_GAP + 1) * len(columns) + 1
+    cut = len(columns) - 1 not in numbers and room >= _LEAST_WORDS
+    if widths[-1] > room and not cut:
+        print_lines(title, columns, rows)
+        return
+    table = _table(title=_safe_text(title))
     for position, column in enumerate(columns):
-        table.add_column(_safe_text(column), justify="right" if position in numbers else "left")
+        justify: Literal["left", "right"] = "right" if position in numbers else "left"
+        last = position == len(columns) - 1
+        width = min(widths[-1], max(room, 1)) if last else widths[position]
+        table.add_column(_safe_text(column), justify=justify, no_wrap=True, overflow="ellipsis", width=width)
     _print_cells(table, rows)
+
+
+def _widths(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """Letters that every column takes."""
+    from rich.cells import cell_len
+
+    return [
+        max(cell_len(printable(row[place])) for row in [columns, *rows[:MOST_ROWS]]) for place in range(len(columns))
+    ]
 
 
 def print_lines(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
@@ -119,15 +139,29 @@ def print_lines(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]
     rest = list(range(1, len(columns)))
     console.print(_safe_text(title, "italic"))
     while rest:
-        left, shown = console.width - min(widths[0], _LEAST_NAME), [rest.pop(0)]
+        left, shown = console.width - 2 - min(widths[0], _LEAST_NAME), [rest.pop(0)]
         while rest and sum(widths[place] for place in [*shown, rest[0]]) <= left:
             shown.append(rest.pop(0))
-        room = console.width - sum(widths[place] for place in shown) - 1
+        room = console.width - sum(widths[place] for place in shown) - 2  # the edges
         table = _table()
         table.add_column(_safe_text(heads[0]), no_wrap=True, overflow="ellipsis", max_width=max(room, 1))
         for place in shown:
             table.add_column(_safe_text(heads[place]), no_wrap=True, justify="right")
         _print_cells(table, [[row[0], *(row[place] for place in shown)] for row in rows])
+
+
+def print_records(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A table with one line a row where it fits into the terminal, else one block of lines a row: column and value."""
+    if sum(_widths(columns, rows)) + (_GAP + 1) * len(columns) <= _wide_console().width:
+        print_table("", columns, rows, numbers_from=len(columns))
+        return
+    name = max(map(len, columns))
+    for number, row in enumerate(rows[:MOST_ROWS], start=1):
+        print(f"row {number}")
+        for column, cell in zip(columns, row, strict=True):
+            print(f"  {printable(column):<{name}}  {one_sentence(cell)}")
+    if len(rows) > MOST_ROWS:
+        print(f"The first {MOST_ROWS:,} of {len(rows):,} rows; --json prints all.")
 
 
 def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

@@ -33,7 +33,7 @@ def command(
     from lopsided.engine.store import Store
 
     if gallery not in ("stored", "few", "full"):
-        raise InputError("stored, few or full as gallery", repr(gallery), "choose one of those")
+        raise InputError("stored, few or full as gallery", repr(gallery))
     pages = Path(__file__).resolve().parents[3] / "docs"
     if not (pages / "conf.py").is_file():
         raise LopsidedError("Expected the folder docs/ of a source checkout, but there is none; clone the repository.")
@@ -62,7 +62,7 @@ def command(
     )
     if status:
         raise LopsidedError(
-            "Expected pages without warnings, but Sphinx gave those above; mend the page or docstring they name."
+            "Expected pages without warnings, but Sphinx gave those above; fix the page or docstring they name."
         )
     index = (out / "index.html").absolute()
     print(f"Documentation: {index}")

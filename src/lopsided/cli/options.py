@@ -44,7 +44,7 @@ Data = Annotated[
     Path, typer.Argument(help="A table (npz, npy, parquet, csv, feather, jsonl, xlsx) or a folder of pictures.")
 ]
 Labels = Annotated[str | None, typer.Option(help="Column or array of labels, or a file with one per line.")]
-Name = Annotated[str | None, typer.Option(help="What the data are called in reports; the file's name unless said.")]
+Name = Annotated[str | None, typer.Option(help="What the data are called in reports; by default the file's name.")]
 ManyClasses = Annotated[bool, typer.Option("--many-classes", help="Labels that are many numbers are classes indeed.")]
 Groups = Annotated[str | None, typer.Option(help="Columns of groups, comma-separated; intersections follow.")]
 Features = Annotated[str | None, typer.Option(help="Array or columns (comma-separated) of features.")]
@@ -72,7 +72,7 @@ LearningRate = Annotated[
     float | None, number("Learning rate: with --batch-size and --weight-decay rates follow the merging law.")
 ]
 BatchSize = Annotated[int | None, typer.Option(help="Batch size of the network, for the merging law.", min=1)]
-Momentum = Annotated[float | None, number("Momentum of the network, for the merging law; 0 unless said.")]
+Momentum = Annotated[float | None, number("Momentum of the network, for the merging law (default 0).")]
 Export = Annotated[
     Path | None,
     folder("Write plan.json and arrays (indices, weights, offsets, for which rows and classes) into this folder."),

@@ -19,7 +19,7 @@ def command(
     For example: "select claim, avg(seconds) from tasks group by claim", or
     "select settings->>'ratio' as ratio, avg(value) from numbers where name = 'cosine' group by all".
     """
-    from lopsided.cli.console import print_json, print_table
+    from lopsided.cli.console import print_json, print_records, print_table
     from lopsided.engine.query import TABLES, results
 
     if tables:
@@ -33,7 +33,7 @@ def command(
     if as_json:
         print_json([{name: _plain(value) for name, value in record.items()} for record in answer.records()])
     else:
-        print_table("", answer.columns, [[_cell(value) for value in row] for row in answer.rows], numbers_from=99)
+        print_records(answer.columns, [[_cell(value) for value in row] for row in answer.rows])
 
 
 def _plain(value: Any) -> Any:

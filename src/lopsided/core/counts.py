@@ -82,7 +82,7 @@ def counts_file(path: str | os.PathLike[str]) -> ClassCounts:
         got = f"other bytes in {source}"
         raise InputError("a UTF-8 text file of class counts", got, "save it as UTF-8 csv") from None
     except OSError as error:
-        raise InputError("a readable file of class counts", f"{source}: {error.strerror}", "check the path") from None
+        raise InputError("a readable file of class counts", f"{source}: {error.strerror}") from None
     raw = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in (line.partition("#")[0].strip() for line in raw) if line]
     if not lines:
@@ -112,7 +112,7 @@ def _from_table(lines: list[str], source: Path) -> ClassCounts:
             text = io.StringIO("\n".join(lines))
             rows = list(csv.reader(text, delimiter=delimiter, strict=True, skipinitialspace=True))
         except csv.Error as error:
-            raise InputError("a csv file of class counts", f"{source}: {error}", "mend its quotes") from None
+            raise InputError("a csv file of class counts", f"{source}: {error}", "fix its quotes") from None
     numbers = re.split(r"[;\s]+", lines[0])
     if len(rows) == 1 and len(numbers) > 1 and all(map(_is_number, numbers)):
         return _checked([_number(cell) for cell in numbers], None, True)
@@ -210,7 +210,7 @@ def _checked(values: Iterable[float], names: Sequence[str] | None, at_least_two:
         raise InputError("one number of examples per class", f"shape {counts.shape}", "give a flat list of numbers")
     least = 2 if at_least_two else 1
     if counts.size < least:
-        raise InputError(f"at least {least} classes", counts.size, "collapse needs classes to tell apart")
+        raise InputError(f"at least {least} classes", counts.size, "collapse is between classes")
     bad = ~((counts >= LEAST_COUNT) & (counts <= LARGEST_COUNT))
     if bad.any():
         first = int(bad.argmax())

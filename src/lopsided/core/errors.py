@@ -1,4 +1,4 @@
-"""Errors as one sentence: what was expected, what came, what to do."""
+"""Errors as one sentence: what was expected, what came and, where there is something to do, what."""
 
 
 class LopsidedError(Exception):
@@ -12,10 +12,11 @@ class InputError(LopsidedError, ValueError):
     Expected a positive number for the feature energy, but got -1; give the mean squared length of features.
     """
 
-    def __init__(self, expected: str, got: object, remedy: str) -> None:
+    def __init__(self, expected: str, got: object, remedy: str = "") -> None:
         self.expected, self.got, self.remedy = expected, str(got), remedy
+        todo = f"; {remedy}" if remedy else ""
         # one line, whatever the repr of an array or the name of a column brings along
-        super().__init__(" ".join(f"Expected {expected}, but got {self.got}; {remedy}.".splitlines()))
+        super().__init__(" ".join(f"Expected {expected}, but got {self.got}{todo}.".splitlines()))
 
     def __reduce__(self) -> tuple[type["InputError"], tuple[str, str, str]]:
         # Exceptions cross process borders in the runner; the default would call __init__ with the sentence alone.

@@ -121,8 +121,8 @@ def check_regular(path: str | os.PathLike[str], what: str) -> Path:
             return source
         there = source.exists()
     except OSError as error:  # a name that is too long, a folder that is closed to us
-        raise InputError(what, f"{source}: {error.strerror}", "check the path") from None
+        raise InputError(what, f"{source}: {error.strerror}") from None
     if not there:
-        raise InputError(what, f"no such file: {source}", "check the path")
+        raise InputError(what, f"no such file: {source}")
     kind = "a directory" if source.is_dir() else "a pipe, socket or device"
     raise InputError(what, f"{kind}: {source}", "name a regular file")

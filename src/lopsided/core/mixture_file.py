@@ -33,11 +33,11 @@ def mixture_file(path: str | os.PathLike[str]) -> MixtureProblem:
     except UnicodeDecodeError:
         raise InputError("a text file in TOML", f"binary content in {source}", "save it as UTF-8 text") from None
     except OSError as error:
-        raise InputError("a readable specification", f"{source}: {error.strerror}", "check the path") from None
+        raise InputError("a readable specification", f"{source}: {error.strerror}") from None
     except RecursionError:  # a hundred thousand brackets
-        raise InputError("a mixture specification in TOML", f"{source}: nested too deeply", "mend it") from None
+        raise InputError("a mixture specification in TOML", f"{source}: nested too deeply") from None
     except tomllib.TOMLDecodeError as error:
-        raise InputError("a mixture specification in TOML", f"{source}: {error}", "mend that line") from None
+        raise InputError("a mixture specification in TOML", f"{source}: {error}", "fix that line") from None
     return mixture_problem(raw)
 
 
@@ -57,7 +57,7 @@ def mixture_problem(raw: dict[str, Any]) -> MixtureProblem:
     except ValueError as error:
         if isinstance(error, InputError):
             raise
-        raise InputError("numbers in rows of equal length in group", "ragged lists", "check the matrices") from None
+        raise InputError("numbers in rows of equal length in group", "ragged lists") from None
     if teacher.weights is not None:
         if len({len(row) for row in teacher.weights}) != 1:
             raise InputError("rows of equal length in teacher.weights", "ragged rows", "give d rows of K") from None

@@ -158,7 +158,7 @@ def group_covariance(value: Any, dimension: int, name: str) -> FloatArray:
     check_finite(entry, name)
     # Matrices typed with a few digits are symmetric to those digits; anything further off is a mistake.
     if np.max(np.abs(entry - entry.T)) > 1e-8 * np.max(np.abs(entry)):
-        raise InputError(f"a symmetric matrix for {name}", "an asymmetric one", "check its entries")
+        raise InputError(f"a symmetric matrix for {name}", "an asymmetric one")
     entry = (entry + entry.T) / 2
     least, largest = np.linalg.eigvalsh(entry)[[0, -1]]
     if least <= 1e-13 * max(largest, 0.0) or least <= 0:

@@ -14,7 +14,7 @@ from lopsided.core.errors import InputError
 def check_seed(seed: object) -> int:
     """A whole number >= 0."""
     if isinstance(seed, (bool, np.bool_)) or not isinstance(seed, (int, np.integer)) or seed < 0:
-        raise InputError("a whole number >= 0 as seed", repr(seed), "give for example 0")
+        raise InputError("a whole number >= 0 as seed", repr(seed))
     return int(seed)
 
 

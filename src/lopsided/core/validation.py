@@ -48,7 +48,7 @@ def check_count(value: object, name: str, *, at_least: int = 1) -> int:
     expected = f"a whole number >= {at_least} for {name}"
     number = _as_float(value, expected, "change it")
     if not math.isfinite(number) or number != math.floor(number) or number < at_least:
-        raise InputError(expected, value, "change it")
+        raise InputError(expected, value)
     return int(number)
 
 
@@ -65,7 +65,7 @@ def check_choice(value: object, known: Iterable[str], what: str) -> str:
     """One of the words that are known, where `what` (a process, a schedule) is expected."""
     words = list(known)
     if not isinstance(value, str) or value not in words:
-        raise InputError(f"{what} among {', '.join(words)}", repr(value), "name one of those")
+        raise InputError(f"{what} among {', '.join(words)}", repr(value))
     return value
 
 
@@ -166,10 +166,10 @@ def check_weights(value: ArrayLike, rows: int, name: str = "sample_weight") -> F
     except (ValueError, TypeError):
         raise InputError(f"numbers in {name}", _kind(value), "give a weight for each row") from None
     if weights.shape != (rows,):
-        raise InputError(f"one entry of {name} for each of {rows:,} rows", f"shape {weights.shape}", "check it")
+        raise InputError(f"one entry of {name} for each of {rows:,} rows", f"shape {weights.shape}")
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
         got = f"{weights[~(weights >= 0) | np.isinf(weights)][0]:g}" if weights.any() else "zero in every row"
-        raise InputError(f"finite weights of at least 0, some above, in {name}", got, "check them")
+        raise InputError(f"finite weights of at least 0, some above, in {name}", got)
     return weights
 
 
@@ -237,8 +237,8 @@ def _kind(value: object) -> str:
 
 
 def name_one_of(known: Iterable[str], asked: object) -> str:
-    """The remedy for a name that is not there, with the nearest one that is."""
+    """The remedy for a name that does not exist: the nearest one that does; empty where none is near."""
     import difflib
 
     near = difflib.get_close_matches(str(asked).lower(), names := {name.lower(): name for name in known}, n=1)
-    return f"name one of those (did you mean {names[near[0]]!r}?)" if near else "name one of those"
+    return f"name one of those (did you mean {names[near[0]]!r}?)" if near else ""

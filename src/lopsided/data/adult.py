@@ -39,7 +39,7 @@ def load_adult(folder: str | os.PathLike[str] | None = None) -> Table:
         features = cells[:, [COLUMNS.index(name) for name in NUMBERS]].astype(np.float64)
     except (ValueError, IndexError):
         got = f"others in {given}"
-        raise InputError("the census files adult.data and adult.test", got, "fetch them again") from None
+        raise InputError("the census files adult.data and adult.test", got, "download them again") from None
     columns = {name: cells[:, COLUMNS.index(name)] for name in COLUMNS if name not in NUMBERS}
     table = array_table(features, {**columns, "split": np.array(split)}, "Adult")
     return replace(table, feature_names=NUMBERS)
@@ -54,5 +54,5 @@ def _text(folder: Path, name: str) -> str:
             if packed.exists():
                 return gzip.decompress(packed.read_bytes()).decode("utf-8")
         except (OSError, EOFError, UnicodeDecodeError):
-            raise InputError(f"a whole file {name}", f"a damaged one in {place}", "fetch it again") from None
-    raise InputError(f"the file {name} or {name}.gz", f"neither in {folder}", "check the folder")
+            raise InputError(f"a whole file {name}", f"a damaged one in {place}", "download it again") from None
+    raise InputError(f"the file {name} or {name}.gz", f"neither in {folder}")

@@ -97,7 +97,7 @@ def _whole(table: Any, source: str | Path, choice: ColumnChoice, made: Callable[
     possible = choice.wanted or [name for name in names if name not in away]
     for name in choice.wanted or ():
         if (why := unusable(table[name])) is not None:
-            raise InputError("columns that can be features", f"{name!r}: {why}", "choose others")
+            raise InputError("columns that can be features", f"{name!r}: {why}")
     reasons = {name: useless(typed(table[name])) for name in possible}
     used = [name for name, why in reasons.items() if why is None]
     ignored = tuple((name, why) for name, why in reasons.items() if why is not None)
@@ -171,9 +171,7 @@ def _feature_columns(schema: Any, path: str | Path, choice: ColumnChoice) -> tup
             raise InputError(f"the columns {', '.join(missing)} in {path}", f"the columns: {have}", remedy)
         listed = len(wanted) == 1 and is_list(schema.field(wanted[0]).type)
         if not (listed or choice.whole or all(is_number(schema.field(name).type) for name in wanted)):
-            raise InputError(
-                "columns of numbers, or one column of lists, as features", ", ".join(wanted), "choose others"
-            )
+            raise InputError("columns of numbers, or one column of lists, as features", ", ".join(wanted))
         return wanted, listed
     for name in schema.names:
         if name.lower() in FEATURE_NAMES and is_list(schema.field(name).type):
@@ -206,11 +204,9 @@ def _block(batch: Any, listed: bool, path: str | Path) -> NDArray[Any]:
         column = batch.column(0)
         flat = _numbers(column.flatten())
         if flat.dtype.kind not in "biuf":
-            raise InputError(f"lists of numbers as features in {path}", f"lists of {flat.dtype}", "choose others")
+            raise InputError(f"lists of numbers as features in {path}", f"lists of {flat.dtype}")
         if column.null_count or column.flatten().null_count or flat.size % max(len(column), 1):
-            raise InputError(
-                f"a list of equally many numbers in every row of {path}", "missing or ragged lists", "mend it"
-            )
+            raise InputError(f"a list of equally many numbers in every row of {path}", "missing or ragged lists")
         return np.asarray(flat.reshape(len(column), -1))
     return np.column_stack([_numbers(column) for column in batch.columns])
 

@@ -55,7 +55,7 @@ def load_celeba(
             "get CelebA (aligned images and attributes) from its project page and unpack it there",
         )
     if split not in (*_PARTITION, "all"):
-        raise InputError("the split train, valid, test or all", repr(split), "name one of those")
+        raise InputError("the split train, valid, test or all", repr(split))
     files, names, values = _attributes(_required(place, _ATTRIBUTES))
     chosen = np.arange(len(files)) if split == "all" else np.flatnonzero(_partition(place, files) == _PARTITION[split])
     chosen = chosen[:at_most]
@@ -79,14 +79,14 @@ def _attributes(path: Path) -> tuple[list[str], list[str], IntArray]:
     try:
         lines = path.read_text(encoding="utf-8").split("\n")
     except (OSError, UnicodeDecodeError):
-        raise InputError("a readable attribute file", str(path), "fetch it again") from None
+        raise InputError("a readable attribute file", str(path), "download it again") from None
     rows = [line.split() for line in lines if line.strip()]
     if len(rows) < 3 or len(rows[0]) != 1:
-        raise InputError(f"a count, attribute names and one line per picture in {path}", "less", "fetch it again")
+        raise InputError(f"a count, attribute names and one line per picture in {path}", "less", "download it again")
     names, body = rows[1], rows[2:]
     wrong = next((row for row in body if len(row) != len(names) + 1 or not set(row[1:]) <= {"-1", "1"}), None)
     if wrong is not None:
-        raise InputError(f"{len(names)} values of -1 or 1 for every picture in {path}", f"{wrong[:3]}...", "mend it")
+        raise InputError(f"{len(names)} values of -1 or 1 for every picture in {path}", f"{wrong[:3]}...")
     values = (np.array([row[1:] for row in body]) == "1").astype(np.int64)
     return [row[0] for row in body], names, values
 
@@ -99,7 +99,9 @@ def _partition(place: Path, files: list[str]) -> IntArray:
         code = {name: int(part) for name, part in (line.split() for line in path.read_text().splitlines() if line)}
         return np.array([code[name] for name in files], dtype=np.int64)
     except (ValueError, KeyError, OSError):
-        raise InputError(f"a part 0, 1 or 2 for every picture in {path}", "something else", "fetch it again") from None
+        raise InputError(
+            f"a part 0, 1 or 2 for every picture in {path}", "something else", "download it again"
+        ) from None
 
 
 def _column(names: list[str], attribute: str) -> int:

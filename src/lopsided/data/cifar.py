@@ -62,7 +62,7 @@ def load_cifar(name: str, place: Path, split: Split, at_most: int | None) -> Ima
     groups = np.concatenate(coarse)[:at_most] if coarse else None
     names, group_names = _names(name, place)
     if labels.min() < 0 or labels.max() >= len(names):
-        raise InputError(f"labels from 0 to {len(names) - 1} in {place}", int(labels.max()), "fetch the files again")
+        raise InputError(f"labels from 0 to {len(names) - 1} in {place}", int(labels.max()), "download the files again")
     return Images(name, split, pixels, labels, names, groups, group_names if groups is not None else ())
 
 
@@ -97,7 +97,7 @@ def _python(name: str, place: Path, split: Split) -> Iterator[_Part]:
         content = _entries(read_plain_pickle(path), path)
         labels = content.get("labels", content.get("fine_labels"))
         if "data" not in content or labels is None:
-            raise InputError(f"data and labels in {path}", f"the keys {', '.join(content)}", "fetch it again")
+            raise InputError(f"data and labels in {path}", f"the keys {', '.join(content)}", "download it again")
         coarse = content.get("coarse_labels")
         pixels = _planes_first(np.asarray(content["data"]), path)
         yield pixels, _codes(labels, len(pixels), path), None if coarse is None else _codes(coarse, len(pixels), path)
@@ -105,20 +105,20 @@ def _python(name: str, place: Path, split: Split) -> Iterator[_Part]:
 
 def _entries(content: Any, path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
-        raise InputError(f"a dict in {path}", f"a {type(content).__name__}", "fetch it again")
+        raise InputError(f"a dict in {path}", f"a {type(content).__name__}", "download it again")
     return {key.decode("latin-1") if isinstance(key, bytes) else str(key): value for key, value in content.items()}
 
 
 def _codes(labels: Any, count: int, path: Path) -> IntArray:
     codes = np.asarray(labels)
     if codes.shape != (count,) or codes.dtype.kind not in "iu":
-        raise InputError(f"{count} labels in {path}", f"{codes.dtype} of shape {codes.shape}", "fetch it again")
+        raise InputError(f"{count} labels in {path}", f"{codes.dtype} of shape {codes.shape}", "download it again")
     return codes.astype(np.int64)
 
 
 def _planes_first(rows: NDArray[Any], path: Path) -> NDArray[np.uint8]:
     if rows.ndim != 2 or rows.shape[1] != PIXELS or rows.dtype != np.uint8:
-        raise InputError(f"rows of {PIXELS} bytes in {path}", f"{rows.dtype} {rows.shape}", "fetch it again")
+        raise InputError(f"rows of {PIXELS} bytes in {path}", f"{rows.dtype} {rows.shape}", "download it again")
     return np.ascontiguousarray(rows.reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1))
 
 
@@ -129,9 +129,11 @@ def _binary(name: str, place: Path, split: Split) -> Iterator[_Part]:
         try:
             content = np.fromfile(path, dtype=np.uint8)
         except OSError as error:
-            raise InputError(f"the file {path.name}", f"{place}: {error.strerror}", "fetch it again") from None
+            raise InputError(f"the file {path.name}", f"{place}: {error.strerror}", "download it again") from None
         if content.size == 0 or content.size % (PIXELS + labels):
-            raise InputError(f"records of {PIXELS + labels} bytes in {path}", f"{content.size} bytes", "fetch it again")
+            raise InputError(
+                f"records of {PIXELS + labels} bytes in {path}", f"{content.size} bytes", "download it again"
+            )
         rows = content.reshape(-1, PIXELS + labels)
         coarse = rows[:, 0].astype(np.int64) if labels == 2 else None
         yield _planes_first(rows[:, labels:], path), rows[:, labels - 1].astype(np.int64), coarse
@@ -145,7 +147,9 @@ def _npz(name: str, place: Path, split: Split) -> Iterator[_Part]:
     for path in paths:
         delta, labels = read_npz_array(path, f"delta{ending}"), read_npz_array(path, f"y{ending}")
         if delta.dtype != np.uint8 or delta.ndim != 4 or (delta.shape[0], *delta.shape[2:]) != (3, SIDE, SIDE):
-            raise InputError(f"differences (3, n, 32, 32) in {path}", f"{delta.dtype} {delta.shape}", "fetch it again")
+            raise InputError(
+                f"differences (3, n, 32, 32) in {path}", f"{delta.dtype} {delta.shape}", "download it again"
+            )
         pixels = undo_differences(delta)
         yield pixels, _codes(labels, len(pixels), path), None
 
@@ -191,5 +195,5 @@ def _text(value: Any) -> str:
 
 def _checked(pixels: NDArray[np.uint8], place: Path) -> NDArray[np.uint8]:
     if pixels.shape[1:] != (SIDE, SIDE, 3):
-        raise InputError(f"pictures of {SIDE} x {SIDE} in colour in {place}", f"{pixels.shape[1:]}", "check the folder")
+        raise InputError(f"pictures of {SIDE} x {SIDE} in colour in {place}", f"{pixels.shape[1:]}")
     return pixels

@@ -69,7 +69,7 @@ def _check_quotes(path: Path, delimiter: str) -> bool:
                 before = rows.line_num
     except csv.Error:
         got = f"a stray or unclosed one in the row that begins in line {before + 1}"
-        raise InputError(f"quotes in pairs around cells of {path}", got, "mend it, or write a quote as two") from None
+        raise InputError(f"quotes in pairs around cells of {path}", got, "fix it, or write a quote as two") from None
     finally:
         csv.field_size_limit(usual)
     return long_cells
@@ -108,7 +108,7 @@ def _check_cells(column: Any, name: str, path: Path) -> None:
     filled = sum(cell is not None for cell in cells)
     if filled and 0 < len(bad) < _MOSTLY * filled:
         got = f"{cells[bad[0]]!r} in row {bad[0] + 2}"
-        raise InputError(f"numbers throughout the column {name!r} of {path}", got, "mend the cell or drop the column")
+        raise InputError(f"numbers throughout the column {name!r} of {path}", got, "fix the cell or drop the column")
 
 
 def csv_dialect(path: Path) -> Dialect:

@@ -143,7 +143,7 @@ class _Numbers:
                 column = text(column).cast(self.kind)
             except pa.ArrowInvalid as error:
                 got = str(error).splitlines()[0]
-                raise InputError(f"values of type {self.kind} in the column {name!r}", got, "mend it") from None
+                raise InputError(f"values of type {self.kind} in the column {name!r}", got) from None
         _, values = _numbers(column, name)
         if not self.fill:
             return values

@@ -48,7 +48,7 @@ def load_example(name: str, *, seed: int = 0) -> Any:
     spelt = {known.replace(" ", "-"): known for known in EXAMPLES}
     known = spelt.get(name.strip().lower().replace(" ", "-")) if isinstance(name, str) else None
     if known is None:
-        raise InputError(f"an example among {', '.join(EXAMPLES)}", repr(name), "name one of those")
+        raise InputError(f"an example among {', '.join(EXAMPLES)}", repr(name))
     return EXAMPLES[known](check_seed(seed))
 
 

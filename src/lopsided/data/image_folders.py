@@ -103,7 +103,7 @@ class ClassFiles:
     def notes(self) -> tuple[str, ...]:
         """One sentence on what was left out, if anything was."""
         counted = {
-            "that end as no picture does": (self.others, "file"),
+            "that are not pictures": (self.others, "file"),
             "within folders of classes": (self.nested, "folder"),
             "beside the folders of classes": (self.loose, "file"),
         }
@@ -117,7 +117,7 @@ def visible(folder: Path) -> list[Path]:
     try:
         found = sorted(folder.iterdir())
     except OSError as error:
-        raise InputError("a folder of pictures", f"{folder}: {error.strerror}", "check the path") from None
+        raise InputError("a folder of pictures", f"{folder}: {error.strerror}") from None
     return [path for path in found if not path.name.startswith((".", "__MACOSX"))]
 
 
@@ -155,7 +155,7 @@ def read_picture(path: Path, size: tuple[int, int] | None = None) -> NDArray[Any
                 plain = plain.resize((size[1], size[0]), Image.Resampling.BOX)
             return np.asarray(plain)
     except FileNotFoundError:
-        raise InputError("a picture", f"no such file: {path}", "check the folder") from None
+        raise InputError("a picture", f"no such file: {path}") from None
     except (UnidentifiedImageError, OSError, SyntaxError):
         raise InputError("a whole picture", f"a damaged one: {path}", "replace or remove it") from None
 
@@ -202,24 +202,26 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
         content = gzip.decompress(source.read_bytes()) if source == packed else source.read_bytes()
     except FileNotFoundError:
         got = f"neither in {path.parent}"
-        raise InputError(f"the file {path.name} or {packed.name}", got, "check the folder") from None
+        raise InputError(f"the file {path.name} or {packed.name}", got) from None
     except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise InputError("a whole gzip file", f"a damaged one: {source}", "fetch it again") from None
+        raise InputError("a whole gzip file", f"a damaged one: {source}", "download it again") from None
     except OSError as error:
-        raise InputError("a readable idx file", f"{source}: {error.strerror}", "check the path") from None
+        raise InputError("a readable idx file", f"{source}: {error.strerror}") from None
     axes = content[3] if len(content) > 3 else 0
     header = 4 + 4 * axes
     if content[:3] != b"\x00\x00\x08" or axes == 0 or len(content) < header:
-        raise InputError("an idx file of bytes", f"something else: {source}", "fetch it again")
+        raise InputError("an idx file of bytes", f"something else: {source}", "download it again")
     shape = tuple(int(length) for length in np.frombuffer(content[4:header], dtype=">u4"))
     size = math.prod(shape)  # of Python's numbers: the product of damaged lengths may be beyond 64 bits
     if len(content) - header != size:
         got = f"{len(content) - header} in {source}"
-        raise InputError(f"{size} bytes of pixels or labels", got, "fetch it again")
+        raise InputError(f"{size} bytes of pixels or labels", got, "download it again")
     try:
         return np.frombuffer(content, dtype=np.uint8, offset=header).reshape(shape)
     except ValueError:  # no entries, by one axis of length 0, and other axes longer than an array may have
-        raise InputError(f"axes that an array can have in {path}", f"the lengths {shape}", "fetch it again") from None
+        raise InputError(
+            f"axes that an array can have in {path}", f"the lengths {shape}", "download it again"
+        ) from None
 
 
 def _packed(path: Path) -> Path:

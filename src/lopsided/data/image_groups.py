@@ -26,7 +26,7 @@ def groups_of_classes(images: Images, groups: Mapping[str, Sequence[str]]) -> Im
         for member in members:
             place = _place(images, member)
             if code[place] >= 0:
-                raise InputError("every class in one group", f"{member!r} in two, the second {name!r}", "choose one")
+                raise InputError("every class in one group", f"{member!r} in two, the second {name!r}")
             code[place] = number
     found = code[images.labels]
     chosen = np.flatnonzero(found >= 0)

@@ -64,7 +64,7 @@ class Images:
         """Each block of `factor` x `factor` pixels becomes its mean, rounded."""
         count, height, width = self.pixels.shape[:3]
         if factor < 1 or height % factor or width % factor:
-            raise InputError(f"a factor that divides {height} and {width}", factor, "choose another")
+            raise InputError(f"a factor that divides {height} and {width}", factor)
         inner = self.pixels.shape[3:]
         blocks = self.pixels.reshape(count, height // factor, factor, width // factor, factor, *inner)
         return replace(self, pixels=np.rint(blocks.mean(axis=(2, 4), dtype=np.float32)).astype(np.uint8))

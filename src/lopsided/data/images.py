@@ -52,7 +52,7 @@ def load_images(
     """The image set `name`, or its first `at_most` images (of CIFAR then only the files needed are decoded)."""
     check_choice(name, NAMES, "an image set")
     if split not in _PREFIX:
-        raise InputError("the split train or test", repr(split), "name one of the two")
+        raise InputError("the split train or test", repr(split))
     if at_most is not None:
         check_count(at_most, "the number of images")
     if name == "digits":
@@ -127,10 +127,10 @@ def _load_idx(name: str, place: Path, split: Split, _: _Stamp) -> Images:
     labels = read_idx(place / f"{_PREFIX[split]}-labels-idx1-ubyte")
     if images.ndim != 3 or labels.ndim != 1 or images.shape[0] != labels.shape[0]:
         expected = f"images and labels of {name} that belong together"
-        raise InputError(expected, f"shapes {images.shape} and {labels.shape}", "fetch the files again")
+        raise InputError(expected, f"shapes {images.shape} and {labels.shape}", "download the files again")
     if not labels.size or labels.max() > 9:
         got = f"a label {int(labels.max())}" if labels.size else "none"
-        raise InputError(f"images of {name} with labels from 0 to 9", got, "fetch the files again")
+        raise InputError(f"images of {name} with labels from 0 to 9", got, "download the files again")
     names = _GARMENTS if name == "fashion-mnist" else _DIGITS
     return _read_only(Images(name, split, images, labels.astype(np.int64), names))
 

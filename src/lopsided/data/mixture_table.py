@@ -54,7 +54,7 @@ def _opened(data: Any, beside: Sequence[str], reserved: Sequence[str]) -> Table:
     source = Path(data)
     if not source.is_file():
         got = f"{source}, which is no file" if source.exists() else f"no such file: {source}"
-        raise InputError("a data file (npz, parquet or csv)", got, "check the path")
+        raise InputError("a data file (npz, parquet or csv)", got)
     if not source.name.lower().endswith((".npz", ".parquet", *WHOLE_FILES)):
         raise InputError("a data file that ends in .npz, .parquet or .csv", repr(source.name), "convert it first")
     return open_table(source, beside=beside, reserved=reserved)

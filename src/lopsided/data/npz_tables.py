@@ -52,7 +52,7 @@ def open_npz(path: Path, *, features: str | None = None, need_features: bool = T
         _, fortran, dtype = _read_header(archive, chosen, path)
     if dtype.kind not in "biuf" or len(shape) < 2 or shape[0] == 0:
         got = f"{chosen}: shape {shape} of type {dtype}"
-        raise InputError(f"features of numbers, one row per example, in {path}", got, "mend it")
+        raise InputError(f"features of numbers, one row per example, in {path}", got)
     columns = {
         name: read_npz_array(path, name) for name, other in shapes.items() if name != chosen and other == shape[:1]
     }
@@ -85,7 +85,7 @@ def load_npy(path: Path, *, memory_map: bool = False) -> NDArray[Any]:
         with np.errstate(over="raise"):  # a header may claim more bytes than can be counted
             array: NDArray[Any] = np.load(path, mmap_mode="r" if memory_map else None, allow_pickle=False)
     except OSError as error:
-        raise InputError("a readable .npy file", f"{path}: {error.strerror or error}", "check the file") from None
+        raise InputError("a readable .npy file", f"{path}: {error.strerror or error}") from None
     except MemoryError:
         raise
     except Exception:  # a damaged header leads NumPy's parser into errors of any kind
@@ -159,7 +159,7 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
         # RuntimeError: encrypted, or packed by a method that Python lacks
         raise InputError("a whole npz file", f"a damaged one: {path}", "write it again with numpy.savez") from None
     except OSError as error:
-        raise InputError("a readable npz file", f"{path}: {error.strerror or error}", "check the file") from None
+        raise InputError("a readable npz file", f"{path}: {error.strerror or error}") from None
     except ValueError as error:
         if isinstance(error, InputError):
             raise

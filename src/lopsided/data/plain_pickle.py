@@ -44,7 +44,7 @@ def read_plain_pickle(path: Path) -> Any:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise InputError("a readable pickle", f"{path}: {error.strerror}", "check the path") from None
+        raise InputError("a readable pickle", f"{path}: {error.strerror}") from None
     try:
         return _finished(_PlainUnpickler(content).load(), {})
     except _Refused as error:
@@ -52,7 +52,7 @@ def read_plain_pickle(path: Path) -> Any:
         got = f"{path}, which holds {error}"
         raise InputError(expected, got, "fetch the original file; this one is not executed") from None
     except _DAMAGE:
-        raise InputError("a whole pickle", f"a damaged one: {path}", "fetch it again") from None
+        raise InputError("a whole pickle", f"a damaged one: {path}", "download it again") from None
 
 
 class _Type:

@@ -89,7 +89,7 @@ class Table:
     gaps: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)  # rows without a value, by column
 
     def blocks(self, rows: int | None = None) -> Iterator[NDArray[Any]]:
-        """Features in order, `rows` x width at a time (about 32 MB unless said)."""
+        """Features in order, `rows` x width at a time (by default about 32 MB)."""
         yield from self.read_blocks(rows or max(1, _BLOCK_NUMBERS // max(self.width, 1)))
 
     def features(self) -> NDArray[Any]:
@@ -100,7 +100,7 @@ class Table:
         """A column beside the features."""
         if name in self.misfits:
             got = f"{self.misfits[name]:,}"
-            raise InputError(f"{self.rows:,} entries in {name} of {self.source}, one per example", got, "mend the file")
+            raise InputError(f"{self.rows:,} entries in {name} of {self.source}, one per example", got)
         if name not in self.columns:
             have = ", ".join(self.columns) or "none"
             remedy = name_one_of(self.columns, name)
@@ -142,7 +142,7 @@ def open_table(
     """
     place = Path(path)
     if not place.exists():
-        raise InputError("a file or folder of examples", f"no such path: {place}", "check the path")
+        raise InputError("a file or folder of examples", f"no such path: {place}")
     if place.is_dir():
         from lopsided.data.image_folders import open_image_folder
 
@@ -210,7 +210,7 @@ def _one(features: str | Sequence[str] | None) -> str | None:
     if features is None or isinstance(features, str):
         return features
     if len(features) != 1:
-        raise InputError("one array of features in an npz file", ", ".join(features), "name one")
+        raise InputError("one array of features in an npz file", ", ".join(features))
     return features[0]
 
 

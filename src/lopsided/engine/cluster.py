@@ -42,7 +42,7 @@ class Cluster:
             raise InputError("--tls-ca for a tls:// scheduler", "none", "name the authority's certificate")
         for option, path in (("--tls-ca", self.tls_ca), ("--tls-cert", self.tls_cert), ("--tls-key", self.tls_key)):
             if path is not None and not Path(path).is_file():
-                raise InputError(f"an existing file for {option}", repr(path), "check the path")
+                raise InputError(f"an existing file for {option}", repr(path))
 
     @property
     def encrypted(self) -> bool:

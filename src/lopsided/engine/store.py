@@ -114,7 +114,7 @@ class Store:
         return [verdict for verdict in found if verdict is not None]
 
     def save_traceback(self, claim_id: str, text: str) -> Path:
-        """Keep what a broken task said, for whoever mends it."""
+        """Keep what a broken task said, for whoever fixes it."""
         path = self.folder / "broken" / f"{claim_id}.txt"
         self._write(path, text)
         return path

@@ -73,9 +73,9 @@ class TeacherStudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         check_count(self.steps, "steps")
         check_positive(self.tolerance, "the tolerance")
         if self.initialisation not in ("tensor", "random", "given"):
-            raise InputError("an initialisation tensor, random or given", repr(self.initialisation), "choose one")
+            raise InputError("an initialisation tensor, random or given", repr(self.initialisation))
         if self.optimiser not in ("newton", "descent"):
-            raise InputError("an optimiser newton or descent", repr(self.optimiser), "choose one")
+            raise InputError("an optimiser newton or descent", repr(self.optimiser))
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if self.classes_.size < 2:
             # scikit-learn's checks look for the words "one class".

@@ -134,7 +134,7 @@ def imported(name: str, seed: int, *, samplers: bool = False) -> Any:
         raise InputError(expected, f"{name!r}: {error}", "check the package's name and that it is installed") from None
     except Exception as error:  # a user's module may raise anything while it loads
         got = f"{type(error).__name__} from {module_name}: {error}"
-        raise InputError("a module that can be imported", got, "mend it") from None
+        raise InputError("a module that can be imported", got) from None
     made = getattr(module, class_name, None)
     if made is None:
         from sklearn.base import ClassifierMixin
@@ -145,7 +145,7 @@ def imported(name: str, seed: int, *, samplers: bool = False) -> Any:
             if isinstance(entry, type) and issubclass(entry, ClassifierMixin) and hasattr(entry, "fit")
         ]
         near = ", ".join(sorted(able))[:200] or "no classifier"
-        raise InputError(f"a class {class_name} in {module_name}", f"a module with {near}", "check the name")
+        raise InputError(f"a class {class_name} in {module_name}", f"a module with {near}")
     try:
         learner = made()
     except Exception as error:

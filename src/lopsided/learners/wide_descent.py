@@ -76,7 +76,7 @@ class WideDescent:
     ) -> None:
         dtype, dimension = network.hidden.dtype, network.hidden.shape[1]
         if process not in PROCESSES:
-            raise InputError(f"a process among {', '.join(PROCESSES)}", repr(process), "name one of those")
+            raise InputError(f"a process among {', '.join(PROCESSES)}", repr(process))
         matrix = check_matrix(points, "the points", columns=dimension)
         codes = _checked_codes(labels, len(matrix), len(network.top))
         self._rate = check_positive(rate, "the learning rate")
@@ -231,7 +231,7 @@ def side_by_side(
 
 def _choose(form: Form, hidden: Array, points: Array) -> WeightForm:
     if form not in ("auto", "dense", "coefficients"):
-        raise InputError("a form among auto, dense, coefficients", repr(form), "name one of those")
+        raise InputError("a form among auto, dense, coefficients", repr(form))
     if form == "auto":
         # Operations of a step: 2 m n B against 4 m d B.
         form = "coefficients" if len(points) <= 2 * points.shape[1] else "dense"

@@ -78,7 +78,7 @@ def frame_distance(vectors: ArrayLike) -> float:
         raise InputError("at least two vectors", classes, "one vector is no frame")
     largest = float(np.abs(rows).max())
     if largest == 0:
-        raise InputError("vectors of which one at least is not zero", "zeros", "check the array")
+        raise InputError("vectors of which one at least is not zero", "zeros")
     gram = (rows / largest) @ (rows / largest).T
     frame = np.eye(classes) - 1.0 / classes
     return float(np.linalg.norm(gram / np.linalg.norm(gram) - frame / math.sqrt(classes - 1)))

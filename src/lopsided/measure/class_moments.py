@@ -114,7 +114,7 @@ def as_rows(features: ArrayLike) -> NDArray[np.floating]:
 def check_convention(convention: Convention) -> None:
     """Covariances divided by n or by n-1."""
     if convention not in ("n", "n-1"):
-        raise InputError("the covariance convention n or n-1", repr(convention), "name one of the two")
+        raise InputError("the covariance convention n or n-1", repr(convention))
 
 
 def check_block(rows: NDArray[np.floating], codes: IntArray, classes: int, dimension: int) -> None:

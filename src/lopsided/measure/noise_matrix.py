@@ -93,7 +93,7 @@ def noise_matrix_of_blocks(
 ) -> NoiseMatrix:
     """The same in two passes over blocks of examples, for data larger than memory; in one where `moments` are known."""
     if estimator not in ("auto", "sample", "shrunk", "unbiased"):
-        raise InputError("auto, sample, shrunk or unbiased", repr(estimator), "name one of those")
+        raise InputError("auto, sample, shrunk or unbiased", repr(estimator))
     check_convention(convention)
     if estimator == "unbiased" and convention == "n":
         raise InputError("the 1/(n-1) convention with the unbiased estimator", "n", "use n-1, or another estimator")

@@ -45,7 +45,7 @@ class BalancedBagging(Remedy):
 
     kind: ClassVar[str] = "balanced bagging"
     name: ClassVar[str] = "balanced bagging"
-    silent: ClassVar[str] = "what averaging over undersamples gains is not known beforehand"
+    silent: ClassVar[str] = "the gain of averaging over undersamples is not known in advance"
     needs_probabilities: ClassVar[bool] = True
     bags: int = 10
 

@@ -17,7 +17,7 @@ class Cells:
 
     codes: IntArray  # n
     classes: tuple[str, ...]  # the class of each cell
-    groups: tuple[str, ...] | None  # the group of each cell, None where only classes are told apart
+    groups: tuple[str, ...] | None  # the group of each cell, None where only classes are distinguished
 
     @property
     def names(self) -> tuple[str, ...]:

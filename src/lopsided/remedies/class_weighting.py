@@ -105,7 +105,7 @@ def _raw(cells: Cells, counts: FloatArray, weighting: Weighting, beta: float) ->
         return 1.0 / np.sqrt(counts), "sqrt"
     if weighting == "effective":
         return 1.0 / effective_numbers(counts, beta), f"effective number, beta {beta:g}"
-    raise InputError("weights 'balanced', 'sqrt' or 'effective', rates or a dict", repr(weighting), "choose one")
+    raise InputError("weights 'balanced', 'sqrt' or 'effective', rates or a dict", repr(weighting))
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,7 @@ class ClassWeighting(Remedy):
         if classes is None:
             return [], notes
         balanced = named(classes, classes.counts.sum() / (len(classes.names) * classes.counts))
-        return [Proposal(cls(balanced), "Every class has the same say in the loss.")], []
+        return [Proposal(cls(balanced), "Every class has the same total weight in the loss.")], []
 
     def factors(self, names: tuple[str, ...]) -> FloatArray:
         """The weights."""

@@ -99,7 +99,7 @@ class Remedy:
     kind: ClassVar[str]
     name: ClassVar[str]  # what people call it; no two remedies of a plan have one name
     default: ClassVar[bool] = True  # whether plans and trials have it unasked
-    silent: ClassVar[str] = "no theory here gives its gain"  # why there is no forecast
+    silent: ClassVar[str] = "no theory predicts its gain"  # why there is no forecast
     needs_weights: ClassVar[bool] = False  # a learner whose fit takes sample_weight
     needs_probabilities: ClassVar[bool] = False  # a learner with predict_proba
     needs_groups: ClassVar[bool] = False
@@ -193,7 +193,7 @@ class Remedy:
 
         known = {remedy.kind: remedy for remedy in EVERY}
         if values.get("kind") not in known:
-            raise InputError(f"a kind among {', '.join(known)}", repr(values.get("kind")), "check the file")
+            raise InputError(f"a kind among {', '.join(known)}", repr(values.get("kind")))
         return known[values["kind"]](**values["parameters"])
 
 

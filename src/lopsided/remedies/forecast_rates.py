@@ -116,8 +116,8 @@ def _for_cosine(counts: FloatArray, recipe: Recipe, target: float) -> SafeRates:
     raised = oversampled(counts, forecast.oversampling_rate)
     after = Model(recipe.features).solve(raised, forecast.held).count_needed
     why = (
-        f"Minority classes count {forecast.oversampling_rate} times, at most up to the largest class: the smallest "
-        f"whole rate that brings their mean cosine to {target:g} in the Layer-Peeled Model."
+        f"Minority classes are repeated {forecast.oversampling_rate} times, at most up to the largest class: the "
+        f"smallest whole rate that brings their mean cosine to {target:g} in the Layer-Peeled Model."
     )
     return SafeRates(raised / counts, after, why)
 
@@ -130,14 +130,14 @@ def _unchanged(counts: FloatArray, needed: float, recipe: Recipe, source: str) -
 
 def _raised(level: float, recipe: Recipe, source: str) -> str:
     times = "above what" if recipe.safety == 1 else f"to {recipe.safety:g} times what"
-    return f"Small classes are raised to {level:.4g} effective examples, {times} a class then needs ({source})."
+    return f"Small classes are oversampled to {level:.4g} effective examples, {times} a class then needs ({source})."
 
 
 def _balanced(counts: FloatArray, needed: float, recipe: Recipe, source: str) -> SafeRates:
     reached = float(counts.max()) / needed
     why = (
-        f"Every class is raised to the largest: {recipe.safety:g} times the need is out of reach, equal sizes give "
-        f"{reached:.2f} times ({source})."
+        f"Every class is oversampled to the size of the largest. That gives {reached:.2f} times what a class needs; "
+        f"{recipe.safety:g} times is out of reach ({source})."
     )
     return SafeRates(counts.max() / counts, needed, why)
 

@@ -117,7 +117,7 @@ class GroupStandardising(Remedy):
     """`standardise` is "centre" or "whiten", by the groups of `partition`; predicting needs the groups too."""
 
     kind: ClassVar[str] = "group standardising"
-    silent: ClassVar[str] = "the mixture theory speaks of how fast a network learns, not of its accuracy"
+    silent: ClassVar[str] = "the mixture theory predicts how fast a network learns, not its accuracy"
     needs_groups: ClassVar[bool] = True
     needs_numbers: ClassVar[bool] = True
     partition: str = "group"
@@ -125,7 +125,7 @@ class GroupStandardising(Remedy):
 
     def __post_init__(self) -> None:
         if self.standardise not in ("centre", "whiten"):
-            raise InputError("standardise='centre' or 'whiten'", repr(self.standardise), "choose one of the two")
+            raise InputError("standardise='centre' or 'whiten'", repr(self.standardise))
 
     @property
     def name(self) -> str:  # type: ignore[override]

@@ -53,7 +53,7 @@ class GroupWeighting(Remedy):
         if sizes.max() / sizes.min() < EVEN:
             return [], ["The groups are equal in size to within a tenth: group weights are left out."]
         weights = np.where(counts > 0, counts.sum() / np.maximum(counts, 1) / sizes.size, 1.0)
-        why = f"Every group of {groups.name} has the same say in the loss."
+        why = f"Every group of {groups.name} has the same total weight in the loss."
         return [Proposal(cls(groups.name, named(groups, weights)), why)], []
 
     def forecast(self, pilot: Pilot, metric: str, *, seed: int = 0) -> Forecast:

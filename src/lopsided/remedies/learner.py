@@ -1,6 +1,6 @@
 """The estimator inside a remedy: fitted again and again on labelled sets, with probabilities for every class.
 
-Probabilities are refused in a sentence where they are none: NaN, a wrong shape, sums other than 1. Offsets, tuning and
+Probabilities that are not (NaN, a wrong shape, sums other than 1) raise an InputError. Offsets, tuning and
 group DRO go on computing with whatever they get, and a NaN would pass for an answer.
 """
 
@@ -61,7 +61,7 @@ def learner_probabilities(fitted: Any, features: Rows, name: str) -> FloatArray:
 
 def _refused(name: str, got: str) -> InputError:
     return InputError(
-        f"predict_proba of {name} to give finite probabilities that sum to 1, one per class", got, "mend the learner"
+        f"predict_proba of {name} to give finite probabilities that sum to 1, one per class", got, "fix the learner"
     )
 
 

@@ -27,7 +27,7 @@ class NoisyOversampling(Oversampling):
 
     kind: ClassVar[str] = "noise"
     name: ClassVar[str] = "oversampling with noise"
-    silent: ClassVar[str] = "no theory here gives the gain of noise in accuracy"
+    silent: ClassVar[str] = "no theory predicts what noise does to accuracy"
     makes_rows: ClassVar[bool] = True
     noise: float = NOISE
 

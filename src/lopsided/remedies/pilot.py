@@ -34,7 +34,7 @@ MOST_ROWS = 6000
 MOST_CLASSES = 1000  # with more, the pilot would have a handful of rows a class and take minutes
 DRAWN_CLASSES = 300  # so many of them are drawn then, which leaves twenty rows each
 MOST_COLUMNS, LEAST_COLUMNS = 50, 10
-_COLUMNS_BY_CLASSES = 2000  # columns times classes: a hundred classes are told apart by 20 components
+_COLUMNS_BY_CLASSES = 2000  # columns times classes: a hundred classes are distinguished by 20 components
 MOST_CELLS = 40  # classes times groups: beyond, the pilot sees classes only
 _SMALL = 2_000_000  # rows x columns x classes up to which the pilot is cross-validated twice
 

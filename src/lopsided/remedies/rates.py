@@ -6,7 +6,7 @@ A rate w means that each example of the class is seen w times an epoch (a fracti
     number w    classes with fewer examples than the mean count w times, but not beyond any of the larger classes
     dict        by label, or by (label, group); what is left out keeps 1
     "balanced"  n_max / n_k
-    "sqrt"      sqrt(n_max / n_k): square-root sampling, half-way in the logarithm
+    "sqrt"      sqrt(n_max / n_k): square-root sampling, half-way on the log scale
 """
 
 from collections.abc import Mapping
@@ -118,12 +118,12 @@ def _chosen(cells: Cells, counts: FloatArray, rate: Rate, recipe: Recipe | Mappi
         rule, rates, needed = "forecast", safe.rates, safe.count_needed
         why = safe.why + ("" if cells.groups is None else " Cells are counted as classes, which is an analogy.")
     elif rate == "balanced":
-        rule, rates, why = "balanced", counts.max() / counts, f"Every {what} is raised to the largest."
+        rule, rates, why = "balanced", counts.max() / counts, f"Every {what} is oversampled to the size of the largest."
     elif rate == "sqrt":
         rule, rates = "sqrt", np.sqrt(counts.max() / counts)
         why = f"Each {what} is repeated up to sqrt(its size x the largest)."
     elif isinstance(rate, str):  # type: ignore[unreachable]
-        raise InputError("a rate 'forecast', 'balanced' or 'sqrt', a number or a dict", repr(rate), "choose one")
+        raise InputError("a rate 'forecast', 'balanced' or 'sqrt', a number or a dict", repr(rate))
     else:
         copies = check_positive(rate, "the oversampling rate")
         if copies < 1:
@@ -131,7 +131,5 @@ def _chosen(cells: Cells, counts: FloatArray, rate: Rate, recipe: Recipe | Mappi
         small = minority_of(counts)
         most = counts[~small].min()  # a class is not lifted past larger ones
         rule, rates = "number", np.where(small, np.minimum(copies * counts, most), counts) / counts
-        why = (
-            f"Every {what} with fewer examples than the mean counts {copies:g} times, at most up to {most:g} examples."
-        )
+        why = f"Every {what} with fewer examples than the mean is repeated {copies:g} times, up to {most:g} examples."
     return Rates(cells.names, counts, rates, rule, why, needed, None if cells.groups is None else cells.classes)

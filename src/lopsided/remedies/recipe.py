@@ -76,5 +76,5 @@ def recipe_from(given: "Recipe | Mapping[str, Any] | None") -> Recipe:
     known = {field.name for field in fields(Recipe)}
     unknown = sorted(str(name) for name in given if name not in known)
     if unknown:
-        raise InputError(f"settings among {', '.join(sorted(known))}", ", ".join(unknown), "correct the name")
+        raise InputError(f"settings among {', '.join(sorted(known))}", ", ".join(unknown))
     return Recipe(**given)

@@ -209,7 +209,7 @@ class ThresholdMover:
         seed: int = 0,
     ) -> None:
         if not callable(objective) and objective not in ("balanced", "worst"):
-            raise InputError("the objective 'balanced' or 'worst', or a function", repr(objective), "choose one")
+            raise InputError("the objective 'balanced' or 'worst', or a function", repr(objective))
         if not candidates or not set(candidates) <= set(get_args(Candidate)):
             raise InputError(f"candidates among {', '.join(get_args(Candidate))}", candidates, "name at least one")
         self.objective, self.candidates, self.seed = objective, tuple(candidates), check_seed(seed)

@@ -81,7 +81,7 @@ def audit(
     seed: int = 0,
     progress: StepProgress | None = None,
 ) -> Audit:
-    """Which classes and groups of your data fail or are about to, why, and what mends it.
+    """Which classes and groups of your data fail or are about to, why, and what to do about it.
 
     Give what you have. What is given decides which checks run, and `skipped` of the result says what the others need.
 

@@ -24,7 +24,7 @@ def class_list(forecast: CollapseForecast, indices: Sequence[int], most: int = 1
 
 
 def verdict(forecast: CollapseForecast) -> str:
-    """One sentence: which classes will not be told apart, and how many examples a class needs."""
+    """One sentence: which classes will not be distinguished, and how many examples a class needs."""
     needed = f"a class needs more than {short(forecast.count_needed)} examples"
     collapsed = forecast.collapsed
     if not collapsed:

@@ -26,7 +26,7 @@ from lopsided.core.validation import check_texts
 from lopsided.engine.needs import data_folder, why_absent
 from lopsided.engine.runner import run_here
 from lopsided.engine.store import Store
-from lopsided.engine.task import Row, Task, tasks_of
+from lopsided.engine.task import Measurement, Row, Task, tasks_of
 from lopsided.skill.family import SPLITS, Family, Forecaster, Question, Split, split_of
 from lopsided.skill.misses import worst_misses
 from lopsided.skill.scoring import choice_reliability, hit_rate, number_reliability, number_score
@@ -163,20 +163,21 @@ def _named(name: str, known: Collection[str]) -> str:
         if candidate in known:
             return candidate
     short = ", ".join(dict.fromkeys(entry.removeprefix("skill-") for entry in known))
-    raise InputError(f"a family among {short}", repr(name), "name one of those")
+    raise InputError(f"a family among {short}", repr(name))
 
 
 def _plan(family: Family, split: Split | None, most: int | None, index: int | None) -> list[tuple[Split, Task]]:
     chosen: list[tuple[Split, Task]] = []
+    measured = Measurement(family.measured_as or family.id, family.version, family.measure)
     for half in SPLITS:
         if split is not None and half != split:
             continue
-        own = [settings for settings in family.tasks() if split_of(family.id, settings) == half]
+        own = [settings for settings in family.tasks() if split_of(family.measured_as or family.id, settings) == half]
         if index is not None:
             own = [settings for settings in own if settings["index"] == index]
         chosen += [
             (half, task)
-            for task in tasks_of(family, family.measure.__module__, partial(_loaded, family.id), own[:most])
+            for task in tasks_of(measured, family.measure.__module__, partial(_loaded, measured.id), own[:most])
         ]
     return chosen
 

@@ -24,12 +24,14 @@ class Choice:
     """One of a few answers; None is `undecided`: from a forecast an abstention, from a measurement a tie.
 
     `as_good`: from a measurement, all answers that count as right. `confidence`: from a forecast, the chance that it
-    gives itself.
+    gives itself. `score`: from a
+    forecast, larger the likelier the answer "lost" is, for ranking alone.
     """
 
     answer: str | None
     as_good: tuple[str, ...] = ()
     confidence: float | None = None
+    score: float | None = None
 
     def holds(self, forecast: "Choice") -> bool:
         """Whether this measured answer bears the forecast out."""
@@ -72,7 +74,8 @@ class Question(Generic[Answer]):
 @dataclass(frozen=True)
 class Family:
     """Tasks of one kind. `question` gives the family's hit rate, `stricter` are the same answers held to a narrower
-    measure; raise `version` when numbers change."""
+    measure; raise `version` when numbers change. `measured_as` is the family whose tasks and halves these are, where
+    two families ask about the same measurements."""
 
     id: str
     title: str
@@ -84,6 +87,7 @@ class Family:
     needs: Sequence[str] = ()
     packages: Sequence[str] = ()
     version: int = 1
+    measured_as: str = ""
 
 
 def split_of(family: str, settings: Settings) -> Split:

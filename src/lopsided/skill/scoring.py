@@ -31,6 +31,7 @@ class HitRate:
     rate: float | None
     interval: tuple[float, float] | None
     ties: int  # measurements that were themselves undecided
+    auc: float | None = None  # of the forecasts' scores, pooled over tasks; None where they have none
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,7 @@ def wilson(right: int, decided: int, effective: float | None = None) -> tuple[fl
 def hit_rate(tasks: Sequence[tuple[Sequence[Choice], Sequence[Choice]]]) -> HitRate:
     """From (truth, forecast) of every task."""
     asked = decided = right = ties = 0
+    scores: list[tuple[str, float]] = []
     means: list[tuple[int, int]] = []
     for truths, forecasts in tasks:
         own_decided = own_right = 0
@@ -82,6 +84,8 @@ def hit_rate(tasks: Sequence[tuple[Sequence[Choice], Sequence[Choice]]]) -> HitR
                 ties += 1
                 continue
             asked += 1
+            if forecast.score is not None:
+                scores.append((truth.answer, forecast.score))
             if forecast.answer is not None:
                 own_decided += 1
                 own_right += truth.holds(forecast)
@@ -91,8 +95,22 @@ def hit_rate(tasks: Sequence[tuple[Sequence[Choice], Sequence[Choice]]]) -> HitR
     if not decided:
         return HitRate(asked, 0, 0, None, None, ties)
     return HitRate(
-        asked, decided, right, right / decided, wilson(right, decided, _effective(means, right / decided)), ties
+        asked,
+        decided,
+        right,
+        right / decided,
+        wilson(right, decided, _effective(means, right / decided)),
+        ties,
+        _auc(scores),
     )
+
+
+def _auc(scores: Sequence[tuple[str, float]]) -> float | None:
+    """P(score of an answer "lost" > score of another), None where scores or one of the two answers are missing."""
+    from sklearn.metrics import roc_auc_score
+
+    lost = np.array([answer == "lost" for answer, _ in scores], dtype=bool)
+    return float(roc_auc_score(lost, [score for _, score in scores])) if 0 < lost.sum() < lost.size else None
 
 
 def _effective(means: Sequence[tuple[int, int]], rate: float) -> float:

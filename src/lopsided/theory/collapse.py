@@ -1,4 +1,4 @@
-"""The collapse forecast: from class counts to the classes that a network will fail to tell apart.
+"""The collapse forecast: from class counts to the classes that a network will fail to distinguish.
 
     lopsided.collapse("5000*5,50*5", feature_energy=5, weight_energy=1)
 
@@ -99,7 +99,7 @@ class CollapseForecast:
 
     @property
     def collapsed(self) -> list[int]:
-        """Indices of the classes that will not be told apart."""
+        """Indices of the classes that will not be distinguished."""
         return self.solution.collapsed
 
     @property
@@ -172,7 +172,7 @@ def collapse(
     progress: Progress | None = None,
     near: "CollapseForecast | None" = None,
 ) -> CollapseForecast:
-    """Forecast which classes a network will fail to tell apart.
+    """Forecast which classes a network will fail to distinguish.
 
     Give the class counts and one of: both energies E_H and E_W (mean squared lengths of features and classifiers),
     tau = K sqrt(E_H E_W), the multiplier, or the weight decay. `class_weights` multiply the counts, which is what

@@ -1,4 +1,4 @@
-"""Which pairs of classes a network fails to tell apart: an empirical law, pair by pair, on top of the equilibrium.
+"""Which pairs of classes a network fails to distinguish: an empirical law, pair by pair, on top of the equilibrium.
 
 Networks lose classes in pairs: two rare classes that look alike come to share one classifier, then three, then all rare
 ones. With f_lo <= f_hi the frequencies of two classes, s their similarity, D hidden layers, eta = step/(1 - momentum),
@@ -69,7 +69,7 @@ class Coefficients:
     start: float  # m
     start_merged: float  # u
     noise_merged: float  # v
-    offset: float  # added to the cosine of a pair that is told apart
+    offset: float  # added to the cosine of a pair that is distinguished
     # Errors on the development half, by rules that stand with the fit: deviation of ln f*; what nine of ten cosines of
     # pairs, and nine of ten of their means over pairs, stay within besides it. And the weight of a pilot's mean square
     # miss over its pairs.
@@ -264,14 +264,14 @@ def alike_in_data(similarity: FloatArray | None, classes: int) -> FloatArray:
         return np.zeros((classes, classes))
     given = np.asarray(similarity, dtype=np.float64)
     if given.shape != (classes, classes) or not np.isfinite(given).all():
-        raise InputError(f"{classes} x {classes} finite similarities", f"shape {given.shape}", "check them")
+        raise InputError(f"{classes} x {classes} finite similarities", f"shape {given.shape}")
     return given + 1.0 / (classes - 1)
 
 
 def _alike_in_pilot(
     pilot: PilotRun, classes: int, training: TrainingSettings, law: Coefficients, facts: InputFacts
 ) -> FloatArray:
-    """Observed cosines minus the equilibrium's, as far as the pair is expected to be told apart in the pilot."""
+    """Observed cosines minus the equilibrium's, as far as the pair is expected to be distinguished in the pilot."""
     found, seen = class_counts(pilot.counts), np.asarray(pilot.cosines, dtype=np.float64)
     if found.classes != classes or seen.shape != (classes, classes) or not np.isfinite(seen).all():
         expected = f"a pilot with the {classes} classes of the forecast and its {classes} x {classes} cosines"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lopsided.core.errors import MissingPackage
 
 if TYPE_CHECKING:
+    from lopsided.torch.before_training import recall_before as recall_before
     from lopsided.torch.checkpoints import CheckpointComparison as CheckpointComparison
     from lopsided.torch.checkpoints import compare_checkpoints as compare_checkpoints
     from lopsided.torch.lightning_callbacks import LightningMonitor as LightningMonitor
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 
 # module -> the public names that it defines; `compare`, as in `lopsided.compare`, is the name of the command
 _NAMES = {
+    "before_training": ("recall_before",),
     "checkpoints": ("CheckpointComparison", "compare", "compare_checkpoints"),
     "lightning_callbacks": ("LightningMonitor", "LightningSamplerGuard"),
     "loggers": ("Logger", "MLflowLogger", "TensorBoardLogger", "WandbLogger"),

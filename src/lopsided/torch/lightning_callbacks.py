@@ -1,7 +1,8 @@
 """For Lightning: `Trainer(callbacks=[LightningMonitor(), LightningSamplerGuard()])`.
 
 The monitor takes its labels from each batch by `labels` (the second entry when not told); training batches feed the
-training sums, validation batches the held-out ones, the sanity check before training none. The numbers go to the
+training sums, validation batches of the first loader the held-out ones, those of other loaders the phases
+"validation 1", ...; the sanity check before training none. The numbers go to the
 trainer's logger.
 """
 
@@ -72,9 +73,21 @@ class LightningMonitor(Callback):  # type: ignore[misc]  # Lightning is optional
     def on_validation_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
     ) -> None:
-        """Say the labels of a validation batch; the first loader only."""
-        if not trainer.sanity_checking and dataloader_idx == 0:
+        """Say the labels of a validation batch."""
+        if not trainer.sanity_checking:
             self._update(batch)
+
+    def on_validation_batch_start(
+        self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
+    ) -> None:
+        """Keep the loaders apart: the first is held out, the others are phases of their own."""
+        if self.monitor is not None and not trainer.sanity_checking:
+            self.monitor.start_phase("held_out" if dataloader_idx == 0 else f"validation {dataloader_idx}")
+
+    def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
+        """Go on with the training."""
+        if self.monitor is not None:
+            self.monitor.start_phase("train")
 
     def on_train_epoch_end(self, trainer: Any, pl_module: Any) -> None:
         """Close the epoch; Lightning has validated by now."""

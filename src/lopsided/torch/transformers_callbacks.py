@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from lopsided.core.errors import InputError, MissingPackage
+from lopsided.torch.monitor.epoch_counters import NothingSeen
 from lopsided.torch.monitor.epoch_record import EpochRecord
-from lopsided.torch.monitor.monitor import Monitor, NothingSeen
+from lopsided.torch.monitor.monitor import Monitor
 from lopsided.torch.remedies.oversampling_sampler import check_loader
 
 try:

@@ -181,7 +181,7 @@ def _said_twice(scope: MutableMapping[str, Any]) -> tuple[int, str] | None:
     names = [name for name, _ in scope["headers"]]
     for word in (b"host", b"origin", b"sec-fetch-site", b"content-length", b"authorization"):
         if names.count(word) > 1:
-            return 400, f"Expected one {word.decode().title()}, but got {names.count(word)}; mend the request."
+            return 400, f"Expected one {word.decode().title()}, but got {names.count(word)}; fix the request."
     return None
 
 

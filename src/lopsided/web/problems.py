@@ -56,8 +56,8 @@ def problem(status: int, sentence: str) -> JSONResponse:
 _PLAIN = {
     "Method Not Allowed": "Expected another method for this address, but got this one; see /api/openapi.json.",
     "Not Found": "Expected a known address, but got another; see /api/openapi.json.",
-    "There was an error parsing the body": "Expected a readable body, but it cannot be parsed; mend it.",
-    "Missing boundary in multipart.": "Expected a multipart form with its boundary, but got none; mend the request.",
+    "There was an error parsing the body": "Expected a readable body, but it cannot be parsed.",
+    "Missing boundary in multipart.": "Expected a multipart form with its boundary, but got none; fix the request.",
 }
 
 
@@ -82,7 +82,7 @@ def install(app: FastAPI) -> None:
         field = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
         if first["type"] == "json_invalid":
             why = first.get("ctx", {}).get("error", "none")
-            return problem(422, f"Expected JSON in the body, but: {why}; mend it.")
+            return problem(422, f"Expected JSON in the body, but: {why}.")
         if first["type"] == "string_pattern_mismatch":
             form = _FORMS.get(field, f"a valid {field}")
             return problem(422, f"Expected {form}, but got {str(first['input'])[:60]!r}; change it.")

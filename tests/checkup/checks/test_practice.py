@@ -53,7 +53,7 @@ def test_one_class_fails_and_is_named_as_one() -> None:
         np.random.default_rng(1).standard_normal((60, 3)), labels=["x"] * 60, groups={"g": ["u"] * 60}
     )
     assert not found.passed()
-    assert "nothing to tell apart" in found.findings[0].message
+    assert "nothing to distinguish" in found.findings[0].message
     assert not any("1 classes" in f"{one.subject} {one.message}" for one in found.findings)
     assert not any("1 groups" in f"{one.subject} {one.message}" for one in found.findings)
 

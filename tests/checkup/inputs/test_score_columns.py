@@ -88,7 +88,7 @@ def test_one_column_is_of_the_class_it_is_named_for(name, form) -> None:
     found = gather(frame, probabilities=given)
     assert right(found) == 1.0
     np.testing.assert_array_equal(found.probabilities[:, 0], frame[name])
-    assert f"The one column of probabilities is read as that of class bad, by its name, {name}." in found.notes
+    assert f"The one column of probabilities is taken as that of class bad, by its name, {name}." in found.notes
 
 
 def test_one_column_without_a_class_in_its_name_is_of_the_second_and_the_notes_say_so() -> None:
@@ -100,7 +100,7 @@ def test_one_column_without_a_class_in_its_name_is_of_the_second_and_the_notes_s
         assert any("class good, the second in order" in note and "p_bad" in note for note in found.notes)
     found = gather(labels=labels, logits=np.where(bad, -2.0, 1.0))
     assert right(found) == 1.0
-    assert any("one column of logits is read as that of class good" in note for note in found.notes)
+    assert any("one column of logits is taken as that of class good" in note for note in found.notes)
     assert right(gather(labels=labels, logits=pd.Series(np.where(bad, 2.0, -1.0), name="logit_bad"))) == 1.0
 
 

@@ -69,7 +69,7 @@ def planted_head(cosine_pair=None, classes=6, width=12):
 
 def epochs(model, inputs, labels, count, *, size=16, **options):
     """Show the batches to a monitor without training, and close `count` epochs."""
-    monitor = Monitor(model, **options)
+    monitor = Monitor(model, **({"geometry_every": 1} | options))
     for _ in range(count):
         for rows in torch.arange(len(labels)).split(size):
             model(inputs[rows])

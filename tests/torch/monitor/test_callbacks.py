@@ -1,7 +1,7 @@
 """The callbacks in real trainers: Lightning and Hugging Face Transformers, a few small steps on the CPU."""
 
 import pytest
-from torch.utils.data import DataLoader, TensorDataset
+from torch.utils.data import DataLoader, Subset, TensorDataset
 
 import torch
 from lopsided.core.errors import InputError
@@ -10,8 +10,9 @@ from torch import nn
 
 from .reference import small_network
 
-# Trainers warn about themselves (few workers, unused hardware, their own deprecations); ours stay errors.
+# Trainers warn about themselves (few workers, unused hardware, their own deprecations).
 pytestmark = [
+    pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning"),  # a few epochs of noise teach nothing
     pytest.mark.filterwarnings("ignore:::lightning.*"),
     pytest.mark.filterwarnings("ignore:::(transformers|accelerate|torch.utils.data).*"),
 ]
@@ -38,7 +39,7 @@ def test_lightning(data, tmp_path) -> None:
         def training_step(self, batch, _):
             return nn.functional.cross_entropy(self(batch[0]), batch[1])
 
-        def validation_step(self, batch, _):
+        def validation_step(self, batch, _, dataloader_idx=0):
             self(batch[0])
 
         def configure_optimizers(self):
@@ -55,13 +56,18 @@ def test_lightning(data, tmp_path) -> None:
             enable_checkpointing=False,
             default_root_dir=tmp_path,
         )
-        trainer.fit(module, DataLoader(data, batch_size=16), DataLoader(data, batch_size=32))
+        trainer.fit(
+            module,
+            DataLoader(data, batch_size=16),
+            [DataLoader(data, batch_size=32), DataLoader(Subset(data, range(24)), 8)],
+        )
 
     callback = LightningMonitor(report=tmp_path / "page.html")
     fit(callback, Module())
     assert len(callback.records) == 2
     last = callback.records[1]
     assert (last.train.examples, last.held_out.examples, last.step) == (64, 64, 8)  # the sanity check is not counted
+    assert last.phases["validation 1"].examples == 24
     assert last.forecast.settings.weight_decay == 5e-3
     assert last.forecast.merging_threshold is not None
     assert [record.seen for record in callback.records] == [0.5, 1.0]  # planned steps come from the trainer

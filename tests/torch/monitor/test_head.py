@@ -180,3 +180,43 @@ def test_told_features() -> None:
     assert found.train.neural_collapse.nc3 is None
     with pytest.raises(InputError, match="choose among"):
         Monitor(model, features="nowhere")
+
+
+class Cosine(nn.Module):
+    """A cosine classifier with one row, or one column, per class."""
+
+    def __init__(self, shape, columns):
+        super().__init__()
+        self.weight, self.columns = nn.Parameter(torch.randn(shape)), columns
+
+    def forward(self, x):
+        table = self.weight.T if self.columns else self.weight
+        return 16 * nn.functional.linear(nn.functional.normalize(x), nn.functional.normalize(table))
+
+
+@pytest.mark.parametrize(("shape", "columns"), [((3, 7), False), ((7, 3), True)])
+def test_cosine_heads_are_watched_where_they_are_told(shape, columns) -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(5, 7), nn.ReLU(), Cosine(shape, columns))
+    inputs, labels = torch.randn(30, 5), torch.arange(30) % 3
+    with Monitor(model, head="2") as monitor:
+        logits = model(inputs)
+        monitor.update(labels)
+        record = monitor.end_epoch()
+    rows = (model[2].weight.T if columns else model[2].weight).detach()
+    assert record.train.accuracy == pytest.approx(float((logits.argmax(dim=1) == labels).float().mean()))
+    assert record.classifier.norms == pytest.approx(rows.norm(dim=1).tolist())
+
+
+def test_a_cosine_head_with_more_classes_than_features_needs_its_counts() -> None:
+    model = nn.Sequential(nn.Linear(5, 3), Cosine((9, 3), columns=False))
+    with Monitor(model, head="1") as monitor:
+        model(torch.randn(30, 5))
+        with pytest.raises(InputError, match="give counts="):
+            monitor.update(torch.arange(30) % 9)
+    with Monitor(model, head="1", counts=[10] * 9) as monitor:
+        model(torch.randn(30, 5))
+        monitor.update(torch.arange(30) % 9)
+        assert monitor.end_epoch().train.examples == 30
+    with pytest.raises(InputError, match="matrix `weight`"):
+        Monitor(nn.Sequential(nn.Linear(5, 3), nn.ReLU()), head="1")

@@ -17,6 +17,7 @@ from torch import nn
 from .reference import epochs, features_of, small_network
 
 
+@pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")  # three epochs teach little
 def test_three_lines(run, tmp_path) -> None:
     model, inputs, labels, loss, optimizer, train = run
     monitor = Monitor(model, loss=loss, optimizer=optimizer)
@@ -31,7 +32,9 @@ def test_three_lines(run, tmp_path) -> None:
     assert record.train.examples == 96
     assert record.held_out.examples == 40
     settings = record.forecast.settings
-    assert settings == RunSettings(0.005, 0.1, 0.9, 32, 1, True, "SGD", False)
+    read = {"convolutional": False, "frozen": 0.0, "loss": "CrossEntropyLoss", "class_weighted": False}
+    read |= {"logit_adjusted": False, "label_smoothing": 0.0, "forgetting": pytest.approx(9 * 0.005)}
+    assert settings == RunSettings(0.005, 0.1, 0.9, 32, 1, True, "SGD", False, **read)
     text = json.dumps(record.to_dict(), allow_nan=False)
     assert json.loads(text)["train"]["counts"] == [24] * 4
     assert json.loads(text)["forecast"]["survival_threshold"] == record.forecast.merging_threshold

@@ -17,6 +17,7 @@ from torch import nn
 from .reference import epochs, features_of, small_network
 
 
+@pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")  # three epochs teach little
 def test_training_is_not_disturbed(run) -> None:
     """The same weights, bit for bit, with and without a monitor: modes, buffers and random state are left alone."""
     results = []

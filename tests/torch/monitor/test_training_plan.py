@@ -10,6 +10,8 @@ from lopsided.core.errors import InputError
 from lopsided.torch import Monitor
 from lopsided.torch.monitor.training_plan import schedule_length
 
+pytestmark = pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")  # a few epochs teach little
+
 
 def seen_after(run, count, scheduler=None, *, per_step=False, **plan):
     """The share of the training done at the end of each epoch of three steps."""

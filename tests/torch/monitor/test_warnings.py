@@ -37,7 +37,8 @@ def test_planted_collapse_names_exactly_those_two(pair) -> None:
     with pytest.warns(ImbalanceWarning) as caught:
         monitor = epochs(planted_head(pair), planted_inputs(pair), LABELS, 4, patterns=0, settings=settings)
     said = [words for record in monitor.records for words in record.warnings]
-    assert len(said) == len(caught) == 1  # once, though it lasts
+    assert len(said) == len(caught) == 2  # once each, though it lasts
+    assert said[1].startswith(f"class {pair[1]} is lost: recall 0 on training examples in the last 3 epochs")
     assert said[0].startswith(f"classes {pair[0]} and {pair[1]} are merging: cosine 1.00, forecast threshold ")
     assert said[0].endswith("(they have 10 and 10)")
     assert monitor.records[1].warnings  # after two epochs in a row, not after one
@@ -97,7 +98,7 @@ def test_each_kind_in_words_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert look(weight=short) == ["class c5 has a classifier of at most 0.01 times the median length"]
     assert look(absent=(3, 4)) == ["classes c3 and c4 had no training examples in this epoch"]
     assert look(**risk) == [
-        "classes c0 and c2 with 1 and 3 examples are more likely lost than kept: forecast threshold 41.4 examples "
+        "classes c0 and c2 with 1 and 3 examples are likely to merge with another: forecast threshold 41.4 examples "
         "(merging law)"
     ]
     for change in ({"weight": short}, {"absent": (3, 4)}, risk):
@@ -137,4 +138,4 @@ def test_a_forecast_says_how_often_such_came_true(monkeypatch: pytest.MonkeyPatc
     risk = {"at_risk": (0, 2), "merging_threshold": 41.4}
     assert look(**risk)[0].endswith("(merging law, right in 87 of 100 such cases)")
     # a run unlike those that were scored has no score to quote
-    assert look(**risk, outside_fit=("batch size 8",))[0].endswith("(merging law)")
+    assert look(**risk, outside_fit=("batch size 8",))[0].endswith("(merging law, outside its range: batch size 8)")

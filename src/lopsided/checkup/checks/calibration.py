@@ -88,7 +88,7 @@ def _findings(prefix: str, part: Partition, over: Intervals, evidence: Evidence)
     size = np.where(counts >= FEWEST, np.maximum(over.low, -over.high), -np.inf)  # how far 0 lies outside, either way
     for code in Intervals(over.value, size, over.high).beyond(RISKY):
         subject = class_subject(part, code) if prefix else group_subject(part, code)
-        way = "surer than it is right" if over.value[code] > 0 else "less sure than it is right"
+        way = "over-confident" if over.value[code] > 0 else "under-confident"
         words = f"Among the {int(counts[code]):,} {prefix or 'examples of '}{subject} {evidence.judged_words} the "
         words += f"model is {way}, by {abs(over.value[code]):.1%} on average."
         level = Level.beyond(size[code], FAILING)
@@ -97,7 +97,7 @@ def _findings(prefix: str, part: Partition, over: Intervals, evidence: Evidence)
         return shortened(found, MOST_NAMED, "parts")
     furthest = int(np.argmax(np.abs(np.nan_to_num(over.value))))
     what = "predictions of all classes" if prefix else f"{part.name}: all groups"
-    words = f"Confidence agrees with accuracy within {RISKY:g} as far as the intervals can tell; the largest difference"
+    words = f"No class or group is clearly over- or under-confident by more than {RISKY:.0%}; the largest difference"
     words += f" is {over.value[furthest]:+.1%} ({part.names[furthest]})."
     return [Finding(Level.HEALTHY, what, *over.at(furthest), words)]
 
@@ -141,7 +141,7 @@ def _figure(confidence: FloatArray, right: BoolArray) -> Figure:
 
 CHECK = Check(
     "calibration",
-    "Does the confidence of the model say the truth for every class and group?",
+    "Is the model's confidence calibrated for every class and group?",
     f"At risk when the whole interval of the overconfidence lies beyond {RISKY:g} on either side of 0, failing beyond "
     f"{FAILING:g}; parts below {FEWEST} rows are not called. Intervals hold for all parts of a column at once. Where "
     "no class is called, all rows together are judged by the same rule.",

@@ -38,7 +38,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     worst = int(np.argmin(np.where(seen, accuracy.value, 2.0)))
     chance = 1.0 / int(seen.sum())
     if low <= chance and seen.sum() > 1:
-        words = f"Balanced accuracy {balanced:.1%} {evidence.judged_words} is not shown to be better than guessing "
+        words = f"Balanced accuracy {balanced:.1%} {evidence.judged_words} is not clearly better than guessing "
         words += f"({chance:.1%})."
         remedy = "Check that predictions and labels belong to the same rows and name the same classes; then the model."
         findings.append(Finding(Level.FAILING, "the model", balanced, (low, high), words, remedy))

@@ -1,4 +1,4 @@
-"""Which classes would a network with these counts and this weight decay fail to tell apart?
+"""Which classes would a network with these counts and this weight decay fail to distinguish?
 
 The Layer-Peeled Model in its penalised form (Fang et al. 2021, eq 7 and 91) collapses classes with n_k <= lambda* N.
 The multiplier comes from the best that is known:
@@ -48,7 +48,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         level = Level.FAILING if count <= need and sure else Level.AT_RISK
         says = f"is near collapse: real networks lose classes up to {MARGIN:g} times earlier than the model"
         if count <= need:
-            says = "is forecast to collapse: it will not be told apart from other small classes"
+            says = "is forecast to collapse: it will not be distinguished from other small classes"
         words = f"Class {classes.names[code]} has {count:,} examples, needs more than {need:,.3g} and {says} ({basis})."
         remedy = f"Oversample it {math.ceil(MARGIN * need / count)} times, collect "
         remedy += f"{math.ceil(MARGIN * need) - count:,} more examples, or lower the weight decay."
@@ -59,8 +59,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         has = f"The smallest class has {least:,} example{'' if least == 1 else 's'}, {_times(least / need)} what"
         words = f"{has} it needs ({basis})."
         if least < FEWEST:
-            words = f"{has} the model asks for its classifier to stand apart ({basis}); how well so few are recognised "
-            words += "is another matter."
+            words = f"{has} it needs to avoid collapse ({basis}). This does not say how well so few examples are "
+            words += "recognised."
         everything, ends = all_of(int(present.size), "classes"), (least / (MARGIN * need), least / need)
         done = "Nothing to do for the angles."
         findings = [Finding(Level.HEALTHY, everything, least / need, ends, words, done)]
@@ -112,14 +112,14 @@ def _figure(evidence: Evidence, counts: IntArray, forecast: CollapseForecast) ->
     need = forecast.count_needed
     sizes, names = counts[present].astype(float).tolist(), [evidence.labelled.names[code] for code in present]
     points = Points(sizes, forecast.solution.margins.tolist(), "forecast margin", names=names)
-    marks, side = [Mark(need, f"needed: {need:.3g}")], "logit margin (0: not told apart)"
+    marks, side = [Mark(need, f"needed: {need:.3g}")], "logit margin (0: not distinguished)"
     panel = Panel("Forecast margin", "training examples", side, [points], marks, x_log=True)
     return Figure("Forecast margin of every class", [panel], "Classes left of the line are forecast to collapse.")
 
 
 CHECK = Check(
     "collapse_forecast",
-    "Has every class enough examples for a network to tell it apart?",
+    "Does every class have enough examples for a network to learn it?",
     f"Failing when the count is at most what the model says a class needs (only with a known weight decay), at risk "
     f"within {MARGIN:g} times that. The interval is the count over {MARGIN:g} times and over one time the need.",
     "Fang et al. 2021 (Layer-Peeled Model), eq (7) and (91): a class collapses when n_k <= lambda* N",

@@ -64,13 +64,13 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         first, second = classes.names[i], classes.names[j]
         words = f"The classifiers of {first} and {second} point the same way (cosine {close:.2f}, "
         words += f"{-1 / (len(classes.names) - 1):.2f} if all classes were apart), and only "
-        words += f"{accuracy.value[i, j]:.0%} of their examples are told apart, each class counting half."
+        words += f"{accuracy.value[i, j]:.0%} of their examples are distinguished, each class counting half."
         remedy = "Oversample both to the forecast rate, or train with class weights from the start."
         findings.append(Finding(level, f"classes {first} and {second}", *accuracy.at((i, j)), words, remedy))
     if not findings:
         worst = int(np.argmin(accuracy.value[rows, columns]))
         i, j = int(rows[worst]), int(columns[worst])
-        words = f"No pair has collapsed; the least told apart are {classes.names[i]} and {classes.names[j]} "
+        words = f"No pair has collapsed; the hardest to distinguish are {classes.names[i]} and {classes.names[j]} "
         words += f"({accuracy.value[i, j]:.0%})."
         findings = [Finding(Level.HEALTHY, f"all {rows.size:,} pairs of classes", *accuracy.at((i, j)), words)]
     measures = {name: getattr(layer.collapse, name) for name in (*_NC, *_ENERGIES)}
@@ -98,7 +98,7 @@ def _figure(names: tuple[str, ...], cosine: FloatArray) -> Figure:
     ]
     heat = Heatmap(list(names), list(names), values, "cosine", -1.0, 1.0)
     panel = Panel("Cosines, the common mean removed", "class", "class", [heat])
-    told = "Near 1: the network hardly tells the two classes apart."
+    told = "Near 1: the network hardly distinguishes the two classes."
     return Figure("Cosines of the classifier vectors", [panel], told)
 
 

@@ -97,7 +97,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         worst = max(fitted, key=lambda code: float(misplaced[codes == code].mean()))
         share = float(misplaced[codes == worst].mean()) / CORE
         some = "" if len(fitted) == len(classes.names) else f" of {len(classes.names)} with enough examples"
-        words = f"No class holds a clear share of foreign examples; the most are about {share:.1%} in "
+        words = f"No class contains a clear share of foreign examples; the largest is about {share:.1%} in "
         words += f"{classes.names[worst]}."
         findings = [Finding(Level.HEALTHY, counted(len(fitted), "classes") + some, share, None, words)]
     measures: dict[str, Any] = {

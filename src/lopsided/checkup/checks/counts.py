@@ -55,7 +55,7 @@ def _findings(part: Partition, counts: IntArray, unit: str) -> list[Finding]:
     found = []
     if unit == "classes" and np.count_nonzero(counts) == 1:
         only = int(counts.argmax())
-        words = f"All {total:,} training examples are of class {part.names[only]}: there is nothing to tell apart."
+        words = f"All {total:,} training examples are of class {part.names[only]}: there is nothing to distinguish."
         remedy = "Check the labels, or give examples of another class."
         found.append(Finding(Level.FAILING, class_subject(part, only), float(total), None, words, remedy))
     for code in np.argsort(counts, kind="stable"):

@@ -1,4 +1,4 @@
-"""Do the same examples stand in training and test, or under two labels?
+"""Do the same examples occur in training and test, or with two labels?
 
 Rows are compared exactly, in one pass: features by the bytes (a 16-byte BLAKE2 digest), words as text. Columns that
 describe an example beside its features, such as groups, count; labels, predictions and the split do not. Rows that are
@@ -53,7 +53,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     if evidence.classes is not None:
         torn = _two_labels(identity, evidence.classes.codes)
         measures["rows_with_two_labels"] = int(torn.size)
-        words = f"{torn.size:,} rows ({torn.size / evidence.rows:.2%}) have an equal with another label"
+        words = f"{torn.size:,} rows ({torn.size / evidence.rows:.2%}) have a duplicate with another label"
         words += ", as is usual where columns have few values." if torn.size and repeating else "."
         remedy = "Decide which label is right for the rows listed."
         findings.append(rows_finding("labels of equal rows", torn, evidence.rows, words, remedy, quiet=repeating))
@@ -143,7 +143,7 @@ def _numbered(pairs: NDArray[Any]) -> IntArray:
 
 CHECK = Check(
     "duplicates",
-    "Do the same examples stand in training and test, or under two labels?",
+    "Do the same examples occur in training and test, or with two labels?",
     f"At risk from the first such row, failing above {FAILING_SHARE:.0%}; neither where more than {REPEATING:.0%} "
     "of the training rows repeat each other because their columns have few values. Counts are exact; the interval is "
     "that of a rate.",

@@ -14,7 +14,7 @@ from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import read_rows
 from lopsided.checkup.network_fit import COMPONENTS, standardised_components
 
-_NONE_LOSES = "No group is forecast to lose by growing"
+_NONE_WORSE = "No group is forecast to get worse with a larger share"
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -51,7 +51,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             findings.append(Finding(Level.AT_RISK, subject, said.elasticity, ends, words, remedy))
     better = law.estimate.bits_per_dimension - law.bits_together
     if not findings:
-        words = f"More of {', '.join(helped[:6])} is forecast to help it" if helped else _NONE_LOSES
+        words = f"More of {', '.join(helped[:6])} is forecast to help it" if helped else _NONE_WORSE
         words += f"; as Gaussians the groups describe features {better:.3f} bits per dimension better than one."
         findings = [Finding(Level.HEALTHY, f"{part.name}: {law.codes.size} groups", better, None, words)]
     target = classes.names[rarest]

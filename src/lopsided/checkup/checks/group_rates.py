@@ -38,7 +38,7 @@ _WORDS = {
 _REMEDIES = {
     "equalised odds": "Tune thresholds or weights for the worst group (lopsided trial --metric worst-group), or "
     "collect more.",
-    "demographic parity": "Ask whether the base rates differ as much; where they do, equalised odds is the fairer "
+    "demographic parity": "Ask whether the base rates differ as much; where they do, equalised odds is the better "
     "question.",
 }
 
@@ -160,7 +160,7 @@ def _findings(gaps: list[_Gap], part: Partition, subject: str, small: list[str],
 
 CHECK = Check(
     "group_rates",
-    "Do groups get the same answers where the truth is the same?",
+    "Do groups with the same true label get the same predictions?",
     f"Of every class the largest gap between two groups in true or false positive rate (equalised odds): at risk when "
     f"even its lower end is above {RISKY_GAP:g}, failing above {FAILING_GAP:g}; in selection rate (demographic "
     f"parity): at risk likewise. Jeffreys and Newcombe intervals for all pairs of groups, classes and rates at once; "

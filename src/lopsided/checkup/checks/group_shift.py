@@ -195,7 +195,7 @@ def _figure(part: Partition, shifts: _Shifts) -> Figure:
 
 CHECK = Check(
     "group_shift",
-    "Does a group lie elsewhere, or spread differently, than the others?",
+    "Do the features of a group differ from those of the others?",
     f"At risk when the lower end of the shift is above {RISKY_SHIFT:g} standard deviations, failing above "
     f"{FAILING_SHIFT:g}; at risk when the whole interval of the spread lies below {SMALL_SPREAD:g} or above "
     f"{LARGE_SPREAD:g}. Intervals hold for all groups of a column at once.",

@@ -57,8 +57,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         over = high[share[high] > limit[code]]
         if over.size:
             name, most = f"class {classes.names[code]}", float(share[over[0]])
-            words = "One example carries" if over.size == 1 else f"At least {over.size} examples carry"
-            words += f" more of the covariance of {name} than chance allows: {most:.0%} of its energy hangs on example "
+            words = "One example dominates" if over.size == 1 else f"At least {over.size} examples dominate"
+            words += f" {name} more than chance allows: {most:.0%} of its variance comes from example "
             words += f"{int(rows[over[0]])}."
             remedy = "Look at the examples listed; clip or transform heavy-tailed columns."
             listed = tuple(int(rows[place]) for place in over)
@@ -69,8 +69,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     if not findings:
         name, top = max(tops.items(), key=lambda item: item[1]["shares"][0])
         most, listed = float(top["shares"][0]), tuple(top["examples"])
-        words = f"No single example carries a class; the most is {most:.1%} of the covariance of {name}, by example "
-        words += f"{listed[0]}."
+        words = f"No single example dominates a class; the largest share is {most:.1%} of the variance of {name}, from "
+        words += f"example {listed[0]}."
         done = "Nothing to do; the ranking of every class is in the measures and in lopsided score."
         whole = counted(len(tops), "classes")
         findings = [Finding(Level.HEALTHY, whole, most, None, words, done, "example", listed)]
@@ -95,7 +95,7 @@ def _figure(scores: InfluenceScores, share: FloatArray) -> Figure:
 
 CHECK = Check(
     "influence",
-    "Does a single example carry its class?",
+    "Does a single example dominate its class?",
     f"At risk when removing one example would change the covariance energy of its class by more than {LARGE:.0%} and "
     "by more than the largest of N Gaussian examples would.",
     "Xu and Chen 2025 (benign overfitting), eq (10): influence without training",

@@ -51,7 +51,7 @@ class Intervals:
 
 
 def rate_intervals(successes: IntArray, totals: IntArray, *, tests: int | None = None) -> Intervals:
-    """x/n per part with simultaneous intervals over `tests` parts (all of them unless said)."""
+    """x/n per part with simultaneous intervals over `tests` parts (by default all of them)."""
     from scipy.stats import beta
 
     count = tests if tests is not None else int(np.count_nonzero(totals))

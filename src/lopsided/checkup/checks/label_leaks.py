@@ -1,4 +1,4 @@
-"""Does a single column tell the label by itself?
+"""Does a single column give the label away?
 
 A column that was written down with the label (a code of the diagnosis, a date of closing, the label again) makes every
 model look good and is not there when it matters. Each column alone, numbers through a tree of at most `LEAVES` leaves
@@ -133,7 +133,7 @@ def _majority_errors(place: IntArray, codes: IntArray, learn: NDArray[np.bool_])
 
 CHECK = Check(
     "label_leaks",
-    "Does a single column tell the label by itself?",
+    "Does a single column give the label away?",
     f"At risk when the error of one column alone on held-out examples is surely below {LEFT:.0%} of that of always "
     "saying the largest class, and no larger than that of a forest on all columns of which this is not so. Intervals "
     "hold for all columns at once; every example counts alike.",

@@ -59,7 +59,7 @@ def _parts(part: Partition, lacking: BoolArray, *, is_class: bool) -> list[Findi
 
 CHECK = Check(
     "missing_values",
-    "Is every feature of every example there?",
+    "Are feature values missing?",
     "At risk when a value is missing; a class or group is at risk when even the "
     f"lower end of the gap between its rate of such rows and that of all others is above {RISKY_GAP:g}, failing above "
     f"{FAILING_GAP:g}. Intervals hold for all parts of a column at once.",

@@ -1,4 +1,4 @@
-"""Do nearly the same examples stand in training and test, or under two labels?
+"""Do nearly the same examples occur in training and test, or with two labels?
 
 Copies with a little noise, another compression or a last digit rounded off leak as exact ones do. Equal rows are left
 to `duplicates`. Rows whose words differ are no copies. Where rows are crowded by themselves nothing is said. Pairs are
@@ -185,7 +185,7 @@ def _distances(evidence: Evidence, pairs: IntArray, mapping: FeatureMap) -> Floa
 
 CHECK = Check(
     "near_duplicates",
-    "Do nearly the same examples stand in training and test, or under two labels?",
+    "Do nearly the same examples occur in training and test, or with two labels?",
     f"Near: within {NEAR:g} deviations of a column (root mean square) and within {FRACTION:g} of the usual distance "
     f"to the fifth neighbour. At risk from the first such row, failing above {FAILING_SHARE:.0%} of the test rows; "
     "neither where rows are crowded by themselves. Every pair counted was compared exactly; a pair can be missed. The "

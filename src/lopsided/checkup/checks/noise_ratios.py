@@ -101,9 +101,7 @@ def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Reg
     findings = []
     for k in sorted(bad, key=lambda k: signal[k]):
         against, ends = _weakest_pair(noise, k)
-        words = (
-            f"Class {part.names[k]} is read as overfitting harmfully: its own features (signal {signal[k]:.2g}) and "
-        )
+        words = f"Class {part.names[k]} is likely to overfit: its own features (signal {signal[k]:.2g}) and "
         words += f"its noise (ratio {weakest[k]:.2g} against {part.names[against]}) are both weak beside the other "
         remedy = "Collect or oversample this class, or augment its examples with noise of its own covariance."
         ratio = float(weakest[k])
@@ -112,7 +110,7 @@ def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Reg
         return findings
     k = int(np.argmin(weakest))
     against, ends = _weakest_pair(noise, k)
-    words = f"No class is read as overfitting harmfully; the smallest noise ratio is {weakest[k]:.2g}, of "
+    words = f"No class is likely to overfit harmfully; the smallest noise ratio is {weakest[k]:.2g}, of "
     words += f"{part.names[k]} against {part.names[against]}."
     return [Finding(Level.HEALTHY, all_of(len(part.names), "classes"), float(weakest[k]), ends, words)]
 
@@ -136,7 +134,7 @@ def _figure(names: tuple[str, ...], terms: Terms) -> Figure:
 
 CHECK = Check(
     "noise_ratios",
-    "Does any class overfit harmfully?",
+    "Is any class likely to overfit?",
     f"At risk when the weakest signal is at most {CONSTANTS.C3_signal:g} and the weakest noise ratio at most "
     f"{CONSTANTS.C3:g} (fitted constants, so never failing). Intervals by the linearised bootstrap.",
     "Xu and Chen 2025 (benign overfitting), Theorem 1.2-1.3 and Fig 2",

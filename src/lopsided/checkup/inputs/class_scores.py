@@ -100,7 +100,7 @@ def _both(
     named = class_of_column(names[0] if names else None, classes)
     place = 1 if named is None else named
     why = f"by its name, {names[0]}" if names and named is not None else "the second in order"
-    note = f"The one column of {what} is read as that of class {classes[place]}, {why}"
+    note = f"The one column of {what} is taken as that of class {classes[place]}, {why}"
     if named is None:
         note += f"; if it is that of class {classes[0]}, name it p_{classes[0]}"
     columns = [np.zeros(len(one)) if what == "logits" else 1 - one, one]

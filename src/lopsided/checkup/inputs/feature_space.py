@@ -139,7 +139,7 @@ def feature_space(evidence: Evidence) -> FeatureSpace:
     deviation = values.std(axis=0)
     kept = deviation > 1e-9 * max(float(deviation.max()), 1e-300)
     if not kept.any():
-        raise InputError("features that vary", "constant columns only", "give other features")
+        raise InputError("features that vary", "constant columns only")
     own_units = table.image_shape is None and (
         table.feature_names is not None or float(deviation[kept].max()) > UNLIKE * float(np.median(deviation[kept]))
     )

@@ -154,7 +154,7 @@ def _classes(values: NDArray[Any], rows: int, given: Any, source: DataSource, or
     if sorted(wanted) != sorted(found.names):
         odd = sorted(set(wanted) ^ set(found.names))
         got = f"a difference in {', '.join(odd[:6]) or 'repeats'}"
-        raise InputError("class names that are the labels, each once", got, "mend it")
+        raise InputError("class names that are the labels, each once", got)
     place = np.array([wanted.index(entry) for entry in found.names], dtype=np.int64)
     return Partition(name, place[found.codes], tuple(wanted))
 

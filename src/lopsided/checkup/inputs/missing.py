@@ -52,7 +52,7 @@ def usable(table: Table) -> Table:
                 largest = float(np.nanmax(np.abs(block), initial=0.0))
             if largest > LARGEST_FEATURE:
                 expected = f"features of at most {LARGEST_FEATURE:.0e} in size in {table.source}"
-                raise InputError(expected, f"{largest:.2g}", "rescale them: their squares leave the doubles")
+                raise InputError(expected, f"{largest:.2g}", "rescale them: their squares overflow")
         start += len(block)
     return with_gaps(table) if gappy else table
 

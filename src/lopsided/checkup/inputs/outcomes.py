@@ -107,7 +107,7 @@ def design_of(found: Finder, rows: int, split_by: Any, time: Any, sample_weight:
 def _column(part: Any, name: str, rows: int) -> Any:
     values = np.asarray(part)
     if values.shape != (rows,):
-        raise InputError(f"one entry of {name} for each of {rows:,} rows", f"shape {values.shape}", "check it")
+        raise InputError(f"one entry of {name} for each of {rows:,} rows", f"shape {values.shape}")
     if values.dtype.kind in "OfM" and any(is_missing(entry) for entry in values.tolist()):
         raise InputError(f"an entry of {name} in every row", "missing values", "fill them or leave out those rows")
     return values

@@ -127,7 +127,7 @@ def _path(
 def _arrays(arrays: Mapping[str, NDArray[Any]], features: str | Sequence[str] | None, source: str) -> DataSource:
     if features is not None and not isinstance(features, str):
         if len(features) != 1:
-            raise InputError(f"one array of features in {source}", ", ".join(features), "name one")
+            raise InputError(f"one array of features in {source}", ", ".join(features))
         features = features[0]
     shapes = {name: array.shape for name, array in arrays.items()}
     chosen = choose_features(source, shapes, features, needed=False)
@@ -184,6 +184,6 @@ def _halves(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
             lengths[stem] = (len(train), len(test))
     if len(set(lengths.values())) > 1:
         got = ", ".join(f"{stem} {train} + {test}" for stem, (train, test) in lengths.items())
-        raise InputError("training and test halves of one length in every array", got, "check the arrays")
+        raise InputError("training and test halves of one length in every array", got)
     whole["split"] = np.repeat(np.array(["train", "test"]), next(iter(lengths.values())))
     return whole

@@ -265,6 +265,6 @@ def _unjudged(training: LabelledSet) -> list[str]:
     if few:
         verb = "class has" if len(few) == 1 else "classes have"
         notes.append(
-            f"{len(few):,} {verb} fewer than {FOLDS} examples ({named(few)}): forecasts rest on next to nothing there."
+            f"{len(few):,} {verb} fewer than {FOLDS} examples ({named(few)}): there is almost nothing to forecast from."
         )
     return notes

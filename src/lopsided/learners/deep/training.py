@@ -169,7 +169,7 @@ def _data(
 ) -> _Data:
     tensor, codes = as_tensor(inputs), np.asarray(labels)
     if codes.shape != (len(tensor),) or codes.dtype.kind not in "iu" or codes.size == 0:
-        raise InputError(f"{len(tensor)} labels coded as 0..{classes - 1}", f"shape {codes.shape}", "check them")
+        raise InputError(f"{len(tensor)} labels coded as 0..{classes - 1}", f"shape {codes.shape}")
     if codes.min() < 0 or codes.max() >= classes:
         raise InputError(f"labels from 0 to {classes - 1}", f"{codes.min()} to {codes.max()}", "code them first")
     if codes.size < 2:
@@ -180,7 +180,7 @@ def _data(
     if example_weights is not None:
         weights *= _numbers(example_weights, codes.size, "a weight per example", least=0.0)
     if not weights.sum() > 0:
-        raise InputError("weights of which one at least is positive", "zeros", "change them")
+        raise InputError("weights of which one at least is positive", "zeros")
     plain = class_weights is None and example_weights is None
     shift = None if adjustment is None else _numbers(adjustment, classes, "a logit adjustment per class")
     return _Data(
@@ -194,9 +194,9 @@ def _data(
 def _numbers(values: ArrayLike, size: int, name: str, *, least: float = -np.inf) -> FloatArray:
     array = np.asarray(values, dtype=np.float64)
     if array.shape != (size,) or not np.isfinite(array).all():
-        raise InputError(f"{name}, {size} finite numbers", f"shape {array.shape}", "check them")
+        raise InputError(f"{name}, {size} finite numbers", f"shape {array.shape}")
     if (array < least).any():
-        raise InputError(f"{name}, none below {least:g}", f"{array.min():g}", "change it")
+        raise InputError(f"{name}, none below {least:g}", f"{array.min():g}")
     return array
 
 

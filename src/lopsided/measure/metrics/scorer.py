@@ -50,7 +50,7 @@ class Scorer(ResampledMetric):
                 return float("nan")
             told = str(error).splitlines()[0] if str(error) else type(error).__name__
             expected = f"the scorer {self.name} to score {len(self.names)} classes"
-            raise InputError(expected, told.rstrip("."), "choose another") from None
+            raise InputError(expected, told.rstrip(".")) from None
 
 
 def labels(names: tuple[str, ...]) -> Any:

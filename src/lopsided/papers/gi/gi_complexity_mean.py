@@ -14,6 +14,7 @@ CLAIM = complexity_claim(
     title="Sample complexity against a group's mean",
     groups=lambda mean: ((mean, -1.0), (1.0, 1.0)),
     wanted="rises",
-    quick=Runs([{"mean": m, "n": 8000} for m in (0.0, 1.0, 2.0, 3.5, 5.0)], tuple(range(16))),
+    quick=Runs([{"mean": m, "n": 8000} for m in (0.0, 1.0, 2.0, 3.5, 5.0)], tuple(range(64))),
+    smoke=Runs([{"mean": m, "n": 8000} for m in (0.0, 1.0, 2.0, 3.5, 5.0)], tuple(range(12))),
     paper=Runs([{"mean": m, "n": 10_000} for m in (0.5, 1, 1.5, 2, 2.5, 3, 4, 5, 6, 7.5)], tuple(range(60))),
 )

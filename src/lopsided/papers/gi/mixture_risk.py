@@ -146,7 +146,9 @@ def risk_claim(
     claim says of itself."""
     return Claim(
         rule=RULE,
-        quick=Runs([{x: value, "n": 10_000} for value in quick], tuple(range(6))),
+        quick=Runs([{x: value, "n": 10_000} for value in quick], tuple(range(12))),
+        smoke=Runs([{x: value, "n": 10_000} for value in quick], tuple(range(3))),
+        quick_budget_seconds=30,
         paper=Runs([{x: value, "n": 20_000} for value in paper], tuple(range(60))),
         measure=lambda settings, seed: risk_numbers(mixture(settings[x]), settings["n"], seed),
         judge=lambda rows: judge_risk(rows, x, wanted),

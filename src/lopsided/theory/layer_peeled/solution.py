@@ -60,7 +60,7 @@ class Minimiser:
 
     @property
     def collapsed(self) -> list[int]:
-        """Indices of the classes that the network fails to tell apart."""
+        """Indices of the classes that the network fails to distinguish."""
         return [int(index) for index in np.flatnonzero(self.collapsed_groups[self.problem.group_of_class])]
 
 

@@ -38,8 +38,8 @@ class ActivationProbe:
 
     def __init__(self, model: nn.Module, head: Head, examples: int) -> None:
         self._model, self._head, self._examples = unwrap(model), head, examples
-        self._inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
-        self._start: dict[str, torch.Tensor] = {}
+        self.inputs: tuple[tuple[Any, ...], dict[str, Any]] | None = None
+        self.start_patterns: dict[str, torch.Tensor] = {}
         self.started = examples == 0
         self.running = False  # the monitor's own hooks look away meanwhile
         self.notes: tuple[str, ...] = ()  # why there are no patterns
@@ -52,18 +52,18 @@ class ActivationProbe:
             self.notes = ("the model's inputs are not tensors, so no activation patterns are followed",)
             return
         kept = tuple(self._cut(value, rows) for value in arguments)
-        self._inputs = kept, {name: self._cut(value, rows) for name, value in keywords.items()}
-        self._start = self._patterns()
-        if not self._start and not self.notes:
+        self.inputs = kept, {name: self._cut(value, rows) for name, value in keywords.items()}
+        self.start_patterns = self._patterns()
+        if not self.start_patterns and not self.notes:
             self.notes = ("the model has no ReLU units that hooks can see, so no activation patterns are followed",)
 
     def compare(self) -> tuple[LayerPatterns, ...]:
         """Every layer's patterns now against the start."""
-        if not self._start:
+        if not self.start_patterns:
             return ()
         now = self._patterns()
         found = []
-        for name, before in self._start.items():
+        for name, before in self.start_patterns.items():
             after = now.get(name)
             if after is not None and after.shape == before.shape:
                 change = pattern_change(_signs(before), _signs(after))
@@ -76,7 +76,7 @@ class ActivationProbe:
         return value
 
     def _patterns(self) -> dict[str, torch.Tensor]:
-        assert self._inputs is not None
+        assert self.inputs is not None
         calls: dict[str, list[torch.Tensor]] = {}
         features: list[torch.Tensor] = []
 
@@ -92,7 +92,7 @@ class ActivationProbe:
         self.running = True
         try:
             with _undisturbed(self._model):
-                self._model(*self._inputs[0], **self._inputs[1])
+                self._model(*self.inputs[0], **self.inputs[1])
         except Exception as error:  # the model may refuse a smaller batch; watching must never stop a training
             self.notes = (f"no activation patterns: the model refused the probe ({type(error).__name__})",)
             return {}

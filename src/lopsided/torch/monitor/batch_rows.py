@@ -15,11 +15,19 @@ def rows_of(
     seen: Seen, codes: torch.Tensor, head: Head, *, told_features: bool = False
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """(features, logits, codes), one row per labelled place; features from a told module are pooled to (batch, p)."""
-    plain = seen.features.ndim == seen.outputs.ndim == 2 and codes.ndim == 1 and head.outputs > 1
+    plain = (
+        seen.features.ndim == seen.outputs.ndim == 2 and codes.ndim == 1 and seen.outputs.shape[1] == head.outputs > 1
+    )
     if plain and len(seen.features) == len(seen.outputs) == len(codes):  # the usual case, without detours
         return seen.features, seen.outputs, codes.to(seen.features.device)
     axis = 1 if head.convolution else -1
     features, logits = seen.features, seen.outputs.movedim(axis, -1)
+    if logits.shape[-1] != head.outputs:
+        raise InputError(
+            f"{head.outputs} logits from the head {head.name!r}",
+            f"an output of shape {tuple(seen.outputs.shape)}",
+            "give counts=, one for each class, or name another layer with head=",
+        )
     if logits.ndim == 1:  # a single example without a batch axis
         features, logits = features[None], logits[None]
     if not told_features:
@@ -34,14 +42,10 @@ def rows_of(
         logits, places = logits.mean(dim=inner), places[:1]
         features = features if told_features else features.mean(dim=inner)
     if codes.shape != places or features.shape[:-1] != places:
-        one_hot = codes.shape == (*places, head.outputs)
         raise InputError(
             f"one label for each of the {' x '.join(map(str, places))} rows that the head saw",
             f"labels of shape {tuple(codes.shape)} for features of shape {tuple(seen.features.shape)}",
-            "give labels.argmax(dim=-1) to monitor.update where they are one-hot; several classes an example are not "
-            "supported"
-            if one_hot
-            else "call update(labels) once after each forward, with the labels of that batch",
+            "call update(labels) once after each forward, with the labels of that batch",
         )
     logits = logits.reshape(-1, head.outputs)
     if head.outputs == 1:

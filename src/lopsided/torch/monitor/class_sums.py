@@ -79,6 +79,8 @@ class ClassSums:
         self._all_placed = False
         self._nearest: NearestMean | None = None
         self.groups_seen = 0
+        self.sampling = True  # whether rows enter the scatter and NC4
+        self._scatter_used = True
         self.clear()
 
     def clear(self) -> None:
@@ -90,8 +92,10 @@ class ClassSums:
         self.sums = torch.zeros(k + 1, p, **options)  # of d
         self.scores = torch.zeros(k + 1, 4, **options)  # examples, sum |d|^2, correct, sum of losses
         self.strays = torch.zeros((), **options)
-        self.scatter = torch.zeros(p, p, **options) if p <= WIDEST_SCATTER else None
-        self.sampled = torch.zeros(k + 1, p + 1, **options)  # sums of d of the sampled rows, and their number
+        if self._scatter_used:  # else they are zeros already
+            self.scatter = torch.zeros(p, p, **options) if p <= WIDEST_SCATTER else None
+            self.sampled = torch.zeros(k + 1, p + 1, **options)  # sums of d of the sampled rows, and their number
+            self._scatter_used = False
         self.disagreeing = torch.zeros(2, **options)
         self.groups = torch.zeros(self.groups_seen + 1, 3, **options)
 
@@ -126,7 +130,7 @@ class ClassSums:
         # The first rows of an epoch are all sampled, so that short epochs have a scatter too; then one in `interval`.
         first = max(FULLY_SAMPLED - self.rows, 0)
         later = slice(first + -(self.rows + first) % self.interval, None, self.interval)
-        for chosen in (slice(0, first), later):
+        for chosen in (slice(0, first), later) if self.sampling else ():
             if chosen.start < min(n, chosen.stop or n):
                 rows = differences[chosen].clone()
                 self._samples.append((rows, codes[chosen], valid[chosen], predicted[chosen]))
@@ -178,6 +182,7 @@ class ClassSums:
     def _add_sampled(
         self, rows: torch.Tensor, codes: torch.Tensor, valid: torch.Tensor, predicted: torch.Tensor
     ) -> None:
+        self._scatter_used = True
         if self._nearest is not None:
             nearest = self._nearest.of(rows, codes)
             self.disagreeing[0] += ((nearest != predicted) & valid).sum()
@@ -205,6 +210,7 @@ class ClassSums:
         means = totals / counts
         means[-1] = 0.0
         self._move_points(means.where(means.isfinite(), 0.0))
+        self._scatter_used = True  # by another process, maybe
         for tensor in (self.sums, self.scores, self.strays, self.scatter, self.sampled, self.disagreeing, self.groups):
             if tensor is not None:
                 dist.all_reduce(tensor)
@@ -232,7 +238,7 @@ class ClassSums:
             around = scores[:, 1] - counts * np.where(counts > 0, (offsets**2).sum(axis=1), 0.0)
         differing, compared = _array(self.disagreeing)
         within, examples = self._within(offsets)
-        unfair = _uneven(_array(self.sampled)[:k, -1], counts)
+        unfair = self._scatter_used and _uneven(_array(self.sampled[:k, -1]), counts)
         return SumsSnapshot(
             counts=counts,
             means=_array(self._points)[:k] + offsets,
@@ -249,6 +255,8 @@ class ClassSums:
 
     def _within(self, offsets: FloatArray) -> tuple[FloatArray | None, int]:
         """Covariance of the sampled rows around the class means, which lie `offsets` from the points."""
+        if not self._scatter_used:
+            return None, 0
         sampled = _array(self.sampled)[: self.classes]
         examples = int(sampled[:, -1].sum())
         if self.scatter is None or not examples:

@@ -1,4 +1,5 @@
-"""Early warnings in words, once each: merging classes, vanishing classifiers, classes at risk, classes never seen.
+"""Early warnings in words: lost classes first (`lost_classes`); then, once each, merging classes, vanishing
+classifiers, classes at risk of merging, classes never seen.
 
 Two classes merge when the cosine of their classifiers reaches `warn_at` in `patience` epochs in a row. Softmax does not
 feel a vector added to every classifier, which alone can bring all cosines near 1; so for three classes or more the
@@ -12,8 +13,10 @@ import numpy as np
 from lopsided.core.published_skill import measured_skill
 from lopsided.core.validation import BoolArray, FloatArray
 from lopsided.measure.angles import Cosines, PairwiseAngles
+from lopsided.torch.monitor.class_words import class_list, numbers
 from lopsided.torch.monitor.run_forecast import RunForecast
 
+DIVERGED = "the classifier holds NaN or infinite weights: the training has diverged"
 VANISHING = 0.1  # of the median length: a classifier this short has no say
 
 
@@ -33,85 +36,97 @@ class EarlyWarnings:
 
     def __init__(self, classes: int, names: Sequence[str], *, warn_at: float, patience: int) -> None:
         self._names, self._warn_at, self._patience = names, warn_at, patience
-        self._pairs = np.zeros((classes, classes), dtype=np.int64)  # epochs in a row above warn_at
-        self._said_pairs = np.zeros((classes, classes), dtype=bool)
-        self._short = np.zeros(classes, dtype=np.int64)
-        self._said: set[tuple[str, int]] = set()
+        self.pairs = np.zeros((classes, classes), dtype=np.int64)  # epochs in a row above warn_at
+        self.said_pairs = np.zeros((classes, classes), dtype=bool)
+        self.short = np.zeros(classes, dtype=np.int64)
+        self.diverged = False
+        self.said: set[tuple[str, int]] = set()
+
+    def look_at(
+        self,
+        weight: FloatArray,
+        angles: PairwiseAngles | None,
+        forecast: RunForecast,
+        counts: FloatArray | None,
+        absent: Sequence[int],
+    ) -> list[str]:
+        """The warnings that are new, from the head's rows and, where they were taken, their angles."""
+        before, self.diverged = self.diverged, not np.isfinite(weight).all()
+        if self.diverged:
+            return [] if before else [DIVERGED]
+        merging = None if angles is None else merging_cosines(weight, angles)
+        return self.look(merging, np.linalg.norm(weight, axis=1), forecast, counts, absent)
 
     def look(
         self,
-        merging: Cosines,
+        merging: Cosines | None,
         norms: FloatArray,
         forecast: RunForecast,
         counts: FloatArray | None,
         absent: Sequence[int],
     ) -> list[str]:
-        """The warnings that are new this epoch."""
-        with np.errstate(invalid="ignore"):
-            close = merging >= self._warn_at
-        self._pairs = np.where(close, self._pairs + 1, 0)
+        """The warnings that are new this epoch; `merging` is None where the cosines were not taken."""
         short = norms < VANISHING * np.median(norms)
-        self._short = np.where(short, self._short + 1, 0)
-        found = self._merging(merging, forecast, counts)
-        if fresh := self._new("vanishing", np.flatnonzero(self._short >= self._patience)):
+        self.short = np.where(short, self.short + 1, 0)
+        found = [] if merging is None else self._merging(merging, forecast, counts)
+        if fresh := self._new("vanishing", np.flatnonzero(self.short >= self._patience)):
             share = max(float((norms[fresh] / np.median(norms)).max()), 0.01)
             verb = "has a classifier" if len(fresh) == 1 else "have classifiers"
-            found.append(f"{self._list(fresh)} {verb} of at most {share:.2f} times the median length")
+            found.append(f"{class_list(self._names, fresh)} {verb} of at most {share:.2f} times the median length")
         if fresh := self._new("at risk", forecast.at_risk):
-            have = "" if counts is None else f" with {_numbers(counts[fresh])} examples"
+            have = "" if counts is None else f" with {numbers(counts[fresh])} examples"
+            verb, law = "is" if len(fresh) == 1 else "are", f"merging law{_record(forecast)}"
             found.append(
-                f"{self._list(fresh)}{have} {'is' if len(fresh) == 1 else 'are'} more likely lost than kept: "
-                f"forecast threshold {forecast.merging_threshold:.3g} examples (merging law{_came_true(forecast)})"
+                f"{class_list(self._names, fresh)}{have} {verb} likely to merge with another: "
+                f"forecast threshold {forecast.merging_threshold:.3g} examples ({law})"
             )
         if fresh := self._new("absent", absent):
-            found.append(f"{self._list(fresh)} had no training examples in this epoch")
+            found.append(f"{class_list(self._names, fresh)} had no training examples in this epoch")
         return found
 
+    @property
+    def merged(self) -> list[int]:
+        """Classes of which a pair has stayed above `warn_at` long enough."""
+        return [int(k) for k in np.flatnonzero((self.pairs >= self._patience).any(axis=1))]
+
     def _merging(self, merging: Cosines, forecast: RunForecast, counts: FloatArray | None) -> list[str]:
-        lasting = self._pairs >= self._patience
+        with np.errstate(invalid="ignore"):
+            close = merging >= self._warn_at
+        if not close.any():
+            self.pairs[:] = 0
+            return []
+        self.pairs = np.where(close, self.pairs + 1, 0)
+        lasting = self.pairs >= self._patience
         found = []
         for members in _components(lasting) if lasting.any() else []:
             pairs = np.ix_(members, members)
-            if (self._said_pairs[pairs] | ~lasting[pairs]).all():
+            if (self.said_pairs[pairs] | ~lasting[pairs]).all():
                 continue
-            self._said_pairs[pairs] |= lasting[pairs]
+            self.said_pairs[pairs] |= lasting[pairs]
             values = merging[pairs][lasting[pairs]]
             cosine = f"cosine {values.min():.2f}" if len(members) == 2 else f"cosines from {values.min():.2f} up"
             threshold = forecast.threshold
             need = "" if threshold is None else f", forecast threshold {threshold:.3g} examples"
-            have = "" if counts is None else f" (they have {_numbers(counts[members])})"
-            found.append(f"{self._list(members)} are merging: {cosine}{need}{have}")
+            if need and forecast.outside_fit:
+                need += " by a law outside its range"
+            have = "" if counts is None else f" (they have {numbers(counts[members])})"
+            found.append(f"{class_list(self._names, members)} are merging: {cosine}{need}{have}")
         return found
 
     def _new(self, kind: str, members: Iterable[int]) -> list[int]:
         """Those of which this has not been said yet."""
-        fresh = [int(k) for k in members if (kind, int(k)) not in self._said]
-        self._said |= {(kind, k) for k in fresh}
+        fresh = [int(k) for k in members if (kind, int(k)) not in self.said]
+        self.said |= {(kind, k) for k in fresh}
         return fresh
 
-    def _list(self, members: Sequence[int]) -> str:
-        names = [self._names[int(k)] for k in members]
-        if len(names) == 1:
-            return f"class {names[0]}"
-        if len(names) > 12:
-            names = [*names[:10], f"{len(names) - 10} more"]
-        return f"classes {_and(names)}"
 
-
-def _came_true(forecast: RunForecast) -> str:
-    """How often such forecasts came true, in a few words; nothing where none was published, or none like this run."""
-    record = None if forecast.outside_fit else measured_skill("classes lost")
+def _record(forecast: RunForecast) -> str:
+    """What the law's forecasts are worth here: the ways in which the run is unlike those it was fitted on, or how often
+    such forecasts came true, where that was published."""
+    if forecast.outside_fit:
+        return f", outside its range: {', '.join(forecast.outside_fit)}"
+    record = measured_skill("classes lost")
     return "" if record is None else f", right in {round(100 * record.rate)} of 100 such cases"
-
-
-def _numbers(values: FloatArray) -> str:
-    if len(values) > 4:
-        return f"{values.min():g} to {values.max():g}"
-    return _and([f"{value:g}" for value in values])
-
-
-def _and(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def _components(adjacent: BoolArray) -> list[list[int]]:

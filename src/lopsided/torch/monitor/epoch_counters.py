@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lopsided.core.errors import InputError
 from lopsided.torch.monitor.class_sums import SumsSnapshot
 from lopsided.torch.processes import process_group
 
@@ -20,6 +21,10 @@ def sparse_observation(classes: int, told: int | None) -> tuple[int, int]:
     if classes <= MANY_CLASSES:
         return FULLY_OBSERVED, OBSERVE_EVERY if told is None else told
     return FULLY_OBSERVED_OF_MANY, OBSERVE_EVERY_OF_MANY if told is None else told
+
+
+class NothingSeen(InputError):
+    """An epoch was closed in which no labels came."""
 
 
 @dataclass
@@ -73,11 +78,13 @@ class EpochCounters:
         """Forget the epoch; the run goes on."""
         self.observed_rows = self.passed_rows = self.batches = self.overwritten = 0
 
-    def notes(self, snapshots: Iterable[SumsSnapshot], *, classes: int, all_reduce: bool) -> Iterator[str]:
+    def notes(self, snapshots: Iterable[SumsSnapshot], *, classes: int, all_reduce: bool, mixed: bool) -> Iterator[str]:
         """What was left out of the epoch's sums, and why."""
         sums = list(snapshots)
         if strays := sum(one.unclassed for one in sums):
             yield f"{strays} labels are not among the head's {classes} classes and were left out"
+        if mixed:
+            yield "an example with mixed labels counts for the class with the largest share"
         if self.passed_rows:
             yield f"{self.share_observed:.0%} of the training examples were observed; observe_every=1 observes all"
         if any(one.uneven for one in sums):
@@ -89,3 +96,18 @@ class EpochCounters:
         size, rank = process_group()
         if size > 1 and not all_reduce:
             yield f"process {rank} of {size} saw its own shard only; all_reduce=True adds them up"
+
+
+def nothing_seen(counters: EpochCounters) -> InputError:
+    """The sentence for an epoch without a batch that could be counted."""
+    if counters.overwritten:
+        return InputError(
+            "features and logits as the head gave them when their labels come",
+            f"{counters.overwritten_batches} overwritten in place, and no other",
+            "call monitor.update(labels) right after the forward, or write logits = logits * 2 instead of mul_(2)",
+        )
+    return NothingSeen(
+        "labelled forwards since the last epoch",
+        "none",
+        "give loss=, labels=, or call monitor.update(labels) after each forward",
+    )

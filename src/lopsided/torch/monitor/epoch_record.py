@@ -1,7 +1,7 @@
 """What one epoch showed, as facts: training and held-out phase, classifier, forecasts, layers, warnings."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,12 @@ from lopsided.core.jsonable import jsonable
 from lopsided.core.validation import BoolArray, FloatArray
 from lopsided.measure.angles import PairwiseAngles, pairwise_angles
 from lopsided.measure.neural_collapse import NeuralCollapse, PooledMoments, summarise
+from lopsided.measure.posthoc_gain import PosthocGain
+from lopsided.theory.class_evidence import ClassEvidence
 from lopsided.torch.monitor.activation_probe import LayerPatterns
 from lopsided.torch.monitor.class_sums import SumsSnapshot
 from lopsided.torch.monitor.layer_change import LayerChange
+from lopsided.torch.monitor.recall_outlook import RecallOutlook
 from lopsided.torch.monitor.run_forecast import RunForecast
 
 
@@ -44,7 +47,8 @@ class PhaseRecord:
 
     In training the weights move while the epoch runs, and so do the features; means and scatter are those of the whole
     epoch. `within_variance` is tr S_W from all examples, `scatter_ratio` tr S_W / tr S_B; NC1 uses the sampled scatter.
-    NC4 compares with the class means of the epoch before (`Monitor.measure` gives it exactly).
+    NC4 compares with the class means of the epoch before (`Monitor.measure` gives it exactly). `means` and
+    `neural_collapse` are None in epochs that are not measured in full (`geometry_every`).
     """
 
     examples: int
@@ -93,6 +97,12 @@ class EpochRecord:
     seconds: float  # spent by the monitor, in hooks and at the end of the epoch
     epoch_seconds: float  # since the epoch before ended
     seen: float | None = None  # share of the planned training that is done; None where its length is not known
+    labels: tuple[int, ...] | None = None  # training labels of the epoch per class, in batches not observed too
+    phases: Mapping[str, PhaseRecord] = field(default_factory=dict)  # those named with `monitor.phase`
+    recall_forecast: RecallOutlook | None = None  # of every class at the end of the training
+    evidence: ClassEvidence | None = None  # what that rests on; None without training examples
+    posthoc: PosthocGain | None = None  # of logit adjustment, on the held-out examples; None without any
+    merged: tuple[int, ...] = ()  # classes whose classifier points where another one does
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -101,13 +111,33 @@ class EpochRecord:
         return plain
 
     def scalars(self) -> dict[str, float]:
-        """Every number of the record but per-class ones and spectra, under names like train/neural_collapse/nc1."""
-        return {name: value for name, value in _flat(self, "") if np.isfinite(value)}
+        """Every number of the record but spectra, under names like train/neural_collapse/nc1.
+
+        Of the numbers per class, the recall: train/recall/7; of more than 100 classes, the ten lowest
+        (train/recall/lowest_1) and quantiles (train/recall/quantile_0.25).
+        """
+        phases = {"train": self.train, "held_out": self.held_out}
+        phases |= {f"phases/{name}": phase for name, phase in self.phases.items()}
+        recall = {f"{name}/recall/{key}": value for name, phase in phases.items() for key, value in _recall(phase)}
+        return {name: value for name, value in (*_flat(self, ""), *recall.items()) if np.isfinite(value)}
 
 
+MOST_LOGGED = 100  # classes whose recall is logged one by one
+QUANTILES = (0.1, 0.25, 0.5, 0.75)
 # Names in records and loggers, which stay as they were first written.
 _WRITTEN_AS = {"merging_threshold": "survival_threshold", "merging_minority_cosine": "survival_minority_cosine"}
 _LEFT_OUT = {"epoch", "step", "settings", "examples", "scatter_examples", "spectrum", "undefined_pairs"}
+
+
+def _recall(phase: PhaseRecord | None) -> Iterator[tuple[str, float]]:
+    known = {} if phase is None else {k: value for k, value in enumerate(phase.class_accuracy) if value is not None}
+    if phase is None or len(phase.class_accuracy) <= MOST_LOGGED:
+        yield from ((str(k), value) for k, value in known.items())
+    elif known:
+        values = np.sort(list(known.values()))
+        yield from ((f"lowest_{place + 1}", float(value)) for place, value in enumerate(values[:10]))
+        for share, value in zip(QUANTILES, np.quantile(values, QUANTILES), strict=True):
+            yield f"quantile_{share:g}", float(value)
 
 
 def _flat(record: Any, path: str) -> Iterator[tuple[str, float]]:
@@ -120,31 +150,35 @@ def _flat(record: Any, path: str) -> Iterator[tuple[str, float]]:
         elif isinstance(value, tuple) and value and isinstance(value[0], (LayerChange, LayerPatterns, GroupRecord)):
             for entry in value:
                 yield from _flat(entry, f"{path}{name}/{entry.name}/")
+        elif isinstance(value, Mapping):
+            for key, entry in value.items():
+                yield from _flat(entry, f"{path}{name}/{key}/")
         elif hasattr(value, "__dataclass_fields__"):
             yield from _flat(value, f"{path}{name}/")
         elif name in ("collapsed", "at_risk", "absent"):
             yield f"{path}{name}_classes", float(len(value))
 
 
-def angles(found: PairwiseAngles, minority: BoolArray) -> Angles:
-    """Cosines and lengths of rows; with no minority, all rows are the majority."""
+def angles(found: PairwiseAngles | None, lengths: FloatArray, minority: BoolArray) -> Angles:
+    """Cosines, where they were taken, and lengths of rows; with no minority, all rows are the majority."""
     return Angles(
-        majority_cosine=found.mean(~minority),
-        minority_cosine=found.mean(minority),
-        between_cosine=found.mean(minority, ~minority),
-        largest_cosine=found.largest,
-        majority_norm=float(found.lengths[~minority].mean()) if (~minority).any() else None,
-        minority_norm=float(found.lengths[minority].mean()) if minority.any() else None,
+        majority_cosine=None if found is None else found.mean(~minority),
+        minority_cosine=None if found is None else found.mean(minority),
+        between_cosine=None if found is None else found.mean(minority, ~minority),
+        largest_cosine=None if found is None else found.largest,
+        majority_norm=float(lengths[~minority].mean()) if (~minority).any() else None,
+        minority_norm=float(lengths[minority].mean()) if minority.any() else None,
     )
 
 
-def classifier_record(found: PairwiseAngles, minority: BoolArray) -> ClassifierRecord:
-    """From the angles of the head's rows."""
+def classifier_record(weight: FloatArray, found: PairwiseAngles | None, minority: BoolArray) -> ClassifierRecord:
+    """From the head's rows and, where they were taken, their angles."""
+    lengths = np.linalg.norm(weight, axis=1) if found is None else found.lengths
     return ClassifierRecord(
-        angles=angles(found, minority),
-        norms=tuple(found.lengths.tolist()),
-        energy=float((found.lengths**2).mean()),
-        closest=found.closest,
+        angles=angles(found, lengths, minority),
+        norms=tuple(lengths.tolist()),
+        energy=float((lengths**2).mean()),
+        closest=None if found is None else found.closest,
     )
 
 
@@ -154,9 +188,11 @@ def phase_record(
     weight_angles: PairwiseAngles | None,
     minority: BoolArray,
     group_names: tuple[str, ...],
+    *,
+    full: bool = True,
 ) -> PhaseRecord | None:
-    """Means, scatter and scores of a phase; `weight` None where the features are not the head's input.
-    None without examples."""
+    """Scores and scatter of a phase; where it is measured in `full`, angles of the means and NC1-NC4 too. `weight` is
+    None where the features are not the head's input. None without examples."""
     present = sums.counts > 0
     counts = sums.counts[present]
     total = int(counts.sum())
@@ -164,11 +200,12 @@ def phase_record(
         return None
     accuracy, loss = sums.correct[present] / counts, sums.losses[present] / counts
     split = minority[present]
-    finite = bool(np.isfinite(sums.means[present]).all() and np.isfinite(sums.squared_lengths[present]).all())
+    finite = bool(np.isfinite(sums.means[present]).all() and np.isfinite(sums.deviations[present]).all())
     measured = finite and len(counts) > 1
-    found = pairwise_angles(sums.means[present] - sums.means[present].mean(axis=0)) if measured else None
+    centred = sums.means[present] - sums.means[present].mean(axis=0) if measured else None
+    found = pairwise_angles(centred) if full and centred is not None else None
     within = float(sums.deviations[present].sum() / total) if finite else None
-    between = float((found.lengths**2).mean()) if found is not None else 0.0
+    between = float(np.einsum("ij,ij->", centred, centred) / len(counts)) if centred is not None else 0.0
     return PhaseRecord(
         examples=total,
         counts=tuple(sums.counts.tolist()),
@@ -181,7 +218,7 @@ def phase_record(
         class_accuracy=_spread(accuracy, present),
         class_loss=_spread(loss, present),
         groups=tuple(_group(name, *row) for name, row in zip(group_names, sums.groups, strict=True)),
-        means=None if found is None else angles(found, split),
+        means=None if found is None else angles(found, found.lengths, split),
         neural_collapse=None if found is None else _collapse(sums, present, weight, weight_angles, found),
         within_variance=within,
         class_variance=_spread(sums.deviations[present] / counts, present),

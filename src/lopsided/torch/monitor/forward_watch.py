@@ -55,6 +55,7 @@ class ForwardWatch:
         loss: nn.Module | None,
         label_keyword: str | None,
         optimizer: Any,
+        on_step: Callable[..., None],
         probe: ActivationProbe,
         head_was_told: bool,
         on_labels: Callable[[Any], None],
@@ -72,6 +73,7 @@ class ForwardWatch:
                 "write labels='labels', or call monitor.update(labels) after each forward",
             )
         self.seconds = 0.0  # spent here beyond what a hook costs
+        self.named: str | None = None  # the phase that the user named, which is no training
         self._model, self._head, self._counters, self._probe = model, head, counters, probe
         self._told = None if features is None else named_module(model, features)
         self._latest_features: torch.Tensor | None = None
@@ -93,7 +95,7 @@ class ForwardWatch:
             self._handles.append(loss.register_forward_hook(Hook(self._saw_loss), with_kwargs=True))
         raw = getattr(optimizer, "optimizer", optimizer)  # Accelerate wraps the optimizer
         if raw is not None and hasattr(raw, "register_step_post_hook"):
-            self._handles.append(raw.register_step_post_hook(Hook(counters.stepped)))
+            self._handles += [raw.register_step_post_hook(Hook(action)) for action in (counters.stepped, on_step)]
 
     def take(self, rows: int) -> Seen:
         """What the head saw in the latest forward, or the latest few together when only together they have `rows`."""
@@ -114,6 +116,11 @@ class ForwardWatch:
             if sum(len(seen.outputs) for seen in together) == rows:
                 return _joined(together)
         return latest  # whose rows do not fit; the sentence about it is `rows_of`'s
+
+    @property
+    def latest_outputs(self) -> torch.Tensor | None:
+        """The logits of the latest forward that waits for its labels."""
+        return self._waiting[-1].outputs if self._waiting else None
 
     def take_passed(self) -> bool:
         """Whether the labels that come now are those of a batch that was passed over."""
@@ -142,7 +149,7 @@ class ForwardWatch:
     ) -> None:
         if self._probe.running:
             return
-        if layer.training:
+        if layer.training and self.named is None:
             rows = output.shape[0]
             if torch.is_grad_enabled():
                 self._counters.training_forward(rows)

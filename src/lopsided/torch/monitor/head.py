@@ -1,6 +1,7 @@
 """The classifier of a network: its last linear layer, found or told.
 
-A head is an `nn.Linear` or a convolution with 1x1 kernels; rows w_k of its K x p weight are the classifiers of the
+A head is an `nn.Linear` or a convolution with 1x1 kernels, or, where it is told, any layer with a matrix `weight`
+(a cosine classifier); rows w_k of its K x p weight are the classifiers of the
 Layer-Peeled Model, its input the features h. Wrappers (DataParallel, DistributedDataParallel, torch.compile) are
 looked through. A linear layer with one output is the two-class softmax with rows -w/2 and +w/2 (and biases alike),
 which has the same probabilities; cosines and energies are those of that pair.
@@ -28,6 +29,7 @@ class Head:
     layer: nn.Module
     outputs: int
     width: int
+    columns: bool = False  # the weight holds one column per class, as some cosine heads do
 
     @property
     def classes(self) -> int:
@@ -41,7 +43,8 @@ class Head:
 
     def weight(self) -> FloatArray:
         """W, one row per class, in double precision on the CPU."""
-        rows = self.layer.weight.detach().reshape(self.outputs, -1)
+        table = self.layer.weight.detach()
+        rows = table.T if self.columns else table.reshape(self.outputs, -1)
         array: FloatArray = rows.to(device="cpu", dtype=torch.float64).numpy().copy()
         return np.concatenate([-array / 2, array / 2]) if self.outputs == 1 else array
 
@@ -74,7 +77,7 @@ def find_head(model: nn.Module, told: str | nn.Module | None = None, classes: in
     inner = unwrap(model)
     if told is not None:
         name, layer = _named(inner, told)
-        head = _checked(name, layer)
+        head = _checked(name, layer) if _is_pointwise(layer) else _of_table(name, layer, classes)
         if classes is not None and head.classes != classes:
             raise InputError(f"a head for {classes} classes", _words(head), "check head= and counts=")
         return head
@@ -145,6 +148,30 @@ def _checked(name: str, layer: nn.Module) -> Head:
         else (layer.out_channels, layer.in_channels)
     )
     return Head(name, layer, int(outputs), int(width))
+
+
+def _of_table(name: str, layer: nn.Module, classes: int | None) -> Head:
+    """A head of another kind that was told by name, with a matrix `weight`, such as a cosine classifier.
+
+    Which side counts the classes is what the layer or the user says, else the smaller one; the first forward checks it.
+    """
+    table = getattr(layer, "weight", None)
+    if (
+        isinstance(layer, _CONVOLUTIONS)
+        or not isinstance(table, torch.Tensor)
+        or table.ndim != 2
+        or _uninitialised(layer)
+    ):
+        raise InputError(
+            "a Linear layer, a convolution with 1x1 kernels or a layer with a matrix `weight` as head",
+            f"{type(layer).__name__} at {name!r}",
+            "name the layer that gives the logits",
+        )
+    sides = tuple(table.shape)
+    told = getattr(layer, "out_features", None) or classes
+    outputs = next((side for side in sides if side == told), min(sides))
+    columns = sides[0] != outputs
+    return Head(name, layer, int(outputs), int(sides[0] if columns else sides[1]), columns)
 
 
 def _is_pointwise(layer: nn.Module) -> bool:

@@ -53,13 +53,13 @@ class LayerStarts:
                 if not isinstance(getattr(layer, "weight", None), torch.Tensor) or layer.weight.ndim < 2:
                     raise InputError("layers with a weight matrix", repr(name), "name linear layers or convolutions")
                 self._layers[name] = layer
-        self._starts = {name: _copy(layer.weight) for name, layer in self._layers.items()}
+        self.starts = {name: _copy(layer.weight) for name, layer in self._layers.items()}
 
     def compare(self, epoch: int, *, spectra: bool) -> tuple[LayerChange, ...]:
         """Every followed layer against its start."""
         return tuple(
             layer_change(name, _matrix(start), _matrix(_copy(self._layers[name].weight)), epoch, spectra=spectra)
-            for name, start in self._starts.items()
+            for name, start in self.starts.items()
             if start.shape == self._layers[name].weight.shape
         )
 

@@ -7,7 +7,8 @@
 The head's input are the features, its output the logits. Labels come from the loss module's second argument (`loss=`),
 from a keyword of the model's forward (`labels="labels"`, as Hugging Face models have), or from `monitor.update(labels)`
 after each forward. Forwards in training mode feed the training sums of the epoch, forwards in evaluation mode (a
-validation loop) the held-out sums; an epoch lasts until `end_epoch`. Nothing here touches gradients, random state,
+validation loop) the held-out sums, unless `with monitor.phase(name):` keeps them apart; an epoch lasts until
+`end_epoch`. Nothing here touches gradients, random state,
 modes or buffers, and no graph is kept: what is held between a forward and its labels is detached.
 
 In a distributed run each process sees its own shard; with `all_reduce=True`, `end_epoch` adds the sums of all
@@ -17,9 +18,10 @@ processes (every rank must call it). Sharded parameters (FSDP) are not supported
 import os
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 
@@ -29,16 +31,14 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray, check_count, check_in_range
 from lopsided.measure.angles import PairwiseAngles, pairwise_angles
 from lopsided.theory.layer_peeled.solve import minority_of
-from lopsided.torch.code_checks import class_codes, group_codes
 from lopsided.torch.loggers import Logger
 from lopsided.torch.monitor import monitor_arguments as checked
 from lopsided.torch.monitor.activation_probe import ActivationProbe
-from lopsided.torch.monitor.batch_rows import rows_of
+from lopsided.torch.monitor.cadence import MANY, Cadence
 from lopsided.torch.monitor.class_sums import SumsSnapshot, affordable_interval
-from lopsided.torch.monitor.early_warnings import EarlyWarnings, ImbalanceWarning, merging_cosines
-from lopsided.torch.monitor.epoch_counters import EpochCounters, sparse_observation
+from lopsided.torch.monitor.early_warnings import EarlyWarnings, ImbalanceWarning
+from lopsided.torch.monitor.epoch_counters import EpochCounters, nothing_seen, sparse_observation
 from lopsided.torch.monitor.epoch_record import (
-    ClassifierRecord,
     EpochRecord,
     PhaseRecord,
     classifier_record,
@@ -46,20 +46,22 @@ from lopsided.torch.monitor.epoch_record import (
 )
 from lopsided.torch.monitor.forward_watch import ForwardWatch
 from lopsided.torch.monitor.head import Head, find_head, unwrap, weight_count
+from lopsided.torch.monitor.label_counts import LabelCounts
 from lopsided.torch.monitor.layer_change import LayerStarts
+from lopsided.torch.monitor.lost_classes import LostClasses
+from lopsided.torch.monitor.monitor_state import load_state, state_of
 from lopsided.torch.monitor.phase_sums import Batches, PhaseSums, measure_exactly, quiet
+from lopsided.torch.monitor.recall_watch import RecallWatch
 from lopsided.torch.monitor.run_forecast import RunForecast, run_forecast
 from lopsided.torch.monitor.run_settings import RunReader, RunSettings
+from lopsided.torch.monitor.targets import TargetReader, codes_of
 from lopsided.torch.monitor.training_plan import TrainingPlan
 from lopsided.torch.processes import process_group
 from torch import nn
 
-DIVERGED = "the classifier holds NaN or infinite weights: the training has diverged"
+VALIDATION = ("val", "valid", "validation", "dev")  # names under which people hold examples out
+T = TypeVar("T")
 Counts = str | Mapping[str, float] | Iterable[float]
-
-
-class NothingSeen(InputError):
-    """An epoch was closed in which no labels came."""
 
 
 class Monitor:
@@ -91,6 +93,8 @@ class Monitor:
     ignore_index: label that carries no class.
     all_reduce: add the sums of all processes at the end of an epoch.
     epochs, steps: planned length of the training, in epochs or optimizer steps, for `seen`.
+    geometry_every: epochs between measurements of NC1-NC4, angles of class means, layers and activation patterns;
+        when not told, 1 for epochs of 16,384 examples and more, up to 10 for short ones.
     scheduler: learning-rate scheduler, from which the length is read where neither is told.
     """
 
@@ -121,9 +125,9 @@ class Monitor:
         epochs: int | None = None,
         steps: int | None = None,
         scheduler: Any = None,
+        geometry_every: int | None = None,
     ) -> None:
-        if not isinstance(model, nn.Module):
-            raise InputError("a torch.nn.Module to watch", type(model).__name__, "give the network itself")
+        model = checked.whole_parameters(model)
         given = None if counts is None else class_counts(counts)
         self.head: Head = find_head(model, head, None if given is None else given.classes)
         self.names = checked.class_names(names or (None if given is None else given.names), self.head.classes)
@@ -134,15 +138,20 @@ class Monitor:
         self._group_names = checked.group_names(groups)
         self._loggers = checked.several_loggers(loggers)
         self._counted_by_optimizer = checked.any_optimizer(optimizer) is not None
-        self._run = RunReader(unwrap(model), self.head.layer.weight, optimizer, settings)
+        self._run = RunReader(unwrap(model), self.head.layer.weight, optimizer, settings, loss)
         self._warnings = EarlyWarnings(
             self.head.classes,
             self.names,
             warn_at=check_in_range(warn_at, "warn_at", -1.0, 1.0),
             patience=check_count(patience, "patience"),
         )
+        self._lost = LostClasses(self.head.classes, self.names)
+        self._ahead = RecallWatch(self.names)
         self._layers = LayerStarts(model, layers)
-        self._spectra_every = check_count(spectra_every, "spectra_every", at_least=0)
+        self._cadence = Cadence(
+            None if geometry_every is None else check_count(geometry_every, "geometry_every"),
+            check_count(spectra_every, "spectra_every", at_least=0),
+        )
         self._probe = ActivationProbe(model, self.head, check_count(patterns, "patterns", at_least=0))
         self._phases = PhaseSums(
             self.head,
@@ -153,9 +162,10 @@ class Monitor:
             all_reduce=all_reduce,
         )
         every = None if observe_every is None else check_count(observe_every, "observe_every")
+        self._targets = TargetReader(self.head, told_features=features is not None)
+        self._unobserved = LabelCounts(self.head.classes)
         self._plan = TrainingPlan(epochs, steps, scheduler)
         self._counters = EpochCounters(*sparse_observation(self.head.classes, every))
-        self._diverged = False
         self._own_seconds, self._epoch_began = 0.0, time.perf_counter()
         self._watch = ForwardWatch(
             model,
@@ -165,6 +175,7 @@ class Monitor:
             loss=loss,
             label_keyword=labels,
             optimizer=optimizer,
+            on_step=self._run.stepped,
             probe=self._probe,
             head_was_told=head is not None,
             on_labels=self.update,
@@ -174,22 +185,47 @@ class Monitor:
 
     def update(self, labels: Any, groups: Any = None) -> None:
         """Say the labels (and groups) of the latest forward: whole numbers 0, 1, 2, ...; -100 is ignored."""
+        began = time.perf_counter()
+        # The reader copies: the caller may reuse its buffer before the rows are summed.
         if self._watch.take_passed():
+            self._unobserved.add(codes_of(self._targets.read(labels)))
             self._counters.training_batch()
             return
-        began = time.perf_counter()
-        # a copy: the caller may reuse its buffer before the rows are summed
-        codes = class_codes(labels, self.head.outputs).clone()
-        seen = self._watch.take(len(codes))
+        given = self._targets.read(labels, self._watch.latest_outputs)
+        seen = self._watch.take(len(given))
         if not seen.unchanged:
             self._counters.overwritten += 1
             return
-        features, logits, codes = rows_of(seen, codes, self.head, told_features=self._told_features)
-        places = None if groups is None else group_codes(groups, codes)
-        self._phases.add(seen.training, features, logits, codes, places)
-        if seen.training:
-            self._counters.training_batch(len(codes), is_step=not self._counted_by_optimizer)
+        features, logits, codes, places = self._targets.rows(seen, given, groups)
+        named = self._watch.named
+        self._phases.add(seen.training if named is None else named, features, logits, codes, places)
+        if seen.training and named is None:
+            rows = len(given) if self._targets.several else given.numel()
+            self._counters.training_batch(rows, is_step=not self._counted_by_optimizer)
         self._own_seconds += time.perf_counter() - began
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Keep the forwards inside apart, under `EpochRecord.phases[name]`: `with monitor.phase("test"): ...`.
+
+        For a second evaluation in an epoch, or the training set in evaluation mode. "train" and "held_out" are the
+        phases that a model's mode decides. Where nothing else was held out, "val" is `held_out` too.
+        """
+        before = self._watch.named or "held_out"
+        self.start_phase(name)
+        try:
+            yield
+        finally:
+            self.start_phase(before)
+
+    def start_phase(self, name: str) -> None:
+        """What `phase` does, for callbacks: the forwards from now on belong to it, until another phase starts."""
+        self._watch.named = checked.phase_name(name)
+
+    def batches(self, loader: Iterable[T], phase: str) -> Iterator[T]:
+        """The batches of a loader, each of them in a named phase: `for x, y in monitor.batches(loader, "test")`."""
+        with self.phase(phase):
+            yield from loader
 
     @property
     def seen(self) -> float | None:
@@ -201,30 +237,46 @@ class Monitor:
         """Close the epoch: measure, forecast, warn, log; the sums start anew. `step` is for the loggers."""
         began = time.perf_counter()
         if not self._phases.flush():
-            raise self._nothing_seen()
+            raise nothing_seen(self._counters)
         epoch, counters = len(self.records), self._counters
         self._plan.end_epoch(counters.batches)
         counters.batches = 0  # from here on, `seen` counts the epoch as done
         with one_blas_thread():  # beside PyTorch's own threads, those of NumPy would wait for a core and burn it
             with quiet(self.head.layer.weight.device):
-                snapshots = self._phases.close()
+                snapshots, rows = self._phases.close(), self._phases.close_rows()
+                unobserved = self._unobserved.take(self.head.layer.weight.device, all_reduce=self._all_reduce)
                 weight = self.head.weight()
-                spectra = bool(self._spectra_every) and epoch % self._spectra_every == 0
-                layers = self._layers.compare(epoch, spectra=spectra)
-                patterns = self._probe.compare()
-            shown = self._class_counts(snapshots.get(True))
+                full, spectra = self._cadence.full, self._cadence.spectra(epoch)
+                layers = self._layers.compare(epoch, spectra=spectra) if full else ()
+                patterns = self._probe.compare() if full else ()
+            labels = snapshots[True].counts + unobserved if True in snapshots else None
+            shown = labels.astype(np.float64) if self._counts is None and labels is not None else self._counts
             minority = self._minority_of(np.zeros(self.head.classes) if shown is None else shown)
-            angles = pairwise_angles(weight) if np.isfinite(weight).all() else None
-            phases = {training: self._phase(sums, weight, angles, minority) for training, sums in snapshots.items()}
-            forecast = self._forecast(snapshots.get(True), weight, shown, finite=angles is not None, spectra=spectra)
-            classifier, said = self._look(weight, angles, minority, forecast, shown, phases.get(True))
+            finite = bool(np.isfinite(weight).all())
+            angles = pairwise_angles(weight) if finite and (full or len(weight) <= MANY) else None
+            phases = {
+                phase: self._phase(sums, weight, angles, minority, full=full) for phase, sums in snapshots.items()
+            }
+            named = {name: found for name, found in phases.items() if isinstance(name, str) and found is not None}
+            train = phases.get(True)
+            held_out = phases.get(False) or next((named[name] for name in VALIDATION if name in named), None)
+            forecast = self._forecast(snapshots.get(True), weight, shown, finite=finite, spectra=spectra)
+            absent = () if labels is None else tuple(np.flatnonzero(labels == 0).tolist())
+            classifier = classifier_record(weight, angles, minority) if finite else None
+            recall = [None if found is None else found.class_accuracy for found in (train, held_out)]
+            said = self._lost.look(recall[0], recall[1], shown)
+            said += self._warnings.look_at(weight, angles, forecast, shown, absent)
+            validation = next((name for name in (False, *VALIDATION) if name in snapshots), None)
+            looked = (snapshots if finite else {}, rows, validation, shown)
+            ahead = self._ahead.look(*looked, seen=self.seen, epoch=epoch, merged=self._warnings.merged)
+            said += ahead.warnings
         now = time.perf_counter()
         record = EpochRecord(
             epoch=epoch,
             step=step if step is not None else counters.steps or counters.all_batches,
             classifier=classifier,
-            train=phases.get(True),
-            held_out=phases.get(False),
+            train=train,
+            held_out=held_out,
             forecast=forecast,
             layers=layers,
             patterns=patterns,
@@ -232,15 +284,30 @@ class Monitor:
             notes=(
                 *self._layers.notes,
                 *self._probe.notes,
-                *counters.notes(snapshots.values(), classes=self.head.classes, all_reduce=self._all_reduce),
+                *counters.notes(
+                    snapshots.values(),
+                    classes=self.head.classes,
+                    all_reduce=self._all_reduce,
+                    mixed=self._targets.mixed,
+                ),
             ),
             seconds=self._own_seconds + self._watch.seconds + now - began,
             epoch_seconds=now - self._epoch_began,
+            evidence=ahead.evidence,
+            recall_forecast=ahead.forecast,
+            posthoc=ahead.posthoc,
+            merged=tuple(self._warnings.merged),
             seen=self.seen,
+            labels=None if labels is None else tuple(labels.tolist()),
+            phases=named,
         )
         self.records.append(record)
         self._own_seconds, self._watch.seconds, self._epoch_began = 0.0, 0.0, now
         counters.start_epoch()
+        self._cadence.end_epoch(
+            sum(int(sums.counts.sum()) for sums in snapshots.values()) + int(unobserved.sum()), epoch + 1, record.seen
+        )
+        self._phases.start_epoch(sampling=self._cadence.full)
         numbers = {f"lopsided/{name}": value for name, value in record.scalars().items()}
         for logger in self._loggers:
             logger.log(numbers, record.step)
@@ -254,12 +321,11 @@ class Monitor:
         Unlike the running sums, the features do not move, every example enters the scatter, and NC4 compares with the
         means of these very examples. `batches` is a DataLoader, a list, or a function that starts a new pass.
         """
-        told = self._told_features
-        found = measure_exactly(self._model, self.head, self._watch, self._phases, batches, told_features=told)
+        found = measure_exactly(self._model, self.head, self._watch, self._phases, batches, self._targets)
         counts = found.counts.astype(np.float64) if self._counts is None else self._counts
         weight = self.head.weight()
         angles = pairwise_angles(weight) if np.isfinite(weight).all() else None
-        record = self._phase(found, weight, angles, self._minority_of(counts))
+        record = self._phase(found, weight, angles, self._minority_of(counts), full=True)
         if record is None:
             raise InputError("labels among the head's classes", "none", "check the labels")
         return record
@@ -269,6 +335,14 @@ class Monitor:
         from lopsided.torch.monitor.report import write_report
 
         return write_report(path, self.records, self.names)
+
+    def state_dict(self) -> dict[str, Any]:
+        """Records, counts, warnings and starts, between epochs: plain values and tensors for a checkpoint."""
+        return state_of(self)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on where another monitor of the same network stopped."""
+        load_state(self, state)
 
     def close(self) -> None:
         """Take every hook off the model; the records stay."""
@@ -282,64 +356,26 @@ class Monitor:
 
     # -- parts of an epoch's end ---------------------------------------------------------------------------------------
 
-    def _nothing_seen(self) -> InputError:
-        """The sentence for an epoch without a batch that could be counted."""
-        if self._counters.overwritten:
-            return InputError(
-                "features and logits as the head gave them when their labels come",
-                f"{self._counters.overwritten_batches} overwritten in place, and no other",
-                "call monitor.update(labels) right after the forward, or write logits = logits * 2 instead of mul_(2)",
-            )
-        return NothingSeen(
-            "labelled forwards since the last epoch",
-            "none",
-            "give loss=, labels=, or call monitor.update(labels) after each forward",
-        )
-
-    def _class_counts(self, train: SumsSnapshot | None) -> FloatArray | None:
-        """As told, or as seen: of what was passed over, the classes are taken to be spread as in what was observed."""
-        if self._counts is not None or train is None:
-            return self._counts
-        return np.round(train.counts / (self._counters.share_observed or 1))
-
     def _minority_of(self, counts: FloatArray) -> BoolArray:
         return minority_of(counts) if self._minority is None else self._minority
 
     def _phase(
-        self, sums: SumsSnapshot, weight: FloatArray, angles: PairwiseAngles | None, minority: BoolArray
+        self, sums: SumsSnapshot, weight: FloatArray, angles: PairwiseAngles | None, minority: BoolArray, *, full: bool
     ) -> PhaseRecord | None:
         named = self._group_names
         names = tuple(named[g] if g < len(named) else str(g) for g in range(len(sums.groups)))
         own = None if angles is None or self._told_features else weight
-        return phase_record(sums, own, angles, minority, names)
+        return phase_record(sums, own, angles, minority, names, full=full)
 
     def _forecast(
         self, train: SumsSnapshot | None, weight: FloatArray, shown: FloatArray | None, *, finite: bool, spectra: bool
     ) -> RunForecast:
         processes, _ = process_group()
         return run_forecast(
-            self._run.read(self._counters.batch_size * processes),
+            self._run.read(self._counters.batch_size * processes, self.seen),
             np.zeros(self.head.classes) if shown is None else shown,
             weight if finite else np.zeros_like(weight),
             None if train is None or self._told_features or not finite else train.means,
             "relu" if train is not None and bool((np.nan_to_num(train.means) >= 0).all()) else "free",
             spectra=spectra,
         )
-
-    def _look(
-        self,
-        weight: FloatArray,
-        angles: PairwiseAngles | None,
-        minority: BoolArray,
-        forecast: RunForecast,
-        shown: FloatArray | None,
-        train: PhaseRecord | None,
-    ) -> tuple[ClassifierRecord | None, list[str]]:
-        """The classifier's facts, and the warnings that are new."""
-        before, self._diverged = self._diverged, angles is None
-        if angles is None:
-            return None, [] if before else [DIVERGED]
-        absent = () if train is None or self._counters.passed_rows else train.absent
-        merging = merging_cosines(weight, angles)
-        said = self._warnings.look(merging, angles.lengths, forecast, shown, absent)
-        return classifier_record(angles, minority), said

@@ -1,4 +1,4 @@
-"""What a user gives to the monitor, checked: names, minority, groups, loggers, optimizer; each with a sentence."""
+"""What a user gives to the monitor, checked: model, names, minority, groups, loggers, optimizer."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,6 +9,7 @@ import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray
 from lopsided.torch.loggers import Logger
+from torch import nn
 
 
 def class_names(names: Sequence[str] | None, classes: int) -> tuple[str, ...]:
@@ -61,6 +62,29 @@ def any_optimizer(optimizer: Any) -> Any:
         remedy = "give the object that the loop steps, or its numbers with settings="
         raise InputError("a PyTorch optimizer", _kind(optimizer), remedy)
     return optimizer
+
+
+def phase_name(name: Any) -> str | None:
+    """The name of a phase; None for the two that the model's mode decides."""
+    if not isinstance(name, str) or not name:
+        raise InputError("a name for the phase", repr(name), "give a word such as 'test'")
+    return None if name in ("train", "held_out") else name
+
+
+def whole_parameters(model: Any) -> nn.Module:
+    """The model, refused where its weights lie in pieces on several processes."""
+    if not isinstance(model, nn.Module):
+        raise InputError("a torch.nn.Module to watch", type(model).__name__, "give the network itself")
+    kinds = {kind.__name__ for module in model.modules() for kind in type(module).__mro__}
+    sharded = kinds & {"FullyShardedDataParallel", "FSDPModule"}
+    pieces = any(hasattr(p, "ds_id") or type(p).__name__ == "DTensor" for p in model.parameters())  # ds_id: DeepSpeed
+    if sharded or pieces:
+        raise InputError(
+            "a model whose weights are whole in each process",
+            f"sharded ones ({', '.join(sorted(sharded)) or 'DTensor or ZeRO-3'})",
+            "train with DistributedDataParallel, or measure a gathered checkpoint",
+        )
+    return model
 
 
 def ignored_label(ignored: Any) -> int:

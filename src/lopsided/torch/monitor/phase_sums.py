@@ -1,4 +1,4 @@
-"""The running sums of the two phases of an epoch, training examples and held-out ones, with a buffer before each.
+"""The running sums of the phases of an epoch, training examples, held-out ones and named ones, a buffer before each.
 
 Adding a batch takes some twenty small operations, whose start costs more than their work; so the rows of small batches
 are copied into one buffer, and added when it is full. Keeping the batches themselves would be no cheaper: it takes the
@@ -12,12 +12,12 @@ from typing import Any
 
 import torch
 from lopsided.core.errors import InputError
-from lopsided.torch.code_checks import class_codes
 from lopsided.torch.monitor.activation_probe import modes_kept
-from lopsided.torch.monitor.batch_rows import rows_of
+from lopsided.torch.monitor.class_evidence import KeptRows, RowsSnapshot
 from lopsided.torch.monitor.class_sums import ClassSums, SumsSnapshot
 from lopsided.torch.monitor.forward_watch import ForwardWatch
 from lopsided.torch.monitor.head import Head
+from lopsided.torch.monitor.targets import TargetReader
 from torch import nn
 
 MOST_ROWS = 2048
@@ -25,25 +25,34 @@ MOST_NUMBERS = 4_000_000  # of features: 16 MB in single precision
 Batches = Callable[[], Iterable[Any]] | Iterable[Any]
 
 
+Phase = bool | str  # True for training, False for held-out examples, or a name of the user's
+
+
 class PhaseSums:
-    """Sums by phase (True for training), made when a phase shows its first examples."""
+    """Sums by phase, made when a phase shows its first examples."""
 
     def __init__(self, head: Head, *, interval: int, ignored: int, all_reduce: bool) -> None:
         self._head, self._interval, self._ignored, self._all_reduce = head, interval, ignored, all_reduce
-        self._buffers: dict[bool, RowBuffer] = {}
+        self._buffers: dict[Phase, RowBuffer] = {}
+        self._sampling = True
 
     def add(
         self,
-        training: bool,  # a key, not a switch
+        phase: Phase,
         features: torch.Tensor,
         logits: torch.Tensor,
         codes: torch.Tensor,
         groups: torch.Tensor | None,
     ) -> None:
         """Add the rows of a batch."""
-        if training not in self._buffers:
-            self._buffers[training] = RowBuffer(self.new(features))
-        self._buffers[training].add(features, logits, codes, groups)
+        if phase not in self._buffers:
+            self._buffers[phase] = self._buffer(phase, features)
+        self._buffers[phase].add(features, logits, codes, groups)
+
+    def _buffer(self, phase: Phase, features: torch.Tensor) -> "RowBuffer":
+        sums = self.new(features)
+        sums.sampling = self._sampling
+        return RowBuffer(sums, KeptRows(self._head.classes, sums.width, per_class=phase is True))
 
     def new(self, features: torch.Tensor, interval: int | None = None) -> ClassSums:
         """Empty sums for features such as these."""
@@ -56,48 +65,64 @@ class PhaseSums:
                 ignored=self._ignored,
             )
 
+    def start_epoch(self, *, sampling: bool) -> None:
+        """Sample rows for the scatter, NC4 and the evidence of classes in this epoch, or not."""
+        self._sampling = sampling
+        for buffer in self._buffers.values():
+            buffer.sums.sampling = sampling
+
     def flush(self) -> bool:
         """Add what waits in the buffers; whether there is anything to close."""
         for buffer in self._buffers.values():
             buffer.flush()
         return self._all_reduce or any(buffer.sums.batches for buffer in self._buffers.values())
 
-    def close(self) -> dict[bool, SumsSnapshot]:
+    def close(self) -> dict[Phase, SumsSnapshot]:
         """The sums of the epoch, of all processes where they are added up; they start anew."""
         if self._all_reduce:
             self._make_what_others_have()
-        found = {}
-        for phase in (True, False):  # in one order on all processes
-            if phase in self._buffers:
-                sums = self._buffers[phase].sums
-                if self._all_reduce:
-                    sums.all_reduce()
+        found: dict[Phase, SumsSnapshot] = {}
+        for phase in sorted(self._buffers, key=_order):  # in one order on all processes
+            sums = self._buffers[phase].sums
+            if self._all_reduce:
+                sums.all_reduce()
+            if sums.batches or self._all_reduce:
                 found[phase] = sums.snapshot()
                 sums.keep_reference()
                 sums.clear()
         return found
 
+    def close_rows(self) -> dict[Phase, RowsSnapshot]:
+        """The rows that were kept of each phase, this process's own; keeping starts anew."""
+        found = {}
+        for phase, buffer in self._buffers.items():
+            if (rows := buffer.kept.snapshot()) is not None:
+                found[phase] = rows
+                buffer.kept.clear()
+        return found
+
     def _make_what_others_have(self) -> None:
         """A phase that only another process saw gets empty sums here, to be added."""
         device = self._head.layer.weight.device
-        seen = torch.tensor([float(phase in self._buffers) for phase in (True, False)], device=device)
-        torch.distributed.all_reduce(seen, op=torch.distributed.ReduceOp.MAX)
+        others: list[Any] = [None] * torch.distributed.get_world_size()
+        torch.distributed.all_gather_object(others, list(self._buffers))
         known = next(iter(self._buffers.values()), None)
         example = torch.empty(0, self._head.width if known is None else known.sums.width, device=device)
-        for phase, anywhere in zip((True, False), seen.tolist(), strict=True):
-            if anywhere and phase not in self._buffers:
-                self._buffers[phase] = RowBuffer(self.new(example))
+        for phase in {phase for seen in others for phase in seen} - set(self._buffers):
+            self._buffers[phase] = self._buffer(phase, example)
 
 
 class RowBuffer:
     """Stands before the sums of one phase."""
 
-    def __init__(self, sums: ClassSums) -> None:
-        self.sums = sums
+    def __init__(self, sums: ClassSums, kept: KeptRows) -> None:
+        self.sums, self.kept = sums, kept
         self._capacity = min(MOST_ROWS, MOST_NUMBERS // sums.width)
         self._used = 0
         self._grouped = False
         self._features: torch.Tensor | None = None
+        self._logits: torch.Tensor | None = None
+        self._logits_from = self._capacity  # rows from here on have their logits beside them
 
     def add(
         self, features: torch.Tensor, logits: torch.Tensor, codes: torch.Tensor, groups: torch.Tensor | None = None
@@ -109,6 +134,8 @@ class RowBuffer:
             self.flush()
             with quiet(self.sums.device):
                 self.sums.add(features, predicted, losses, codes, groups)
+                if self._keeps():
+                    self.kept.add(features, logits, codes)
             return
         if self._used + n > self._capacity:
             self.flush()
@@ -120,6 +147,8 @@ class RowBuffer:
         self._predicted[place] = predicted
         self._losses[place] = losses
         self._codes[place] = codes
+        if self._keeps():
+            self._add_logits(place, logits)
         if groups is not None or self._grouped:
             self._add_groups(place, groups)
         self._used += n
@@ -134,6 +163,21 @@ class RowBuffer:
                 self.sums.add(
                     self._features[kept], self._predicted[kept], self._losses[kept], self._codes[kept], groups
                 )
+                if self._logits is not None and self._logits_from < kept.stop and self._keeps():
+                    own = slice(self._logits_from, kept.stop)
+                    self.kept.add(self._features[own], self._logits[own], self._codes[own])
+            self._logits_from = self._capacity
+
+    def _keeps(self) -> bool:
+        """Whether rows are kept in this epoch, and there is room for more."""
+        return self.sums.sampling and not self.kept.full
+
+    def _add_logits(self, place: slice, logits: torch.Tensor) -> None:
+        if self._logits is None or self._logits.shape[1] != logits.shape[1]:
+            with quiet(self.sums.device):
+                self._logits = torch.empty(self._capacity, logits.shape[1], device=self.sums.device)
+        self._logits_from = min(self._logits_from, place.start)
+        self._logits[place] = logits
 
     def _add_groups(self, place: slice, groups: torch.Tensor | None) -> None:
         if not self._grouped:
@@ -154,7 +198,7 @@ class RowBuffer:
 
 
 def measure_exactly(
-    model: nn.Module, head: Head, watch: ForwardWatch, phases: PhaseSums, batches: Batches, *, told_features: bool
+    model: nn.Module, head: Head, watch: ForwardWatch, phases: PhaseSums, batches: Batches, reader: TargetReader
 ) -> SumsSnapshot:
     """The sums over all examples; `batches` is a DataLoader, a list, or a function that starts a new pass."""
 
@@ -163,9 +207,8 @@ def measure_exactly(
         for batch in _started(batches):
             inputs, labels = _pair(batch)
             model(inputs.to(device))
-            codes = class_codes(labels, head.outputs)
-            seen = watch.take(codes.shape[0])
-            features, logits, codes = rows_of(seen, codes, head, told_features=told_features)
+            given = reader.read(labels, watch.latest_outputs)
+            features, logits, codes, _ = reader.rows(watch.take(len(given)), given)
             if sums is None:
                 sums = phases.new(features, interval=1)
             sums.add(features, *outcomes(logits, codes), codes)
@@ -184,6 +227,10 @@ def measure_exactly(
         got = f"{first} and {sums.rows} examples"
         raise InputError("the same batches in both passes", got, "give a list, a DataLoader or a function")
     return sums.snapshot()
+
+
+def _order(phase: Phase) -> tuple[int, str]:
+    return (0 if phase is True else 1 if phase is False else 2), str(phase)
 
 
 def _started(batches: Batches) -> Iterable[Any]:

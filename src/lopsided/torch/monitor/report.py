@@ -17,6 +17,7 @@ from lopsided.torch.monitor.epoch_record import EpochRecord
 
 MOST_LAYERS = 8  # curves in one panel that can still be told apart
 KINDS = ("majority", "minority")
+TITLES = {"train": "training", "held_out": "held out"}
 # of a number in an epoch's record, from attribute to attribute; of a tuple, its entry's name
 Place = str | tuple[str, ...]
 
@@ -26,18 +27,18 @@ def write_report(path: str | os.PathLike[str], records: Sequence[EpochRecord], n
     if not records:
         raise InputError("at least one finished epoch", "none", "call monitor.end_epoch() after each epoch")
     if Path(path).suffix.lower() == ".png":
-        return write_figure(path, overview(records))
+        return write_figure(path, overview(records, names))
     origin = provenance(seed=None, settings={})
     return write_figures(
         path,
         "Imbalance in training",
-        figures(records),
+        figures(records, names),
         facts=facts(records, names),
         footer=f"lopsided {origin['version']}, {origin['time']}",
     )
 
 
-def figures(records: Sequence[EpochRecord]) -> list[Figure]:
+def figures(records: Sequence[EpochRecord], names: Sequence[str]) -> list[Figure]:
     """All figures of the page."""
     panel = partial(_panel, records)
     lengths = [
@@ -72,11 +73,11 @@ def figures(records: Sequence[EpochRecord]) -> list[Figure]:
         panel("Changed activation patterns", "share of (unit, example) pairs", patterns, limits=(-0.02, 1.0)),
     ]
     titles = {"Lengths, energies and scatter": _some(lengths), "The network against its start": _some(network)}
-    return [overview(records), *(Figure(title, panels) for title, panels in titles.items() if panels)]
+    return [overview(records, names), *(Figure(title, panels) for title, panels in titles.items() if panels)]
 
 
-def overview(records: Sequence[EpochRecord]) -> Figure:
-    """Cosines, accuracy, forecasts, neural collapse and groups."""
+def overview(records: Sequence[EpochRecord], names: Sequence[str]) -> Figure:
+    """Cosines, accuracy, recall of the worst classes, forecasts, neural collapse and groups."""
     said = [(record.epoch, words) for record in records for words in record.warnings]
     caption = "; ".join(f"epoch {epoch}: {words}" for epoch, words in said[:3])
     counts = () if records[-1].train is None else tuple(count for count in records[-1].train.counts if count)
@@ -101,6 +102,7 @@ def overview(records: Sequence[EpochRecord]) -> Figure:
             dashed={f"training, {kind}": f"train.{kind}_accuracy" for kind in KINDS},
             limits=(-0.03, 1.05),
         ),
+        *(_recalls(records, phase, names) for phase in ("held_out", "train")),
         panel(
             "Examples a class needs, forecast",
             "examples",
@@ -135,10 +137,13 @@ def facts(records: Sequence[EpochRecord], names: Sequence[str]) -> list[tuple[st
     """What the last epoch says, in words."""
     last = records[-1]
     forecast, run = last.forecast, last.forecast.settings
-    rows = [("epochs", str(len(records))), ("classes", str(len(names)))]
+    rows = [(f"warning, epoch {record.epoch}", words) for record in records for words in record.warnings]
+    rows += [("epochs", str(len(records))), ("classes", str(len(names)))]
     for title, phase in (("training", last.train), ("held out", last.held_out)):
         if phase is not None:
             rows.append((f"balanced accuracy, {title}", short(phase.balanced_accuracy, 3)))
+            lost = [names[k] for k, value in enumerate(phase.class_accuracy) if value == 0]
+            rows.append((f"recall 0, {title}", f"{len(lost)} classes: {', '.join(lost[:20])}" if lost else "none"))
     if last.classifier is not None:
         angles = last.classifier.angles
         rows.append(("minority cosine of the classifier", short(angles.minority_cosine, 3)))
@@ -151,12 +156,11 @@ def facts(records: Sequence[EpochRecord], names: Sequence[str]) -> list[tuple[st
     if forecast.merging_threshold is not None:
         outside = f" (outside the fit: {', '.join(forecast.outside_fit)})" if forecast.outside_fit else ""
         rows.append(("examples a class needs, by the merging law", short(forecast.merging_threshold, 3) + outside))
-        rows.append(("more likely lost than kept", ", ".join(names[k] for k in forecast.at_risk) or "none"))
+        rows.append(("likely to merge", ", ".join(names[k] for k in forecast.at_risk) or "none"))
         rows += [] if forecast.outside_fit else _skill("classes lost")
     rows += [("not forecast", reason) for reason in forecast.declined]
     known = {"weight decay": run.weight_decay, "step": run.learning_rate, "batch": run.batch_size}
     rows.append(("the run", ", ".join(f"{key} {short(value)}" for key, value in known.items())))
-    rows += [(f"warning, epoch {record.epoch}", words) for record in records for words in record.warnings]
     rows += [("note", note) for note in last.notes]
     share = sum(record.seconds for record in records) / max(sum(record.epoch_seconds for record in records), 1e-9)
     rows.append(("the monitor's own time", f"{100 * share:.2g} % of the training time"))
@@ -166,6 +170,18 @@ def facts(records: Sequence[EpochRecord], names: Sequence[str]) -> list[tuple[st
 def _skill(kind: str) -> list[tuple[str, str]]:
     told = skill_sentence(kind)
     return [("measured skill", told)] if told else []
+
+
+def _recalls(records: Sequence[EpochRecord], phase: str, names: Sequence[str]) -> Panel | None:
+    """The recall of the classes that are worst at the end, by name."""
+    last = next((found for record in reversed(records) if (found := getattr(record, phase)) is not None), None)
+    if last is None:
+        return None
+    known = [k for k, value in enumerate(last.class_accuracy) if value is not None]
+    worst = sorted(known, key=lambda k: last.class_accuracy[k])[:MOST_LAYERS]
+    curves: dict[str, Place] = {f"class {names[k]}": (phase, "class_accuracy", str(k)) for k in sorted(worst)}
+    title = f"Recall of {'each class' if len(worst) == len(known) else f'the {len(worst)} worst classes'}"
+    return _panel(records, f"{title}, {TITLES[phase]}", "recall", curves, limits=(-0.03, 1.05))
 
 
 def _panel(
@@ -196,7 +212,9 @@ def _panel(
 
 def _at(value: Any, place: Place) -> float | None:
     for name in place.split(".") if isinstance(place, str) else place:
-        if isinstance(value, tuple):
+        if isinstance(value, tuple) and place[-2] == "class_accuracy":
+            value = value[int(name)]
+        elif isinstance(value, tuple):
             value = next((entry for entry in value if entry.name == name), None)
         elif value is not None:
             value = getattr(value, name)
@@ -205,8 +223,9 @@ def _at(value: Any, place: Place) -> float | None:
 
 
 def _of_layers(records: Sequence[EpochRecord], field: str, value: str) -> dict[str, Place]:
-    """The last layers of the latest epoch by name, with the place of a value of theirs."""
-    names = [entry.name for entry in getattr(records[-1], field)][-MOST_LAYERS:]
+    """The last layers of the latest epoch that measured them by name, with the place of a value of theirs."""
+    latest = next((found for record in reversed(records) if (found := getattr(record, field))), ())
+    names = [entry.name for entry in latest][-MOST_LAYERS:]
     return {name or "the model": (field, name, value) for name in names}
 
 

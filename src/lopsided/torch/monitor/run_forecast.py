@@ -28,6 +28,7 @@ from lopsided.theory.network_forecast import network_forecast
 from lopsided.torch.monitor.run_settings import RunSettings
 
 LEAST_SEEN = 0.9  # share of the classes whose means must be known; rare ones may miss an epoch's observed batches
+WEAK_DECAY = 0.3  # forgetting below which three quarters of the start are left
 MOST_SIZES = 32  # distinct class sizes for which the free-features model is solved each epoch (tens of milliseconds)
 
 _merging_law = lru_cache(maxsize=8)(network_forecast)  # settings and counts stay the same from epoch to epoch
@@ -93,12 +94,33 @@ class _Declined(Exception):
     """A forecast outside its assumptions; the message is the reason."""
 
 
+def _check_training(settings: RunSettings) -> None:
+    """Both forecasts are of features that are trained with plain cross entropy."""
+    if settings.changed_loss is not None:
+        raise _Declined(f"it is made for plain cross entropy, and the loss has {settings.changed_loss}")
+    if settings.frozen and not settings.hidden_layers:
+        raise _Declined("only the head is trained, so the features cannot merge")
+
+
+def _weak_decay(settings: RunSettings) -> str:
+    """Where decay apart from the loss is too weak to merge classes: over the training a weight without a gradient
+    keeps exp(-F)."""
+    planned = settings.planned_forgetting
+    if not settings.decoupled_decay or planned is None or planned > WEAK_DECAY:
+        return ""
+    return (
+        f"; over the training it takes {1 - math.exp(-planned):.1%} off a weight without a gradient, too little to "
+        "merge classes: what loses classes here is their share of the examples, or too few of them"
+    )
+
+
 def _by_merging_law(settings: RunSettings, counts: FloatArray) -> dict[str, Any]:
     wd, lr, batch = settings.weight_decay, settings.learning_rate, settings.batch_size
     if not settings.batch_normalisation:
         raise _Declined("it is fitted on networks with batch normalisation, and this one has none")
     if settings.optimizer not in (None, "SGD"):
-        raise _Declined(f"it is fitted on SGD, not {settings.optimizer}")
+        raise _Declined(f"it is fitted on SGD, not {settings.optimizer}{_weak_decay(settings)}")
+    _check_training(settings)
     if wd is None or lr is None or batch is None:
         raise _Declined("weight decay, step or batch size is not known; give optimizer= or settings=")
     if wd == 0:
@@ -110,6 +132,7 @@ def _by_merging_law(settings: RunSettings, counts: FloatArray) -> dict[str, Any]
         batch_size=batch,
         momentum=settings.momentum or 0.0,
         hidden_layers=max(settings.hidden_layers or 1, 1),
+        convolutional=bool(settings.convolutional),
     )
     return {
         "merging_threshold": law.count_needed,
@@ -135,7 +158,9 @@ def _by_multiplier(
     if wd == 0:
         raise _Declined("without weight decay there is no equilibrium to forecast")
     if settings.decoupled_decay:
-        raise _Declined(f"{settings.optimizer} uses decoupled weight decay, so the penalty is not part of the loss")
+        words = f"{settings.optimizer} uses decoupled weight decay, so the penalty is not part of the loss"
+        raise _Declined(words + _weak_decay(settings))
+    _check_training(settings)
     if means is None or means.shape != weight.shape:
         raise _Declined("class means of the head's own input are not known")
     known = np.isfinite(means).all(axis=1)

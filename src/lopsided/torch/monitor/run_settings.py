@@ -1,13 +1,18 @@
 """What the forecasts need to know about a run: weight decay, step, momentum, batch size, depth; most of it is read.
 
 The forecasts speak of a penalty (wd/2)|w|^2 in the loss. SGD and Adam add wd w to the gradient, which is that penalty;
-decoupled decay (AdamW) is not, and the forecasts then decline.
+decoupled decay (AdamW, Lion, Adafactor) is not, and the forecasts then decline. What such decay does over a training is
+
+    forgetting = sum over steps of rate x weight decay / (1 - momentum)      (momentum 0 for decoupled decay)
+
+A weight without a gradient falls by exp(-forgetting). Adam's coupled decay has no such sum.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import check_count, check_in_range
 from lopsided.torch.monitor.head import linear_layers
@@ -15,13 +20,24 @@ from torch import nn
 
 _NORMALISATIONS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 _LARGEST = 1e9
+# Keys of a parameter group, and classes, of optimizers that take lr x wd off a weight apart from the gradient.
+_DECOUPLED_KEYS = (
+    "decoupled_weight_decay",
+    "decoupled_decay",
+    "weight_decouple",
+    "decouple",
+    "adam_w_mode",
+    "adamw_mode",
+)
+_DECOUPLED = {"Adafactor", "Lion", "Muon", "SophiaG", "Adan"}
 
 
 @dataclass(frozen=True)
 class RunSettings:
     """A run's own numbers; None where they are not known, or where the monitor should read them itself.
 
-    `learning_rate` is the largest so far (annealing lowers it), `batch_size` the examples per optimizer step.
+    `learning_rate` is the largest so far (annealing lowers it), `batch_size` the examples per optimizer step,
+    `hidden_layers` the linear layers and convolutions before the head that are trained.
     """
 
     weight_decay: float | None = None
@@ -32,6 +48,21 @@ class RunSettings:
     batch_normalisation: bool | None = None
     optimizer: str | None = None
     decoupled_decay: bool | None = None
+    convolutional: bool | None = None  # a trained hidden layer is a convolution
+    frozen: float | None = None  # share of the weights that are not trained
+    loss: str | None = None  # class of the loss module
+    class_weighted: bool | None = None
+    logit_adjusted: bool | None = None
+    label_smoothing: float | None = None
+    forgetting: float | None = None  # so far
+    planned_forgetting: float | None = None  # over the planned training, if it goes on as it did so far
+
+    @property
+    def changed_loss(self) -> str | None:
+        """What the loss has beyond plain cross entropy, in words; None for nothing that is known."""
+        parts = {"class weights": self.class_weighted, "adjusted logits": self.logit_adjusted}
+        parts |= {"label smoothing": bool(self.label_smoothing)}
+        return " and ".join(name for name, there in parts.items() if there) or None
 
     @property
     def known(self) -> dict[str, Any]:
@@ -51,13 +82,15 @@ def checked_settings(given: RunSettings | Mapping[str, Any] | None) -> RunSettin
         given = RunSettings(**given)
     if not isinstance(given, RunSettings):
         raise InputError("RunSettings or a dict for settings", type(given).__name__, f"name any of {', '.join(known)}")
-    for name, high in (("weight_decay", _LARGEST), ("learning_rate", _LARGEST), ("momentum", 1.0)):
+    highest = {"momentum": 1.0, "frozen": 1.0, "label_smoothing": 1.0}
+    numbers = ("weight_decay", "learning_rate", "forgetting", "planned_forgetting", *highest)
+    for name, high in ((name, highest.get(name, _LARGEST)) for name in numbers):
         if getattr(given, name) is not None:
             check_in_range(getattr(given, name), name, 0.0, high)
     for name, low in (("batch_size", 1), ("hidden_layers", 0)):
         if getattr(given, name) is not None:
             check_count(getattr(given, name), name, at_least=low)
-    for name in ("batch_normalisation", "decoupled_decay"):
+    for name in ("batch_normalisation", "decoupled_decay", "convolutional", "class_weighted", "logit_adjusted"):
         if not isinstance(getattr(given, name), (bool, type(None))):
             raise InputError(f"True or False for {name}", repr(getattr(given, name)), "or leave it out to have it read")
     return given
@@ -65,42 +98,114 @@ def checked_settings(given: RunSettings | Mapping[str, Any] | None) -> RunSettin
 
 def optimizer_settings(optimizer: Any, head_weight: Any) -> dict[str, Any]:
     """Weight decay, step and momentum of the parameter group that holds the head's weight."""
-    groups = optimizer.param_groups
-    own = [group for group in groups if any(parameter is head_weight for parameter in group["params"])]
-    group = (own or groups)[0]
-    kind = type(getattr(optimizer, "optimizer", optimizer))  # Accelerate wraps the optimizer
-    names = {ancestor.__name__ for ancestor in kind.__mro__}
-    decoupled = bool(group.get("decoupled_weight_decay", False)) or "AdamW" in names
+    group = _head_group(optimizer, head_weight)
+    raw = getattr(optimizer, "optimizer", optimizer)  # Accelerate wraps the optimizer
+    names = {ancestor.__name__ for ancestor in type(raw).__mro__}
+    told = {**getattr(raw, "defaults", {}), **group}
     step, momentum = group.get("lr"), group.get("momentum")
     return {
         "weight_decay": float(group.get("weight_decay", 0.0)),
         "learning_rate": None if step is None else float(step),
         "momentum": None if momentum is None else float(momentum),
-        "optimizer": "SGD" if "SGD" in names else kind.__name__,
-        "decoupled_decay": decoupled,
+        "optimizer": "SGD" if "SGD" in names else type(raw).__name__,
+        "decoupled_decay": any(told.get(key) for key in _DECOUPLED_KEYS)
+        or bool(names & _DECOUPLED)
+        or any("AdamW" in name for name in names),  # and its variants: AdamW8bit, PagedAdamW, NAdamW
+    }
+
+
+def loss_settings(loss: Any) -> dict[str, Any]:
+    """What a loss module does beside cross entropy, as far as its attributes say."""
+    if loss is None:
+        return {}
+    weights = (getattr(loss, name, None) for name in ("weight", "weights", "pos_weight"))
+    offsets = getattr(loss, "offsets", None)
+    return {
+        "loss": type(loss).__name__,
+        "class_weighted": any(_uneven(table) for table in weights),
+        "logit_adjusted": _uneven(offsets),
+        "label_smoothing": float(getattr(loss, "label_smoothing", 0.0) or 0.0),
+    }
+
+
+def network_settings(model: nn.Module, head_weight: Any, trained: set[int] | None) -> dict[str, Any]:
+    """Depth, convolutions and batch normalisation of what is trained: `trained` are the ids of an optimizer's
+    parameters, None where they are not known."""
+    weights = {
+        id(layer.weight): (layer, layer.weight.requires_grad and (trained is None or id(layer.weight) in trained))
+        for _, layer in linear_layers(model)
+    }
+    hidden = [layer for key, (layer, moves) in weights.items() if moves and key != id(head_weight)]
+    total = sum(layer.weight.numel() for layer, _ in weights.values())
+    still = sum(layer.weight.numel() for layer, moves in weights.values() if not moves)
+    return {
+        "hidden_layers": len(hidden),
+        "convolutional": any(not isinstance(layer, nn.Linear) for layer in hidden),
+        "frozen": still / max(total, 1),
+        "batch_normalisation": any(isinstance(module, _NORMALISATIONS) for module in model.modules()),
     }
 
 
 class RunReader:
-    """Reads a run's settings at the end of each epoch and remembers the largest step; what was told goes first."""
+    """Reads a run's settings at the end of each epoch, remembers the largest step and adds up the decay; what was told
+    goes first."""
 
     def __init__(
-        self, model: nn.Module, head_weight: Any, optimizer: Any, told: RunSettings | Mapping[str, Any] | None
+        self,
+        model: nn.Module,
+        head_weight: Any,
+        optimizer: Any,
+        told: RunSettings | Mapping[str, Any] | None,
+        loss: nn.Module | None = None,
     ) -> None:
-        self._model, self._head_weight, self._optimizer = model, head_weight, optimizer
+        self._model, self._head_weight, self._optimizer, self._loss = model, head_weight, optimizer, loss
         self._told = checked_settings(told)
-        self._largest_step = 0.0
+        self._group: dict[str, Any] = {}
+        self.largest_step, self.forgetting, self._momentum_factor = 0.0, 0.0, 1.0
         if optimizer is not None:  # at the end of the first epoch a scheduler may have lowered it already
-            self._largest_step = optimizer_settings(optimizer, head_weight)["learning_rate"] or 0.0
+            self._start_epoch()
+            self.largest_step = optimizer_settings(optimizer, head_weight)["learning_rate"] or 0.0
 
-    def read(self, batch_size: int) -> RunSettings:
-        """The settings by now; a batch size of 0 is not known."""
-        found: dict[str, Any] = {
-            "hidden_layers": max(len(list(linear_layers(self._model))) - 1, 0),
-            "batch_normalisation": any(isinstance(module, _NORMALISATIONS) for module in self._model.modules()),
-        }
+    def stepped(self, *_: object) -> None:
+        """The optimizer took a step."""
+        group = self._group
+        decay = group.get("weight_decay")
+        if decay:
+            self.forgetting += float(group.get("lr") or 0.0) * float(decay) * self._momentum_factor
+
+    def read(self, batch_size: int, seen: float | None = None) -> RunSettings:
+        """The settings by now; a batch size of 0 is not known. `seen` is the share of the training that is done."""
+        trained = None
+        found: dict[str, Any] = {}
         if self._optimizer is not None:
-            found |= optimizer_settings(self._optimizer, self._head_weight)
+            self._start_epoch()
+            trained = {id(parameter) for group in self._optimizer.param_groups for parameter in group["params"]}
+            found = optimizer_settings(self._optimizer, self._head_weight)
             if found["learning_rate"] is not None:
-                self._largest_step = found["learning_rate"] = max(self._largest_step, found["learning_rate"])
+                self.largest_step = found["learning_rate"] = max(self.largest_step, found["learning_rate"])
+            if found["decoupled_decay"] or found["optimizer"] == "SGD":
+                found |= {
+                    "forgetting": self.forgetting,
+                    "planned_forgetting": self.forgetting / seen if seen else None,
+                }
+        found |= network_settings(self._model, self._head_weight, trained) | loss_settings(self._loss)
         return RunSettings(**(found | {"batch_size": batch_size or None} | self._told.known))
+
+    def _start_epoch(self) -> None:
+        """Find the head's group, which a trainer may have replaced."""
+        self._group = _head_group(self._optimizer, self._head_weight)
+        facts = optimizer_settings(self._optimizer, self._head_weight)
+        coupled = 0.0 if facts["decoupled_decay"] else min(facts["momentum"] or 0.0, 0.9999)
+        self._momentum_factor = 1.0 / (1.0 - coupled)
+
+
+def _head_group(optimizer: Any, head_weight: Any) -> dict[str, Any]:
+    groups = optimizer.param_groups
+    own = [group for group in groups if any(parameter is head_weight for parameter in group["params"])]
+    found: dict[str, Any] = (own or groups)[0]
+    return found
+
+
+def _uneven(table: Any) -> bool:
+    """A table with one entry a class, not all alike."""
+    return isinstance(table, torch.Tensor) and table.numel() > 1 and bool((table != table.reshape(-1)[0]).any())

@@ -24,16 +24,16 @@ class TrainingPlan:
         self._scheduler = _unwrapped(scheduler)
         self._moves = schedule_length(self._scheduler)
         self.epochs_done = 0
-        self._batches_an_epoch = 0
+        self.batches_an_epoch = 0
 
     def end_epoch(self, batches: int) -> None:
         """An epoch of so many training batches is over."""
         self.epochs_done += 1
-        self._batches_an_epoch = max(self._batches_an_epoch, batches)
+        self.batches_an_epoch = max(self.batches_an_epoch, batches)
 
     def seen(self, steps: int, batches: int) -> float | None:
         """The share of the training that is done after `steps` steps, `batches` of them in the running epoch."""
-        epochs = self.epochs_done + min(batches / (self._batches_an_epoch or math.inf), 1.0)
+        epochs = self.epochs_done + min(batches / (self.batches_an_epoch or math.inf), 1.0)
         shares = [epochs / self._epochs] if self._epochs else []
         if self._steps:
             shares.append(steps / self._steps)

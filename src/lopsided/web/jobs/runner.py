@@ -100,7 +100,7 @@ class Jobs:
         """The job of that name."""
         with self._lock:
             if job_id not in self._jobs:
-                raise Refused(404, "Expected the name of a job, but there is none such; it may have been forgotten.")
+                raise Refused(404, "Expected the name of a job, but there is no such job; it may have expired.")
             return self._jobs[job_id]
 
     def status(self, job_id: str) -> JobStatus:

@@ -160,7 +160,7 @@ def warm_up() -> None:
 
 @router.post("/forecast", response_model=Forecast)
 async def forecast(request: Request, problem: CollapseProblem) -> Response:
-    """Which classes a network will fail to tell apart."""
+    """Which classes a network will fail to distinguish."""
     counts, heavy = _prepared(request, problem)
     drafts: Drafts = request.app.state.drafts
 

@@ -18,6 +18,12 @@ export function follow(id, { status = () => {}, data = () => {}, end = () => {} 
   return () => source.close();
 }
 
+// A room that was opened without settings of its own starts its example, unless other work is under way.
+export async function example(values, ...begin) {
+  if ([...values.keys()].length) return;
+  try { if ((await get("/api/jobs")).every(job => ENDED.includes(job.state))) begin.forEach(one => one()); } catch { /* the room stays empty */ }
+}
+
 export const result = id => get(`/api/jobs/${id}/result`);
 export const cancel = id => post(`/api/jobs/${id}/cancel`);
 export const pause = (id, resume) => post(`/api/jobs/${id}/${resume ? "resume" : "pause"}`);

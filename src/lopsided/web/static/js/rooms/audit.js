@@ -4,7 +4,7 @@ import { get } from "../api.js";
 import { recipe } from "../controls.js";
 import { el, head, table } from "../dom.js";
 import { dataChooser } from "../files.js";
-import { follow, jobLine, result, start } from "../jobs.js";
+import { example, follow, jobLine, result, start } from "../jobs.js";
 
 const COLUMNS = { labels: "Labels", predictions: "Predictions", split: "Split into train and test" };
 const ARRAYS = { probabilities: "Probabilities", logits: "Logits", classifier: "Classifier weights", bias: "Classifier bias" };
@@ -42,10 +42,11 @@ export function mount(place, { values }) {
     code.hidden = false;
     code.show(found.recipe);
   }
-  place.append(head("Audit", "Which classes and groups of your data fail or are about to, why, and what mends it. Files stay on this machine."),
+  place.append(head("Audit", "Which classes and groups of your data fail or are about to, why, and what to do about it. Files stay on this machine."),
     el("div", { class: "columns" }, el("section", { class: "panel", "aria-label": "Settings" }, data.elements, el("label", { class: "field" }, el("span", { text: "Weight decay of the network" }), decay), el("div", { class: "row" }, go), line),
       el("div", { class: "stack" }, verdict, shown, code)));
   const job = values.get("job");
   if (/^[0-9a-f]{16}$/.test(job ?? "")) get(`/api/jobs/${job}`).then(watch).catch(error => line.fail(error.message));
+  else example(values, () => go.click());
   return () => stops.forEach(stop => stop());
 }

@@ -87,7 +87,7 @@ export function mount(place, { values }) {
 
   const box = el("textarea", { spellcheck: false, "aria-label": "Counts", text: compact(state.counts), on: { input: () => {
     const counts = parse(box.value.trim().replace(/[\s;]+/g, ",").replace(/,+/g, ",").replace(/^,|,$/g, ""));
-    if (!counts) return status.say("Expected counts such as 5000*5,50*5, two classes or more, at most 1000; mend them.", true);
+    if (!counts) return status.say("Expected counts such as 5000*5,50*5, two classes or more, at most 1000.", true);
     use(counts, false);
   } } });
   function use(counts, write = true) { state.counts = counts; if (write) box.value = compact(counts); histogram.set(counts); ask(); }
@@ -105,7 +105,7 @@ export function mount(place, { values }) {
     held,
     choice({ label: "Features", options: [["free", "free (the paper)"], ["relu", "ReLU: not negative"]], value: state.features, onChange: features => { state.features = features; ask(); } }));
   showHeld();
-  place.append(head("Collapse", "From class counts to the classes that a network will fail to tell apart. Drag the bars and watch the smallest classes fall together."),
+  place.append(head("Collapse", "From class counts to the classes that a network will fail to distinguish. Drag the bars and watch the smallest classes fall together."),
     el("div", { class: "columns" }, controls, el("div", { class: "stack" }, el("div", {}, verdict, remedy, status), histogram.element,
       el("div", { class: "grid" }, vectors.element, angles.element), curve.element, facts, code)));
   histogram.set(state.counts);

@@ -4,12 +4,13 @@ import { get, latest, post } from "../api.js";
 import { choice, recipe, slider, statusLine } from "../controls.js";
 import { csv, download, el, factTable, head, short, table } from "../dom.js";
 import { chooseFile, fileChooser, forgetFile } from "../files.js";
-import { follow, jobLine, result, start } from "../jobs.js";
+import { example, follow, jobLine, result, start } from "../jobs.js";
 import { Drawing } from "../plots.js";
 
 export function mount(place, { values }) {
   const state = { feature_norm: number(values, "feature", 1, 0, 3.8), ratio: number(values, "ratio", 8, 1, 1400), classes: Math.round(number(values, "classes", 3, 2, 6)), per_class: Math.round(number(values, "per_class", 20, 5, 100)), seed: Math.round(number(values, "seed", 0, 0, 1e6)) };
   const stops = [];
+  let borders = false; // whether the example still waits for them
   const status = statusLine(() => { phase.cancel(); status.say("cancelled"); });
   const diagram = new Drawing("phase-diagram", { tall: true, onClick: point => { if (point.data.type !== "heatmap") return; move(point.x, point.y); } });
   const facts = el("div", { class: "panel" }), code = recipe(), trained = el("div");
@@ -20,6 +21,7 @@ export function mount(place, { values }) {
       facts.replaceChildren(el("h2", { text: "This problem" }), factTable([["signal term", short(found.signal)], ["ratio Γ", short(found.ratio)], ["region", found.region ?? "needs measured borders"],
         ...(found.constants ? [["fitted constants", `C1 = ${short(found.constants.C1)}, C2 = ${short(found.constants.C2)}, C3 = ${short(found.constants.C3)} and ${short(found.constants.C3_signal)}`]] : [])]));
       measure.hidden = Boolean(found.diagram);
+      if (borders && !found.diagram && !measure.disabled) { borders = false; measure.click(); }
       note.textContent = found.note;
       diagram.show(found.diagram);
       code.show(found.recipe);
@@ -53,9 +55,11 @@ export function mount(place, { values }) {
     slider({ label: "Seed of the training", min: 0, max: 50, step: 1, value: state.seed, onInput: value => { state.seed = value; ask(); } }),
     el("div", { class: "row" }, train), trainLine, trained);
 
+  const scored = scores(stops);
   place.append(head("Memorisation", "A network that memorises noise can still be right: where features are strong, or where a class's noise points its own way. Below, the examples that stretch their class most."),
-    el("div", { class: "columns" }, controls, el("div", { class: "stack" }, status, el("div", { class: "row" }, measure), line, diagram.element, note, facts, code)), scores(stops));
+    el("div", { class: "columns" }, controls, el("div", { class: "stack" }, status, el("div", { class: "row" }, measure), line, diagram.element, note, facts, code)), scored.element);
   ask();
+  example(values, () => { borders = true; if (!measure.hidden) measure.click(); }, () => scored.begin());
   return () => { phase.cancel(); stops.forEach(stop => stop()); diagram.remove(); };
 }
 
@@ -96,6 +100,7 @@ function scores(stops) {
       } }));
     } catch (error) { line.fail(error.message); go.disabled = false; }
   } } });
-  return el("section", { class: "stack scores" }, el("h2", { text: "Influence scores" }),
+  const element = el("section", { class: "stack scores" }, el("h2", { text: "Influence scores" }),
     el("div", { class: "columns" }, el("div", { class: "panel" }, builtin, chooser.element, label, el("div", { class: "row" }, go), line), el("div", { class: "stack" }, pictures.element, pictures.caption, classes, el("div", { class: "row" }, save), code)));
+  return { element, begin: () => go.click() };
 }

@@ -3,7 +3,7 @@ import { number, write } from "../address.js";
 import { latest, post } from "../api.js";
 import { recipe, slider } from "../controls.js";
 import { el, factTable, head, short } from "../dom.js";
-import { follow, jobLine, result, start } from "../jobs.js";
+import { example, follow, jobLine, result, start } from "../jobs.js";
 import { Plot } from "../plots.js";
 
 const SLIDERS = { width: ["Width m", 50, 4000, true, 1000], classes: ["Classes k", 2, 20, false, 10], components: ["Components per class l", 1, 8, false, 2], dimension: ["Dimension d", 10, 1000, true, 500], spread: ["Spread of a component", 0, 5, false, 1], steps: ["SGD steps", 40, 2000, true, 200], rate_times_width: ["Learning rate times m", .5, 100, true, 10], seed: ["Seed", 0, 50, false, 0] };
@@ -59,5 +59,6 @@ export function mount(place, { values }) {
   curves = { steps: [], accuracy: [], loss: [], pattern_change: [], distance: [] };
   draw();
   changed();
+  example(values, () => go.click());
   return () => { stop?.(); if (frame) cancelAnimationFrame(frame); Object.values(plots).forEach(plot => plot.remove()); recipes.cancel(); };
 }

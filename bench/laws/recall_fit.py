@@ -1,0 +1,126 @@
+"""The constants of the recall law, fitted to the development half of the family `recall-early`.
+
+Every class of every run at every mark is an observation of its final recall r. At each cut the event r <= c_j is
+fitted by logistic regression with slopes common to all cuts and a ridge on them; classes of a task share a weight, so
+that a task of a hundred classes counts as ten of one. The ridge was chosen among 1, 3, 10 and 30 by leaving out tasks.
+
+    python -m bench.laws.recall_fit              writes theory/recall_law.json from docs/measured
+    python -m bench.laws.recall_fit STORE        writes docs/measured/recall_development.json.gz first
+"""
+
+import gzip
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.optimize import minimize
+
+from lopsided.core.files import write_atomically
+from lopsided.skill.families import recall_early
+from lopsided.skill.recall_questions import before_of, evidence_at
+from lopsided.theory import recall_law
+from lopsided.theory.recall_law import CUTS, LOST, REFERENCE, RecallLaw
+
+ROOT = Path(__file__).resolve().parents[2]
+MEASURED = ROOT / "docs/measured/recall_development.json.gz"
+COMMITTED = ROOT / "src/lopsided/theory/recall_law.json"
+RIDGE = 10.0
+MARKS = (0.05, 0.1, 0.2, 0.5)
+UNKNOWN = ", unknown length"
+VARIANTS = ("training", "held out", f"training{UNKNOWN}", f"held out{UNKNOWN}", "before")
+NAMES = {
+    "training": recall_law.TRAINING_NAMES,
+    "held out": recall_law.HELD_OUT_NAMES,
+    "before": recall_law.BEFORE_NAMES,
+}
+
+
+def measured_rows(path: Path = MEASURED) -> list[dict[str, Any]]:
+    """Settings, seen and truth of every development task."""
+    found: list[dict[str, Any]] = json.loads(gzip.decompress(path.read_bytes()))
+    return found
+
+
+def observations(rows: Sequence[dict[str, Any]], variant: str) -> tuple[Any, Any, Any, Any, Any]:
+    """Features, times, final recalls, weights and task numbers."""
+    kind = variant.removesuffix(UNKNOWN)
+    read = recall_law.held_out_features if kind == "held out" else recall_law.training_features
+    parts = []
+    for number, row in enumerate(rows):
+        truth = np.array(row["truth"]["recall"], dtype=float)
+        for mark in (0.0,) if kind == "before" else MARKS:
+            settings, seen = row["settings"], row["seen"]
+            found = before_features(settings, seen) if kind == "before" else read(evidence_at(settings, seen, mark))
+            time = 0.0 if kind == "before" or variant.endswith(UNKNOWN) else np.log(mark / REFERENCE)
+            parts.append((found, *(np.full(len(found), x) for x in (time, len(found) ** -0.5, number)), truth))
+    features, times, weights, tasks, recalls = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return features, times, recalls, weights, tasks
+
+
+def before_features(settings: dict[str, Any], seen: dict[str, Any]) -> Any:
+    """Features of the variant "before" of a task."""
+    return recall_law.before_features(*before_of(settings, seen))
+
+
+def fit(features: Any, times: Any, recalls: Any, weights: Any, names: Sequence[str], ridge: float = RIDGE) -> RecallLaw:
+    """The law of these observations."""
+    centre, scale = features.mean(axis=0), features.std(axis=0) + 1e-9
+    x = (features - centre) / scale
+    timed = bool(np.any(times))
+    design = np.hstack([x, x * times[:, None]]) if timed else x
+    below = (recalls[:, None] <= np.array(CUTS) + 1e-9).astype(float)
+    below[:, CUTS.index(LOST)] = recalls < LOST  # 0.2 itself is kept
+    cuts = len(CUTS)
+
+    def loss(vector: Any) -> tuple[float, Any]:
+        a = vector[:cuts] + (times[:, None] * vector[cuts : 2 * cuts] if timed else 0.0)
+        b = vector[2 * cuts :]
+        z = a - (design @ b)[:, None]
+        value = np.sum(weights[:, None] * (np.logaddexp(0, z) - below * z)) + 0.5 * ridge * np.sum(b**2)
+        residual = weights[:, None] * (1.0 / (1.0 + np.exp(-z)) - below)
+        moved = (residual * times[:, None]).sum(axis=0) if timed else np.zeros(cuts)
+        return value, np.concatenate([residual.sum(axis=0), moved, ridge * b - design.T @ residual.sum(axis=1)])
+
+    start = np.concatenate([np.linspace(-1, 2, cuts), np.zeros(cuts + design.shape[1])])
+    options = {"maxiter": 3000, "ftol": 1e-13, "gtol": 1e-7}
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options).x
+    b, width = found[2 * cuts :], x.shape[1]
+    by_time = b[width:] if timed else np.zeros(width)
+    return RecallLaw(tuple(names), centre, scale, found[:cuts], found[cuts : 2 * cuts], b[:width], by_time)
+
+
+def fit_all(rows: Sequence[dict[str, Any]]) -> dict[str, RecallLaw]:
+    """Every variant."""
+    found = {}
+    for variant in VARIANTS:
+        features, times, recalls, weights, _ = observations(rows, variant)
+        found[variant] = fit(features, times, recalls, weights, NAMES[variant.removesuffix(UNKNOWN)])
+    return found
+
+
+def as_json(laws: dict[str, RecallLaw], tasks: int) -> str:
+    """The committed form: five significant digits."""
+    plain = {
+        variant: {"names": list(law.names)}
+        | {name: [float(f"{v:.5g}") for v in getattr(law, name)] for name in list(law.__dataclass_fields__)[1:]}
+        for variant, law in laws.items()
+    }
+    return json.dumps({"tasks": tasks, "laws": plain}, indent=1) + "\n"
+
+
+def main(store: str | None = None) -> None:
+    """Write the measured tasks if a store is given, then the constants."""
+    if store is not None:
+        from lopsided.skill.benchmark import rows_of
+
+        rows = [{"settings": dict(r.settings), **r.numbers} for r in rows_of(recall_early.FAMILY, "development", store)]
+        write_atomically(MEASURED, gzip.compress(json.dumps(rows, separators=(",", ":")).encode(), mtime=0))
+    rows = measured_rows()
+    write_atomically(COMMITTED, as_json(fit_all(rows), len(rows)))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,45 @@
+"""Why is a class lost: merged, prior, memorised or never learnt? Asked of classes planted with a known cause."""
+
+from lopsided.engine.task import Settings
+from lopsided.skill.family import Choice, Family, Forecaster, Question
+from lopsided.skill.planted_causes import CAUSES, measure, tasks
+from lopsided.skill.recall_questions import Seen
+from lopsided.theory.class_evidence import ClassEvidence
+from lopsided.theory.lost_cause import lost_causes
+
+DEFAULT = "cause of the monitor"
+
+
+def _planted(settings: Settings) -> list[int]:
+    """Codes of the planted classes: behind the frequent one and three easy ones."""
+    return [4, 5] if settings["cause"] == "merged" else [4]
+
+
+def _truth(settings: Settings, truth: Seen) -> list[Choice]:
+    return [Choice(settings["cause"]) for _ in _planted(settings)]
+
+
+def _told(settings: Settings, seen: Seen) -> list[Choice]:
+    evidence = {name: values for name, values in seen["evidence"].items() if name != "seen"}
+    found = lost_causes(ClassEvidence.of(evidence), _planted(settings), seen["merged"])
+    return [Choice(found[k]) for k in _planted(settings)]
+
+
+def _always(cause: str) -> Forecaster[Choice]:
+    return lambda settings, seen: [Choice(cause) for _ in _planted(settings)]
+
+
+FAMILY = Family(
+    id="skill-recall-cause",
+    title="Why a class is lost",
+    tasks=tasks,
+    measure=measure,
+    packages=("torch",),
+    question=Question(
+        "why is this class lost",
+        _truth,
+        {DEFAULT: _told},
+        DEFAULT,
+        {f"always {cause}": _always(cause) for cause in CAUSES},
+    ),
+)

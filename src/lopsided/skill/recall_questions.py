@@ -1,0 +1,147 @@
+"""What is asked of the networks of `recall_runs`: is a class lost, what is its recall, what does adjustment gain."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lopsided.core.validation import FloatArray
+from lopsided.engine.task import Settings
+from lopsided.skill.family import Amount, Choice, Forecaster, Question
+from lopsided.theory.class_evidence import ClassEvidence
+from lopsided.theory.recall_law import (
+    LOST,
+    PlannedTraining,
+    RecallForecast,
+    recall_before_training,
+    recall_forecast,
+)
+
+Seen = Mapping[str, Any]
+Law = Callable[[Settings, Seen], RecallForecast]
+Rates = Callable[[Settings, Seen], FloatArray]
+ANOTHER = "another run"
+
+
+def evidence_at(settings: Settings, seen: Seen, mark: float, *, known: bool = True) -> ClassEvidence:
+    """What the first run had shown at a mark; `known` is whether the planned length is."""
+    told = {name: values for name, values in seen["marks"][str(mark)].items() if name != "posthoc"}
+    return ClassEvidence.of(told, seen=mark if known else None)
+
+
+def before_of(settings: Settings, seen: Seen) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, PlannedTraining]:
+    """The arguments of `recall_before_training`."""
+    counts, means, neighbours, linear = (
+        array(seen["before"][name]) for name in ("counts", "nearest_mean", "nearest_neighbour", "linear")
+    )
+    training = PlannedTraining(
+        steps=settings["steps"],
+        batch_size=settings["batch"],
+        learning_rate=settings["rate"],
+        adaptive=settings["optimiser"] == "adamw",
+        # EfficientNet and the residual net have it; a frozen backbone with a linear head trains none
+        batch_norm=settings["norm"] == "batch" or settings["network"] == "fine-tuned backbone",
+        attention=settings["network"] in ("vit", "text transformer"),
+    )
+    return counts, means, neighbours, linear, training
+
+
+def array(values: Sequence[float | None]) -> FloatArray:
+    """None as nan."""
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def early(mark: float, *, held_out: bool = True, known: bool = True) -> Law:
+    """The shipped forecast at a mark."""
+
+    def law(settings: Settings, seen: Seen) -> RecallForecast:
+        evidence = evidence_at(settings, seen, mark, known=known)
+        return recall_forecast(evidence if held_out else evidence.without_held_out())
+
+    return law
+
+
+def before(settings: Settings, seen: Seen) -> RecallForecast:
+    """The shipped forecast before training."""
+    return recall_before_training(*before_of(settings, seen))
+
+
+def rates_at(mark: float, name: str) -> Rates:
+    """A recorded rate at a mark, 0 where there is none."""
+    return lambda settings, seen: np.nan_to_num(array(seen["marks"][str(mark)][name]))
+
+
+def shares(settings: Settings, seen: Seen) -> FloatArray:
+    """Every class's share of the training examples."""
+    counts = array(seen["before"]["counts"])
+    found: FloatArray = counts / counts.sum()
+    return found
+
+
+def another_run(settings: Settings, seen: Seen) -> FloatArray:
+    """Recalls of the second run."""
+    return array(seen[ANOTHER])
+
+
+def lost_by_law(law: Law) -> Forecaster[Choice]:
+    """Lost where that is the more likely, with its chance."""
+
+    def answer(settings: Settings, seen: Seen) -> list[Choice]:
+        chances = law(settings, seen).chance_lost.tolist()
+        return [Choice("lost" if c > 0.5 else "kept", confidence=max(c, 1 - c), score=c) for c in chances]
+
+    return answer
+
+
+def lost_below(rates: Rates, threshold: float) -> Forecaster[Choice]:
+    """Lost where a rate is below a threshold; for the AUC, the lower the rate the more likely."""
+
+    def answer(settings: Settings, seen: Seen) -> list[Choice]:
+        return [Choice("lost" if rate < threshold else "kept", score=-rate) for rate in rates(settings, seen).tolist()]
+
+    return answer
+
+
+def recall_by_law(law: Law) -> Forecaster[Amount]:
+    """Median and interval."""
+
+    def answer(settings: Settings, seen: Seen) -> list[Amount]:
+        found = law(settings, seen)
+        return [Amount(*row) for row in zip(*(x.tolist() for x in (found.recall, found.low, found.high)), strict=True)]
+
+    return answer
+
+
+def recall_as(rates: Rates) -> Forecaster[Amount]:
+    """A recorded rate taken as the forecast."""
+    return lambda settings, seen: [Amount(rate) for rate in rates(settings, seen).tolist()]
+
+
+def was_lost(settings: Settings, truth: Seen) -> list[Choice]:
+    """What happened on the test set."""
+    return [Choice("lost" if recall < LOST else "kept") for recall in truth["recall"]]
+
+
+def was_recall(settings: Settings, truth: Seen) -> list[Amount]:
+    """The recall on the test set."""
+    return [Amount(recall) for recall in truth["recall"]]
+
+
+def class_names(settings: Settings) -> list[str]:
+    """Classes by their place in the tail."""
+    return [f"class {k}" for k in range(settings["classes"])]
+
+
+def lost_question(
+    name: str, laws: Mapping[str, Law], default: str, rules: Mapping[str, Forecaster[Choice]]
+) -> Question[Choice]:
+    """Is a class lost, by every law, by another run and by simple rules."""
+    answers = {one: lost_by_law(law) for one, law in laws.items()} | {ANOTHER: lost_below(another_run, LOST)}
+    return Question(name, was_lost, answers, default, rules, parts=class_names, unshipped=(ANOTHER,))
+
+
+def recall_question(name: str, laws: Mapping[str, Law], default: str, rules: Mapping[str, Rates]) -> Question[Amount]:
+    """The recall of every class, likewise."""
+    answers = {one: recall_by_law(law) for one, law in laws.items()} | {ANOTHER: recall_as(another_run)}
+    told = {one: recall_as(rates) for one, rates in rules.items()}
+    return Question(name, was_recall, answers, default, told, parts=class_names, unshipped=(ANOTHER,))

@@ -1,0 +1,193 @@
+"""Networks as people train them, drawn by a generator: data, architecture, optimiser, tail and length of the training.
+
+Sizes fall from the largest class to a ratio-th of it, geometrically, as a power of the rank, or in one step. A
+validation set with few examples of each class is shown to the forecaster; what happened is read from a larger test set
+that it never sees.
+"""
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lopsided.core.seeds import generator
+from lopsided.core.validation import IntArray
+from lopsided.engine.task import Settings
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+SALT = 20261117  # of the drawing, and with it of the split into halves: no earlier family used it
+# architecture -> how many tasks have it, the most steps that two cores afford
+NETWORKS = {
+    "mlp": (44, 1500),
+    "small resnet": (24, 400),
+    "vit": (20, 400),
+    "text transformer": (20, 450),
+    "frozen backbone": (16, 1200),
+    "fine-tuned backbone": (8, 60),
+}
+PICTURES = ("digits", "mnist", "fashion-mnist", "cifar-10", "mnist and fashion-mnist", "cifar-100-lt")
+_MOST_CLASSES = {"digits": 10, "mnist": 10, "fashion-mnist": 10, "cifar-10": 10, "mnist and fashion-mnist": 20}
+TEST, TEST_OF_BACKBONES = 120, 60  # test examples of a class, at most
+
+
+def tasks() -> Sequence[Settings]:
+    """Specifications drawn by a generator of their own."""
+    random = generator(SALT, "skill", "recall")
+    networks = random.permutation(np.repeat(list(NETWORKS), [many for many, _ in NETWORKS.values()]))
+    return [{"index": index, **_drawn(random, str(network))} for index, network in enumerate(networks)]
+
+
+def _drawn(random: "Generator", network: str) -> dict[str, Any]:
+    data = _data(random, network)
+    classes = _classes(random, data)
+    optimiser = str(random.choice(["adamw", "sgd"], p=[0.6, 0.4]))
+    norm = {"mlp": ["batch", "layer", "none"], "small resnet": ["batch", "group"]}.get(network)
+    batch = int(random.choice([16, 32] if network == "fine-tuned backbone" else [32, 64, 128]))
+    largest = 100 if data == "digits" else int(random.choice([100, 200, 400] if classes <= 20 else [60, 120]))
+    settings: dict[str, Any] = {
+        "data": data,
+        "classes": classes,
+        "largest": largest,
+        "ratio": float(f"{min(np.exp(random.uniform(np.log(10), np.log(300))), largest):.3g}"),
+        "profile": str(random.choice(["geometric", "power", "step"], p=[0.6, 0.2, 0.2])),
+        "network": network,
+        "norm": str(random.choice(norm)) if norm else "own",
+        "optimiser": optimiser,
+        "rate": _rate(random, network, optimiser),
+        "weight_decay": float(f"{np.exp(random.uniform(np.log(1e-4), np.log(1e-2))):.2g}"),
+        "schedule": str(random.choice(["cosine", "constant", "cuts"], p=[0.5, 0.25, 0.25])),
+        "batch": batch,
+        "held_out": int(random.choice([10, 25] if "backbone" in network else [10, 25, 50])),
+    }
+    epochs = float(np.exp(random.uniform(np.log(4), np.log(60))))
+    examples = int(counts_of(settings).sum())
+    settings["steps"] = int(np.clip(epochs * examples / batch, 40, NETWORKS[network][1]))
+    return settings
+
+
+def _data(random: "Generator", network: str) -> str:
+    if network == "text transformer":
+        return "languages"
+    if "backbone" in network:
+        return str(random.choice(["cifar-10", "cifar-100-lt"]))
+    if network == "mlp":
+        return str(random.choice(PICTURES, p=[0.1, 0.2, 0.25, 0.15, 0.15, 0.15]))
+    return str(random.choice(PICTURES[1:], p=[0.15, 0.25, 0.25, 0.15, 0.2]))
+
+
+def _classes(random: "Generator", data: str) -> int:
+    if data == "cifar-100-lt":
+        return int(random.choice([10, 20, 50, 100]))
+    if data == "languages":
+        return int(random.choice([5, 10, 20, 40, 60]))
+    most = _MOST_CLASSES[data]
+    return int(random.choice([3, 5, 8, most], p=[0.15, 0.15, 0.15, 0.55]))
+
+
+def _rate(random: "Generator", network: str, optimiser: str) -> float:
+    if network == "fine-tuned backbone":
+        return float(random.choice([3e-4, 1e-3] if optimiser == "adamw" else [0.003, 0.01]))
+    if optimiser == "adamw":
+        return float(random.choice([5e-4, 1e-3, 3e-3]))
+    return float(random.choice([0.02, 0.05] if network in ("vit", "text transformer") else [0.02, 0.05, 0.1]))
+
+
+def counts_of(settings: Settings) -> IntArray:
+    """Class sizes, the largest first; every class has at least one example."""
+    classes, ratio = settings["classes"], settings["ratio"]
+    rank = np.arange(classes)
+    if settings["profile"] == "step":
+        fall = (rank >= classes / 2).astype(np.float64)
+    elif settings["profile"] == "geometric":
+        fall = rank / (classes - 1)
+    else:
+        fall = np.log(rank + 1) / np.log(classes)
+    sizes: IntArray = np.maximum(1, np.round(settings["largest"] / ratio**fall)).astype(np.int64)
+    return sizes
+
+
+class Split(NamedTuple):
+    """Inputs and codes to train on, to validate with, and to test on; `flat` are the training inputs as numbers."""
+
+    inputs: Any
+    codes: IntArray
+    held_out: Any
+    held_out_codes: IntArray
+    test: Any
+    test_codes: IntArray
+    flat: Any
+
+
+@lru_cache(maxsize=3)
+def _source(name: str) -> tuple[Any, IntArray, Any, IntArray]:
+    """Training pool and test pool of a set."""
+    if name == "languages":
+        from lopsided.data.message_catalogues import language_names
+
+        found = language_names()
+        test = generator(SALT, "languages").random(found.labels.size) < 0.5
+        return found.codes[~test], found.labels[~test], found.codes[test], found.labels[test]
+    if name == "mnist and fashion-mnist":
+        parts = [_source("mnist"), _source("fashion-mnist")]
+        shifted = [(a, b + 10 * place, c, d + 10 * place) for place, (a, b, c, d) in enumerate(parts)]
+        one, two, three, four = (np.concatenate(part) for part in zip(*shifted, strict=True))
+        return one, two, three, four
+    pools = [_pictures(name, split) for split in ("train", "test")]
+    return (*pools[0], *pools[1])
+
+
+def _pictures(name: str, split: Any) -> tuple[Any, IntArray]:
+    from lopsided.data.images import load_images
+
+    found = load_images(name, split=split, at_most=None if name == "cifar-100-lt" else 12_000)
+    values = np.asarray(found.pixels, dtype=np.float32)
+    values = values[:, None] if values.ndim == 3 else values.transpose(0, 3, 1, 2)
+    return values / np.float32(values.max()), np.asarray(found.labels, dtype=np.int64)
+
+
+def halved(values: Any) -> Any:
+    """Pictures at half their size, the mean of 2 x 2 pixels; small ones as they are."""
+    rows, channels, height, width = values.shape
+    if height < 28:
+        return values
+    return values.reshape(rows, channels, height // 2, 2, width // 2, 2).mean(axis=(3, 5))
+
+
+def drawn(settings: Settings, seed: int) -> Split:
+    """The examples of a run: which classes stand where in the tail is the task's, which examples they have the seed's.
+
+    CIFAR-100-LT has a tail of its own: there classes with more examples stand first.
+    """
+    pool, labels, test_pool, test_labels = _source(settings["data"])
+    random, own = generator(SALT, "classes", settings["index"]), generator(seed, "recall examples")
+    available = np.bincount(labels)
+    chosen = random.permutation(available.size)[: settings["classes"]]
+    if settings["data"] == "cifar-100-lt":
+        chosen = np.sort(chosen)
+    most = TEST_OF_BACKBONES if "backbone" in settings["network"] else TEST
+    train, held_out, test = [], [], []
+    for k, count in zip(chosen, counts_of(settings), strict=True):
+        train.append(own.permutation(np.flatnonzero(labels == k))[:count])
+        left = own.permutation(np.flatnonzero(test_labels == k))
+        shown = min(settings["held_out"], left.size // 3)
+        held_out.append(left[:shown])
+        test.append(left[shown : shown + most])
+    codes = [np.repeat(np.arange(len(rows)), [part.size for part in rows]) for rows in (train, held_out, test)]
+    rows = [np.concatenate(part) for part in (train, held_out, test)]
+    inputs, shown_inputs, test_inputs = pool[rows[0]], test_pool[rows[1]], test_pool[rows[2]]
+    flat = _as_numbers(settings["data"], inputs)
+    return Split(inputs, codes[0], shown_inputs, codes[1], test_inputs, codes[2], flat)
+
+
+def _as_numbers(data: str, inputs: Any) -> Any:
+    """What simple rules compare: pixels, or how often each character occurs."""
+    if data != "languages":
+        return halved(inputs).reshape(len(inputs), -1)
+    from lopsided.data.message_catalogues import CHARACTERS
+
+    found = np.zeros((len(inputs), CHARACTERS))
+    np.add.at(found, (np.arange(len(inputs))[:, None], inputs), 1.0)
+    return found[:, 1:]

@@ -1,0 +1,100 @@
+"""What a run has shown of every class so far: the input of the recall law, whoever recorded it.
+
+`lopsided.torch.Monitor` fills it at the end of an epoch; anybody else can, from logits and labels of their own. Rates
+are shares in [0, 1]; nan stands for what was not recorded.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray
+
+NEEDED = ("counts", "train_recall", "train_loss", "train_margin")
+
+
+@dataclass(frozen=True)
+class ClassEvidence:
+    """One number per class each, K in all.
+
+    Parameters
+    ----------
+    counts : training examples.
+    train_recall, train_loss : share of the class's training examples that were classified rightly during the latest
+        epoch, and their mean cross entropy.
+    train_margin : mean of own logit less the largest other one.
+    train_auc : chance that an example of the class has a larger logit for it than one of another class, classes drawn
+        evenly.
+    train_adjusted : recall after subtracting the logarithms of the counts from the logits: without the prior.
+    nearest_recall : share of the class's training examples whose features are nearest to their own class's mean, each
+        left out of it.
+    held_out_counts, held_out_recall, held_out_loss, held_out_auc, held_out_adjusted : the same of validation examples.
+    held_out_nearest : share of validation examples nearest to the mean of their class in training.
+    seen : share of the planned training that is over, None where the plan is not known.
+    """
+
+    counts: FloatArray
+    train_recall: FloatArray
+    train_loss: FloatArray
+    train_margin: FloatArray
+    train_auc: FloatArray
+    train_adjusted: FloatArray
+    nearest_recall: FloatArray
+    held_out_counts: FloatArray
+    held_out_recall: FloatArray
+    held_out_loss: FloatArray
+    held_out_auc: FloatArray
+    held_out_adjusted: FloatArray
+    held_out_nearest: FloatArray
+    seen: float | None = None
+
+    @classmethod
+    def of(cls, values: Mapping[str, ArrayLike], *, seen: float | None = None) -> Self:
+        """From plain lists; what is not given is nan, what is None inside a list too."""
+        known = [field.name for field in fields(cls) if field.name != "seen"]
+        if missing := [name for name in NEEDED if name not in values]:
+            raise InputError(f"evidence with {', '.join(NEEDED)}", f"no {missing[0]}", "record it")
+        if strange := [name for name in values if name not in known]:
+            raise InputError(f"evidence among {', '.join(known)}", strange[0], "leave it out")
+        size = np.size(values["counts"])
+        if seen is not None and not 0 <= seen <= 1:
+            raise InputError("the share of the training seen, from 0 to 1", seen, "give None where it is not known")
+        return cls(**{name: _numbers(values.get(name), size, name) for name in known}, seen=seen)
+
+    @property
+    def classes(self) -> int:
+        """K."""
+        return int(self.counts.size)
+
+    @property
+    def has_held_out(self) -> bool:
+        """Whether validation examples of any class were recorded."""
+        return bool(np.isfinite(self.held_out_recall).any())
+
+    def without_held_out(self) -> "ClassEvidence":
+        """The same without what a validation set told."""
+        nan = np.full(self.classes, np.nan)
+        hidden = {field.name: nan for field in fields(self) if field.name.startswith("held_out")}
+        return ClassEvidence(**{**{field.name: getattr(self, field.name) for field in fields(self)}, **hidden})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values; nan as None."""
+        plain: dict[str, Any] = {"seen": self.seen}
+        for field in fields(self):
+            if field.name != "seen":
+                values = getattr(self, field.name)
+                plain[field.name] = [float(v) if np.isfinite(v) else None for v in values]
+        return plain
+
+
+def _numbers(values: ArrayLike | None, size: int, name: str) -> FloatArray:
+    if values is None:
+        return np.full(size, np.nan)
+    array = np.array([np.nan if v is None else v for v in np.asarray(values, dtype=object).ravel()], dtype=np.float64)
+    if array.size != size:
+        raise InputError(f"{size} numbers for {name}", array.size, "give one per class")
+    return array

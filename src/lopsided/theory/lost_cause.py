@@ -1,0 +1,57 @@
+"""Why a class is being lost, from what the run has shown of it; what helps follows from the cause.
+
+    merged         its classifier points where another one does: the two cannot be separated by this head any more
+    prior          the logits rank its examples well, but the class frequencies outvote them: after subtracting log n_k
+                   from the logits at least half of its examples are right
+    memorised      its training examples are right and its validation examples are not, adjusted or not
+    never learnt   not even its training examples are right
+
+The rules are tried in this order; a class that is at half of its examples or more has no cause yet. Recalls are those
+of the validation set where there is one; without it, memorised cannot be seen and is not said. On classes planted with
+a known cause `lopsided skill` says how often the rules are right (family recall-cause).
+"""
+
+from collections.abc import Collection
+from typing import Literal
+
+import numpy as np
+
+from lopsided.theory.class_evidence import ClassEvidence
+
+Cause = Literal["merged", "prior", "memorised", "never learnt"]
+LEARNT = 0.5  # of the training examples
+RECOVERED = 0.5  # of the examples once the prior is taken out
+ADVICE: dict[Cause, str] = {
+    "merged": "train again with less weight decay, balanced sampling or a logit-adjusted loss",
+    "prior": "adjust the logits of the trained network (lopsided.torch.PostHocAdjustment or mend); no retraining",
+    "memorised": "augment the class or collect more examples; weights and oversampling do not help",
+    "never learnt": "train longer, or with class weights or balanced sampling",
+}
+
+
+def lost_causes(evidence: ClassEvidence, lost: Collection[int], merged: Collection[int] = ()) -> list[Cause | None]:
+    """The cause of every class, None for classes that are not in `lost` or show no cause.
+
+    Parameters
+    ----------
+    evidence : what the run has shown.
+    lost : classes that are lost or likely to be.
+    merged : classes whose classifiers have merged with another one.
+    """
+    return [_cause(evidence, k, k in merged) if k in lost else None for k in range(evidence.classes)]
+
+
+def _cause(evidence: ClassEvidence, k: int, merged: bool) -> Cause | None:
+    if merged:
+        return "merged"
+    validated = bool(np.isfinite(evidence.held_out_adjusted[k]))
+    recall, adjusted = (
+        (evidence.held_out_recall[k], evidence.held_out_adjusted[k])
+        if validated
+        else (evidence.train_recall[k], evidence.train_adjusted[k])
+    )
+    if recall >= RECOVERED:
+        return None  # nothing is wrong with it yet
+    if adjusted >= RECOVERED:
+        return "prior"
+    return "memorised" if validated and evidence.train_recall[k] >= LEARNT else "never learnt"

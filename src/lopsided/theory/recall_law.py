@@ -1,0 +1,295 @@
+"""The recall of every class at the end of a training, forecast from what the run has shown so far, or before it.
+
+For a class with features x (below) and u = log(seen / 0.2), the distribution of its final held-out recall r is
+
+    P(r <= c_j) = sigmoid(a_j + u a'_j - (b + u b') . x)        at cuts c_0 = 0 < c_1 < ... < 1,
+
+a logistic regression at every cut with common slopes. From it come the median (`recall`), the 5 % and 95 % points
+(`low`, `high`) and `chance_lost` = P(r < 0.2), cuts being joined by straight lines. There is one set of constants for
+runs with a validation set, one without, each also for runs whose planned length is not known (no u), and one for
+before training. All are fitted by `bench/laws/recall_fit.py` on the development half of the skill family
+`recall-early`: networks as people train them (MLP, ResNet, ViT, text transformer, frozen and fine-tuned backbones).
+
+No network's mathematics enters: this is an empirical law, and `lopsided skill` says how often it came true.
+"""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any, Self
+
+import numpy as np
+
+from lopsided.core.validation import FloatArray, check_count, check_positive
+from lopsided.theory.class_evidence import ClassEvidence
+
+LOST = 0.2  # a class with a lower recall is lost
+CUTS = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
+LEVEL = 0.9  # of the interval
+_TAIL = (1 - LEVEL) / 2
+REFERENCE = 0.2  # the share of the training at which u is 0
+_CONSTANTS = "recall_law.json"
+_MANY = 200.0
+_FLAT = 4.0  # logits of rates are cut here: 0.018 and 0.982
+
+
+@dataclass(frozen=True)
+class RecallForecast:
+    """One number per class each: median and 90 % interval of the final recall, and the chance that it is below 0.2.
+
+    `seen` is the share of the training that the forecast rests on: 0 before training, None where the planned length is
+    not known.
+    """
+
+    recall: FloatArray
+    low: FloatArray
+    high: FloatArray
+    chance_lost: FloatArray
+    seen: float | None
+
+
+@dataclass(frozen=True)
+class RecallLaw:
+    """Constants of one variant: features by name with their centres and scales, cuts and slopes."""
+
+    names: tuple[str, ...]
+    centre: FloatArray
+    scale: FloatArray
+    cuts: FloatArray  # a_j
+    cuts_by_time: FloatArray  # a'_j
+    slopes: FloatArray
+    slopes_by_time: FloatArray
+
+    @classmethod
+    def read(cls, told: dict[str, Any]) -> Self:
+        """From the committed constants."""
+        return cls(tuple(told["names"]), *(np.array(told[name]) for name in list(cls.__dataclass_fields__)[1:]))
+
+    def distribution(self, features: FloatArray, time: float) -> FloatArray:
+        """K x cuts: P(r <= c_j)."""
+        x = (features - self.centre) / self.scale
+        score = x @ (self.slopes + time * self.slopes_by_time)
+        chances = 1.0 / (1.0 + np.exp(-np.clip(self.cuts + time * self.cuts_by_time - score[:, None], -50, 50)))
+        return np.maximum.accumulate(chances, axis=1)  # cuts are fitted apart, and may cross where few fell between
+
+    def forecast(self, features: FloatArray, time: float, seen: float | None) -> RecallForecast:
+        """Median, interval and chance of every row of features."""
+        chances = self.distribution(features, time)
+        low, middle, high, one_sided = (_quantiles(chances, level) for level in (_TAIL, 0.5, 1 - _TAIL, LEVEL))
+        # where a recall of 0 has the chance of the lower tail or more, all that the interval leaves out lies above it
+        high = np.where(chances[:, 0] >= _TAIL, one_sided, high)
+        # a recall of exactly 0.2 is kept; between cuts no recall has a chance of its own
+        return RecallForecast(middle, low, high, chances[:, CUTS.index(LOST)], seen)
+
+
+def recall_forecast(evidence: ClassEvidence) -> RecallForecast:
+    """Forecast the recall of every class at the end of the training from what it has shown so far.
+
+    Parameters
+    ----------
+    evidence : ClassEvidence
+        From `EpochRecord.evidence` of a monitor, or made with `ClassEvidence.of` from records of one's own.
+
+    Returns
+    -------
+    RecallForecast
+        Classes without validation examples are forecast from their training examples alone.
+    """
+    suffix = "" if evidence.seen is not None else ", unknown length"
+    time = 0.0 if evidence.seen is None else float(np.log(max(evidence.seen, 0.02) / REFERENCE))
+    found = _law(f"training{suffix}").forecast(training_features(evidence), time, evidence.seen)
+    if not evidence.has_held_out:
+        return found
+    better = _law(f"held out{suffix}").forecast(held_out_features(evidence), time, evidence.seen)
+    known = np.isfinite(evidence.held_out_recall)
+    return RecallForecast(
+        np.where(known, better.recall, found.recall),
+        np.where(known, better.low, found.low),
+        np.where(known, better.high, found.high),
+        np.where(known, better.chance_lost, found.chance_lost),
+        evidence.seen,
+    )
+
+
+def training_features(evidence: ClassEvidence) -> FloatArray:
+    """K x features of the variant "training"; what was not recorded of a class counts as at its worst."""
+    size = np.maximum(evidence.counts, 1.0)
+    recall = np.nan_to_num(evidence.train_recall, nan=0.0)
+    known = np.isfinite(evidence.train_loss)
+    worst = np.max(evidence.train_loss, where=known, initial=np.log(evidence.classes))
+    loss = np.where(known, evidence.train_loss, worst)
+    margin = np.where(np.isfinite(evidence.train_margin), evidence.train_margin, -3.0)
+    everyone = float(np.average(recall, weights=size))
+    columns = [
+        np.log(size),
+        np.log(size / size.mean()),
+        np.full(size.size, np.log(evidence.classes)),
+        _logit(recall, size),
+        np.log(loss + 0.05),
+        np.arcsinh(margin),
+        _logit(_known(evidence.train_auc, 0.5), size),
+        _logit(_known(evidence.train_adjusted, 0.0), size),
+        _logit(_known(evidence.nearest_recall, 0.0), size),
+        np.full(size.size, _whole(everyone)),
+    ]
+    return np.stack(columns, axis=1)
+
+
+TRAINING_NAMES = (
+    "log count",
+    "log count over mean",
+    "log classes",
+    "logit train recall",
+    "log train loss",
+    "arcsinh train margin",
+    "logit train AUC",
+    "logit adjusted train recall",
+    "logit nearest-mean recall",
+    "logit train accuracy",
+)
+
+
+def held_out_features(evidence: ClassEvidence) -> FloatArray:
+    """K x features of the variant "held out": those of training, and what the validation examples showed."""
+    size = np.nan_to_num(evidence.held_out_counts, nan=1.0).clip(1.0)
+    loss = np.where(np.isfinite(evidence.held_out_loss), evidence.held_out_loss, np.log(evidence.classes))
+    everyone = float(np.nanmean(evidence.held_out_recall))
+    columns = [
+        _logit(_known(evidence.held_out_recall, 0.0), size),
+        np.log(loss + 0.05),
+        _logit(_known(evidence.held_out_auc, 0.5), size),
+        _logit(_known(evidence.held_out_adjusted, 0.0), size),
+        _logit(_known(evidence.held_out_nearest, 0.0), size),
+        np.full(size.size, _whole(everyone)),
+    ]
+    return np.column_stack([training_features(evidence), *columns])
+
+
+HELD_OUT_NAMES = (
+    *TRAINING_NAMES,
+    "logit held-out recall",
+    "log held-out loss",
+    "logit held-out AUC",
+    "logit adjusted held-out recall",
+    "logit held-out nearest-mean recall",
+    "logit held-out balanced accuracy",
+)
+
+
+@dataclass(frozen=True)
+class PlannedTraining:
+    """How a network is going to be trained: `adaptive` for Adam and its kin, `attention` for transformers."""
+
+    steps: int
+    batch_size: int
+    learning_rate: float
+    adaptive: bool
+    batch_norm: bool = False
+    attention: bool = False
+
+    def __post_init__(self) -> None:
+        check_count(self.steps, "the number of steps")
+        check_count(self.batch_size, "the batch size")
+        check_positive(self.learning_rate, "the learning rate")
+
+
+def recall_before_training(
+    counts: FloatArray,
+    nearest_mean: FloatArray,
+    nearest_neighbour: FloatArray,
+    linear: FloatArray,
+    training: PlannedTraining,
+) -> RecallForecast:
+    """Forecast the recall of every class before any training.
+
+    Parameters
+    ----------
+    counts : training examples of every class.
+    nearest_mean, nearest_neighbour, linear : recall of every class by three simple rules on the inputs, or on the
+        features of a frozen backbone (`measure.class_overlap`).
+    training : how the network is going to be trained.
+    """
+    features = before_features(counts, nearest_mean, nearest_neighbour, linear, training)
+    return _law("before").forecast(features, 0.0, 0.0)
+
+
+def before_features(
+    counts: FloatArray,
+    nearest_mean: FloatArray,
+    nearest_neighbour: FloatArray,
+    linear: FloatArray,
+    training: PlannedTraining,
+) -> FloatArray:
+    """K x features of the variant "before"."""
+    size = np.maximum(counts, 1.0)
+    means, neighbours, straight = (_known(rates, 0.0) for rates in (nearest_mean, nearest_neighbour, linear))
+    path = np.log(training.learning_rate * training.steps)
+    common = [
+        np.log(size.size),
+        _whole(straight.mean()),
+        _whole(neighbours.mean()),
+        _whole(float(np.average(straight, weights=size))),
+        np.log(training.steps * training.batch_size / size.sum()),
+        float(training.adaptive),
+        path * training.adaptive,
+        path * (not training.adaptive),
+        float(training.batch_norm),
+        float(training.attention),
+    ]
+    own = [np.log(size), np.log(size / size.mean()), *(_logit(rates, size) for rates in (means, neighbours, straight))]
+    return np.column_stack([*own, *(np.full(size.size, value) for value in common)])
+
+
+BEFORE_NAMES = (
+    "log count",
+    "log count over mean",
+    "logit nearest-mean recall",
+    "logit nearest-neighbour recall",
+    "logit linear recall",
+    "log classes",
+    "logit linear balanced accuracy",
+    "logit nearest-neighbour balanced accuracy",
+    "logit linear accuracy",
+    "log passes",
+    "adaptive",
+    "log rate x steps, adaptive",
+    "log rate x steps, SGD",
+    "batch normalisation",
+    "attention",
+)
+
+
+def _whole(rate: float) -> float:
+    """The logit of a rate over many examples."""
+    return float(_logit(np.array([rate]), np.array([_MANY]))[0])
+
+
+def _known(values: FloatArray, otherwise: float) -> FloatArray:
+    return np.where(np.isfinite(values), values, otherwise)
+
+
+def _logit(rates: FloatArray, size: FloatArray) -> FloatArray:
+    """log p/(1-p) of a rate seen in so many examples, with half an example more on each side."""
+    smoothed = (rates * size + 0.5) / (size + 1.0)
+    found: FloatArray = np.clip(np.log(smoothed / (1.0 - smoothed)), -_FLAT, _FLAT)
+    return found
+
+
+def _quantiles(chances: FloatArray, level: float) -> FloatArray:
+    """The point below which a share `level` of each distribution lies: straight lines between cuts and to 1."""
+    cuts = np.array([*CUTS, 1.0])
+    full = np.column_stack([chances, np.ones(len(chances))])
+    place = (full >= level).argmax(axis=1)
+    n = np.arange(len(full))
+    before = np.maximum(place - 1, 0)
+    below, above = np.where(place > 0, full[n, before], 0.0), full[n, place]
+    share = np.where(above > below, (level - below) / np.where(above > below, above - below, 1.0), 1.0)
+    found: FloatArray = np.where(place > 0, cuts[before] + share * (cuts[place] - cuts[before]), 0.0)
+    return found
+
+
+@cache
+def _law(variant: str) -> RecallLaw:
+    told = json.loads(files("lopsided.theory").joinpath(_CONSTANTS).read_text(encoding="utf-8"))
+    return RecallLaw.read(told["laws"][variant])

@@ -1,0 +1,153 @@
+"""The recall of every class before any training, from the training examples and the plan of the training."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+import torch
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray, IntArray
+from lopsided.measure.class_overlap import class_overlap
+from lopsided.theory.recall_law import PlannedTraining, recall_before_training
+from lopsided.torch.monitor.head import unwrap
+from lopsided.torch.monitor.recall_outlook import RecallOutlook, outlook
+from lopsided.torch.monitor.run_forecast import WEAK_DECAY
+from lopsided.torch.monitor.run_settings import optimizer_settings
+from torch import nn
+
+_BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+
+
+def recall_before(
+    data: Any,
+    labels: Any = None,
+    *,
+    model: nn.Module,
+    optimizer: Any,
+    steps: int | None = None,
+    epochs: float | None = None,
+    batch_size: int | None = None,
+    features: nn.Module | None = None,
+    attention: bool | None = None,
+    seed: int = 0,
+) -> RecallOutlook:
+    """Forecast the recall of every class at the end of a training that has not begun.
+
+    Parameters
+    ----------
+    data : array, tensor, Dataset or DataLoader
+        The training examples: inputs (n, ...), or pairs (input, label).
+    labels : array of n class codes, optional
+        Where `data` holds inputs alone.
+    model : torch.nn.Module
+        The network as it will be trained; whether it has batch normalisation and attention is read from it.
+    optimizer : torch.optim.Optimizer
+        Its kind, learning rate and weight decay are read. Give the largest rate of a schedule.
+    steps, epochs : int, float
+        Length of the training; one of the two.
+    batch_size : int, optional
+        Of a DataLoader it is read.
+    features : torch.nn.Module, optional
+        A frozen backbone; classes are then compared by its outputs instead of the inputs.
+    attention : bool, optional
+        Whether the network is a transformer; read from the names of its modules when not given.
+    seed : int
+        Of the rows compared where there are more than 6,000.
+
+    Returns
+    -------
+    RecallOutlook
+        Class by class `recall`, `low`, `high`, `chance_lost`; `cause` is None before training; `seen` is 0. `notes`
+        say where weight decay cannot be what loses classes.
+
+    Examples
+    --------
+    >>> import torch
+    >>> model = torch.nn.Linear(2, 2)
+    >>> inputs, labels = torch.randn(60, 2), torch.arange(60) % 2
+    >>> optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    >>> len(recall_before(inputs, labels, model=model, optimizer=optimizer, epochs=5, batch_size=32).classes)
+    2
+    """
+    if (steps is None) == (epochs is None):
+        raise InputError("the length of the training in steps or in epochs", "both or none", "give one of them")
+    batch = batch_size or getattr(data, "batch_size", None)
+    if not batch:
+        raise InputError("the batch size", "none", "give batch_size=")
+    inputs, codes = _examples(data, labels, features, seed)
+    head = [module for module in model.modules() if isinstance(module, nn.Linear)]
+    classes = head[-1].out_features if head and head[-1].out_features > codes.max() else int(codes.max()) + 1
+    overlap = class_overlap(inputs, codes, classes=classes, seed=seed)
+    settings = optimizer_settings(optimizer, head[-1].weight if head else None)
+    training = PlannedTraining(
+        steps=int(steps or max(1, round(float(epochs or 0) * codes.size / int(batch)))),
+        batch_size=int(batch),
+        learning_rate=float(settings["learning_rate"] or 0.0),
+        adaptive=settings["optimizer"] != "SGD",
+        batch_norm=any(isinstance(module, _BATCH_NORMS) for module in _trained(model)),
+        attention=_has_attention(model) if attention is None else attention,
+    )
+    found = recall_before_training(
+        overlap.counts.astype(np.float64), overlap.nearest_mean, overlap.nearest_neighbour, overlap.linear, training
+    )
+    return outlook(found, notes=_decay_notes(settings, training))
+
+
+def _trained(model: nn.Module) -> list[nn.Module]:
+    """Modules with parameters that are trained."""
+    return [m for m in unwrap(model).modules() if any(p.requires_grad for p in m.parameters(recurse=False))]
+
+
+def _has_attention(model: nn.Module) -> bool:
+    return any("Attention" in type(module).__name__ for module in unwrap(model).modules())
+
+
+def _decay_notes(settings: dict[str, Any], training: PlannedTraining) -> tuple[str, ...]:
+    """Whether weight decay can be what merges classes: without gradient a weight keeps exp(-F) of its length."""
+    momentum = 0.0 if settings["decoupled_decay"] else float(settings["momentum"] or 0.0)
+    forgetting = training.steps * training.learning_rate * float(settings["weight_decay"] or 0.0) / (1 - momentum)
+    if forgetting > WEAK_DECAY:
+        return ()
+    return (
+        f"weight decay takes at most {1 - np.exp(-forgetting):.1%} off a weight without a gradient over the training, "
+        "too little to merge classes: what loses classes here is their share of the examples, or too few of them",
+    )
+
+
+def _examples(data: Any, labels: Any, features: nn.Module | None, seed: int) -> tuple[FloatArray, IntArray]:
+    """Inputs, or features of the backbone, and class codes; of more rows than are compared, all labels are read."""
+    if labels is not None:
+        rows, codes = torch.as_tensor(np.asarray(data)), np.asarray(labels)
+    else:
+        pairs = _pairs(data)
+        rows, codes = torch.cat([x for x, _ in pairs]), np.concatenate([y for _, y in pairs])
+    if codes.ndim != 1 or codes.dtype.kind not in "iu" or len(codes) != len(rows) or codes.size < 2:
+        got = f"{codes.dtype} of shape {codes.shape} for {len(rows)} inputs"
+        raise InputError("one class code 0, 1, 2, ... for every input", got, "give labels=")
+    if features is not None:
+        rows = _outputs(features, rows)
+    return np.asarray(rows.reshape(len(rows), -1).double().cpu().numpy()), codes.astype(np.int64)
+
+
+def _pairs(data: Any) -> list[tuple[torch.Tensor, IntArray]]:
+    found = []
+    loader: Iterable[Any] = data if hasattr(data, "batch_size") else torch.utils.data.DataLoader(data, batch_size=256)
+    for batch in loader:
+        if not isinstance(batch, (tuple, list)) or len(batch) < 2 or not isinstance(batch[0], torch.Tensor):
+            raise InputError("batches (inputs, labels)", type(batch).__name__, "give arrays and labels=")
+        found.append((batch[0], torch.as_tensor(batch[1]).cpu().numpy()))
+    if not found:
+        raise InputError("training examples", "none", "give a DataLoader that has some")
+    return found
+
+
+def _outputs(network: nn.Module, rows: torch.Tensor) -> torch.Tensor:
+    was = network.training
+    network.eval()
+    try:
+        with torch.no_grad():
+            parts = [network(part).flatten(1) for part in rows.split(64)]
+    finally:
+        network.train(was)
+    return torch.cat(parts)

@@ -1,0 +1,90 @@
+"""Classes whose recall is zero, or nearly, on training or held-out examples: the loudest warning of the monitor.
+
+A class is lost when its recall was 0 in LOST_AFTER epochs in a row, and nearly lost when it stayed below LOW. An epoch
+without an example of the class says nothing. A lost class is said again after twice as many epochs, and again: 3, 6,
+12, ...; a class that is nearly lost is said once. "Lost" is about recall; classifiers that become one are "merging".
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lopsided.core.validation import FloatArray, IntArray
+from lopsided.torch.monitor.class_words import class_list, joined, numbers
+
+LOST_AFTER = 3  # epochs in a row
+LOW = 0.1
+Recall = Sequence[float | None]
+
+
+class LostClasses:
+    """Remembers how long each class has been at zero, on training and held-out examples."""
+
+    def __init__(self, classes: int, names: Sequence[str]) -> None:
+        self._names = names
+        self.zero = np.zeros((2, classes), dtype=np.int64)  # epochs in a row with recall 0: training, held out
+        self.low = np.zeros((2, classes), dtype=np.int64)
+        self.said_low = np.zeros(classes, dtype=bool)
+
+    def look(self, train: Recall | None, held_out: Recall | None, counts: FloatArray | None) -> list[str]:
+        """What is new this epoch, from the recall of each class; None where it was not measured."""
+        recalls = [_array(found, self.zero.shape[1]) for found in (train, held_out)]
+        for phase, recall in enumerate(recalls):
+            known = ~np.isnan(recall)
+            self.zero[phase] = np.where(known, np.where(recall == 0, self.zero[phase] + 1, 0), self.zero[phase])
+            self.low[phase] = np.where(known, np.where(recall < LOW, self.low[phase] + 1, 0), self.low[phase])
+        return [*self._lost(recalls, counts), *self._nearly(recalls)]
+
+    def _lost(self, recalls: Sequence[FloatArray], counts: FloatArray | None) -> list[str]:
+        due = _due(self.zero) & ~np.isnan(np.stack(recalls))
+        long = self.zero >= LOST_AFTER
+        found = []
+        kinds = {
+            "training and held-out": due.any(axis=0) & long.all(axis=0),
+            "held-out": due[1] & long[1] & ~long[0],
+            "training": due[0] & long[0] & ~long[1],
+        }
+        for words, chosen in kinds.items():
+            members = np.flatnonzero(chosen)
+            if not len(members):
+                continue
+            self.said_low[members] = True
+            rows = self.zero[:, members] if " and " in words else self.zero[int(words == "held-out"), members][None]
+            details = [] if counts is None else [f"{numbers(counts[members])} training examples"]
+            if words == "held-out" and np.isfinite(recalls[0][members]).any():
+                details.append(f"training recall {_range(recalls[0][members])}")
+            found.append(
+                f"{class_list(self._names, members.tolist())} {'is' if len(members) == 1 else 'are'} lost: recall 0 on "
+                f"{words} examples in the last {int(rows.min())} epochs" + (f" ({joined(details)})" if details else "")
+            )
+        return found
+
+    def _nearly(self, recalls: Sequence[FloatArray]) -> list[str]:
+        # What is held out is what counts; without it, the training examples.
+        judged = 1 if np.isfinite(recalls[1]).any() else 0
+        fresh = (self.low[judged] >= LOST_AFTER) & (recalls[judged] > 0) & ~self.said_low
+        members = np.flatnonzero(fresh)
+        if not len(members):
+            return []
+        self.said_low |= fresh
+        named = {"held-out": recalls[1][members], "training": recalls[0][members]}
+        shown = joined([f"{name} recall {_range(found)}" for name, found in named.items() if np.isfinite(found).any()])
+        verb = "is" if len(members) == 1 else "are"
+        return [f"{class_list(self._names, members.tolist())} {verb} nearly lost after {LOST_AFTER} epochs: {shown}"]
+
+
+def _due(epochs: IntArray) -> IntArray:
+    """True after LOST_AFTER epochs, twice as many, four times as many, ..."""
+    times, rest = np.divmod(epochs, LOST_AFTER)
+    return np.asarray((rest == 0) & (times > 0) & (times & (times - 1) == 0))
+
+
+def _array(recall: Recall | None, classes: int) -> FloatArray:
+    values = [None] * classes if recall is None else recall
+    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+
+def _range(values: FloatArray) -> str:
+    known = values[np.isfinite(values)]
+    low, high = float(known.min()), float(known.max())
+    return f"{low:.2f}" if f"{low:.2f}" == f"{high:.2f}" else f"{low:.2f} to {high:.2f}"

@@ -1,0 +1,80 @@
+"""What a monitor keeps between epochs, as plain values and tensors, so that a training can be resumed.
+
+Records, steps, what was warned of, the weights at the start (as large as the layers that are followed) and the examples
+of the activation patterns. An epoch that has begun is not kept: save between epochs. In the first epoch after a resume
+there are no class means of the epoch before, so NC4 is None.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+import torch
+from lopsided.core.errors import InputError
+from lopsided.core.plain_records import from_plain, to_plain
+from lopsided.torch.monitor.epoch_record import EpochRecord
+
+if TYPE_CHECKING:
+    from lopsided.torch.monitor.monitor import Monitor
+
+VERSION = 1
+# parts of the monitor -> their attributes that last; arrays are kept as tensors
+LASTING = {
+    "_counters": ("all_batches", "steps", "batch_size"),
+    "_cadence": ("full", "waited", "next_spectra"),
+    "_plan": ("epochs_done", "batches_an_epoch"),
+    "_run": ("largest_step", "forgetting"),
+    "_lost": ("zero", "low", "said_low"),
+    "_ahead": ("said",),
+    "_warnings": ("pairs", "said_pairs", "short", "said", "diverged"),
+    "_layers": ("starts",),
+    "_probe": ("started", "inputs", "start_patterns"),
+}
+
+
+def state_of(monitor: "Monitor") -> dict[str, Any]:
+    """The state of a monitor, for `torch.save`, readable with `weights_only=True`."""
+    parts = {
+        part: {name: _kept(getattr(getattr(monitor, part), name)) for name in names} for part, names in LASTING.items()
+    }
+    return {
+        "version": VERSION,
+        "classes": monitor.head.classes,
+        "records": [to_plain(record) for record in monitor.records],
+        **parts,
+    }
+
+
+def load_state(monitor: "Monitor", state: Mapping[str, Any]) -> None:
+    """Take over the state of another monitor of the same network."""
+    if not isinstance(state, Mapping) or state.get("version") != VERSION:
+        raise InputError("a state that Monitor.state_dict gave", type(state).__name__, "save and load it as it is")
+    if state["classes"] != monitor.head.classes:
+        raise InputError(
+            f"the state of a monitor of {monitor.head.classes} classes",
+            f"{state['classes']} classes",
+            "load it into a monitor of the same network",
+        )
+    monitor.records[:] = [from_plain(EpochRecord, plain) for plain in state["records"]]
+    for part, names in LASTING.items():
+        owner = getattr(monitor, part)
+        for name in names:
+            setattr(owner, name, _given(state[part][name], getattr(owner, name)))
+    monitor._phases.start_epoch(sampling=monitor._cadence.full)
+
+
+def _kept(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return torch.from_numpy(value.copy())
+    if isinstance(value, set):
+        return sorted([*entry] for entry in value)
+    return value
+
+
+def _given(value: Any, like: Any) -> Any:
+    if isinstance(like, np.ndarray):
+        return value.numpy().copy()
+    if isinstance(like, set):
+        return {tuple(entry) for entry in value}
+    return value

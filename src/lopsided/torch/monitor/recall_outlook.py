@@ -1,0 +1,88 @@
+"""What a run's classes will come to: the recall forecast of every class, why it is being lost, and what would help.
+
+`EpochRecord.recall_forecast` holds it at the end of every epoch; `lopsided.torch.recall_before` makes one before any
+training.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopsided.measure.posthoc_gain import PosthocGain
+from lopsided.theory.class_evidence import ClassEvidence
+from lopsided.theory.lost_cause import ADVICE, Cause, lost_causes
+from lopsided.theory.recall_law import LOST, RecallForecast, recall_forecast
+
+LIKELY = 0.5  # chance of being lost from which on a class is warned of
+
+
+@dataclass(frozen=True)
+class ClassOutlook:
+    """Final recall of one class with its 90 % interval, the chance that it ends below 0.2, and the likely cause."""
+
+    recall: float
+    low: float
+    high: float
+    chance_lost: float
+    cause: Cause | None
+
+
+@dataclass(frozen=True)
+class RecallOutlook:
+    """Every class; `seen` is the share of the training that it rests on, 0 before, None where the plan is not known."""
+
+    seen: float | None
+    classes: tuple[ClassOutlook, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def likely_lost(self) -> list[int]:
+        """Classes that are more likely lost than kept, the most likely first."""
+        chances = np.array([one.chance_lost for one in self.classes])
+        return [int(k) for k in np.argsort(-chances, kind="stable") if chances[k] > LIKELY]
+
+
+def outlook(
+    forecast: RecallForecast, causes: Sequence[Cause | None] | None = None, notes: tuple[str, ...] = ()
+) -> RecallOutlook:
+    """Plain numbers of a forecast."""
+    known = causes or [None] * forecast.recall.size
+    columns = (forecast.recall, forecast.low, forecast.high, forecast.chance_lost)
+    rows = zip(*(column.tolist() for column in columns), known, strict=True)
+    return RecallOutlook(forecast.seen, tuple(ClassOutlook(*row) for row in rows), notes)
+
+
+def run_outlook(evidence: ClassEvidence, merged: Sequence[int] = ()) -> RecallOutlook:
+    """The outlook at the end of an epoch; `merged` are classes whose classifiers coincide with another's."""
+    found = recall_forecast(evidence)
+    now = np.where(np.isfinite(evidence.held_out_recall), evidence.held_out_recall, evidence.train_recall)
+    with np.errstate(invalid="ignore"):
+        lost = {int(k) for k in np.flatnonzero((found.chance_lost > LIKELY) | (now < LOST))} | set(merged)
+    return outlook(found, lost_causes(evidence, lost, merged))
+
+
+def recall_sentences(found: RecallOutlook, fresh: Sequence[int], names: Sequence[str]) -> list[str]:
+    """One warning per cause for classes that have become likely to fail: who, how likely, why, what to do."""
+    sentences = []
+    for cause in (*ADVICE, None):
+        own = [k for k in fresh if found.classes[k].cause == cause]
+        if not own:
+            continue
+        told = [f"{names[k]} ({found.classes[k].chance_lost:.2f})" for k in own[:10]]
+        more = f" and {len(own) - 10} more" if len(own) > 10 else ""
+        when = "" if found.seen is None else f" after {found.seen:.0%} of the training"
+        why = "" if cause is None else f", cause: {cause}; {ADVICE[cause]}"
+        kind = "class" if len(own) == 1 else "classes"
+        sentences.append(
+            f"{kind} {', '.join(told)}{more} likely to end with a recall below {LOST:g} (chance in brackets{when}){why}"
+        )
+    return sentences
+
+
+def gain_sentence(gain: PosthocGain) -> str:
+    """What adjusting the logits would bring now, on the held-out examples."""
+    return (
+        f"post-hoc logit adjustment would change balanced accuracy by {gain.gain:+.3f} "
+        f"[{gain.low:+.3f}, {gain.high:+.3f}] on the held-out examples, from {gain.before:.3f}"
+    )

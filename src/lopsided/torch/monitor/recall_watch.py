@@ -1,0 +1,68 @@
+"""At the end of every epoch: the evidence of each class, the recall that it will come to, and new warnings of that.
+
+A class is warned of when it has become more likely lost than kept, once, and again only when its cause has changed; the
+same line says what would help. From a twentieth of the training on: before that the evidence is that of the start.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lopsided.core.validation import FloatArray
+from lopsided.measure.posthoc_gain import PosthocGain, posthoc_gain
+from lopsided.theory.class_evidence import ClassEvidence
+from lopsided.torch.monitor.class_evidence import RowsSnapshot, class_evidence, separation
+from lopsided.torch.monitor.class_sums import SumsSnapshot
+from lopsided.torch.monitor.phase_sums import Phase
+from lopsided.torch.monitor.recall_outlook import RecallOutlook, gain_sentence, recall_sentences, run_outlook
+
+EARLIEST = 0.05  # share of the training
+EARLIEST_EPOCH = 2  # where the planned length is not known
+
+
+@dataclass(frozen=True)
+class LookAhead:
+    """What an epoch says about the end of the training."""
+
+    evidence: ClassEvidence | None = None
+    forecast: RecallOutlook | None = None
+    posthoc: PosthocGain | None = None
+    warnings: tuple[str, ...] = ()
+
+
+class RecallWatch:
+    """Remembers which classes were warned of, and with which cause."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self.said: set[tuple[int, str]] = set()
+        self.separated: dict[str, FloatArray] = {}  # by the rows of the latest epoch that was measured in full
+
+    def look(
+        self,
+        sums: Mapping[Phase, SumsSnapshot],
+        rows: Mapping[Phase, RowsSnapshot],
+        held_out: Phase | None,
+        counts: FloatArray | None,
+        *,
+        seen: float | None,
+        epoch: int,
+        merged: Sequence[int],
+    ) -> LookAhead:
+        """`held_out` is the phase of the validation examples, None without any."""
+        train = sums.get(True)
+        if counts is None or train is None or not train.counts.any() or not np.isfinite(train.losses).all():
+            return LookAhead()
+        self.separated |= separation(train, rows, held_out, counts)
+        evidence = class_evidence(sums, held_out, counts, self.separated, seen)
+        found = run_outlook(evidence, merged)
+        kept = None if held_out is None else rows.get(held_out)
+        gain = None if kept is None else posthoc_gain(kept.logits, kept.codes, counts)
+        early = epoch < EARLIEST_EPOCH if seen is None else seen < EARLIEST
+        fresh = [] if early else [k for k in found.likely_lost if (k, str(found.classes[k].cause)) not in self.said]
+        self.said |= {(k, str(found.classes[k].cause)) for k in fresh}
+        said = recall_sentences(found, fresh, self._names)
+        if gain is not None and any(found.classes[k].cause == "prior" for k in fresh):
+            said.append(gain_sentence(gain))
+        return LookAhead(evidence, found, gain, tuple(said))

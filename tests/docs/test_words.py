@@ -1,0 +1,63 @@
+"""Phrases that no native speaker would use do not come back (docs/style-of-words.md has the better ones)."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT
+
+FORBIDDEN = (
+    "so-manieth",
+    "none such",
+    "as no picture does",
+    "refused in a sentence where they are none",
+    "squares leave the doubles",
+    "half-way to the largest",
+    "what mends it",
+    "surer than it is right",
+    "less sure than it is right",
+    "hangs hooks",
+    "energy hangs on",
+    "single example carries a class",
+    "and its sisters",
+    "is no penalty in it",
+    "is read as overfitting",
+    "as far as the intervals can tell",
+    "have an equal with another label",
+    "not be told apart",
+    "fail to tell apart",
+    "fails to tell apart",
+    "has the same say in",
+    "fetch it again",
+    "unless said",
+    "; mend it",
+)
+PAGE = "docs/style-of-words.md"
+PLACES = (
+    "src/lopsided/**/*.py",
+    "src/lopsided/**/*.html",
+    "src/lopsided/**/*.js",
+    "docs/**/*.md",
+    "docs/tutorials/*.py",
+    "*.md",
+)
+FILES = sorted({path for pattern in PLACES for path in ROOT.glob(pattern) if "_cache" not in path.parts})
+
+
+def found(text: str) -> list[str]:
+    """Forbidden phrases, also where a line or a string breaks inside them."""
+    plain = re.sub(r"[\s\"'#]+(?:f\")?", " ", text)
+    return [phrase for phrase in FORBIDDEN if phrase in plain]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_forbidden_phrase(path: Path) -> None:
+    if str(path.relative_to(ROOT)) != PAGE:
+        assert found(path.read_text(encoding="utf-8")) == []
+
+
+def test_the_check_can_fail() -> None:
+    assert found('x = (\n    "these will not be "\n    f"told apart"\n)') == ["not be told apart"]
+    assert found("a class that will be distinguished") == []
+    assert len(found((ROOT / PAGE).read_text(encoding="utf-8"))) >= 10

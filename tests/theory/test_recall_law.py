@@ -1,0 +1,111 @@
+"""The recall law: its constants are those of the fit in the tree, and its forecasts behave as distributions do."""
+
+import json
+
+import numpy as np
+import pytest
+from bench.laws import recall_fit
+
+from lopsided.core.errors import InputError
+from lopsided.skill.recall_questions import before_of, evidence_at
+from lopsided.theory import recall_law
+from lopsided.theory.class_evidence import NEEDED, ClassEvidence
+from lopsided.theory.lost_cause import lost_causes
+from lopsided.theory.recall_law import recall_before_training, recall_forecast
+
+
+@pytest.fixture(scope="module")
+def tasks():
+    return recall_fit.measured_rows()
+
+
+def test_the_committed_constants_are_what_the_fit_gives(tasks) -> None:
+    committed = json.loads(recall_fit.COMMITTED.read_text())
+    assert committed["tasks"] == len(tasks)
+    assert set(committed["laws"]) == set(recall_fit.VARIANTS)
+    for variant in ("held out", "before"):  # one with time and one without: seconds
+        features, times, recalls, weights, _ = recall_fit.observations(tasks, variant)
+        law = recall_fit.fit(features, times, recalls, weights, recall_fit.NAMES[variant])
+        for name, values in committed["laws"][variant].items():
+            if name != "names":
+                # five digits are kept, and the optimum is flat: L-BFGS stops within 1e-3 of it
+                assert getattr(law, name) == pytest.approx(values, abs=5e-3), f"{variant}: {name}"
+
+
+def test_a_planted_law_is_found() -> None:
+    random = np.random.default_rng(0)
+    x = random.normal(size=(4000, 2))
+    score = 1.5 * x[:, 0] - 0.5 * x[:, 1]
+    recalls = 1 / (1 + np.exp(-(score + random.logistic(size=4000))))
+    law = recall_fit.fit(x, np.zeros(4000), recalls, np.ones(4000), ("a", "b"), ridge=0.1)
+    # P(r <= c) = sigmoid(logit c - score): slopes 1.5 and -0.5; 4,000 examples know them to about 0.04
+    assert law.slopes / law.scale == pytest.approx([1.5, -0.5], abs=0.1)
+    middle = recall_law.CUTS.index(0.5)
+    assert law.cuts[middle] == pytest.approx(0.0, abs=0.1)
+
+
+def test_forecasts_are_ordered_and_follow_the_evidence(tasks) -> None:
+    row = max(tasks, key=lambda one: one["settings"]["classes"])
+    for mark in (0.05, 0.5):
+        found = recall_forecast(evidence_at(row["settings"], row["seen"], mark))
+        assert (found.low <= found.recall).all()
+        assert (found.recall <= found.high).all()
+        assert ((found.chance_lost >= 0) & (found.chance_lost <= 1)).all()
+        assert found.seen == mark
+        # a median below 0.2 and a chance above one half are the same statement
+        assert ((found.chance_lost > 0.5) == (found.recall < recall_law.LOST)).mean() > 0.95
+    evidence = evidence_at(row["settings"], row["seen"], 0.5)
+    assert recall_forecast(evidence.without_held_out()).recall != pytest.approx(recall_forecast(evidence).recall)
+
+
+def test_permuted_classes_give_permuted_forecasts(tasks) -> None:
+    row = tasks[0]
+    told = {k: v for k, v in row["seen"]["marks"]["0.2"].items() if k != "posthoc"}
+    order = np.random.default_rng(0).permutation(len(told["counts"]))
+    moved = {name: [values[k] for k in order] for name, values in told.items()}
+    one, two = (recall_forecast(ClassEvidence.of(given, seen=0.2)) for given in (told, moved))
+    assert two.recall == pytest.approx(one.recall[order], abs=1e-12)
+    assert two.chance_lost == pytest.approx(one.chance_lost[order], abs=1e-12)
+
+
+def test_before_training_more_examples_help(tasks) -> None:
+    counts, means, neighbours, linear, training = before_of(tasks[0]["settings"], tasks[0]["seen"])
+    found = recall_before_training(counts, means, neighbours, linear, training)
+    rare = int(np.argmin(counts))
+    counts = counts.copy()
+    counts[rare] = counts.max()
+    better = recall_before_training(counts, means, neighbours, linear, training)
+    assert better.chance_lost[rare] < found.chance_lost[rare]
+    assert found.seen == 0.0
+
+
+def _evidence(**given):
+    rates = {"counts": [100, 10], "train_recall": [1.0, 0.9], "train_loss": [0.1, 0.3], "train_margin": [2.0, 1.0]}
+    return ClassEvidence.of(rates | given)
+
+
+@pytest.mark.parametrize(
+    ("given", "cause"),
+    [
+        ({"held_out_recall": [1, 0.1], "held_out_adjusted": [0.9, 0.7]}, "prior"),
+        ({"held_out_recall": [1, 0.1], "held_out_adjusted": [0.9, 0.1]}, "memorised"),
+        ({"train_recall": [1, 0.1], "held_out_recall": [1, 0.0], "held_out_adjusted": [0.9, 0.1]}, "never learnt"),
+        ({"train_recall": [1, 0.1], "train_adjusted": [1, 0.8]}, "prior"),
+        ({"train_recall": [1, 0.1], "train_adjusted": [1, 0.2]}, "never learnt"),
+        ({"held_out_recall": [1, 0.8], "held_out_adjusted": [0.9, 0.8]}, None),
+    ],
+)
+def test_causes(given, cause) -> None:
+    assert lost_causes(_evidence(**given), {1}) == [None, cause]
+    assert lost_causes(_evidence(**given), {1}, merged={1}) == [None, "merged"]
+
+
+def test_evidence_that_is_not_whole_is_refused() -> None:
+    with pytest.raises(InputError, match="no train_loss"):
+        ClassEvidence.of({"counts": [1], "train_recall": [1.0], "train_margin": [0.0]})
+    with pytest.raises(InputError, match="2 numbers for held_out_auc"):
+        _evidence(held_out_auc=[0.5])
+    with pytest.raises(InputError, match="among"):
+        _evidence(something=[0.5, 0.5])
+    with pytest.raises(InputError, match="share of the training"):
+        ClassEvidence.of({name: [0.5] for name in NEEDED}, seen=2.0)
