@@ -209,7 +209,7 @@ def test_bad_and_good_uploads(page, laboratory, tmp_path) -> None:
     chooser.set_input_files(good)
     page.wait_for_selector(".scores :text('60 examples, 36 features, pictures of 6 × 6')")
     page.get_by_role("button", name="Score the examples").click()
-    page.wait_for_selector(".scores pre:has-text('good.npz')")
+    page.wait_for_selector(".scores pre:has-text('good.npz')", state="attached")
     page.wait_for_selector(".scores .js-plotly-plot")
 
 
@@ -262,7 +262,17 @@ def test_two_pages_share_the_jobs(new_page, laboratory) -> None:
 
 
 @pytest.mark.parametrize(
-    "room", ["collapse", "groups", "memorisation", "width", "audit", "trial", "claims", "claims/lp-etf"]
+    "room",
+    [
+        "collapse",
+        "groups",
+        "memorisation?example=no",
+        "width?example=no",
+        "audit?example=no",
+        "trial",
+        "claims",
+        "claims/lp-etf",
+    ],
 )
 def test_rooms_fit_a_phone_and_both_themes(new_page, laboratory, room) -> None:
     page = new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
@@ -329,7 +339,7 @@ def test_audit_of_a_file_with_its_report(page, laboratory, tmp_path) -> None:
     page.locator("input[type=file]").set_input_files(data)
     page.locator(".field:has-text('Labels') select").select_option("y")
     page.get_by_role("button", name="Audit", exact=True).click()
-    page.wait_for_selector(".recipe pre:has-text('shop<b>.csv')")
+    page.wait_for_selector(".recipe pre:has-text('shop<b>.csv')", state="attached")
     page.wait_for_selector(".verdict.bad, .verdict.warn")
     assert page.locator("td:has-text('class 2')").count() > 0
     frame = page.frame_locator("iframe.report")
