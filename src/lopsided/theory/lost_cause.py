@@ -2,7 +2,7 @@
 
     merged         its classifier points where another one does: the two cannot be separated by this head any more
     prior          the logits rank its examples well, but the class frequencies outvote them: after subtracting log n_k
-                   from the logits at least half of its examples are right
+                   from the logits at least half of its examples are right, and the mean recall is no lower
     memorised      its training examples are right and its validation examples are not, adjusted or not
     never learnt   not even its training examples are right
 
@@ -52,6 +52,17 @@ def _cause(evidence: ClassEvidence, k: int, merged: bool) -> Cause | None:
     )
     if recall >= RECOVERED:
         return None  # nothing is wrong with it yet
-    if adjusted >= RECOVERED:
+    if adjusted >= RECOVERED and _adjustment_helps(evidence, validated):
         return "prior"
     return "memorised" if validated and evidence.train_recall[k] >= LEARNT else "never learnt"
+
+
+def _adjustment_helps(evidence: ClassEvidence, validated: bool) -> bool:
+    """Whether the mean recall is no lower after adjustment: early on, it calls everything by the rarest class."""
+    pair = (
+        (evidence.held_out_adjusted, evidence.held_out_recall)
+        if validated
+        else (evidence.train_adjusted, evidence.train_recall)
+    )
+    known = np.isfinite(pair[0]) & np.isfinite(pair[1])
+    return bool(pair[0][known].mean() >= pair[1][known].mean())
