@@ -9,7 +9,7 @@ import pytest
 
 import lopsided
 from lopsided.engine.code import closure, closure_hash, code_of
-from lopsided.engine.definitions import Entry, reached
+from lopsided.engine.definitions import CodeEntry, reached
 from lopsided.engine.store import Result
 from lopsided.engine.task import Task
 from lopsided.engine.work import Failure, attempt
@@ -144,7 +144,7 @@ def test_names_that_a_package_loads_when_asked_are_reached(facade: str, tmp_path
     made = [getattr(module, name) for name in names]
     homes = {getattr(entry, "__module__", entry.__name__) for entry in made}  # `skill` is a module itself
     assert homes <= closure(str(own), SHIPPED).keys()
-    assert reached(str(own), Entry("measure"), SHIPPED).modules >= {facade}
+    assert reached(str(own), CodeEntry("measure"), SHIPPED).modules >= {facade}
 
 
 def test_every_check_is_reached_by_what_runs_them_all() -> None:

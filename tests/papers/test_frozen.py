@@ -14,7 +14,7 @@ from lopsided.core.statistics import Uncertain, seed_mean
 from lopsided.engine.store import Store
 from lopsided.engine.task import Row
 from lopsided.papers.claim import SET_SIZE, Outcome, Part, Power, Runs, weigh
-from lopsided.papers.evidence import Evidence, pack, shipped, unpack
+from lopsided.papers.evidence import ShippedEvidence, pack, shipped, unpack
 from lopsided.papers.frozen import AWAITING, frozen, rule_hash
 from lopsided.papers.judging import confirms
 from lopsided.papers.register import ClaimStatus, claims, load_claim, register
@@ -118,7 +118,7 @@ def test_what_ships_is_shown_until_there_is_an_own_run(tmp_path: Path, monkeypat
     monkeypatch.setenv("LOPSIDED_CLAIMS", str(TOYS))
     made = reproduce(["toy-sum"], jobs=1, store=tmp_path / "made")
     record = {**jsonable(made.claims[0]), "verdict": "partly", "provenance": {"lopsided": "9.9"}}
-    ships = (Evidence(record, made.rows["toy-sum"]),)
+    ships = (ShippedEvidence(record, made.rows["toy-sum"]),)
     monkeypatch.setattr("lopsided.papers.register.shipped", lambda claim_id: ships if claim_id == "toy-sum" else ())
 
     def line() -> ClaimStatus:

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from lopsided.engine.definitions import PACKAGE, Entry, module_file, reached
+from lopsided.engine.definitions import PACKAGE, CodeEntry, module_file, reached
 
 
-def code_of(home: str, entry: Entry | None = None) -> str:
+def code_of(home: str, entry: CodeEntry | None = None) -> str:
     """The first 16 digits of the SHA-256 over the closure of a module's name or of the path of a `.py` file.
 
     With an `entry` only the definitions that it reaches count, and the closures of the modules that those import.
@@ -29,11 +29,11 @@ def code_of(home: str, entry: Entry | None = None) -> str:
 
 
 @cache
-def _kept(home: str, entry: Entry | None, modified: int | None) -> str:
+def _kept(home: str, entry: CodeEntry | None, modified: int | None) -> str:
     return closure_hash(home, Path(__file__).resolve().parent.parent, entry)
 
 
-def closure_hash(home: str, package: Path, entry: Entry | None = None) -> str:
+def closure_hash(home: str, package: Path, entry: CodeEntry | None = None) -> str:
     """The same for the lopsided whose files lie in `package`."""
     digest = hashlib.sha256()
     if entry is None:

@@ -4,10 +4,10 @@ A file often holds more than a measurement: the rule that judges it, the picture
 measurement can reach by name belong to its result, so a changed rule is judged again on the stored numbers and nothing
 is measured twice. Formatting, comments and docstrings do not count.
 
-`Entry.name` is where to start, `Entry.ignored` names arguments of calls that are not followed there, and modules whose
-names begin with `Entry.inside` (and the home itself) are cut into definitions. A module outside is taken whole, with
-all that it imports (`engine.code.closure`), or left out if `Entry.outside` says so. What a module does when it is
-imported counts as soon as one of its definitions does; a module that is used other than by `module.name` counts whole.
+Of a `CodeEntry`, `name` is where to start, `ignored` names arguments of calls that are not followed there, and modules
+whose names begin with `inside` (and the home itself) are cut into definitions. A module outside is taken whole, with
+all that it imports (`engine.code.closure`), or left out if `outside` says so. What a module does when it is imported
+counts as soon as one of its definitions does; a module that is used other than by `module.name` counts whole.
 """
 
 import ast
@@ -24,7 +24,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
-class Entry:
+class CodeEntry:
     """Where in its home a piece of code begins, and how far it is followed; `calls` are the functions whose arguments
     may be ignored wherever they are called, besides the calls of the starting definition itself; what the modules
     `left` define does not count."""
@@ -62,7 +62,7 @@ class _Module:
     imports: dict[str, tuple[str, str | None]]
 
 
-def reached(home: str, entry: Entry, package: Path) -> Reached:
+def reached(home: str, entry: CodeEntry, package: Path) -> Reached:
     """All that `entry` of a module, or of a file whose name ends in `.py`, reaches."""
     found: dict[tuple[str, str], str] = {}
     modules: set[str] = set()
@@ -116,7 +116,7 @@ def _place(module: str, home: str) -> str:
 
 
 def _followed(
-    module: str, name: str | None, attribute: str | None, entry: Entry, package: Path, modules: set[str]
+    module: str, name: str | None, attribute: str | None, entry: CodeEntry, package: Path, modules: set[str]
 ) -> list[tuple[str, str]]:
     """Where an imported name leads: to a definition inside, or to a module outside, which is noted."""
     if name is not None and module_file(f"{module}.{name}", package) is not None:
@@ -133,7 +133,7 @@ def _followed(
 class _Cut(ast.NodeTransformer):
     """Without docstrings and ignored arguments."""
 
-    def __init__(self, entry: Entry, *, everywhere: bool) -> None:
+    def __init__(self, entry: CodeEntry, *, everywhere: bool) -> None:
         self.entry, self.everywhere = entry, everywhere
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

@@ -16,7 +16,7 @@ from lopsided.core.errors import LopsidedError
 from lopsided.core.jsonable import jsonable
 from lopsided.core.seeds import check_seed
 from lopsided.engine.code import code_of
-from lopsided.engine.definitions import Entry
+from lopsided.engine.definitions import CodeEntry
 
 Settings = Mapping[str, Any]
 Numbers = Mapping[str, Any]
@@ -77,7 +77,7 @@ class Task:
     seed: int
     code: str
     place: str = ""
-    entry: Entry | None = None
+    entry: CodeEntry | None = None
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -98,7 +98,7 @@ def tasks_of(
     seeds: Sequence[int] = (0,),
     *,
     place: str = "",
-    entry: Entry | None = None,
+    entry: CodeEntry | None = None,
 ) -> list[Task]:
     """Every setting under every seed, each once."""
     texts = dict.fromkeys(_text(measurement.id, entry) for entry in settings)

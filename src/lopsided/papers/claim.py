@@ -12,7 +12,7 @@ from typing import Literal
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure
 from lopsided.core.validation import check_count
-from lopsided.engine.definitions import Entry
+from lopsided.engine.definitions import CodeEntry
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.catalogue import Source as Source
 from lopsided.papers.catalogue import catalogue
@@ -42,7 +42,7 @@ _WORDS = (
     "y_label",
 )
 _PLANS = ("quick", "paper", "smoke", "quick_budget_seconds", "needs", "paper_needs", "packages", "alternatives")
-MEASUREMENT = Entry(
+MEASUREMENT = CodeEntry(
     "CLAIM",
     (*_WORDS, *_PLANS, "judge"),
     ("Claim",),

@@ -19,7 +19,7 @@ FOLDER = "stored"
 
 
 @dataclass(frozen=True)
-class Evidence:
+class ShippedEvidence:
     """The record of a claim at one scale (the fields of `Reproduced`) and the rows that it was judged on."""
 
     record: dict[str, Any]
@@ -44,7 +44,7 @@ def sets_of(record: dict[str, Any]) -> list[KnownSet]:
 
 
 @cache
-def shipped(claim_id: str) -> tuple[Evidence, ...]:
+def shipped(claim_id: str) -> tuple[ShippedEvidence, ...]:
     """What ships for a claim, quick scale first; nothing for a claim that was never run here."""
     folder = files("lopsided.papers").joinpath(FOLDER)
     found = (folder.joinpath(f"{claim_id}.{scale}.json.gz") for scale in _SCALES)
@@ -62,8 +62,8 @@ def pack(record: dict[str, Any], rows: Sequence[Row]) -> bytes:
     return gzip.compress(text.encode(), 9, mtime=0)
 
 
-def unpack(content: bytes) -> Evidence:
+def unpack(content: bytes) -> ShippedEvidence:
     """The reverse of `pack`."""
     found = json.loads(gzip.decompress(content))
     rows = [Row(found["settings"][place], seed, numbers) for place, seed, numbers in found["rows"]]
-    return Evidence(found["record"], rows)
+    return ShippedEvidence(found["record"], rows)

@@ -35,7 +35,7 @@ class SeedSetRun:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Judged:
+class PooledVerdict:
     """What the record of a claim says beyond its register entry; see `Reproduced`."""
 
     verdict: str
@@ -53,7 +53,7 @@ class Judged:
     provenance: dict[str, Any] = field(default_factory=dict)
 
 
-def judged(claim: Claim, rule: str, runs: Sequence[SeedSetRun]) -> Judged:
+def judged(claim: Claim, rule: str, runs: Sequence[SeedSetRun]) -> PooledVerdict:
     """Apply the rule; whatever it raises on all rows together is raised, on one set alone it counts as no verdict."""
     rows = [row for run in runs for row in run.rows]
     verdict = claim.judge(rows)
@@ -61,7 +61,7 @@ def judged(claim: Claim, rule: str, runs: Sequence[SeedSetRun]) -> Judged:
     results = [result for run in runs for result in run.results]
     confirming = [run for run in runs if confirms(run.number, run.first_rule, rule)]
     exploring = [run for run in runs if run not in confirming]
-    return Judged(
+    return PooledVerdict(
         verdict=verdict.outcome.value,
         found=verdict.found,
         numbers=jsonable(dict(verdict.numbers)),
