@@ -11,6 +11,7 @@ from lopsided.core.statistics import Uncertain, rise
 from lopsided.engine.task import Row, Settings
 from lopsided.papers.bo import overfitting_runs as cells
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
+from lopsided.papers.shared.alternatives import constant
 
 SIGNIFICANT = 3.0  # standard errors
 NEAR = 0.03  # "near-optimal": this close to the Bayes rule on the noise patch
@@ -113,6 +114,7 @@ CLAIM = Claim(
     quick=Runs(_settings(4, 40, 300, 50, 200), seeds=(0, 1)),
     paper=Runs(_settings(12, 100, 1000, 100, 400), seeds=(0,)),
     measure=cells.measured_cell,
+    alternatives={"no dependence on the ratio": constant("ratio")},
     judge=judge,
     plot=plot,
     readings={name: cells.READING_WORDS[name] for name in ("mini-batch", "full batch")},

@@ -14,6 +14,7 @@ from lopsided.papers.gi.group_claims import (
 )
 from lopsided.papers.gi.group_forecast import noise_numbers
 from lopsided.papers.gi.group_pictures import NEEDED, TINY_DIGITS
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_settings import varied
 
 CLAIM = Claim(
@@ -23,6 +24,7 @@ CLAIM = Claim(
     "contradicted if everywhere an inner level lies below both ends by the same rule.",
     **augmentation_plans(noise=(NOISES, MANY_NOISES)),
     smoke=Runs(varied({**TINY_DIGITS, "copies": 10}, noise=(0.0, 0.2, 0.8)), seeds=range(2)),
+    alternatives={"no dependence on the noise": constant("noise")},
     measure=noise_numbers,
     judge=lambda rows: augmentation_judge(rows, "noise", "noise level"),
     plot=lambda rows: augmentation_plot(rows, "noise", "standard deviation of the noise (white = 1)"),

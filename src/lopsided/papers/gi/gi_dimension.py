@@ -263,8 +263,8 @@ CLAIM = Claim(
     "with teachers and samples not used before, under that rule; the quick scale, drawn anew too, gives partly. "
     "Then the authors' success boundary, which had been drawn alone, was judged too.",
     quick=Runs(
-        [{"d": d, "n": [12_000, 36_000], "means": [1, 0], "starts": 20} for d in (4, 8, 12, 16, 24, 36)],
-        tuple(range(6)),
+        [{"d": d, "n": [12_000, 36_000], "means": [1, 0], "starts": 20} for d in (4, 8, 12, 16, 24, 36, 56)],
+        tuple(range(14)),
     ),
     alternatives={"a wall in d": wall},
     paper=Runs(

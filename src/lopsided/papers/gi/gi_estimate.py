@@ -123,7 +123,7 @@ CLAIM = Claim(
             *[{"reading": reading, "n": n, "d": 1} for reading in READINGS for n in (500, 2000, 8000)],
             *[{"reading": "known", "n": 8000, "d": d} for d in (2, 4, 8)],
         ],
-        tuple(range(40)),
+        tuple(range(24)),
     ),
     paper=Runs(
         [
@@ -140,5 +140,5 @@ CLAIM = Claim(
         "over-specified": "one Gaussian, two groups at theta and -theta fitted with known covariance, as cited",
         "all parameters": "one Gaussian, two groups with free fractions, means and covariances",
     },
-    quick_budget_seconds=40,
+    quick_budget_seconds=50,
 )

@@ -11,6 +11,7 @@ from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_settings import varied
 
 DIMENSION, NEURONS = 5, 3
@@ -95,6 +96,7 @@ CLAIM = Claim(
         tuple(range(20)),
     ),
     measure=measure,
+    alternatives={"no dependence on sigma": constant("sigma")},
     judge=judge,
     plot=plot,
     readings={
