@@ -8,11 +8,11 @@ import warnings
 
 import numpy as np
 from sklearn.datasets import load_digits
+from torch.utils.data import DataLoader, TensorDataset
 
 import torch
 from lopsided.torch import ImbalanceWarning, Monitor, mend
 from torch import nn
-from torch.utils.data import DataLoader, TensorDataset
 
 COUNTS = np.round(110 * (3 / 110) ** (np.arange(10) / 9)).astype(int)  # 110, 74, 49, ... 3
 EPOCHS, SHOWN = 20, 15  # validation examples of a class
