@@ -130,11 +130,7 @@ def test_cells_of_class_and_group() -> None:
     ("rate", "recipe", "words"),
     [
         ("forecast", None, "a recipe for rate='forecast'"),
-<<<<<<< HEAD
         ("forecast", {"decay": 1}, "settings among .* but got decay"),
-=======
-        ("forecast", {"decay": 1}, "settings among"),
->>>>>>> firsthour
         ("forecast", {"weight_decay": 1e-3, "step": 0.1}, "no batch_size"),
         ("forecast", {"multiplier": 0.1, "safety": 0.5}, "at least 1"),
         ("forecast", {}, "none of them"),
