@@ -9,6 +9,7 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 
@@ -130,9 +131,9 @@ def test_hashes_are_those_of_the_version_alone(tmp_path) -> None:
     assert "no file of some-name==3.0" in unknown.stderr
 
 
-def test_the_time_left_follows_the_last_run_and_the_pace_of_this_one(pytestconfig, monkeypatch) -> None:
-    monkeypatch.setattr(pytestconfig.cache, "get", lambda key, default: {"a": 1.0, "b": 3.0, "c": 6.0})
-    left = TimeLeft(pytestconfig)
+def test_the_time_left_follows_the_last_run_and_the_pace_of_this_one() -> None:
+    kept = SimpleNamespace(get=lambda key, default: {"a": 1.0, "b": 3.0, "c": 6.0})
+    left = TimeLeft(SimpleNamespace(cache=kept))
     left.start(["a", "b", "c", "new"])
     left.finished, left.left = {"a", "b"}, {"c", "new"}
     # 4 s of known work took 8 s; 6 s and a new test of the mean, 2 s, are left.

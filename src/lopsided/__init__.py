@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lopsided.checkup.mended import MendedClassifier as MendedClassifier
     from lopsided.checkup.mixture_fit import mixture_fit as mixture_fit
     from lopsided.checkup.score import score as score
     from lopsided.core.errors import InputError as InputError
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from lopsided.learners.mixture_classifier import TeacherStudentClassifier as TeacherStudentClassifier
     from lopsided.papers.register import claims as claims
     from lopsided.papers.reproduce import reproduce as reproduce
-    from lopsided.remedies.mended import MendedClassifier as MendedClassifier
     from lopsided.remedies.oversampler import Oversampler as Oversampler
     from lopsided.remedies.rates import oversampling_rates as oversampling_rates
     from lopsided.remedies.thresholds import ThresholdMover as ThresholdMover
@@ -39,7 +39,7 @@ _HOME = {
     "CollapseForecast": "lopsided.theory.collapse",
     "InputError": "lopsided.core.errors",
     "LopsidedError": "lopsided.core.errors",
-    "MendedClassifier": "lopsided.remedies.mended",
+    "MendedClassifier": "lopsided.checkup.mended",
     "Oversampler": "lopsided.remedies.oversampler",
     "TeacherStudentClassifier": "lopsided.learners.mixture_classifier",
     "ThresholdMover": "lopsided.remedies.thresholds",

@@ -16,7 +16,7 @@ _CODE = re.compile(r"(?<![`}])`([^`\n]+)`(?!`)")  # not {doc}`...`, which Sphinx
 _DOTTED = re.compile(r"(?:lopsided|" + "|".join(ROOMS) + r")(?:\.\w+)+")
 _PATH = re.compile(r"(?:(?:src|tests|docs|bench|papers|requirements)|" + "|".join(ROOMS) + r")(?:/[\w.-]+)+/?")
 # files that a page tells how to make, and names that are not modules
-NOT_HERE = ("papers/lp/lp_root.py", "lopsided.remedy_forms", "lopsided.choosers")
+NOT_HERE = ("papers/lp/lp_root.py", "lopsided.remedy_forms")
 PAGES = [*pages(), ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md"]
 
 

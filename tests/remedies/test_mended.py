@@ -9,11 +9,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from lopsided.checkup.mended import MendedClassifier
 from lopsided.core.errors import InputError
 from lopsided.remedies.class_weighting import ClassWeighting
 from lopsided.remedies.group_weighting import GroupWeighting
 from lopsided.remedies.logit_adjustment import LogitAdjustment
-from lopsided.remedies.mended import MendedClassifier, shifted
+from lopsided.remedies.mended import shifted
 from lopsided.remedies.noisy_oversampling import NoisyOversampling
 from lopsided.remedies.oversampling import Oversampling
 from lopsided.remedies.plain import Plain

@@ -105,7 +105,7 @@ def test_a_multiple_out_of_reach_gives_balance_and_says_what_it_reaches() -> Non
     # ten classes, f* = 0.06: equal sizes have 0.1 / 0.06 = 1.67 times the need, not 2
     found = oversampling_rates("5000*5,50*5", recipe={"multiplier": 0.06})
     np.testing.assert_allclose(found.effective_counts, 5000)
-    assert "equal sizes give 1.67 times" in found.why
+    assert "That gives 1.67 times what a class needs" in found.why
 
 
 @pytest.mark.parametrize("recipe", [{"multiplier": 0.2}, SURVIVAL | {"weight_decay": 3.0}])
@@ -130,7 +130,7 @@ def test_cells_of_class_and_group() -> None:
     ("rate", "recipe", "words"),
     [
         ("forecast", None, "a recipe for rate='forecast'"),
-        ("forecast", {"decay": 1}, "correct the name"),
+        ("forecast", {"decay": 1}, "settings among .* but got decay"),
         ("forecast", {"weight_decay": 1e-3, "step": 0.1}, "no batch_size"),
         ("forecast", {"multiplier": 0.1, "safety": 0.5}, "at least 1"),
         ("forecast", {}, "none of them"),

@@ -6,10 +6,10 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss, log_loss
 
+from lopsided.checkup.mended import MendedClassifier
 from lopsided.remedies.class_weighting import ClassWeighting
 from lopsided.remedies.contract import Remedy
 from lopsided.remedies.logit_adjustment import LogitAdjustment
-from lopsided.remedies.mended import MendedClassifier
 from lopsided.remedies.recalibration import ISOTONIC_FROM, Recalibration
 from tests.remedies.test_learner_balance import ADJUSTMENT, TRAINING, two_classes
 

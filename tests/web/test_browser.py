@@ -197,7 +197,7 @@ def test_bad_and_good_uploads(page, laboratory, tmp_path) -> None:
     other.write_text("hello")
     random = np.random.default_rng(0)
     np.savez(good, images=random.integers(0, 255, (60, 6, 6)), labels=np.arange(60) % 3)
-    open_room(page, laboratory, "memorisation")
+    open_room(page, laboratory, "memorisation?example=no")
     chooser = page.locator(".scores input[type=file]")
     chooser.set_input_files(bad)
     page.wait_for_selector(".scores .error:has-text('bad.npz')")
@@ -209,7 +209,7 @@ def test_bad_and_good_uploads(page, laboratory, tmp_path) -> None:
     chooser.set_input_files(good)
     page.wait_for_selector(".scores :text('60 examples, 36 features, pictures of 6 × 6')")
     page.get_by_role("button", name="Score the examples").click()
-    page.wait_for_selector(".scores pre:has-text('good.npz')")
+    page.wait_for_selector(".scores pre:has-text('good.npz')", state="attached")
     page.wait_for_selector(".scores .js-plotly-plot")
 
 
@@ -262,7 +262,17 @@ def test_two_pages_share_the_jobs(new_page, laboratory) -> None:
 
 
 @pytest.mark.parametrize(
-    "room", ["collapse", "groups", "memorisation", "width", "audit", "trial", "claims", "claims/lp-etf"]
+    "room",
+    [
+        "collapse",
+        "groups",
+        "memorisation?example=no",
+        "width?example=no",
+        "audit?example=no",
+        "trial",
+        "claims",
+        "claims/lp-etf",
+    ],
 )
 def test_rooms_fit_a_phone_and_both_themes(new_page, laboratory, room) -> None:
     page = new_page(viewport={"width": 390, "height": 844}, color_scheme="dark")
@@ -288,10 +298,12 @@ def test_no_room_opens_empty(new_page, laboratory, tmp_path, room, shown) -> Non
     """Opened without settings a room shows its example; pictures are kept where LOPSIDED_SCREENSHOTS says."""
     folder = Path(os.environ.get("LOPSIDED_SCREENSHOTS", tmp_path))
     folder.mkdir(parents=True, exist_ok=True)
+    page = new_page(viewport={"width": 1280, "height": 844})
+    open_room(page, laboratory, room)
+    page.wait_for_selector(shown)
     for width in (1280, 390):
-        page = new_page(viewport={"width": width, "height": 844})
-        open_room(page, laboratory, room)
-        page.wait_for_selector(shown)
+        page.set_viewport_size({"width": width, "height": 844})
+        page.wait_for_timeout(500)  # plots follow the width
         assert page.evaluate("document.documentElement.scrollWidth") <= width
         page.screenshot(path=folder / f"{room}-{width}.png", full_page=True)
 
@@ -323,11 +335,11 @@ def test_audit_of_a_file_with_its_report(page, laboratory, tmp_path) -> None:
         ),
     ]
     data.write_text("\n".join(rows))
-    open_room(page, laboratory, "audit")
+    open_room(page, laboratory, "audit?example=no")
     page.locator("input[type=file]").set_input_files(data)
     page.locator(".field:has-text('Labels') select").select_option("y")
     page.get_by_role("button", name="Audit", exact=True).click()
-    page.wait_for_selector(".recipe pre:has-text('shop<b>.csv')")  # until then the room shows its example
+    page.wait_for_selector(".recipe pre:has-text('shop<b>.csv')", state="attached")
     page.wait_for_selector(".verdict.bad, .verdict.warn")
     assert page.locator("td:has-text('class 2')").count() > 0
     frame = page.frame_locator("iframe.report")

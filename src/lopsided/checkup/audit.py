@@ -26,7 +26,7 @@ from lopsided.core.files import check_target, write_atomically
 from lopsided.core.jsonable import dump_json, jsonable
 from lopsided.core.provenance import provenance
 from lopsided.core.seeds import generator
-from lopsided.core.validation import FloatArray, check_texts
+from lopsided.core.validation import FloatArray, check_choice, check_texts
 from lopsided.data.frames import frame_of
 
 if TYPE_CHECKING:
@@ -226,10 +226,7 @@ def _wanted(names: Sequence[str] | None) -> tuple[Check, ...]:
     names = check_texts(names, "the name of a check")
     if not names:
         raise InputError(f"a check among {', '.join(known)}", "none", "name some, or leave it out for all")
-    for name in names:
-        if name not in known:
-            raise InputError(f"a check among {', '.join(known)}", repr(name))
-    return tuple(known[name] for name in names)
+    return tuple(known[check_choice(name, known, "a check")] for name in names)
 
 
 MOST_FINDINGS, MOST_EXAMPLES = 6, 8

@@ -29,7 +29,7 @@ from lopsided.data.columns import Columns
 from lopsided.data.examples import CLASSES, long_tailed_digits
 from lopsided.data.tables import array_table
 from lopsided.learners.named_learner import make_learner
-from lopsided.remedies.mended import MendedClassifier
+from lopsided.remedies.mended import RemediedClassifier
 from lopsided.remedies.plain import Plain
 
 FOLDS = 5  # the smallest class has one example for each
@@ -130,7 +130,7 @@ def digits_demo(store: Any, seed: int = 0, *, progress: ProgressStart | None = N
     )
     plan = make_plan(raw, recipe=measured_recipe(seen), seed=seed)
     trial = run_trial(raw, plan, learner=learner, folds=FOLDS, seed=seed, store=store, progress=progress)
-    recall = {PLAIN: _recall(MendedClassifier(learner, None, seed=seed), pixels, digits, held_out)}
+    recall = {PLAIN: _recall(RemediedClassifier(learner, None, seed=seed), pixels, digits, held_out)}
     for remedy in plan.remedies:
         if remedy.remedy.collects is None:
             recall[remedy.name] = _recall(remedy.wrap(learner, seed=seed), pixels, digits, held_out)
@@ -164,7 +164,7 @@ def _fitted(learner: str, pixels: FloatArray, digits: IntArray, seed: int) -> An
         return network.fit(pixels, digits)
 
 
-def _recall(model: MendedClassifier, pixels: FloatArray, digits: IntArray, held_out: BoolArray) -> FloatArray:
+def _recall(model: RemediedClassifier, pixels: FloatArray, digits: IntArray, held_out: BoolArray) -> FloatArray:
     model.fit(pixels[~held_out], digits[~held_out])
     right = model.predict(pixels[held_out]) == digits[held_out]
     return np.array([float(right[digits[held_out] == digit].mean()) for digit in range(CLASSES)])

@@ -138,8 +138,6 @@ def _check_variety(features: FloatArray) -> None:
         different = len(np.unique(rows.round(9), axis=0))  # equal rows may differ in the last digits of a product
         if different >= needed:
             return
-    raise InputError(
-        f"at least {needed} different rows ({ROWS_PER_COMPONENT} for each direction in which they vary)",
-        f"{different} among {len(features)}",
-        "give more data, or fewer components (--components)",
-    )
+    expected = f"at least {needed} different rows ({ROWS_PER_COMPONENT} for each direction in which they vary)"
+    got = f"{different} among {len(features)}"
+    raise InputError(expected, got, "give more data, or fewer components (--components)")

@@ -34,12 +34,14 @@ from lopsided.data.frames import frame_table, is_frame
 from lopsided.data.rows import is_sparse
 from lopsided.data.tables import Table, array_table, looks_like_a_file, open_table, read_label_file
 from lopsided.measure.class_moments import MOST_BYTES, Block, Convention, moments_of_blocks
-from lopsided.measure.deciding_column import DECIDES, rank_agreement, within_variation
 from lopsided.measure.influence import (
+    DECIDES,
     InfluenceScores,
     influence_scores,
     influence_scores_by_class,
     influence_scores_of_blocks,
+    rank_agreement,
+    within_variation,
 )
 from lopsided.measure.noise_matrix import Estimator, NoiseMatrix, noise_matrix_of_blocks
 from lopsided.measure.noise_matrix import noise_matrix as noise_matrix_in_memory

@@ -53,6 +53,7 @@ def command(
 
     Whatever is given decides which checks run; the others are listed with what they need. Writes an offline report.
     """
+    given = dict(locals())
     from lopsided.checkup.audit import level_of
     from lopsided.checkup.baseline import read_baseline
     from lopsided.cli.console import Late, print_json, print_line
@@ -69,25 +70,7 @@ def command(
     target = None if no_report else check_report_path(report or Path(f"{data.resolve().stem}-audit.html"))
     late = Late()
     with progress_steps("auditing", quiet=as_json) as progress:
-        result = audit(
-            data,
-            labels=labels,
-            many_classes=many_classes,
-            name=name,
-            groups=options.names(groups),
-            features=options.one_or_several(features),
-            classifier=classifier,
-            bias=bias,
-            probabilities=options.one_or_several(probabilities),
-            logits=options.one_or_several(logits),
-            predictions=predictions,
-            split=split,
-            weight_decay=weight_decay,
-            classes=options.names(classes),
-            checks=options.names(checks),
-            seed=seed,
-            progress=progress,
-        )
+        result = audit(**options.options_for(audit, given, progress=progress))
         changed = None if earlier is None else result.since(earlier)
         shut = limit is not None and (result.level.rank >= limit.rank if changed is None else not changed.passed(limit))
         if limit is not None and not shut and result.unchecked is not None:
@@ -120,9 +103,8 @@ def command(
     if shut:
         raise typer.Exit(1)
     if result.broken:
-        typer.echo(
-            f"lopsided: A fault in lopsided broke {', '.join(result.broken)}; what the others found stands.", err=True
-        )
+        broken = ", ".join(result.broken)
+        typer.echo(f"lopsided: A fault in lopsided broke {broken}; what the others found stands.", err=True)
         raise typer.Exit(BROKEN)
 
 

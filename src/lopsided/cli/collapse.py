@@ -1,10 +1,12 @@
 """`lopsided collapse`: from class counts to a certified forecast of which classes will not be distinguished."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from lopsided.cli.options import AsJson, Plot, number
+from lopsided.cli.options import AsJson, Plot, number, options_for
+
+_HELD = ("feature_energy", "weight_energy", "tau", "multiplier", "weight_decay", "feature_decay")
 
 
 def command(
@@ -41,6 +43,7 @@ def command(
     the ratios at which the minority collapses or vanishes, and what prevents it. Without energies or weight decay, a
     feature energy of 5 and a weight energy of 1 are taken, as in the paper's figures.
     """
+    given = dict(locals())
     from lopsided.cli.console import Late, print_facts, print_json, print_line
     from lopsided.cli.progress import status_line
     from lopsided.core.counts import class_counts
@@ -52,43 +55,29 @@ def command(
         came = "neither" if counts is None else "both"
         raise InputError("either --counts or --counts-file", came, "give for example --counts 5000*5,50*5")
     target = None if plot is None else check_plot_path(plot)
-    given = class_counts(counts) if counts is not None else read_counts(str(counts_file))
+    found = class_counts(counts) if counts is not None else read_counts(str(counts_file))
     weights = None if class_weights is None else class_counts(class_weights).counts.tolist()
-    held: dict[str, Any] = {
-        "feature_energy": feature_energy,
-        "weight_energy": weight_energy,
-        "tau": tau,
-        "multiplier": multiplier,
-        "weight_decay": weight_decay,
-        "feature_decay": feature_decay,
-    }
-    assumed = all(value is None for value in held.values())
+    assumed = all(given[name] is None for name in _HELD)
     if assumed:
-        held |= {"feature_energy": 5.0, "weight_energy": 1.0}
+        given |= {"feature_energy": 5.0, "weight_energy": 1.0}
 
     from lopsided.report.collapse import collapse_figure, summary, verdict
     from lopsided.theory.collapse import collapse
 
-    words = f"solving for {given.classes} classes"
+    words = f"solving for {found.classes} classes"
     with status_line(words, quiet=as_json) as say:
-        forecast = collapse(
-            given,
-            features=features,  # type: ignore[arg-type]  # checked by the model, with a sentence
-            class_weights=weights,
-            target_cosine=target_cosine,
-            plan=plan,
-            tolerance=tolerance,
-            progress=lambda iteration, gap: say(f"{words}: iteration {iteration}, relative gap {gap:.1e}"),
-            **held,
-        )
+
+        def told(iteration: int, gap: float) -> None:
+            say(f"{words}: iteration {iteration}, relative gap {gap:.1e}")
+
+        forecast = collapse(**options_for(collapse, given, counts=found, class_weights=weights, progress=told))
     facts, late = forecast.to_dict(), Late()
     if target is not None:
         from lopsided.core.provenance import provenance
 
         origin = provenance(seed=None, settings={})
         footer = f"lopsided {origin['version']}, {origin['time']}"
-        told = summary(forecast)
-        target = late.write(write_figure, target, collapse_figure(forecast), facts=told, footer=footer)
+        target = late.write(write_figure, target, collapse_figure(forecast), facts=summary(forecast), footer=footer)
         facts["plot"] = target
     if as_json:
         print_json(facts)

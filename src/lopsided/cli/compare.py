@@ -35,17 +35,11 @@ def command(
         print_json(facts)
         late.tell()
         return
-    rows = [
-        [
-            layer.name,
-            " x ".join(map(str, layer.shape)),
-            short(layer.relative_distance, 3),
-            "–" if layer.change is None else f"{layer.change.stable_rank:.3g}",
-            "–" if layer.change is None else f"{layer.change.entropy_rank:.3g}",
-            "–" if layer.after is None else f"{layer.after.entropy_rank:.3g}",
-        ]
-        for layer in found.layers
-    ]
+    rows = []
+    for layer in found.layers:
+        change = [getattr(layer.change, name, None) for name in ("stable_rank", "entropy_rank")]
+        ranks = [short(rank, 3) for rank in (*change, getattr(layer.after, "entropy_rank", None))]
+        rows.append([layer.name, " x ".join(map(str, layer.shape)), short(layer.relative_distance, 3), *ranks])
     columns = ("layer", "shape", "distance", "stable rank", "entropy rank", "entropy rank after")
     print_table("Change of each layer", columns, rows, numbers_from=2)
     if found.classifier is not None:

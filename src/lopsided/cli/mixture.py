@@ -6,6 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
+from lopsided.cli.options import options_for
+
 
 def command(
     specification: Annotated[str, typer.Argument(metavar="SPEC.toml", help="A specification, or the word fit.")],
@@ -28,6 +30,7 @@ def command(
     seed: Annotated[int, typer.Option(help="With fit and the plot: the seed.")] = 0,
 ) -> None:
     """Forecast each group's risk under a Gaussian mixture, and whether more of a group helps it."""
+    given = dict(locals())
     from lopsided.cli.console import Late, print_json
     from lopsided.core.errors import InputError
     from lopsided.report.drawing import check_plot_path
@@ -39,17 +42,7 @@ def command(
             raise InputError("a data file after fit", "none", "give npz, parquet or csv")
         from lopsided.checkup.mixture_fit import mixture_fit
 
-        fit = mixture_fit(
-            data,
-            samples=samples,
-            neurons=neurons,
-            groups=groups,
-            label=label,
-            group=group,
-            positive=positive,
-            components=components,
-            seed=seed,
-        )
+        fit = mixture_fit(**options_for(mixture_fit, given))
         facts, forecast, swept = fit.facts(), fit.forecast, None
     else:
         if data is not None:
@@ -120,45 +113,26 @@ def _print(facts: dict[str, Any]) -> None:
 
     rows = []
     for index, group in enumerate(facts["groups"]):
-        crossing = group["fraction_crossing"]
-        rows.append(
-            [
-                group.get("name", str(index)),
-                short(group["fraction"]),
-                short(group["label_entropy"]),
-                short(group["excess_risk"]),
-                _effect(group),
-                "–" if crossing is None else short(crossing),
-            ]
-        )
-    print_table(
-        f"Forecast for n = {facts['samples']:,}, d = {facts['dimension']}, K = {facts['neurons']} (risks in nats)",
-        ("group", "fraction", "label entropy", "excess risk", "a larger fraction", "hurts beyond"),
-        rows,
-    )
+        risks = [short(group[name]) for name in ("fraction", "label_entropy", "excess_risk")]
+        rows.append([group.get("name", str(index)), *risks, _effect(group), short(group["fraction_crossing"])])
+    title = f"Forecast for n = {facts['samples']:,}, d = {facts['dimension']}, K = {facts['neurons']} (risks in nats)"
+    heads = ("group", "fraction", "label entropy", "excess risk", "a larger fraction", "hurts beyond")
+    print_table(title, heads, rows)
     for said, whom in _said(facts["groups"]):
         print_line(f"The paper on a larger fraction, {whom}: {said}.")
     if not facts["law_reliable"]:
-        print(
-            f"n is small for this law: it predicts a weight error of {facts['relative_weight_error']:.0%}; "
-            "expect 1.2 to 2 times the excess stated."
-        )
+        predicted = f"it predicts a weight error of {facts['relative_weight_error']:.0%}"
+        print(f"n is small for this law: {predicted}; expect 1.2 to 2 times the excess stated.")
     names = ("B", "q", "Ew", "E", "Gamma", "D6", "D12", "sample_complexity")
     print("Beside it, the paper's order bounds (constants 1: they rank problems, they do not measure them)")
     print_facts([(name, short(facts[name])) for name in names])
     if "network" in facts:
-        print(
-            f"Mixture estimated by {facts['estimated_by']}; network: {facts['network']}; "
-            f"{facts['explained_variance']:.0%} of the variance kept."
-        )
-        if facts["dropped_directions"]:
-            print(
-                f"Left out: {facts['dropped_directions']} directions that hardly vary (constant or repeated columns)."
-            )
-        if facts["left_out_groups"]:
-            print_line(
-                f"Left out, with too few rows or beyond the largest dozen: {', '.join(facts['left_out_groups'])}."
-            )
+        kept = f"{facts['explained_variance']:.0%} of the variance kept"
+        print(f"Mixture estimated by {facts['estimated_by']}; network: {facts['network']}; {kept}.")
+        if dropped := facts["dropped_directions"]:
+            print(f"Left out: {dropped} directions that hardly vary (constant or repeated columns).")
+        if left := ", ".join(facts["left_out_groups"]):
+            print_line(f"Left out, with too few rows or beyond the largest dozen: {left}.")
         for number, reason in facts["declined_groups"].items():
             print_line(f"{number} groups declined: {reason}.")
     for line in _headline(facts)[2:]:

@@ -1,6 +1,6 @@
 """Options that several commands share, and kinds of values with errors that say what came."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -115,6 +115,22 @@ def one_or_several(text: str | None) -> str | list[str] | None:
     return found[0] if found is not None and len(found) == 1 else found
 
 
+_SEVERAL = {"classes": names, "checks": names, "arms": names} | dict.fromkeys(
+    ("groups", "features", "probabilities", "logits"), one_or_several
+)
+
+
+def options_for(function: Callable[..., Any], given: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Of the options `given` to a command (its `locals()` at its start), those that `function` has a parameter of the
+    same name for, with commas read where it takes several; `more` come on top."""
+    from lopsided.checkup.inputs.arguments import taken_by
+
+    taken = taken_by(function, given)
+    for name in _SEVERAL.keys() & taken.keys():
+        taken[name] = _SEVERAL[name](taken[name]) if isinstance(taken[name], str) else taken[name]
+    return taken | more
+
+
 def network_recipe(
     weight_decay: float | None, learning_rate: float | None, batch_size: int | None, momentum: float | None
 ) -> dict[str, Any] | None:
@@ -125,9 +141,4 @@ def network_recipe(
     missing = [name for name, value in given.items() if value is None]
     if missing:
         raise InputError(f"{', '.join(given)} together for the merging law", f"no {missing[0]}", "give all three")
-    return {
-        "weight_decay": weight_decay,
-        "step": learning_rate,
-        "batch_size": batch_size,
-        "momentum": momentum or 0.0,
-    }
+    return {"weight_decay": weight_decay, "step": learning_rate, "batch_size": batch_size, "momentum": momentum or 0.0}

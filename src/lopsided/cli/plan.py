@@ -39,6 +39,7 @@ def command(
 
     lopsided trial tries them.
     """
+    given = dict(locals())
     from lopsided.checkup.plan.plan import plan
     from lopsided.cli.console import Late, print_json, print_line
     from lopsided.cli.progress import status_line
@@ -46,24 +47,7 @@ def command(
     check_export(export)
     recipe = options.network_recipe(weight_decay, learning_rate, batch_size, momentum)
     with status_line("forecasting with a small pilot", quiet=as_json):
-        made = plan(
-            data,
-            labels=labels,
-            many_classes=many_classes,
-            name=name,
-            groups=options.one_or_several(groups),
-            features=options.one_or_several(features),
-            split=split,
-            split_by=split_by,
-            time=time,
-            weight_decay=weight_decay,
-            learner=learner,
-            metric=metric,
-            costs=costs,
-            group=group,
-            recipe=recipe,
-            seed=seed,
-        )
+        made = plan(**options.options_for(plan, given, recipe=recipe))
     late = Late()
     written = None if export is None else late.write(export_plan, made, export, seed)
     if as_json:
@@ -121,15 +105,10 @@ def export_plan(made: "Plan", folder: Path, seed: int) -> Path:
 
     import numpy as np
 
-    from lopsided.core.files import WriteError, write_atomically
+    from lopsided.core.files import make_folder, write_atomically
     from lopsided.core.jsonable import dump_json
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise WriteError(
-            f"Expected to make the folder {folder}, but the system said: {error.strerror}; choose another."
-        ) from None
+    make_folder(folder, "choose another")
     for remedy in made.remedies:
         arrays = remedy.arrays(seed)
         if arrays:

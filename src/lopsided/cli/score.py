@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lopsided.cli.options import AsJson, Data, Features, Labels, ManyClasses
+from lopsided.cli import options
 
 if TYPE_CHECKING:
     from lopsided.checkup.score import Score
@@ -15,10 +15,10 @@ _MOST_COLUMNS = 12  # a wider matrix goes to the drawing and the JSON only
 
 
 def command(
-    data: Data,
-    labels: Labels = None,
-    many_classes: ManyClasses = False,
-    features: Features = None,
+    data: options.Data,
+    labels: options.Labels = None,
+    many_classes: options.ManyClasses = False,
+    features: options.Features = None,
     out: Annotated[Path | None, typer.Option(help="Where the scores go: .parquet or .csv.")] = None,
     plot: Annotated[Path | None, typer.Option(help="Draw into this .html or .png.")] = None,
     noise_matrix: Annotated[
@@ -34,12 +34,13 @@ def command(
         bool, typer.Option("--standardise", help="Divide every column by its deviation first; the paper does not.")
     ] = False,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap intervals.")] = 0,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
 ) -> None:
     """Score every example by what it adds to the covariance of its class.
 
     Nothing is trained. Scores and ranks within the class are written to a file; examples that are pictures are drawn.
     """
+    given = dict(locals())
     from lopsided.checkup.score import score
     from lopsided.cli.console import Late, print_json
     from lopsided.cli.progress import progress_steps
@@ -53,22 +54,8 @@ def command(
         raise InputError("an existing directory for the scores", str(target.parent), "make it first")
     if plot is not None:
         check_plot_path(plot)
-    names = [name.strip() for name in features.split(",")] if features else None
     with progress_steps("reading and scoring", quiet=as_json) as progress:
-        result = score(
-            data,
-            labels,
-            features=names,
-            convention=convention,  # type: ignore[arg-type]  # checked where it is used, with a sentence
-            noise_matrix=noise_matrix,
-            estimator=estimator,  # type: ignore[arg-type]
-            extremes=extremes,
-            block_rows=block_rows,
-            standardise=standardise,
-            many_classes=many_classes,
-            seed=seed,
-            progress=progress,
-        )
+        result = score(**options.options_for(score, given, progress=progress))
     late = Late()
     scores = late.write(_write, result, target)
     drawn = plot
@@ -99,15 +86,9 @@ def _write(result: "Score", target: Path) -> Path:
 
 def _no_formula(cell: str) -> str:
     """A label that a spreadsheet would run (=cmd|..., @SUM) behind an apostrophe, which makes it text there."""
-    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) and not _is_number(cell) else cell
+    from lopsided.core.validation import is_number
 
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+    return f"'{cell}" if cell.startswith(("=", "+", "-", "@", "\t", "\r")) and not is_number(cell) else cell
 
 
 def _facts(result: "Score", target: Path | None, drawn: Path | None) -> dict[str, object]:
@@ -119,10 +100,7 @@ def _facts(result: "Score", target: Path | None, drawn: Path | None) -> dict[str
         "examples": int(result.ranks.size),
         "convention": result.influence.convention,
         "declined": result.influence.declined,
-        "streamed": result.streamed,
-        "decided_by": result.decided_by,
-        "standardised": result.standardised,
-        "seconds": result.seconds,
+        **{name: getattr(result, name) for name in ("streamed", "decided_by", "standardised", "seconds")},
     }
     if result.noise is not None:
         facts["noise_matrix"] = result.noise
@@ -135,17 +113,11 @@ def _show(result: "Score", target: Path | None, drawn: Path | None) -> None:
     from lopsided.report.style import short
 
     print_line(result.read.sentence())
-    rows = [
-        [
-            entry.label,
-            f"{entry.count:,}",
-            short(entry.highest),
-            short(entry.lowest),
-            ", ".join(map(str, entry.highest_examples[:3])) or (entry.declined or ""),
-            ", ".join(map(str, entry.lowest_examples[:3])),
-        ]
-        for entry in result.classes
-    ]
+    rows = []
+    for entry in result.classes:
+        high, low = (", ".join(map(str, some[:3])) for some in (entry.highest_examples, entry.lowest_examples))
+        ends = [short(entry.highest), short(entry.lowest), high or entry.declined or "", low]
+        rows.append([entry.label, f"{entry.count:,}", *ends])
     heads = ("class", "examples", "highest", "lowest", "examples with the highest", "and lowest")
     print_table(f"Influence scores of {result.source}", heads, rows)
     if result.decided_by is not None:
@@ -174,8 +146,7 @@ def _show_noise(noise: "NoiseMatrix") -> None:
         low, high = noise.ratios_low, noise.ratios_high
         interval = "" if low is None or high is None else f"{short(low[i, j], 3)} to {short(high[i, j], 3)}"
         rows.append([name, short(float(noise.products[i, i])), short(float(weakest[i]), 3), interval, noise.names[j]])
-    print_table(
-        "Weakest ratio of every class", ("class", "tr(Σ²)", "Γ", f"{noise.level:.0%} interval", "against"), rows
-    )
+    heads = ("class", "tr(Σ²)", "Γ", f"{noise.level:.0%} interval", "against")
+    print_table("Weakest ratio of every class", heads, rows)
     if noise.note:
         print_line(noise.note + ".")

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from lopsided.cli.options import DataFolder, StoreFolder
+from lopsided.cli.options import DataFolder, StoreFolder, options_for
 
 if TYPE_CHECKING:
     from lopsided.skill.benchmark import FamilyScore, Skill
@@ -30,6 +30,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
 ) -> None:
     """How often our forecasts came true, on tasks not used to design them; prints the published score at once."""
+    given = dict(locals())
     from lopsided.cli.console import Late, print_json, print_line
     from lopsided.cli.progress import progress_tasks
     from lopsided.core.errors import InputError
@@ -43,17 +44,8 @@ def command(
 
         target = check_report_path(out)
     with progress_tasks("tasks") as progress:
-        found = skill(
-            run=run,
-            only=family or (),
-            split=split,
-            jobs=jobs,
-            store=store,
-            data=data_dir,
-            most_tasks=tasks,
-            index=index,
-            progress=progress,
-        )
+        renamed = {"only": family or (), "data": data_dir, "most_tasks": tasks}
+        found = skill(**options_for(skill, given, **renamed, progress=progress))
     late = Late()
     if publish is not None or details is not None:
         if found.not_run:

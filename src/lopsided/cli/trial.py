@@ -54,6 +54,7 @@ def command(
 
     An interrupted trial goes on where it was.
     """
+    given = dict(locals())
     from lopsided.checkup.inputs.gather import gather
     from lopsided.checkup.trial.trial import trial
     from lopsided.cli.console import Late, print_json, print_line
@@ -67,38 +68,8 @@ def command(
     recipe = options.network_recipe(weight_decay, learning_rate, batch_size, momentum)
     stop_on_sigterm()
     with progress_tasks("trial") as progress:
-        evidence = gather(
-            data,
-            labels=labels,
-            many_classes=many_classes,
-            name=name,
-            groups=options.one_or_several(groups),
-            features=options.one_or_several(features),
-            split=split,
-            split_by=split_by,
-            time=time,
-            sample_weight=sample_weight,
-            weight_decay=weight_decay,
-            seed=seed,
-        )
-        outcome = trial(
-            evidence,
-            learner=learner,
-            arms=options.names(arms),
-            metric=metric,
-            costs=costs,
-            group=group,
-            recipe=recipe,
-            folds=folds,
-            repeats=repeats,
-            budget=budget,
-            recalibrate=recalibrate,
-            jobs=jobs,
-            store=store,
-            fresh=fresh,
-            seed=seed,
-            progress=progress,
-        )
+        evidence = gather(**options.options_for(gather, given))
+        outcome = trial(**options.options_for(trial, given, data=evidence, recipe=recipe, progress=progress))
     late = Late()
     written = None if export is None else late.write(export_plan, outcome.plan, export, seed)
     if report is not None:
@@ -122,9 +93,8 @@ def print_trial(outcome: "Trial") -> None:
     print_line(outcome.columns.sentence())
     run = [arm for arm in outcome.arms if arm.skipped is None]
     main = [*outcome.main_metrics(), *outcome.other_metrics()]
-    title = (
-        f"{outcome.source}: {outcome.learner}, {outcome.folds} folds, {times(outcome.repeats)}; {outcome.judged_by()}"
-    )
+    how = f"{outcome.learner}, {outcome.folds} folds, {times(outcome.repeats)}"
+    title = f"{outcome.source}: {how}; {outcome.judged_by()}"
     rows = [[arm.name, *outcome.values(arm, main)] for arm in run if not arm.simulated]
     print_lines(title, ("arm", *main), rows)
     heads = ("arm", "gain, 95% interval", "helps?", "forecast", "held?")

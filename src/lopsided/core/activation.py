@@ -4,12 +4,11 @@ The network's output (1/K) sum_j phi(z_j) is a probability, so tanh and erf ente
 the paper names the functions and leaves this step to the reader.
 """
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from lopsided.core.errors import InputError
-from lopsided.core.validation import FloatArray
+from lopsided.core.validation import FloatArray, check_choice
 
 Activation = Literal["sigmoid", "tanh", "erf"]
 ACTIVATIONS: tuple[Activation, ...] = get_args(Activation)
@@ -18,10 +17,9 @@ _ROOT_PI = float(np.sqrt(np.pi))
 
 def check_activation(name: object) -> Activation:
     """One of the three names."""
-    for known in ACTIVATIONS:
-        if isinstance(name, str) and name == known:  # an array would be compared entry by entry
-            return known
-    raise InputError(f"an activation among {', '.join(ACTIVATIONS)}", repr(name))
+    found: Any = check_choice(name, ACTIVATIONS, "an activation")
+    kept: Activation = found
+    return kept
 
 
 def log_value(z: FloatArray, activation: Activation) -> FloatArray:

@@ -16,7 +16,7 @@ import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.files import check_regular
-from lopsided.core.validation import FloatArray
+from lopsided.core.validation import FloatArray, is_number
 
 MOST_CLASSES = 10_000_000
 LEAST_COUNT, LARGEST_COUNT = 1e-100, 1e100  # beyond these, sums and ratios of counts leave the doubles
@@ -79,9 +79,8 @@ def counts_file(path: str | os.PathLike[str]) -> ClassCounts:
     try:
         text = source.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
-        raise InputError(
-            "a UTF-8 text file of class counts", f"other bytes in {source}", "save it as UTF-8 csv"
-        ) from None
+        got = f"other bytes in {source}"
+        raise InputError("a UTF-8 text file of class counts", got, "save it as UTF-8 csv") from None
     except OSError as error:
         raise InputError("a readable file of class counts", f"{source}: {error.strerror}") from None
     raw = [line.strip() for line in text.splitlines() if line.strip()]
@@ -126,9 +125,8 @@ def _from_table(lines: list[str], source: Path) -> ClassCounts:
     if count_column is None:
         numeric = [column for column in range(len(body[0])) if all(_is_number(_cell(row, column)) for row in body)]
         if not numeric:
-            raise InputError(
-                "a column of counts", f"none in {source} with the columns {', '.join(rows[0])}", "name it 'count'"
-            )
+            expected = "a column of counts"
+            raise InputError(expected, f"none in {source} with the columns {', '.join(rows[0])}", "name it 'count'")
         count_column = numeric[-1]
     name_column = _column(header, _NAME_COLUMNS) if has_header else None
     if name_column is None:
@@ -169,11 +167,8 @@ def _parse(text: str) -> FloatArray:
     for term in text.split(","):
         match = _TERM.match(term)
         if match is None:
-            raise InputError(
-                "counts such as 5000*5,50*5 (five classes of 5000 examples, five of 50)",
-                f"{term.strip()!r} in {_shorten(text)!r}",
-                "separate the counts by commas",
-            )
+            expected = "counts such as 5000*5,50*5 (five classes of 5000 examples, five of 50)"
+            raise InputError(expected, f"{term.strip()!r} in {_shorten(text)!r}", "separate the counts by commas")
         times = 1
         if match["times"] is not None:
             if not re.fullmatch(r"\d{1,9}", match["times"]) or int(match["times"]) == 0:
@@ -195,11 +190,7 @@ def _number(text: str) -> float:
 
 
 def _is_number(text: str) -> bool:
-    try:
-        float(text.partition("*")[0])
-    except ValueError:
-        return False
-    return True
+    return is_number(text.partition("*")[0])
 
 
 def _shorten(text: str, most: int = 60) -> str:
@@ -213,9 +204,8 @@ def _checked(values: Iterable[float], names: Sequence[str] | None, at_least_two:
         values = values if isinstance(values, np.ndarray) else list(values)
         counts = np.array(values, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise InputError(
-            "one number of examples per class", _shorten(repr(values)), "give a flat list of numbers"
-        ) from None
+        expected = "one number of examples per class"
+        raise InputError(expected, _shorten(repr(values)), "give a flat list of numbers") from None
     if counts.ndim != 1:
         raise InputError("one number of examples per class", f"shape {counts.shape}", "give a flat list of numbers")
     least = 2 if at_least_two else 1
@@ -226,7 +216,6 @@ def _checked(values: Iterable[float], names: Sequence[str] | None, at_least_two:
         first = int(bad.argmax())
         who = "" if names is None else f" ({names[first]})"
         usual = "leave out classes without examples" if counts[first] <= 0 else f"give at most {LARGEST_COUNT:g}"
-        raise InputError(
-            "a positive number of examples in every class", f"{counts[first]:g} for class {first}{who}", usual
-        )
+        got = f"{counts[first]:g} for class {first}{who}"
+        raise InputError("a positive number of examples in every class", got, usual)
     return ClassCounts(counts, None if names is None else tuple(names))

@@ -29,18 +29,13 @@ class FactoredMatrix:
     def __post_init__(self) -> None:
         d = self.avoided.shape[0]
         if self.left.shape != self.right.shape or self.left.shape[0] != d:
-            raise InputError(
-                f"left and right factors of {d} rows and one width",
-                f"shapes {self.left.shape} and {self.right.shape}",
-                "give thin matrices of the same shape",
-            )
+            expected = f"left and right factors of {d} rows and one width"
+            got = f"shapes {self.left.shape} and {self.right.shape}"
+            raise InputError(expected, got, "give thin matrices of the same shape")
         size = float(np.abs(self.left).max(initial=0.0))
         if size and float(np.abs(self.avoided.T @ self.left).max(initial=0.0)) > _ORTHOGONALITY * size * np.sqrt(d):
-            raise InputError(
-                "a noise matrix with u_k^T A = 0 for every feature u_k",
-                "a left factor that meets a feature",
-                "project it off the features first",
-            )
+            expected = "a noise matrix with u_k^T A = 0 for every feature u_k"
+            raise InputError(expected, "a left factor that meets a feature", "project it off the features first")
 
     @property
     def dimension(self) -> int:

@@ -11,27 +11,26 @@ Values = Sequence[float | None]
 
 
 @dataclass(frozen=True)
-class Line:
-    """A curve, optionally with markers; None breaks it. `low` and `high` draw a band around it."""
-
+class _Series:
     x: Values
     y: Values
     label: str
     low: Values | None = None
     high: Values | None = None
+
+
+@dataclass(frozen=True)
+class Line(_Series):
+    """A curve, optionally with markers; None breaks it. `low` and `high` draw a band around it."""
+
     dashed: bool = False
     markers: bool = False
 
 
 @dataclass(frozen=True)
-class Points:
+class Points(_Series):
     """Separate points, optionally with vertical error bars and a name each (shown on hover)."""
 
-    x: Values
-    y: Values
-    label: str
-    low: Values | None = None
-    high: Values | None = None
     names: Sequence[str] | None = None
     emphasised: bool = False
 

@@ -49,6 +49,15 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, dura
     return target
 
 
+def make_folder(folder: Path, remedy: str) -> None:
+    """The folder, with those that it lies in, unless it is there."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        said = f"but the system said: {error.strerror}; {remedy}."
+        raise WriteError(f"Expected to make the folder {folder}, {said}") from None
+
+
 def _sync_folder(folder: Path) -> None:
     """Wait until the disk holds the new name too; where folders cannot be synced (Windows) nothing is lost."""
     with contextlib.suppress(OSError):

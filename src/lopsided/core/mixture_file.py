@@ -63,9 +63,8 @@ def mixture_problem(raw: dict[str, Any]) -> MixtureProblem:
             raise InputError("rows of equal length in teacher.weights", "ragged rows", "give d rows of K") from None
         return problem_of(mixture, teacher.weights, activation)
     if teacher.neurons > mixture.dimension:
-        raise InputError(
-            f"at most {mixture.dimension} for teacher.neurons (the dimension)", teacher.neurons, "give fewer neurons"
-        )
+        expected = f"at most {mixture.dimension} for teacher.neurons (the dimension)"
+        raise InputError(expected, teacher.neurons, "give fewer neurons")
     drawn = generator(teacher.seed, "teacher").standard_normal((mixture.dimension, teacher.neurons))
     return problem_of(mixture, teacher.scale * drawn, activation)
 

@@ -101,11 +101,8 @@ def mixture_of(
     """
     share = _fractions(fractions)
     if not share.size == len(means) == len(covariances):
-        raise InputError(
-            "as many means and covariances as fractions",
-            f"{share.size} fractions, {len(means)} means, {len(covariances)} covariances",
-            "give one of each per group",
-        )
+        got = f"{share.size} fractions, {len(means)} means, {len(covariances)} covariances"
+        raise InputError("as many means and covariances as fractions", got, "give one of each per group")
     sizes = {np.shape(entry)[0] for entry in [*means, *covariances] if np.ndim(entry) > 0}
     sizes |= {dimension} if dimension is not None else set()
     if len(sizes) != 1:
@@ -156,11 +153,8 @@ def group_covariance(value: Any, dimension: int, name: str) -> FloatArray:
         check_finite(entry, name)
         entry = np.diag(entry)
     if entry.shape != (dimension, dimension):
-        raise InputError(
-            f"a number, {dimension} numbers or a {dimension} x {dimension} matrix for {name}",
-            f"shape {np.shape(value)}",
-            "check the dimension",
-        )
+        expected = f"a number, {dimension} numbers or a {dimension} x {dimension} matrix for {name}"
+        raise InputError(expected, f"shape {np.shape(value)}", "check the dimension")
     check_finite(entry, name)
     # Matrices typed with a few digits are symmetric to those digits; anything further off is a mistake.
     if np.max(np.abs(entry - entry.T)) > 1e-8 * np.max(np.abs(entry)):
@@ -168,9 +162,8 @@ def group_covariance(value: Any, dimension: int, name: str) -> FloatArray:
     entry = (entry + entry.T) / 2
     least, largest = np.linalg.eigvalsh(entry)[[0, -1]]
     if least <= 1e-13 * max(largest, 0.0) or least <= 0:
-        raise InputError(
-            f"a positive definite matrix for {name}", f"smallest eigenvalue {least:.3g}", "raise its diagonal"
-        )
+        got = f"smallest eigenvalue {least:.3g}"
+        raise InputError(f"a positive definite matrix for {name}", got, "raise its diagonal")
     if least < SMALLEST_VARIANCE or largest > LARGEST_VARIANCE:
         allowed = f"variances between {SMALLEST_VARIANCE:g} and {LARGEST_VARIANCE:g} for {name}"
         raise InputError(allowed, f"{least:.3g} to {largest:.3g}", "rescale x")

@@ -47,21 +47,15 @@ class Record:
     @property
     def sentence(self) -> str:
         """For a person: rates of 100, and how many cases they rest on."""
-        rule = (
-            ""
-            if self.baseline_rate is None
-            else f"; the best simple rule, {self.baseline}, in {self._of(self.baseline_rate)}"
-        )
+        rule = ""
+        if self.baseline_rate is not None:
+            rule = f"; the best simple rule, {self.baseline}, in {round(100 * self.baseline_rate)}"
         silent = self.asked - self.decided
         left = f", {silent} left open" if silent else ""
         return (
-            f"Such forecasts were right in {self._of(self.rate)} of 100 cases {self.cases} "
+            f"Such forecasts were right in {round(100 * self.rate)} of 100 cases {self.cases} "
             f"({self.right} of {self.decided} in {self.tasks} held-out tasks{left}{rule})."
         )
-
-    @staticmethod
-    def _of(rate: float) -> int:
-        return round(100 * rate)
 
 
 def measured_skill(forecast: str) -> Record | None:
@@ -73,20 +67,10 @@ def measured_skill(forecast: str) -> Record | None:
     own = entry["numbers"]["recipes"].get(recipe)
     if own is None or not own["decided"]:
         return None
-    ends = own["interval"]
-    return Record(
-        family,
-        recipe,
-        cases,
-        entry["tasks"],
-        own["asked"],
-        own["decided"],
-        own["right"],
-        own["rate"],
-        None if ends is None else (ends[0], ends[1]),
-        entry["baseline"],
-        entry["baseline_rate"],
-    )
+    ends = None if own["interval"] is None else tuple(own["interval"])
+    scored = {name: own[name] for name in ("asked", "decided", "right", "rate")}
+    about = {name: entry[name] for name in ("tasks", "baseline", "baseline_rate")}
+    return Record(family, recipe, cases, interval=ends, **scored, **about)
 
 
 def skill_sentence(forecast: str) -> str:

@@ -52,6 +52,23 @@ def check_count(value: object, name: str, *, at_least: int = 1) -> int:
     return int(number)
 
 
+def is_number(text: str) -> bool:
+    """Whether a text is a number, as Python writes them."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def check_choice(value: object, known: Iterable[str], what: str) -> str:
+    """One of the words that are known, where `what` (a process, a schedule) is expected."""
+    words = list(known)
+    if not isinstance(value, str) or value not in words:
+        raise InputError(f"{what} among {', '.join(words)}", repr(value))
+    return value
+
+
 def check_text(value: object, what: str) -> str:
     """Text, where `what` is expected."""
     if not isinstance(value, str):
@@ -73,11 +90,8 @@ def check_finite(array: FloatArray, name: str) -> None:
     if bad.any():
         first = tuple(int(index) for index in np.argwhere(bad)[0])
         where = first[0] if len(first) == 1 else first
-        raise InputError(
-            f"finite numbers in {name}",
-            f"{int(bad.sum())} NaN or infinite entries, the first at {where}",
-            "remove or fill them first",
-        )
+        got = f"{int(bad.sum())} NaN or infinite entries, the first at {where}"
+        raise InputError(f"finite numbers in {name}", got, "remove or fill them first")
 
 
 def check_matrix(
@@ -94,9 +108,8 @@ def check_matrix(
         raise InputError(f"a non-empty matrix for {name}", f"shape {array.shape}", "give a two-dimensional array")
     for axis, wanted, word in ((0, rows, "rows"), (1, columns, "columns")):
         if wanted is not None and array.shape[axis] != wanted:
-            raise InputError(
-                f"{wanted} {word} in {name}", f"shape {array.shape}", "check that the arrays belong together"
-            )
+            got = f"shape {array.shape}"
+            raise InputError(f"{wanted} {word} in {name}", got, "check that the arrays belong together")
     check_finite(np.where(np.isnan(array), 0.0, array) if gaps and np.isnan(array).any() else array, name)
     return array
 
@@ -110,9 +123,8 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
     if array.ndim != 1 or array.size == 0:
         raise InputError(f"one label per example in {name}", f"shape {array.shape}", "give a one-dimensional array")
     if length is not None and array.shape[0] != length:
-        raise InputError(
-            f"{length} entries in {name}, one per example", array.shape[0], "check that they belong to these examples"
-        )
+        expected = f"{length} entries in {name}, one per example"
+        raise InputError(expected, array.shape[0], "check that they belong to these examples")
     if array.dtype.kind == "f":
         with np.errstate(over="ignore"):  # what a long double holds beyond float64 is refused as infinite below
             array = array.astype(np.float64)
@@ -134,6 +146,17 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
         raise InputError(f"class labels in {name}", f"values of type {array.dtype}", "give whole numbers or strings")
     names, codes = _distinct(array)
     return codes.astype(np.int64).ravel(), [_text(entry) for entry in names]
+
+
+def check_offsets(value: ArrayLike, classes: int) -> FloatArray:
+    """The bias of a classifier: a finite number for every class."""
+    try:
+        offsets = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{classes} finite biases", "other values", "give one number per class") from None
+    if offsets.shape != (classes,) or not np.isfinite(offsets).all():
+        raise InputError(f"{classes} finite biases", f"shape {offsets.shape}", "give one number per class")
+    return offsets
 
 
 def check_weights(value: ArrayLike, rows: int, name: str = "sample_weight") -> FloatArray:

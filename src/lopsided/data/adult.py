@@ -6,6 +6,7 @@ says which of the two files a row comes from. Unknown entries stay the word "?".
 
 import gzip
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,28 +26,23 @@ def load_adult(folder: str | os.PathLike[str] | None = None) -> Table:
     """All 48,842 rows; the files are looked for in `folder`, else in LOPSIDED_DATA, there or in its subfolder adult."""
     given = folder if folder is not None else os.environ.get(VARIABLE)
     if not given:
-        raise InputError(
-            "the folder with adult.data", "none", f"give a folder or set the environment variable {VARIABLE}"
-        )
+        got = "none"
+        raise InputError("the folder with adult.data", got, f"give a folder or set the environment variable {VARIABLE}")
     rows, split = [], []
     for name, word in (("adult.data", "train"), ("adult.test", "test")):
-        found = [
-            [cell.strip() for cell in line.rstrip(".").split(",")]
-            for line in _text(Path(given), name).splitlines()
-            if line.count(",") == len(COLUMNS) - 1
-        ]
+        lines = [line for line in _text(Path(given), name).splitlines() if line.count(",") == len(COLUMNS) - 1]
+        found = [[cell.strip() for cell in line.rstrip(".").split(",")] for line in lines]
         rows += found
         split += [word] * len(found)
     cells = np.array(rows)
     try:
         features = cells[:, [COLUMNS.index(name) for name in NUMBERS]].astype(np.float64)
     except (ValueError, IndexError):
-        raise InputError(
-            "the census files adult.data and adult.test", f"others in {given}", "download them again"
-        ) from None
+        got = f"others in {given}"
+        raise InputError("the census files adult.data and adult.test", got, "download them again") from None
     columns = {name: cells[:, COLUMNS.index(name)] for name in COLUMNS if name not in NUMBERS}
     table = array_table(features, {**columns, "split": np.array(split)}, "Adult")
-    return Table(table.source, table.rows, table.width, table.columns, table.read_blocks, feature_names=NUMBERS)
+    return replace(table, feature_names=NUMBERS)
 
 
 def _text(folder: Path, name: str) -> str:

@@ -112,14 +112,8 @@ def _column(names: list[str], attribute: str) -> int:
 
 def _first(folder: Path, name: str) -> Path | None:
     """The file beside the others or in the subfolders of the official archive."""
-    return next(
-        (
-            path
-            for path in (folder / name, folder / "Anno" / name, folder / "Eval" / name, folder / "Img" / name)
-            if path.exists()
-        ),
-        None,
-    )
+    places = [folder / inner / name for inner in (".", "Anno", "Eval", "Img")]
+    return next((path for path in places if path.exists()), None)
 
 
 def _required(place: Path, name: str) -> Path:

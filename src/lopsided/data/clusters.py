@@ -26,6 +26,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import (
     FloatArray,
     IntArray,
+    check_choice,
     check_count,
     check_finite,
     check_labels,
@@ -36,11 +37,6 @@ from lopsided.core.validation import (
 Shape = Literal["gaussian", "ball", "point"]
 Normalisation = Literal["unit", "raw", "lifted"]
 CovarianceReading = Literal["section 7", "appendix D"]
-
-COVARIANCE_READINGS = {
-    "section 7": "component covariance sigma^2/d I, mean covariance sigma_0^2/d I",
-    "appendix D": "component covariance sigma/sqrt(d) I, mean covariance sigma_0/sqrt(d) I",
-}
 
 
 @dataclass(frozen=True)
@@ -101,8 +97,8 @@ def random_mixture(spec: ClusterSpec, rng: np.random.Generator) -> ClusterMixtur
     classes = check_count(spec.classes, "the number of classes", at_least=2)
     components = check_count(spec.components, "the number of components per class")
     dimension = check_count(spec.dimension, "the dimension")
-    _check_choice(spec.shape, Shape, "shape")
-    _check_choice(spec.covariance, CovarianceReading, "covariance reading")
+    check_choice(spec.shape, get_args(Shape), "a shape")
+    check_choice(spec.covariance, get_args(CovarianceReading), "a covariance reading")
     check_positive(spec.centre_spread, "the spread of the centres")
     if spec.shape != "point":
         check_positive(spec.spread, "the spread of a component", remedy="or choose the shape 'point'")
@@ -161,7 +157,7 @@ def with_random_labels(sample: ClusterSample, classes: int, rng: np.random.Gener
 
 def normalise(points: FloatArray, how: Normalisation) -> FloatArray:
     """Rows to length 1 ("unit", A2), untouched ("raw"), or to length 1 after a coordinate 1 is appended ("lifted")."""
-    _check_choice(how, Normalisation, "normalisation")
+    check_choice(how, get_args(Normalisation), "a normalisation")
     check_finite(points, "the points")
     if how == "raw":
         return points
@@ -169,9 +165,8 @@ def normalise(points: FloatArray, how: Normalisation) -> FloatArray:
         points = np.column_stack([points, np.ones(len(points))])
     lengths = np.linalg.norm(points, axis=1, keepdims=True)
     if not lengths.all():
-        raise InputError(
-            "points other than 0 to normalise", f"{int((lengths == 0).sum())} at 0", "choose 'lifted' or 'raw'"
-        )
+        got = f"{int((lengths == 0).sum())} at 0"
+        raise InputError("points other than 0 to normalise", got, "choose 'lifted' or 'raw'")
     return np.asarray(points / lengths, dtype=np.float64)
 
 
@@ -198,19 +193,11 @@ def _checked_probabilities(given: Sequence[float] | None, total: int) -> FloatAr
         return np.full(total, 1 / total)
     probabilities = np.asarray(given, dtype=np.float64)
     if probabilities.shape != (total,) or not np.isfinite(probabilities).all() or (probabilities < 0).any():
-        raise InputError(
-            f"{total} probabilities >= 0, one per component",
-            f"shape {probabilities.shape}",
-            "order them class by class",
-        )
+        got = f"shape {probabilities.shape}"
+        raise InputError(f"{total} probabilities >= 0, one per component", got, "order them class by class")
     if abs(probabilities.sum() - 1) > 1e-9:  # written by hand as decimals; the rest is rounding
         raise InputError("probabilities that sum to 1", f"{probabilities.sum():g}", "divide them by their sum")
     return np.asarray(probabilities / probabilities.sum())
-
-
-def _check_choice(value: str, kind: object, name: str) -> None:
-    if value not in get_args(kind):
-        raise InputError(f"a {name} among {', '.join(get_args(kind))}", repr(value))
 
 
 def cluster_each_class(

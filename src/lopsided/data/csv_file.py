@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lopsided.core.errors import InputError
+from lopsided.core.validation import is_number
 
 # A column of text in which more than half of the cells are numbers is a column of numbers with bad cells.
 _MOSTLY = 0.5
@@ -103,19 +104,11 @@ def _check_cells(column: Any, name: str, path: Path) -> None:
     if not (types.is_string(column.type) or types.is_large_string(column.type)):
         return
     cells = column.to_pylist()
-    bad = [row for row, cell in enumerate(cells) if cell is not None and not _is_number(cell)]
+    bad = [row for row, cell in enumerate(cells) if cell is not None and not is_number(cell)]
     filled = sum(cell is not None for cell in cells)
     if filled and 0 < len(bad) < _MOSTLY * filled:
         got = f"{cells[bad[0]]!r} in row {bad[0] + 2}"
         raise InputError(f"numbers throughout the column {name!r} of {path}", got, "fix the cell or drop the column")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def csv_dialect(path: Path) -> Dialect:

@@ -82,9 +82,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         missing = [name for name in self.coders_ if name not in columns]
         if missing:
             remedy = name_one_of(columns, missing[0])
-            raise InputError(
-                f"the column {missing[0]!r} that was trained on", f"the columns: {_listed(columns)}", remedy
-            )
+            got = f"the columns: {_listed(columns)}"
+            raise InputError(f"the column {missing[0]!r} that was trained on", got, remedy)
         return np.column_stack([coder.transform(columns[name], name) for name, coder in self.coders_.items()])
 
 
@@ -187,20 +186,15 @@ class _Categories:
         from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
 
         self.codes = codes
-        self.encoder: Any = (
-            OrdinalEncoder(
-                handle_unknown="use_encoded_value",
-                unknown_value=np.nan,
-                max_categories=MOST_CODES,
-            )
-            if codes
-            else OneHotEncoder(
-                handle_unknown="infrequent_if_exist",
-                max_categories=MOST_CATEGORIES,
-                min_frequency=RARE,
-                sparse_output=False,
-            )
+        self.encoder: Any = OneHotEncoder(
+            handle_unknown="infrequent_if_exist",
+            max_categories=MOST_CATEGORIES,
+            min_frequency=RARE,
+            sparse_output=False,
         )
+        if codes:
+            known = {"handle_unknown": "use_encoded_value", "unknown_value": np.nan}
+            self.encoder = OrdinalEncoder(max_categories=MOST_CODES, **known)
 
     def fit(self, column: Any, name: str) -> "_Categories":
         import pyarrow.compute as pc

@@ -68,9 +68,8 @@ def arrow_of_frame(frame: Any) -> Any:
             table = frame if isinstance(frame, pa.Table) else pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise InputError(
-            "a frame whose columns hold one type each", f"one of which Arrow says: {first}", "make the column one type"
-        ) from None
+        got = f"one of which Arrow says: {first}"
+        raise InputError("a frame whose columns hold one type each", got, "make the column one type") from None
     return table
 
 

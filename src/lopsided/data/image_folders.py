@@ -134,11 +134,8 @@ def files_by_class(folder: Path) -> ClassFiles:
 def check_some(found: Sequence[object], folder: Path) -> None:
     """At least one picture was found."""
     if not found:
-        raise InputError(
-            "a folder with idx files, or with one subfolder of pictures per class",
-            f"neither in {folder}",
-            "arrange it as folder/class/picture.png",
-        )
+        expected = "a folder with idx files, or with one subfolder of pictures per class"
+        raise InputError(expected, f"neither in {folder}", "arrange it as folder/class/picture.png")
 
 
 def read_picture(path: Path, size: tuple[int, int] | None = None) -> NDArray[Any]:
@@ -182,11 +179,8 @@ def alike(pictures: list[tuple[Path, NDArray[Any]]]) -> NDArray[Any]:
     for path, picture in pictures:
         shaped = np.repeat(picture[:, :, None], 3, axis=2) if colour and picture.ndim == 2 else picture
         if result and shaped.shape != result[0].shape:
-            raise InputError(
-                f"pictures of one size, {result[0].shape[1]} x {result[0].shape[0]}",
-                f"{shaped.shape[1]} x {shaped.shape[0]} in {path}",
-                "resize them first",
-            )
+            expected = f"pictures of one size, {result[0].shape[1]} x {result[0].shape[0]}"
+            raise InputError(expected, f"{shaped.shape[1]} x {shaped.shape[0]} in {path}", "resize them first")
         result.append(shaped)
     return np.stack(result)
 
@@ -207,7 +201,8 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     try:
         content = gzip.decompress(source.read_bytes()) if source == packed else source.read_bytes()
     except FileNotFoundError:
-        raise InputError(f"the file {path.name} or {packed.name}", f"neither in {path.parent}") from None
+        got = f"neither in {path.parent}"
+        raise InputError(f"the file {path.name} or {packed.name}", got) from None
     except (gzip.BadGzipFile, EOFError, zlib.error):
         raise InputError("a whole gzip file", f"a damaged one: {source}", "download it again") from None
     except OSError as error:
@@ -219,11 +214,8 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     shape = tuple(int(length) for length in np.frombuffer(content[4:header], dtype=">u4"))
     size = math.prod(shape)  # of Python's numbers: the product of damaged lengths may be beyond 64 bits
     if len(content) - header != size:
-        raise InputError(
-            f"{size} bytes of pixels or labels",
-            f"{len(content) - header} in {source}",
-            "download it again",
-        )
+        got = f"{len(content) - header} in {source}"
+        raise InputError(f"{size} bytes of pixels or labels", got, "download it again")
     try:
         return np.frombuffer(content, dtype=np.uint8, offset=header).reshape(shape)
     except ValueError:  # no entries, by one axis of length 0, and other axes longer than an array may have

@@ -5,6 +5,7 @@ Group codes follow the order in which the groups are named. A crop is cut at a r
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,17 +47,7 @@ def coloured(images: Images, agreement: float, seed: int) -> Images:
     pixels = np.zeros((*images.pixels.shape, 3), dtype=np.uint8)
     pixels[~green, :, :, 0] = images.pixels[~green]
     pixels[green, :, :, 1] = images.pixels[green]
-    groups = (~agrees).astype(np.int64)
-    return Images(
-        images.name,
-        images.split,
-        pixels,
-        images.labels,
-        images.class_names,
-        groups,
-        ("agrees", "disagrees"),
-        images.white,
-    )
+    return replace(images, pixels=pixels).with_groups((~agrees).astype(np.int64), ("agrees", "disagrees"))
 
 
 def _place(images: Images, name: str) -> int:

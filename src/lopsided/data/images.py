@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import check_count
+from lopsided.core.validation import check_choice, check_count
 from lopsided.data import cifar
 from lopsided.data.image_folders import has_idx, idx_source, read_idx
 from lopsided.data.image_set import Images
@@ -50,7 +50,7 @@ def load_images(
     at_most: int | None = None,
 ) -> Images:
     """The image set `name`, or its first `at_most` images (of CIFAR then only the files needed are decoded)."""
-    _check_name(name)
+    check_choice(name, NAMES, "an image set")
     if split not in _PREFIX:
         raise InputError("the split train or test", repr(split))
     if at_most is not None:
@@ -71,15 +71,10 @@ def has_images(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
 def find_images(name: str, folder: str | os.PathLike[str] | None = None) -> Path | None:
     """The folder that holds the files of the set; None where there is none."""
     try:
-        _check_name(name)
+        check_choice(name, NAMES, "an image set")
         return _find(name, folder)
     except InputError:
         return None
-
-
-def _check_name(name: str) -> None:
-    if name not in NAMES:
-        raise InputError(f"an image set among {', '.join(NAMES)}", repr(name))
 
 
 def _find(name: str, folder: str | os.PathLike[str] | None) -> Path:
@@ -131,11 +126,8 @@ def _load_idx(name: str, place: Path, split: Split, _: _Stamp) -> Images:
     images = read_idx(place / f"{_PREFIX[split]}-images-idx3-ubyte")
     labels = read_idx(place / f"{_PREFIX[split]}-labels-idx1-ubyte")
     if images.ndim != 3 or labels.ndim != 1 or images.shape[0] != labels.shape[0]:
-        raise InputError(
-            f"images and labels of {name} that belong together",
-            f"shapes {images.shape} and {labels.shape}",
-            "download the files again",
-        )
+        expected = f"images and labels of {name} that belong together"
+        raise InputError(expected, f"shapes {images.shape} and {labels.shape}", "download the files again")
     if not labels.size or labels.max() > 9:
         got = f"a label {int(labels.max())}" if labels.size else "none"
         raise InputError(f"images of {name} with labels from 0 to 9", got, "download the files again")

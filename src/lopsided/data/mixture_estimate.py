@@ -48,11 +48,9 @@ def estimate_by_moments(features: FloatArray, groups: ArrayLike) -> MixtureEstim
     dimension = matrix.shape[1]
     if counts.min() <= dimension:
         least = int(counts.argmin())
-        raise InputError(
-            f"more than {dimension} members in every group",
-            f"{int(counts[least])} in group {names[least]}",
-            "merge small groups or use fewer features",
-        )
+        expected = f"more than {dimension} members in every group"
+        got = f"{int(counts[least])} in group {names[least]}"
+        raise InputError(expected, got, "merge small groups or use fewer features")
     means = np.array([matrix[codes == code].mean(axis=0) for code in range(len(names))])
     covariances = np.array([np.atleast_2d(np.cov(matrix[codes == code].T)) for code in range(len(names))])
     _check_definite(covariances, names)
@@ -85,19 +83,15 @@ def estimate_by_em(
     declined: dict[int, str] = {}
     overall = np.atleast_2d(np.cov(matrix.T))
     for number in numbers:
-        model = GaussianMixture(
-            number, covariance_type="full", n_init=starts, random_state=seed, tol=tolerance, max_iter=MOST_ITERATIONS
-        )
+        limits = {"tol": tolerance, "max_iter": MOST_ITERATIONS}
+        model = GaussianMixture(number, n_init=starts, random_state=seed, **limits)  # full covariances
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # reported as `converged` instead
             try:
                 model.fit(matrix)
             except ValueError as error:
-                raise InputError(
-                    f"data that {number} Gaussian groups can fit",
-                    str(error).split(".")[0],
-                    "use fewer groups or features",
-                ) from None
+                expected = f"data that {number} Gaussian groups can fit"
+                raise InputError(expected, str(error).split(".")[0], "use fewer groups or features") from None
         narrowest = _narrowest(model.covariances_, overall)
         if narrowest < COLLAPSED:
             declined[number] = f"a group shrank onto repeated rows: {narrowest:.1e} of the data's deviation"
@@ -108,18 +102,10 @@ def estimate_by_em(
     if best is None:
         number, reason = next(iter(declined.items()))
         raise InputError(f"data that {number} Gaussian groups can fit", reason, "use fewer groups or other features")
-    mixture = Mixture(
-        best.weights_ / best.weights_.sum(), best.means_, (best.covariances_ + best.covariances_.transpose(0, 2, 1)) / 2
-    )
-    return MixtureEstimate(
-        mixture,
-        bits_per_dimension(matrix, mixture),
-        "expectation maximisation",
-        bool(best.converged_),
-        int(best.n_iter_),
-        criterion,
-        declined,
-    )
+    covariances = (best.covariances_ + best.covariances_.transpose(0, 2, 1)) / 2
+    mixture = Mixture(best.weights_ / best.weights_.sum(), best.means_, covariances)
+    fit, how = bits_per_dimension(matrix, mixture), "expectation maximisation"
+    return MixtureEstimate(mixture, fit, how, bool(best.converged_), int(best.n_iter_), criterion, declined)
 
 
 def _narrowest(covariances: FloatArray, overall: FloatArray) -> float:
@@ -151,8 +137,5 @@ def _check_definite(covariances: FloatArray, names: Sequence[str]) -> None:
     for name, covariance in zip(names, covariances, strict=True):
         least, largest = np.linalg.eigvalsh(covariance)[[0, -1]]
         if least <= 1e-12 * largest:
-            raise InputError(
-                f"a positive definite covariance in group {name}",
-                f"smallest eigenvalue {least:.2g}",
-                "drop constant features",
-            )
+            got = f"smallest eigenvalue {least:.2g}"
+            raise InputError(f"a positive definite covariance in group {name}", got, "drop constant features")

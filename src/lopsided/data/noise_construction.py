@@ -60,9 +60,8 @@ def construct_noise(
     requested = _requested(ratios, K)
     check_positive(base, "the bulk eigenvalue")
     if features.shape[0] < 2 * K:
-        raise InputError(
-            f"a dimension of at least {2 * K} for {K} classes", features.shape[0], "raise d or lower the classes"
-        )
+        expected = f"a dimension of at least {2 * K} for {K} classes"
+        raise InputError(expected, features.shape[0], "raise d or lower the classes")
     scales = _scales(requested, sizes)
     correlation = 1.0 / np.sqrt(requested * requested.T)
     bulk = base**2
@@ -93,11 +92,9 @@ def _requested(ratios: ArrayLike, K: int) -> FloatArray:
         raise InputError("positive noise correlation ratios", "others", "give finite numbers above 0")
     if np.any(requested * requested.T < 1.0):
         k, j = np.argwhere(requested * requested.T < 1.0)[0]
-        raise InputError(
-            "ratios with Gamma_kj Gamma_jk >= 1 (the inequality of Cauchy and Schwarz)",
-            f"{requested[k, j]:g} and {requested[j, k]:g} for classes {k} and {j}",
-            "raise one of the two",
-        )
+        expected = "ratios with Gamma_kj Gamma_jk >= 1 (the inequality of Cauchy and Schwarz)"
+        got = f"{requested[k, j]:g} and {requested[j, k]:g} for classes {k} and {j}"
+        raise InputError(expected, got, "raise one of the two")
     return requested
 
 
@@ -136,9 +133,8 @@ def _nonnegative_root(correlation: FloatArray, bulk: float, rest: int) -> FloatA
 
     values, vectors = np.linalg.eigh(correlation)
     if values[0] < -1e-12 * values[-1]:
-        raise InputError(
-            "ratios of a positive semidefinite matrix of noise products", "ratios of none", "raise the smaller ratios"
-        )
+        got = "ratios of none"
+        raise InputError("ratios of a positive semidefinite matrix of noise products", got, "raise the smaller ratios")
     # t C - s 11^T is positive semidefinite from t = s 1^T C^+ 1 on (1 must lie in the range of C, as Perron's theorem
     # gives for C = 11^T and as any positive definite C does).
     alive = values > 1e-12 * values[-1]
@@ -156,9 +152,6 @@ def _nonnegative_root(correlation: FloatArray, bulk: float, rest: int) -> FloatA
         t *= 1.25
     result = root(t)
     if result.min() < -1e-12 * bulk:
-        raise InputError(
-            "ratios that class-wise noise in K directions can give",
-            "a request that needs a negative variance",
-            "make the ratios more alike",
-        )
+        got = "a request that needs a negative variance"
+        raise InputError("ratios that class-wise noise in K directions can give", got, "make the ratios more alike")
     return np.clip(result, 0.0, None)

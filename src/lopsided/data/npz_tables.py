@@ -51,10 +51,8 @@ def open_npz(path: Path, *, features: str | None = None, need_features: bool = T
     with _archive(path) as archive:
         _, fortran, dtype = _read_header(archive, chosen, path)
     if dtype.kind not in "biuf" or len(shape) < 2 or shape[0] == 0:
-        raise InputError(
-            f"features of numbers, one row per example, in {path}",
-            f"{chosen}: shape {shape} of type {dtype}",
-        )
+        got = f"{chosen}: shape {shape} of type {dtype}"
+        raise InputError(f"features of numbers, one row per example, in {path}", got)
     columns = {
         name: read_npz_array(path, name) for name, other in shapes.items() if name != chosen and other == shape[:1]
     }
@@ -91,9 +89,8 @@ def load_npy(path: Path, *, memory_map: bool = False) -> NDArray[Any]:
     except MemoryError:
         raise
     except Exception:  # a damaged header leads NumPy's parser into errors of any kind
-        raise InputError(
-            "a whole .npy file without pickled objects", str(path), "write it again with numpy.save"
-        ) from None
+        got = str(path)
+        raise InputError("a whole .npy file without pickled objects", got, "write it again with numpy.save") from None
     if not isinstance(array, np.ndarray):
         raise InputError("a .npy file", f"an archive: {path}", "name it .npz")
     return array
@@ -148,9 +145,8 @@ def choose_features(
     if not needed:  # other matrices may be anything: logits, a classifier
         return None
     if len(lower) != 1:
-        raise InputError(
-            f"an array of features in {source}", f"the arrays: {have}", "name it features, or say which it is"
-        )
+        got = f"the arrays: {have}"
+        raise InputError(f"an array of features in {source}", got, "name it features, or say which it is")
     return next(iter(lower.values()))
 
 
@@ -180,9 +176,8 @@ def _read_header(archive: zipfile.ZipFile, name: str, path: Path) -> _Header:
         begins = stream.tell()
     promised = math.prod(header[0]) * header[2].itemsize
     if header[2].hasobject:
-        raise InputError(
-            f"plain arrays in {path}", f"pickled objects under {name!r}", "store numbers or fixed-width strings instead"
-        )
+        got = f"pickled objects under {name!r}"
+        raise InputError(f"plain arrays in {path}", got, "store numbers or fixed-width strings instead")
     held = archive.getinfo(name + ".npy").file_size - begins
     if promised != held or min(header[0], default=0) < 0:  # asked before memory is, which may be without bounds
         raise InputError(f"{promised:,} bytes of {name!r} in {path}", f"{held:,}", "write it again with numpy.savez")

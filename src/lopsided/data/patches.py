@@ -21,7 +21,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.factored import FactoredMatrix
 from lopsided.core.noise_geometry import NoiseGeometry, noise_geometry
 from lopsided.core.seeds import generator
-from lopsided.core.validation import FloatArray, IntArray, check_count
+from lopsided.core.validation import FloatArray, IntArray, check_choice, check_count
 from lopsided.data.noise_construction import NoiseConstruction, construct_noise
 
 Draw = Callable[[np.random.Generator, tuple[int, int]], FloatArray]
@@ -71,9 +71,7 @@ FAMILIES = {
 
 def noise_family(name: str) -> NoiseFamily:
     """The family of that name."""
-    if name not in FAMILIES:
-        raise InputError(f"a noise family among {', '.join(FAMILIES)}", repr(name))
-    return FAMILIES[name]
+    return FAMILIES[check_choice(name, FAMILIES, "a noise family")]
 
 
 @dataclass(frozen=True)
@@ -88,11 +86,9 @@ class PatchDistribution:
     def __post_init__(self) -> None:
         noise_family(self.family)
         if len(self.matrices) != self.classes or self.features.shape[0] != self.classes:
-            raise InputError(
-                f"features and noise matrices for {self.classes} classes",
-                f"{self.features.shape[0]} and {len(self.matrices)}",
-                "give one of each per class",
-            )
+            expected = f"features and noise matrices for {self.classes} classes"
+            got = f"{self.features.shape[0]} and {len(self.matrices)}"
+            raise InputError(expected, got, "give one of each per class")
         if self.classes < 2 or np.any(self.sizes < 0):
             raise InputError("at least 2 classes with sizes >= 0", self.sizes.tolist(), "add classes")
 

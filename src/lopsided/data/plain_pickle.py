@@ -48,11 +48,9 @@ def read_plain_pickle(path: Path) -> Any:
     try:
         return _finished(_PlainUnpickler(content).load(), {})
     except _Refused as error:
-        raise InputError(
-            "a pickle of plain data (dicts, lists, numbers, text, arrays)",
-            f"{path}, which holds {error}",
-            "fetch the original file; this one is not executed",
-        ) from None
+        expected = "a pickle of plain data (dicts, lists, numbers, text, arrays)"
+        got = f"{path}, which holds {error}"
+        raise InputError(expected, got, "fetch the original file; this one is not executed") from None
     except _DAMAGE:
         raise InputError("a whole pickle", f"a damaged one: {path}", "download it again") from None
 

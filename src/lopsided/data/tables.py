@@ -37,17 +37,9 @@ SPLIT_NAMES = ("split", "is_test", "subset")
 # a row's own name; the last three are how pandas writes its index to csv and parquet
 ROW_NAMES = ("id", "index", "", "unnamed: 0", "__index_level_0__")
 BESIDE_NAMES = (*LABEL_NAMES, *GROUP_NAMES, *PREDICTION_NAMES, *SPLIT_NAMES, *ROW_NAMES)
-WHOLE_FILES = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".csv.gz": "packed csv",
-    ".tsv.gz": "packed csv",
-    ".feather": "Arrow",
-    ".arrow": "Arrow",
-    ".jsonl": "JSON lines",
-    ".ndjson": "JSON lines",
-    ".xlsx": "Excel",
-}
+WHOLE_FILES = dict.fromkeys((".csv", ".tsv"), "csv") | dict.fromkeys((".csv.gz", ".tsv.gz"), "packed csv")
+WHOLE_FILES |= dict.fromkeys((".feather", ".arrow"), "Arrow") | dict.fromkeys((".jsonl", ".ndjson"), "JSON lines")
+WHOLE_FILES |= {".xlsx": "Excel"}
 FILE_ENDINGS = (".npy", ".txt", ".csv", ".tsv")  # of labels in a file of their own
 _BLOCK_NUMBERS = 4_000_000  # numbers in a block: 32 MB as float64
 
@@ -127,11 +119,8 @@ class Table:
             if misfit.lower() in LABEL_NAMES:
                 return self.column(misfit)
         have = ", ".join(self.columns) or "none"
-        raise InputError(
-            f"a column of labels in {self.source} (such as {', '.join(LABEL_NAMES[:3])})",
-            f"the columns: {have}",
-            "say which column or file holds the labels",
-        )
+        expected = f"a column of labels in {self.source} (such as {', '.join(LABEL_NAMES[:3])})"
+        raise InputError(expected, f"the columns: {have}", "say which column or file holds the labels")
 
 
 def open_table(
@@ -185,11 +174,9 @@ def open_table(
 def array_table(features: NDArray[Any], columns: Mapping[str, NDArray[Any]], source: str = "an array") -> Table:
     """A table over an array in memory or memory-mapped; examples with more than one axis are pictures."""
     if features.ndim < 2 or features.shape[0] == 0 or features.dtype.kind not in "biuf":
-        raise InputError(
-            f"numbers as features, one row per example, in {source}",
-            f"shape {features.shape} of type {features.dtype}",
-            "give a table of numbers with at least one row",
-        )
+        expected = f"numbers as features, one row per example, in {source}"
+        got = f"shape {features.shape} of type {features.dtype}"
+        raise InputError(expected, got, "give a table of numbers with at least one row")
     for name, column in columns.items():
         if column.shape[:1] != features.shape[:1]:
             raise InputError(f"{features.shape[0]} entries in {name}", column.shape, "give one per example")

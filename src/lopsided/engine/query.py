@@ -16,38 +16,15 @@ from lopsided.core.notebook import notebook_view
 from lopsided.core.validation import check_positive, check_text
 from lopsided.engine.store import Result, Store
 
-_CLAIM = {"claim": "VARCHAR", "paper": "VARCHAR"}
-_TASK = {**_CLAIM, "seed": "BIGINT", "settings": "JSON"}
-TABLES = {
-    "tasks": {
-        **_TASK,
-        "numbers": "JSON",
-        "seconds": "DOUBLE",
-        "processor_seconds": "DOUBLE",
-        "claim_version": "BIGINT",
-        "lopsided": "VARCHAR",
-        "time": "TIMESTAMP",
-        "packages": "JSON",
-        "machine": "JSON",
-    },
-    "numbers": {
-        **_TASK,
-        "claim_version": "BIGINT",
-        "name": "VARCHAR",
-        "position": "BIGINT",
-        "value": "DOUBLE",
-    },
-    "verdicts": {
-        **_CLAIM,
-        "scale": "VARCHAR",
-        "verdict": "VARCHAR",
-        "found": "VARCHAR",
-        "numbers": "JSON",
-        "tasks": "BIGINT",
-        "seconds": "DOUBLE",
-        "time": "TIMESTAMP",
-    },
+_SQL = {  # as in CREATE TABLE
+    "tasks": "claim VARCHAR, paper VARCHAR, seed BIGINT, settings JSON, numbers JSON, seconds DOUBLE, "
+    "processor_seconds DOUBLE, claim_version BIGINT, lopsided VARCHAR, time TIMESTAMP, packages JSON, machine JSON",
+    "numbers": "claim VARCHAR, paper VARCHAR, seed BIGINT, settings JSON, claim_version BIGINT, name VARCHAR, "
+    "position BIGINT, value DOUBLE",
+    "verdicts": "claim VARCHAR, paper VARCHAR, scale VARCHAR, verdict VARCHAR, found VARCHAR, numbers JSON, "
+    "tasks BIGINT, seconds DOUBLE, time TIMESTAMP",
 }
+TABLES = {name: dict(column.split() for column in columns.split(", ")) for name, columns in _SQL.items()}
 
 
 @dataclass(frozen=True)
@@ -89,11 +66,8 @@ def results(question: str, *, store: str | os.PathLike[str] | None = None, secon
         raise InputError(f"an answer within {seconds:g} seconds", "none yet", remedy) from None
     except duckdb.Error as error:
         words = " ".join(str(error).split("\n\n")[0].split()).rstrip(".")[:300]
-        raise InputError(
-            "a question that DuckDB can answer",
-            words,
-            f"the tables are {', '.join(TABLES)} (lopsided results --tables)",
-        ) from None
+        expected = "a question that DuckDB can answer"
+        raise InputError(expected, words, f"the tables are {', '.join(TABLES)} (lopsided results --tables)") from None
     finally:
         clock.cancel()
         connection.close()
@@ -129,8 +103,7 @@ def _fill(connection: Any, store: Store) -> None:
         "verdicts": [_verdict(verdict) for verdict in store.verdicts()],
     }
     for name, columns in TABLES.items():
-        fields = ", ".join(f"{key} {kind}" for key, kind in columns.items())
-        connection.execute(f"CREATE TABLE {name} ({fields})")
+        connection.execute(f"CREATE TABLE {name} ({_SQL[name]})")
         if contents[name]:
             values = zip(*contents[name], strict=True)
             connection.register("incoming", pyarrow.table(dict(zip(columns, map(list, values), strict=True))))

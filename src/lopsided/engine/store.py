@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from lopsided.core.errors import InputError
-from lopsided.core.files import WriteError, as_path, write_atomically
+from lopsided.core.files import as_path, make_folder, write_atomically
 from lopsided.core.jsonable import dump_json, jsonable
 from lopsided.engine.task import Task, canonical, task_key
 from lopsided.engine.unfinished import forget_unfinished
@@ -160,13 +160,7 @@ class Store:
             raise _unreadable(folder, error) from None
 
     def _write(self, path: Path, content: str | bytes, *, durable: bool = True) -> None:
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise WriteError(
-                f"Expected to make the folder {path.parent}, but the system said: {error.strerror}; "
-                f"choose another store with --store."
-            ) from None
+        make_folder(path.parent, "choose another store with --store")
         write_atomically(path, content, durable=durable)
 
     def _read(self, path: Path, parse: Callable[[bytes], T]) -> T | None:

@@ -6,8 +6,7 @@ without the last blocks (known already), which gives one exact Newton step; chor
 each at the price of a gradient. One new Hessian per prefix, at its minimiser, certifies it and serves the next.
 Where a chord stalls, the Hessian is renewed; where that fails too, damped Newton starts again from `start`.
 
-The price is the Hessians': K(K+1)/2 weighted products of 2 d^2 operations per example, once per prefix
-(`hessian_operations`).
+The price is the Hessians': K(K+1)/2 weighted products of 2 d^2 operations per example, once per prefix.
 """
 
 from collections.abc import Sequence
@@ -40,11 +39,6 @@ class PathPoint:
     directions: FloatArray
 
 
-def hessian_operations(dimension: int, neurons: int, count: int) -> float:
-    """Floating-point operations of one Hessian by matrix products."""
-    return neurons * (neurons + 1) * float(dimension) ** 2 * count
-
-
 def critical_path(
     blocks: Sequence[TrainingSet], start: ArrayLike, lengths: Sequence[int], *, tolerance: float = 1e-8
 ) -> list[PathPoint]:
@@ -62,15 +56,8 @@ def critical_path(
         outcome = reached.outcome
         if outcome is NewtonOutcome.MINIMUM and values[0] <= SINGULAR * values[-1]:
             outcome = NewtonOutcome.FLAT
-        point = CriticalPoint(
-            reached.place.weights,
-            reached.loss,
-            reached.slope,
-            float(values[0]),
-            float(values[-1]),
-            reached.steps,
-            outcome,
-        )
+        ends = float(values[0]), float(values[-1])
+        point = CriticalPoint(reached.place.weights, reached.loss, reached.slope, *ends, reached.steps, outcome)
         found[length] = PathPoint(sum(block.count for block in prefix), point, values, vectors)
         # A smaller prefix goes on from here, or from the start again where nothing was found.
         place = reached.place if point.found else at_origin

@@ -133,9 +133,8 @@ def imported(name: str, seed: int, *, samplers: bool = False) -> Any:
     except ImportError as error:
         raise InputError(expected, f"{name!r}: {error}", "check the package's name and that it is installed") from None
     except Exception as error:  # a user's module may raise anything while it loads
-        raise InputError(
-            "a module that can be imported", f"{type(error).__name__} from {module_name}: {error}"
-        ) from None
+        got = f"{type(error).__name__} from {module_name}: {error}"
+        raise InputError("a module that can be imported", got) from None
     made = getattr(module, class_name, None)
     if made is None:
         from sklearn.base import ClassifierMixin

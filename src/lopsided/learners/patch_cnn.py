@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from scipy.special import logsumexp
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_count, check_positive
@@ -89,11 +90,9 @@ def initial_weights(
 def _shapes(weights: FloatArray, features: FloatArray, noise: FloatArray, labels: IntArray) -> None:
     K, _, d = weights.shape
     if features.shape != (K, d) or noise.ndim != 2 or noise.shape[1] != d or labels.shape != noise.shape[:1]:
-        raise InputError(
-            f"features ({K}, {d}), noise (n, {d}) and n labels",
-            f"shapes {features.shape}, {noise.shape}, {labels.shape}",
-            "check that weights and sample belong together",
-        )
+        expected = f"features ({K}, {d}), noise (n, {d}) and n labels"
+        got = f"shapes {features.shape}, {noise.shape}, {labels.shape}"
+        raise InputError(expected, got, "check that weights and sample belong together")
     if labels.size == 0 or labels.min() < 0 or labels.max() >= K:
         raise InputError(f"labels from 0 to {K - 1}", "others", "count classes from 0")
 
@@ -101,11 +100,8 @@ def _shapes(weights: FloatArray, features: FloatArray, noise: FloatArray, labels
 def outputs(weights: FloatArray, features: FloatArray, noise: FloatArray, labels: IntArray) -> FloatArray:
     """F (n x K) of eq (1) on examples (u_y, xi)."""
     _shapes(weights, features, noise, labels)
-    K, m, d = weights.shape
-    flat = weights.reshape(K * m, d)
-    from_noise = np.maximum(flat @ noise.T, 0.0).reshape(K, m, -1).mean(axis=1).T
-    from_features = np.maximum(flat @ features.T, 0.0).reshape(K, m, K).mean(axis=1).T
-    return np.asarray(from_noise + from_features[labels])
+    run = _Run(weights, features, noise, "weights")
+    return run.outputs(run.noise_activations(slice(None)), labels)
 
 
 def probabilities(logits: FloatArray) -> FloatArray:
@@ -249,9 +245,7 @@ def _snapshot(run: _Run, labels: IntArray) -> tuple[FloatArray, ...]:
     activations = run.noise_activations(slice(None))
     logits = run.outputs(activations, labels)
     rows = np.arange(labels.size)
-    top = logits.max(axis=1)
-    total = np.log(np.exp(logits - top[:, None]).sum(axis=1)) + top
-    losses = total - logits[rows, labels]
+    losses = logsumexp(logits, axis=1) - logits[rows, labels]
     lost = -np.expm1(-losses)
     own_share = (activations.reshape(-1, K, m)[rows, labels] > 0).mean(axis=1)
     counts = np.maximum(np.bincount(labels, minlength=K), 1)
@@ -259,11 +253,5 @@ def _snapshot(run: _Run, labels: IntArray) -> tuple[FloatArray, ...]:
     def by_class(values: FloatArray) -> FloatArray:
         return np.asarray(np.bincount(labels, weights=values, minlength=K) / counts)
 
-    return (
-        losses.mean(),
-        by_class(losses),
-        (logits.argmax(axis=1) == labels).mean(),
-        lost.min(),
-        lost.max(),
-        by_class(own_share),
-    )
+    right = (logits.argmax(axis=1) == labels).mean()
+    return losses.mean(), by_class(losses), right, lost.min(), lost.max(), by_class(own_share)

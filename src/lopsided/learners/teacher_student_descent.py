@@ -53,9 +53,8 @@ def descend(
     many = check_count(steps, "the number of steps")
     shape = (0, *first.shape) if noise is None else noise.shape
     if shape[1:] != first.shape or shape[0] not in (0, 1, many):
-        raise InputError(
-            f"noise of shape ({many}, {first.shape[0]}, {first.shape[1]})", shape, "draw it with mean_noise"
-        )
+        expected = f"noise of shape ({many}, {first.shape[0]}, {first.shape[1]})"
+        raise InputError(expected, shape, "draw it with mean_noise")
     added = np.empty(shape) if noise is None else np.ascontiguousarray(noise, dtype=np.float64)
     kept = many // record_every + 1 if record_every else 0
     trajectory = np.full((kept, *first.shape), np.nan)

@@ -14,9 +14,10 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+from scipy.special import logsumexp
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import IntArray, check_count
+from lopsided.core.validation import IntArray, check_choice, check_count
 
 Array = NDArray[Any]  # float32 or float64
 Process = Literal["gradient", "pseudo gradient", "pseudo network"]
@@ -47,8 +48,7 @@ class WideNetwork:
 
 def initial_deviation(width: int, initialisation: str = "A3") -> float:
     """Standard deviation of an initial weight under the named reading."""
-    if initialisation not in INITIALISATIONS:
-        raise InputError(f"an initialisation among {', '.join(INITIALISATIONS)}", repr(initialisation))
+    check_choice(initialisation, INITIALISATIONS, "an initialisation")
     return 1 / math.sqrt(width) if initialisation == "A3" else width**-0.25
 
 
@@ -110,10 +110,8 @@ def gradient_coefficients(
         if initial is None:
             raise InputError("initial preactivations for a pseudo gradient", None, "pass <w^(0), x>")
         pattern = initial >= 0
-        if process == "pseudo gradient":
-            outputs = network_outputs(preactivations, top)
-        else:
-            outputs = pseudo_outputs(preactivations, initial, top)
+        of_true = process == "pseudo gradient"
+        outputs = network_outputs(preactivations, top) if of_true else pseudo_outputs(preactivations, initial, top)
     coefficients = error_signals(outputs, labels, weights) @ top
     coefficients *= pattern
     return np.asarray(coefficients)
@@ -122,9 +120,7 @@ def gradient_coefficients(
 def cross_entropy(outputs: Array, labels: IntArray) -> float:
     """Mean of -log o_y, computed from logits in float64."""
     logits = outputs.astype(np.float64)
-    peak = logits.max(axis=1)
-    mass = np.log(np.exp(logits - peak[:, None]).sum(axis=1))
-    return float((peak + mass - logits[np.arange(len(labels)), labels]).mean())
+    return float((logsumexp(logits, axis=1) - logits[np.arange(len(labels)), labels]).mean())
 
 
 def accuracy(outputs: Array, labels: IntArray) -> float:

@@ -54,9 +54,8 @@ class ClassMoments:
     def merge(self, other: "ClassMoments") -> None:
         """Take in the moments of other examples of the same classes."""
         if other.means.shape != self.means.shape:
-            raise InputError(
-                f"moments of shape {self.means.shape}", other.means.shape, "use the same classes and columns"
-            )
+            expected = f"moments of shape {self.means.shape}"
+            raise InputError(expected, other.means.shape, "use the same classes and columns")
         for k in range(self.classes):
             if other.counts[k]:
                 self._merge(k, int(other.counts[k]), other.means[k], other.scatters[k])
@@ -106,11 +105,9 @@ def as_rows(features: ArrayLike) -> NDArray[np.floating]:
     """n x d from n x anything: images are flattened."""
     array = np.asarray(features)
     if array.dtype.kind not in "biuf" or array.ndim < 2 or array.size == 0:
-        raise InputError(
-            "a non-empty array of numbers, one row per example",
-            f"shape {array.shape} of type {array.dtype}",
-            "give features as n x d, or images as n x height x width",
-        )
+        expected = "a non-empty array of numbers, one row per example"
+        got = f"shape {array.shape} of type {array.dtype}"
+        raise InputError(expected, got, "give features as n x d, or images as n x height x width")
     return np.reshape(array, (array.shape[0], -1))
 
 
@@ -123,11 +120,9 @@ def check_convention(convention: Convention) -> None:
 def check_block(rows: NDArray[np.floating], codes: IntArray, classes: int, dimension: int) -> None:
     """Shapes that belong together, codes in range, finite numbers."""
     if rows.ndim != 2 or rows.shape[1] != dimension or codes.shape != rows.shape[:1]:
-        raise InputError(
-            f"examples of {dimension} columns and one class code each",
-            f"shapes {rows.shape} and {codes.shape}",
-            "check that features and labels belong together",
-        )
+        expected = f"examples of {dimension} columns and one class code each"
+        got = f"shapes {rows.shape} and {codes.shape}"
+        raise InputError(expected, got, "check that features and labels belong together")
     if codes.size and (codes.min() < 0 or codes.max() >= classes):
         raise InputError(f"class codes from 0 to {classes - 1}", f"{codes.min()} to {codes.max()}", "recode the labels")
     # The sum of a block is finite unless an entry is not (or float32 overflows, which the slow check then clears).
@@ -138,8 +133,5 @@ def check_block(rows: NDArray[np.floating], codes: IntArray, classes: int, dimen
     if rows.dtype.kind == "f" and rows.size:
         largest = float(max(rows.max(), -rows.min()))
         if largest > LARGEST_FEATURE or 0 < largest < SMALLEST_FEATURE:
-            raise InputError(
-                f"features between {SMALLEST_FEATURE:g} and {LARGEST_FEATURE:g} in size (fourth powers must fit)",
-                f"{largest:g} at most",
-                "rescale them",
-            )
+            expected = f"features between {SMALLEST_FEATURE:g} and {LARGEST_FEATURE:g} in size (fourth powers must fit)"
+            raise InputError(expected, f"{largest:g} at most", "rescale them")

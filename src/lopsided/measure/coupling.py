@@ -42,9 +42,8 @@ def pattern_change_of_weights(initial: ArrayLike, final: ArrayLike, points: Arra
     first, second = _pair(initial, final, "weights")
     inputs = np.asarray(points)
     if inputs.ndim != 2 or inputs.shape[1] != first.shape[1] or not len(inputs):
-        raise InputError(
-            f"inputs with {first.shape[1]} columns", f"shape {inputs.shape}", "give the layer's own inputs"
-        )
+        got = f"shape {inputs.shape}"
+        raise InputError(f"inputs with {first.shape[1]} columns", got, "give the layer's own inputs")
     changed = np.zeros(len(first), dtype=np.int64)
     for start in range(0, len(inputs), _CHUNK):
         chunk = inputs[start : start + _CHUNK]
@@ -70,9 +69,8 @@ def certified_coupled_fraction(initial: ArrayLike, unit_distances: ArrayLike, le
     values = np.abs(np.asarray(initial))
     reach = np.outer(np.asarray(lengths, dtype=np.float64), np.asarray(unit_distances, dtype=np.float64))
     if values.shape != reach.shape:
-        raise InputError(
-            f"initial preactivations of shape {reach.shape}", values.shape, "give the same units and examples"
-        )
+        expected = f"initial preactivations of shape {reach.shape}"
+        raise InputError(expected, values.shape, "give the same units and examples")
     return float((values > reach).all(axis=0).mean())
 
 
@@ -93,9 +91,8 @@ def _summary(changed: NDArray[np.int64], examples: int) -> PatternChange:
 def _pair(first: ArrayLike, second: ArrayLike, what: str) -> tuple[Array, Array]:
     one, other = np.asarray(first), np.asarray(second)
     if one.ndim != 2 or one.shape != other.shape or not one.size:
-        raise InputError(
-            f"two matrices of {what} of one shape", f"{one.shape} and {other.shape}", "compare like with like"
-        )
+        got = f"{one.shape} and {other.shape}"
+        raise InputError(f"two matrices of {what} of one shape", got, "compare like with like")
     for array in (one, other):
         if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
             raise InputError(f"finite numbers in the {what}", f"type {array.dtype} or NaN, infinity", "check the run")

@@ -85,11 +85,9 @@ def mixture_distance(estimate: Mixture, truth: Mixture) -> MixtureDistance:
     if estimate.groups == truth.groups:
         rows, columns = linear_sum_assignment(gap)
         order = rows[np.argsort(columns)]
-        return MixtureDistance(
-            float(np.linalg.norm(estimate.fractions[order] - truth.fractions)),
-            float(np.linalg.norm(estimate.means[order] - truth.means)),
-            float(np.linalg.norm(estimate.covariances[order] - truth.covariances)),
-        )
+        parts = ("fractions", "means", "covariances")
+        gaps = [getattr(estimate, part)[order] - getattr(truth, part) for part in parts]
+        return MixtureDistance(*(float(np.linalg.norm(gap)) for gap in gaps))
     nearest = gap.argmin(axis=1)
     shares = np.bincount(nearest, weights=estimate.fractions, minlength=truth.groups)
     squared = np.square(estimate.covariances - truth.covariances[nearest]).sum(axis=(1, 2))

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix
+from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix, check_offsets
 from lopsided.measure.angles import PairwiseAngles, cosine_summary, frame_distance, norm_variation
 
 Batch = tuple[ArrayLike, ArrayLike]
@@ -90,9 +90,8 @@ class PooledMoments:
         """Every class has been seen."""
         missing = np.flatnonzero(self.counts == 0)
         if missing.size:
-            raise InputError(
-                "examples of every class", f"none of class {int(missing[0])}", "add them or drop the class"
-            )
+            got = f"none of class {int(missing[0])}"
+            raise InputError("examples of every class", got, "add them or drop the class")
 
     @property
     def within_covariance(self) -> FloatArray:
@@ -140,7 +139,7 @@ def neural_collapse_streaming(
         moments.update(features, labels)
     moments.check_complete()
     w = None if classifier is None else check_matrix(classifier, "the classifier", rows=classes, columns=dimension)
-    b = None if w is None else _bias(bias, classes)
+    b = None if w is None else np.zeros(classes) if bias is None else check_offsets(bias, classes)
     nc4 = None
     if w is not None and b is not None:
         _check_ordinary(w, "classifier weights")
@@ -231,18 +230,6 @@ def _differing(features: ArrayLike, means: FloatArray, classifier: FloatArray, b
     by_classifier = (h @ classifier.T + bias).argmax(axis=1)
     by_mean = (h @ means.T - 0.5 * (means**2).sum(axis=1)).argmax(axis=1)
     return int(np.count_nonzero(by_classifier != by_mean)), h.shape[0]
-
-
-def _bias(bias: ArrayLike | None, classes: int) -> FloatArray:
-    if bias is None:
-        return np.zeros(classes)
-    try:
-        b = np.asarray(bias, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{classes} finite biases", "other values", "give one number per class") from None
-    if b.shape != (classes,) or not np.isfinite(b).all():
-        raise InputError(f"{classes} finite biases", f"shape {b.shape}", "give one number per class")
-    return b
 
 
 def nuclear_norm_of_product(a: FloatArray, b: FloatArray) -> float:

@@ -116,23 +116,11 @@ def noise_matrix_of_blocks(
     sizes = moments.counts.astype(np.float64)
     if resamples:
         replicates = _replicates(products, slope, raw, drawn, moments, resamples, random)
-        ends = ((1 - level) / 2, (1 + level) / 2)
-        low, high = np.quantile(replicates, ends, axis=0)
-        ratios_low, ratios_high = _quantiles(_ratios(replicates, sizes), ends)
-    return NoiseMatrix(
-        names,
-        moments.counts,
-        products,
-        _ratios(products, sizes),
-        low,
-        high,
-        ratios_low,
-        ratios_high,
-        use,
-        rho,
-        note,
-        level,
-    )
+        tails = ((1 - level) / 2, (1 + level) / 2)
+        low, high = np.quantile(replicates, tails, axis=0)
+        ratios_low, ratios_high = _quantiles(_ratios(replicates, sizes), tails)
+    found = names, moments.counts, products, _ratios(products, sizes)
+    return NoiseMatrix(*found, low, high, ratios_low, ratios_high, use, rho, note, level)
 
 
 def _quantiles(values: FloatArray, ends: tuple[float, float]) -> FloatArray:

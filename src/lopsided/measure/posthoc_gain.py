@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import check_in_range, check_matrix, codes_among
+from lopsided.core.validation import FloatArray, check_in_range, check_matrix, codes_among
 
 LEVEL = 0.9
 
@@ -63,10 +63,7 @@ def posthoc_gain(logits: ArrayLike, codes: ArrayLike, counts: ArrayLike, tau: fl
     rows, classes = scores.shape
     known = [str(code) for code in range(classes)]
     true = codes_among(codes, known, "codes among the columns of the logits", "number classes from 0", length=rows)
-    sizes = np.asarray(counts, dtype=np.float64)
-    if sizes.shape != (classes,) or not np.isfinite(sizes).all() or (sizes < 0).any() or not sizes.any():
-        raise InputError(f"counts of {classes} classes", f"{counts!r}", "give one number per column of the logits")
-    shown = np.where(sizes > 0, sizes, min(1.0, sizes[sizes > 0].min()))
+    shown = shown_counts(counts, classes)
     strength = check_in_range(tau, "tau", -100.0, 100.0)
     before = scores.argmax(axis=1) == true
     after = (scores - strength * np.log(shown)).argmax(axis=1) == true
@@ -90,3 +87,17 @@ def _quantile(degrees: float) -> float:
     from scipy.special import stdtrit
 
     return float(stdtrit(degrees, 0.5 + LEVEL / 2))
+
+
+def shown_counts(counts: ArrayLike, classes: int) -> FloatArray:
+    """Training counts or shares of so many classes; one without examples counts as one example, or as the smallest."""
+    expected, remedy = f"counts of {classes} classes, none below 0", "give one number per class"
+    try:
+        sizes = np.asarray(counts, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(expected, f"a {type(counts).__name__}", remedy) from None
+    if sizes.shape != (classes,):
+        raise InputError(expected, f"shape {sizes.shape}", remedy)
+    if not np.isfinite(sizes).all() or (sizes < 0).any() or not sizes.any():
+        raise InputError(expected, f"{sizes.tolist()}", remedy)
+    return np.where(sizes > 0, sizes, min(1.0, sizes[sizes > 0].min()))

@@ -147,9 +147,6 @@ def _matrix(value: ArrayLike) -> NDArray[Any]:
     if array.dtype.kind in "iub":
         array = array.astype(np.float64)
     if array.ndim != 2 or not array.size or array.dtype.kind != "f" or not np.isfinite(array).all():
-        raise InputError(
-            "a matrix of finite weights, one row per neuron",
-            f"type {array.dtype}, shape {array.shape}",
-            "check the run",
-        )
+        got = f"type {array.dtype}, shape {array.shape}"
+        raise InputError("a matrix of finite weights, one row per neuron", got, "check the run")
     return array

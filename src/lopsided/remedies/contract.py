@@ -14,10 +14,10 @@ Most remedies override one of them and one of `epoch_indices`, `example_weights`
 without a learner. PyTorch forms are registered with `torch_form` by the room that knows PyTorch.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache, singledispatch
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from lopsided.data.labelled_set import LabelledSet
 
 if TYPE_CHECKING:
     from lopsided.remedies.learner import Learner
-    from lopsided.remedies.mended import MendedClassifier
+    from lopsided.remedies.mended import RemediedClassifier
     from lopsided.remedies.pilot import Pilot
 
 EVEN = 1.1  # sizes within a tenth of each other count as equal: nothing to reweight
@@ -164,11 +164,11 @@ class Remedy:
         """The classifier, or learner's name, that is trained where `estimator` was given: the same."""
         return estimator
 
-    def wrap(self, estimator: Any = "logistic", *, seed: int = 0) -> "MendedClassifier":
+    def wrap(self, estimator: Any = "logistic", *, seed: int = 0) -> "RemediedClassifier":
         """A scikit-learn classifier with the remedy around `estimator` (a classifier or a learner's name)."""
-        from lopsided.remedies.mended import MendedClassifier
+        from lopsided.remedies.mended import RemediedClassifier
 
-        return MendedClassifier(estimator, self, seed=seed)
+        return RemediedClassifier(estimator, self, seed=seed)
 
     def epoch_indices(self, rows: LabelledRows, seed: int = 0, epoch: int = 0) -> IntArray:
         """Rows of the data to train on, each as often as it is to be seen in that epoch."""
@@ -210,19 +210,6 @@ def load_forms() -> None:
 
     for entry in entry_points(group="lopsided.remedy_forms"):
         entry.load()
-
-
-@cache
-def chooser() -> Callable[..., Proposal]:
-    """What chooses a remedy by trials on training data: the entry point `lopsided.choosers` of the room that has them.
-
-    Called with training set, learner, arms (None: all), and by name with metric, costs, budget, recalibrate, seed.
-    """
-    from importlib.metadata import entry_points
-
-    for entry in entry_points(group="lopsided.choosers"):
-        return cast("Callable[..., Proposal]", entry.load())
-    raise InputError("lopsided with its entry points", "an installation without them", "install it again with pip")
 
 
 def by_name(values: Mapping[str, float], names: tuple[str, ...], otherwise: float = 1.0) -> FloatArray:

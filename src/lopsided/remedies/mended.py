@@ -1,12 +1,9 @@
 """A scikit-learn classifier with a remedy around it: what a trial trains is what a plan exports.
 
-`remedy="auto"` runs a trial on the training data and keeps what it recommends. The room that has trials lies above this
-one, so it is asked through `contract.chooser`, an entry point.
+The public `lopsided.MendedClassifier`, which also chooses the remedy by a trial, is made of this one in `checkup`.
 """
 
-import warnings
-from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,99 +16,35 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 from lopsided.core.errors import InputError
 from lopsided.core.folds import Design
 from lopsided.core.partition import Partition
-from lopsided.core.seeds import check_seed
 from lopsided.core.validation import FloatArray, check_labels, check_matrix, check_weights
 from lopsided.data.frames import is_frame
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.data.rows import Rows, as_rows, is_matrix, is_sparse, take
 from lopsided.learners.named_learner import BUILT_IN, check_learner, gives_probabilities
-from lopsided.measure.metrics.named import Asked, metric_named
-from lopsided.remedies.contract import Proposal, Remedy, chooser
+from lopsided.remedies.contract import Proposal
 from lopsided.remedies.learner import Learner, encoder_for, why_no_numbers
 from lopsided.remedies.plain import Plain
 from lopsided.remedies.recalibration import Recalibration
 
 FOLDS = 5  # of the recalibration
-AUTO = "auto"
 
 
-def _has_probabilities(model: "MendedClassifier") -> bool:
+def _has_probabilities(model: "RemediedClassifier") -> bool:
     learner = getattr(model, "estimator_", model.estimator)
     return isinstance(learner, str) or gives_probabilities(learner)
 
 
-class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A classifier that does something about imbalance: any other classifier, with a remedy around it.
+class RemediedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """What `Remedy.wrap` gives: an estimator (or the name of a learner) trained under one remedy, None for none.
 
-    `fit` chooses the remedy by a trial on the training data (`lopsided.trial`) unless one is named, and trains the
-    estimator under it on all of them.
-
-    Parameters
-    ----------
-    estimator : classifier or str, default "logistic"
-        A scikit-learn classifier, or the name of a learner (logistic, boosting, network, deep).
-    remedy : "auto", str, Remedy, sampler, list of these or None, default "auto"
-        "auto" tries the remedies of a plan and takes the one that the trial recommends; a list is tried in their place,
-        as the `arms` of `lopsided.trial`.
-        A remedy by name ("logit adjustment", "class weights", "SMOTE") gets its parameters from the data. A sampler has
-        `fit_resample`, as imbalanced-learn's. None trains plainly.
-    metric : str, Metric or scikit-learn scorer, default "balanced"
-        What the trial is to raise, and threshold moving, too; as `lopsided.trial` takes it.
-    costs : array or dict, optional
-        The cost matrix of the metric "cost".
-    budget : float or str or None, default 60
-        The time limit of the trial in seconds, or as "2m". How much is tried within it depends on the machine; with
-        None it is two repeats of five folds, and the same seed gives the same model everywhere.
-    recalibrate : bool, default False
-        Fit the probabilities to the data on held-out rows, which costs five more fits; decisions stay the remedy's.
-    seed : int, default 0
-        Of everything that is drawn.
-
-    Attributes
-    ----------
-    remedy_ : Remedy
-        What was done, with its parameters.
-    recommendation_ : Recommendation or None
-        What the trial found: `arm`, `gain`, `low`, `high`, `chance_best`, `chance_worse`. None where there was none.
-    why_ : str
-        Why it is this remedy, in a sentence.
-    classes_ : ndarray
-        The labels, sorted.
-    estimator_ : classifier
-        The fitted estimator; it knows the labels by their place in `classes_`.
-    offsets_ : ndarray
-        What is added to the log probability of every class.
-    group_shares_ : ndarray
-        Every group's share of the weights, where groups were given and a remedy weighs.
-    n_features_in_, feature_names_in_ : int, ndarray
-        Number and names of the columns in `fit`; names only where all are strings.
-
-    Examples
-    --------
-    >>> import lopsided, numpy
-    >>> y = numpy.repeat(["common", "rare"], [200, 20])
-    >>> X = numpy.random.default_rng(0).normal(size=(220, 2)) + (y == "rare")[:, None]
-    >>> model = lopsided.MendedClassifier("logistic", "logit adjustment").fit(X, y)
-    >>> model.offsets_.round(2).tolist()
-    [-1.15, 1.15]
+    `fit` leaves the attributes that `lopsided.MendedClassifier` documents, which chooses the remedy as well.
     """
 
     def __init__(
-        self,
-        estimator: Any = "logistic",
-        remedy: Any = AUTO,
-        *,
-        metric: Asked = "balanced",
-        costs: Any = None,
-        budget: float | str | None = 60,
-        recalibrate: bool = False,
-        seed: int = 0,
+        self, estimator: Any = "logistic", remedy: Any = None, *, recalibrate: bool = False, seed: int = 0
     ) -> None:
         self.estimator = estimator
         self.remedy = remedy
-        self.metric = metric
-        self.costs = costs
-        self.budget = budget
         self.recalibrate = recalibrate
         self.seed = seed
 
@@ -125,7 +58,7 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self, X: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None, *, sample_weight: ArrayLike | None = None
-    ) -> "MendedClassifier":
+    ) -> Self:
         """Choose the remedy and train the estimator under it; its weights multiply those of the samples.
 
         Parameters
@@ -157,7 +90,7 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         training = LabelledSet(rows, classes, partition, features, "the training data", design)
         return self.fit_set(training, labels[np.unique(codes, return_index=True)[1]])
 
-    def fit_set(self, training: LabelledSet, classes: Any = None) -> "MendedClassifier":
+    def fit_set(self, training: LabelledSet, classes: Any = None) -> Self:
         """The same on a labelled set; `predict` gives codes unless `classes` says what they stand for."""
         if not isinstance(self.estimator, str):
             check_learner(self.estimator)
@@ -191,27 +124,8 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _choice(self, training: LabelledSet) -> Proposal:
-        """The remedy: as given, by its name, or by a trial."""
-        from lopsided.remedies.named import kind_named, proposed
-        from lopsided.remedies.own import own_arm
-
-        asked, seed = self.remedy, check_seed(self.seed)
-        if asked is None or isinstance(asked, Remedy):
-            return Proposal(asked or Plain(), "As given.")
-        if hasattr(asked, "fit_resample"):
-            return Proposal(own_arm(asked), "Your own.")
-        if isinstance(asked, str) and asked.lower() != AUTO:
-            aim = metric_named(self.metric, training.classes, self.costs).aim
-            return proposed(kind_named(asked, also=(AUTO,)), training, aim, seed)
-        if not isinstance(asked, (str, Sequence)) or not asked:
-            got, remedy = f"a {type(asked).__name__}", "name one such as 'logit adjustment', or 'auto'"
-            raise InputError("a remedy, its name, a sampler or a list of these", got, remedy)
-        options = {"metric": self.metric, "costs": self.costs, "budget": self.budget, "recalibrate": self.recalibrate}
-        arms = None if isinstance(asked, str) else asked
-        choice = chooser()(training, self.estimator, arms, seed=seed, **options)
-        if choice.advice is None:
-            warnings.warn(choice.why, UserWarning, stacklevel=4)
-        return choice
+        """The remedy, as given."""
+        return Proposal(self.remedy or Plain(), "As given.")
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: ArrayLike, groups: ArrayLike | None = None) -> FloatArray:
@@ -225,7 +139,7 @@ class MendedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         for number in range(FOLDS):
             inside, outside = np.flatnonzero(dealt.inside(number)), np.flatnonzero(dealt.fold == number)
             if outside.size and np.unique(training.classes.codes[inside]).size > 1:
-                part = MendedClassifier(self.estimator, self.remedy_, seed=self.seed).fit_set(training.subset(inside))
+                part = RemediedClassifier(self.estimator, self.remedy_, seed=self.seed).fit_set(training.subset(inside))
                 asked = None if groups is None else groups[outside]
                 held_out[outside] = part.predict_proba(take(training.features, outside), asked)
         known = held_out.sum(axis=1) > 0

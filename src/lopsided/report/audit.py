@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lopsided.checkup.audit import AuditFacts, StepProgress, run_checks
 from lopsided.checkup.checks.finding import Level
-from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike, shared_parameters
+from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike, shared_parameters, taken_by
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.plan.result import Plan
@@ -106,23 +106,7 @@ def audit(
     >>> found.findings[0].subject, found.passed()
     ('class dog', False)
     """
-    evidence = gather(
-        data,
-        labels=labels,
-        groups=groups,
-        features=features,
-        classifier=classifier,
-        bias=bias,
-        probabilities=probabilities,
-        logits=logits,
-        predictions=predictions,
-        split=split,
-        weight_decay=weight_decay,
-        classes=classes,
-        many_classes=many_classes,
-        name=name,
-        seed=seed,
-    )
+    evidence = gather(**taken_by(gather, locals()))
     settings = {"given": sorted(evidence.has), "rows": evidence.rows, "weight_decay": evidence.weight_decay}
     facts = run_checks(evidence, seed=seed, checks=checks, settings=settings, progress=progress)
     return Audit(**vars(facts))

@@ -71,7 +71,8 @@ def checkup_page(
             )
             if table[1]
         ]
-        drawings = [*([] if held_out is None else [held_out[0]]), *trial.figures()]
+        # the gains are in the figure of the held-out data too
+        drawings = trial.figures() if held_out is None else [held_out[0], *trial.figures()[1:]]
         tried = {"facts": trial.facts(), "tables": tables, "figures": figures(drawings), "code": trial.code()}
     about, training = _about(facts, plan, trial)
     data = _of_evidence(facts.evidence) if facts is not None else _of_training(about, training)

@@ -18,16 +18,8 @@ def class_list(forecast: CollapseForecast, indices: Sequence[int], most: int = 1
     if forecast.counts.names is not None:
         names = [forecast.counts.name(index) for index in indices[:most]]
         return ", ".join(names) + (f" and {len(indices) - most} more" if len(indices) > most else "")
-    ranges: list[str] = []
-    start = previous = None
-    for index in [*indices, None]:
-        if start is None:
-            start = previous = index
-        elif index is not None and previous is not None and index == previous + 1:
-            previous = index
-        else:
-            ranges.append(str(start) if start == previous else f"{start}-{previous}")
-            start = previous = index
+    runs = np.split(np.asarray(indices), np.flatnonzero(np.diff(indices) != 1) + 1) if len(indices) else []
+    ranges = [str(run[0]) if run.size == 1 else f"{run[0]}-{run[-1]}" for run in runs]
     return ", ".join(ranges[:most]) + (f" and {len(ranges) - most} more ranges" if len(ranges) > most else "")
 
 
@@ -73,15 +65,13 @@ def summary(forecast: CollapseForecast) -> list[tuple[str, str]]:
     told = skill_sentence("collapse" if forecast.held.form == "penalised" else "collapse by energies")
     if told:
         rows.append(("measured skill", told))
-    rows += [
+    status = forecast.solution.status.value.partition(":")[0]
+    return [
+        *rows,
         ("mean cross entropy", f"{forecast.solution.objective:.6g}"),
-        (
-            "certificate",
-            f"relative gap {forecast.relative_gap:.1e} ({forecast.solution.status.value.partition(':')[0]})",
-        ),
+        ("certificate", f"relative gap {forecast.relative_gap:.1e} ({status})"),
         ("time", f"{forecast.seconds:.3g} s"),
     ]
-    return rows
 
 
 def _plan_rows(forecast: CollapseForecast) -> list[tuple[str, str]]:
@@ -115,9 +105,8 @@ def _ratio_panel(forecast: CollapseForecast, two: TwoSizeFacts) -> Panel:
     ratios = np.geomspace(1.0, max(top, 10.0), CURVE_POINTS)
     # The corner of the curve at a threshold is only sharp if the threshold itself is a point of it.
     ratios = np.unique(np.concatenate([ratios, [value for value in thresholds if value < top]]))
-    values = curve_over_ratio(
-        two.majority_classes, two.minority_classes, forecast.held, forecast.model, ratios.tolist()
-    )
+    problem = two.majority_classes, two.minority_classes, forecast.held, forecast.model
+    values = curve_over_ratio(*problem, ratios.tolist())
     series: list[Line | Points] = []
     for label, position in (("minority classes", 0), ("majority classes", 1)):
         heights = [value[position] for value in values]
@@ -133,15 +122,10 @@ def _ratio_panel(forecast: CollapseForecast, two: TwoSizeFacts) -> Panel:
     if forecast.minority_cosine is None:
         marks.append(Mark(two.ratio, f"your data, R = {short(two.ratio)}: no angle"))
     marks.append(Mark(-1.0 / (forecast.classes - 1), "equal sizes", axis="y"))
-    return Panel(
-        f"{two.majority_classes} majority and {two.minority_classes} minority classes, tau = {short(forecast.tau)}",
-        "imbalance ratio R",
-        "mean cosine between classifiers",
-        series,
-        marks,
-        x_log=True,
-        y_range=(-0.6 if forecast.classes > 2 else -1.05, 1.05),
-    )
+    title = f"{two.majority_classes} majority and {two.minority_classes} minority classes, tau = {short(forecast.tau)}"
+    ends = -0.6 if forecast.classes > 2 else -1.05, 1.05
+    upward = "mean cosine between classifiers"
+    return Panel(title, "imbalance ratio R", upward, series, marks, x_log=True, y_range=ends)
 
 
 def _size_panels(forecast: CollapseForecast) -> list[Panel]:
@@ -149,14 +133,13 @@ def _size_panels(forecast: CollapseForecast) -> list[Panel]:
     counts = [row["count"] for row in rows]
     names = [f"{row['classes']} class{'es' if row['classes'] > 1 else ''} of {short(row['count'])}" for row in rows]
     mark = Mark(forecast.count_needed, f"needed: {short(forecast.count_needed)}")
-    low, high = min(*counts, forecast.count_needed), max(*counts, forecast.count_needed)
-    panels = []
-    for key, title, label in (
-        ("classifier_norm", "Length of the classifier", "|w|"),
-        ("margin", "Margin over the next class", "logit margin"),
-    ):
+    ends = min(*counts, forecast.count_needed) / 1.3, max(*counts, forecast.count_needed) * 1.3
+
+    def panel(key: str, title: str, label: str) -> Panel:
         points = Points(counts, [row[key] for row in rows], title.lower(), names=names)
-        panels.append(
-            Panel(title, "examples in the class", label, [points], [mark], x_log=True, x_range=(low / 1.3, high * 1.3))
-        )
-    return panels
+        return Panel(title, "examples in the class", label, [points], [mark], x_log=True, x_range=ends)
+
+    return [
+        panel("classifier_norm", "Length of the classifier", "|w|"),
+        panel("margin", "Margin over the next class", "logit margin"),
+    ]

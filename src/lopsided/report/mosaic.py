@@ -63,10 +63,8 @@ def _chunk(kind: bytes, content: bytes) -> bytes:
 
 def _colour(picture: object) -> NDArray[np.uint8]:
     array = np.clip(np.asarray(picture, dtype=np.float64), 0, 255).astype(np.uint8)
-    if array.ndim == 2:
-        array = np.repeat(array[:, :, None], 3, axis=2)
-    elif array.ndim == 3 and array.shape[2] == 1:
-        array = np.repeat(array, 3, axis=2)
+    array = array[:, :, None] if array.ndim == 2 else array
+    array = np.repeat(array, 3, axis=2) if array.ndim == 3 and array.shape[2] == 1 else array
     if array.ndim != 3 or array.shape[2] != 3:
         raise InputError("pictures of grey or RGB pixels", f"shape {array.shape}", "give height x width [x 3]")
     return array

@@ -56,14 +56,7 @@ def plotly_library() -> str:
 
 def script_json(value: Any) -> str:
     """JSON that is safe inside a <script> element."""
-    return (
-        json.dumps(value, allow_nan=False)
-        .replace("<", "\\u003c")
-        .replace(">", "\\u003e")
-        .replace("&", "\\u0026")
-        .replace("\u2028", "\\u2028")
-        .replace("\u2029", "\\u2029")
-    )
+    return re.sub("[<>&\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, allow_nan=False))
 
 
 def is_small(panel: Panel) -> bool:
@@ -92,13 +85,8 @@ def panel_table(panel: Panel, most: int = 400) -> dict[str, Any]:
         else:
             heights = series.heights if isinstance(series, Bars) else series.y
             rows += [(series.label, x, y) for x, y in zip(series.x, heights, strict=True)]
-    step = -(-len(rows) // most) if rows else 1
-    return {
-        "x_label": panel.x_label,
-        "y_label": panel.y_label,
-        "rows": rows[::step],
-        "left_out": len(rows) - len(rows[::step]),
-    }
+    kept = rows[:: -(-len(rows) // most) if rows else 1]
+    return {"x_label": panel.x_label, "y_label": panel.y_label, "rows": kept, "left_out": len(rows) - len(kept)}
 
 
 def figures_page(

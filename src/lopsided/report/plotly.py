@@ -27,33 +27,21 @@ def panel_json(panel: Panel) -> dict[str, Any]:
             case Points():
                 data.append(_points(series, style.EMPHASIS if series.emphasised else colour))
             case Bars():
-                data.append(
-                    {
-                        "type": "bar",
-                        "x": [_plain(name) if isinstance(name, str) else name for name in series.x],
-                        "y": series.heights,
-                        "name": _plain(series.label),
-                        "marker": {"color": colour},
-                    }
-                )
+                names = [_plain(name) if isinstance(name, str) else name for name in series.x]
+                bars = {"type": "bar", "x": names, "y": series.heights, "name": _plain(series.label)}
+                data.append(bars | {"marker": {"color": colour}})
             case Heatmap():
                 data.append(_heatmap(series))
             case Pictures():
                 data.append({"type": "image", "source": data_address(mosaic(series)), "hoverinfo": "skip"})
-    cells = any(
-        isinstance(series, Heatmap) or (isinstance(series, Bars) and any(isinstance(name, str) for name in series.x))
-        for series in panel.series
-    )
+    shown = next((series for series in panel.series if isinstance(series, Bars)), None)
+    heated = any(isinstance(series, Heatmap) for series in panel.series)
+    named = shown is not None and any(isinstance(name, str) for name in shown.x)
+    across, upward = (panel.x_label, panel.x_log, panel.x_range), (panel.y_label, panel.y_log, panel.y_range)
     layout: dict[str, Any] = {
         "title": {"text": _plain(panel.title), "font": {"size": 15}},
-        "xaxis": _axis(panel.x_label, panel.x_log, panel.x_range, cells=cells, values=_values(panel, "x")),
-        "yaxis": _axis(
-            panel.y_label,
-            panel.y_log,
-            panel.y_range,
-            cells=cells and not _has_bars(panel),
-            values=_values(panel, "y"),
-        ),
+        "xaxis": _axis(*across, cells=heated or named, values=_values(panel, "x")),
+        "yaxis": _axis(*upward, cells=heated and shown is None, values=_values(panel, "y")),
         "margin": {"l": 64, "r": 24, "t": 48, "b": 56},
         "legend": {"orientation": "h", "y": -0.3, "yanchor": "top"},
         "shapes": [_shape(mark.axis, mark.at) for mark in panel.marks],
@@ -61,9 +49,8 @@ def panel_json(panel: Panel) -> dict[str, Any]:
         "hovermode": "closest",
         "showlegend": len(panel.series) > 1,
     }
-    bars = next((series for series in panel.series if isinstance(series, Bars)), None)
-    if bars is not None and cells and len(bars.x) <= _MOST_SHORTENED:
-        layout["xaxis"] |= {"tickvals": data[0]["x"], "ticktext": [_plain(_shortened(str(name))) for name in bars.x]}
+    if shown is not None and named and len(shown.x) <= _MOST_SHORTENED:
+        layout["xaxis"] |= {"tickvals": data[0]["x"], "ticktext": [_plain(_shortened(str(name))) for name in shown.x]}
     if panel.x_names is not None:
         places = {"tickvals": list(range(len(panel.x_names))), "ticktext": [_plain(name) for name in panel.x_names]}
         turned = {"tickangle": -35, "tickfont": {"size": 10}, "zeroline": False}
@@ -81,10 +68,6 @@ def panel_json(panel: Panel) -> dict[str, Any]:
 
 def _shortened(name: str) -> str:
     return name if len(name) <= _LONGEST_NAME else name[:_LONGEST_NAME] + "…"
-
-
-def _has_bars(panel: Panel) -> bool:
-    return any(isinstance(series, Bars) for series in panel.series)
 
 
 def figure_json(figure: Figure) -> list[dict[str, Any]]:
@@ -135,33 +118,18 @@ def _line(series: Line, colour: str) -> list[dict[str, Any]]:
             {**edge, "x": x, "y": series.low},
             {**edge, "x": x, "y": series.high, "fill": "tonexty", "fillcolor": colour + "2e"},
         ]
-    traces.append(
-        {
-            "type": "scatter",
-            "mode": "lines+markers" if series.markers else "lines",
-            "x": series.x,
-            "y": series.y,
-            "name": _plain(series.label),
-            "line": {"color": colour, "width": 2, "dash": "dash" if series.dashed else "solid"},
-        }
-    )
+    line = {"color": colour, "width": 2, "dash": "dash" if series.dashed else "solid"}
+    traces.append(_scatter(series, "lines+markers" if series.markers else "lines") | {"line": line})
     return traces
 
 
+def _scatter(series: Line | Points, mode: str) -> dict[str, Any]:
+    return {"type": "scatter", "mode": mode, "x": series.x, "y": series.y, "name": _plain(series.label)}
+
+
 def _points(series: Points, colour: str) -> dict[str, Any]:
-    marker = {
-        "color": colour,
-        "size": 14 if series.emphasised else 6,
-        "symbol": "star" if series.emphasised else "circle",
-    }
-    trace: dict[str, Any] = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": series.x,
-        "y": series.y,
-        "name": _plain(series.label),
-        "marker": marker,
-    }
+    size, symbol = (14, "star") if series.emphasised else (6, "circle")
+    trace = _scatter(series, "markers") | {"marker": {"color": colour, "size": size, "symbol": symbol}}
     if series.names is not None:
         trace["text"] = [_plain(name) for name in series.names]
         trace["hovertemplate"] = "%{text}<br>%{x}, %{y}<extra></extra>"
@@ -216,13 +184,7 @@ def _annotation(mark: Mark, panel: Panel) -> dict[str, Any]:
     place = math.log10(mark.at) if log else mark.at  # plotly.js places annotations, unlike shapes, in logarithms
     words = {"text": _plain(mark.label), "showarrow": False, "font": {"size": 11, "color": style.MARK}}
     if mark.axis == "x":
-        return words | {
-            "x": place,
-            "yref": "paper",
-            "y": 0.02,
-            "textangle": -90,
-            "xanchor": "left",
-            "yanchor": "bottom",
-        }
+        upright = {"yref": "paper", "y": 0.02, "textangle": -90, "xanchor": "left", "yanchor": "bottom"}
+        return words | {"x": place} | upright
     end = {"x": 0, "xanchor": "left"} if mark.at_start else {"x": 1, "xanchor": "right"}
     return words | {"y": place, "xref": "paper", "yanchor": "bottom"} | end

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.core.figure import Bars, Figure, Heatmap, Line, Panel, Pictures, Points
+from lopsided.core.figure import Bars, Figure, Heatmap, Line, Mark, Panel, Pictures, Points
 from lopsided.report import style
 from lopsided.report.mosaic import mosaic
 from lopsided.report.style import log_ticks, tick_words
@@ -25,11 +25,8 @@ def figure_png(figure: Figure) -> bytes:
     count = len(figure.panels)
     columns = min(count, 2)
     rows = -(-count // columns)
-    canvas = Canvas(
-        figsize=(style.PANEL_WIDTH * columns, style.PANEL_HEIGHT * rows + 0.5),
-        dpi=style.DOTS_PER_INCH,
-        layout="constrained",
-    )
+    size = style.PANEL_WIDTH * columns, style.PANEL_HEIGHT * rows + 0.5
+    canvas = Canvas(figsize=size, dpi=style.DOTS_PER_INCH, layout="constrained")
     FigureCanvasAgg(canvas)
     canvas.suptitle(figure.title, fontsize=style.FONT_SIZE + 1.5, fontweight="bold")
     for position, panel in enumerate(figure.panels):
@@ -65,14 +62,9 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
             case Pictures():
                 _pictures(axes, series)
     if panel.x_names is not None:
-        turned = sum(map(len, panel.x_names)) > _ROOM_FOR_NAMES
-        axes.set_xticks(
-            range(len(panel.x_names)),
-            panel.x_names,
-            rotation=25 if turned else 0,
-            ha="right" if turned else "center",
-            rotation_mode="anchor" if turned else None,
-        )
+        turned = {"rotation": 25, "ha": "right", "rotation_mode": "anchor"}
+        crowded = sum(map(len, panel.x_names)) > _ROOM_FOR_NAMES
+        axes.set_xticks(range(len(panel.x_names)), panel.x_names, **(turned if crowded else {}))
         axes.set_xlim(-0.5, len(panel.x_names) - 0.5)
     if panel.x_range:
         axes.set_xlim(panel.x_range)
@@ -83,25 +75,22 @@ def _draw(canvas: Any, axes: Any, panel: Panel) -> None:
     if panel.y_log:
         _log_ticks(axes.yaxis)
     for mark in panel.marks:
-        line = axes.axvline if mark.axis == "x" else axes.axhline
-        line(mark.at, color=style.MARK, linestyle=":", linewidth=1.1, zorder=1)
-        place = {"x": (mark.at, 0.02), "y": (0.01 if mark.at_start else 0.99, mark.at)}[mark.axis]
-        axes.annotate(
-            mark.label,
-            place,
-            xycoords=axes.get_xaxis_transform() if mark.axis == "x" else axes.get_yaxis_transform(),
-            xytext=(3, 0) if mark.axis == "x" else (0, 2),
-            textcoords="offset points",
-            rotation=90 if mark.axis == "x" else 0,
-            va="bottom",
-            ha="left" if mark.axis == "x" or mark.at_start else "right",
-            fontsize=style.FONT_SIZE - 2.5,
-            color=style.MARK,
-            bbox={"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.6},
-        )
+        _mark(axes, mark)
     labelled = [series for series in panel.series if series.label and not isinstance(series, Heatmap | Pictures)]
     if len(labelled) > 1:
         axes.legend(fontsize=style.FONT_SIZE - 2, frameon=False, loc="best")
+
+
+def _mark(axes: Any, mark: Mark) -> None:
+    line, place, side = axes.axhline, (0.01 if mark.at_start else 0.99, mark.at), "left" if mark.at_start else "right"
+    where: dict[str, Any] = {"xycoords": axes.get_yaxis_transform(), "xytext": (0, 2), "ha": side}
+    if mark.axis == "x":
+        line, place = axes.axvline, (mark.at, 0.02)
+        where = {"xycoords": axes.get_xaxis_transform(), "xytext": (3, 0), "ha": "left", "rotation": 90}
+    line(mark.at, color=style.MARK, linestyle=":", linewidth=1.1, zorder=1)
+    look = {"va": "bottom", "fontsize": style.FONT_SIZE - 2.5, "color": style.MARK, "textcoords": "offset points"}
+    box = {"facecolor": "white", "alpha": 0.75, "edgecolor": "none", "pad": 0.6}
+    axes.annotate(mark.label, place, **where, **look, bbox=box)
 
 
 def _log_ticks(axis: Any) -> None:
@@ -117,17 +106,9 @@ def _log_ticks(axis: Any) -> None:
 
 
 def _line(axes: Any, series: Line, colour: str) -> None:
-    x = _numbers(series.x)
-    axes.plot(
-        x,
-        _numbers(series.y),
-        color=colour,
-        label=series.label,
-        linewidth=1.8,
-        linestyle="--" if series.dashed else "-",
-        marker="o" if series.markers else None,
-        markersize=3.5,
-    )
+    x, look = _numbers(series.x), {"color": colour, "label": series.label, "linewidth": 1.8, "markersize": 3.5}
+    how = {"linestyle": "--" if series.dashed else "-", "marker": "o" if series.markers else None}
+    axes.plot(x, _numbers(series.y), **look, **how)
     if series.low is not None and series.high is not None:
         axes.fill_between(x, _numbers(series.low), _numbers(series.high), color=colour, alpha=0.18, linewidth=0)
 

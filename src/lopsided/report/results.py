@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
-from typing import ParamSpec
+from typing import ParamSpec, TypeVar
 
 from lopsided.checkup.plan.plan import plan as make_plan
 from lopsided.checkup.plan.result import Plan, forecast_words
@@ -20,6 +20,8 @@ from lopsided.report.checkup_page import checkup_page
 from lopsided.report.drawing import check_report_path
 
 P = ParamSpec("P")
+Made = TypeVar("Made")
+Shown = TypeVar("Shown")
 
 
 class ShownPlan(Plan):
@@ -59,20 +61,12 @@ class ShownTrial(Trial):
         return notebook_view(self.headline(), self.table(), self.collection_table())
 
 
-def _shown_plan(make: Callable[P, Plan]) -> Callable[P, ShownPlan]:
+def _shown(make: Callable[P, Made], show: Callable[[Made], Shown]) -> Callable[P, Shown]:
     @wraps(make)
-    def made(*args: P.args, **kwargs: P.kwargs) -> ShownPlan:
-        return ShownPlan.of(make(*args, **kwargs))
+    def made(*args: P.args, **kwargs: P.kwargs) -> Shown:
+        return show(make(*args, **kwargs))
 
     return made
 
 
-def _shown_trial(make: Callable[P, Trial]) -> Callable[P, ShownTrial]:
-    @wraps(make)
-    def made(*args: P.args, **kwargs: P.kwargs) -> ShownTrial:
-        return ShownTrial.of(make(*args, **kwargs))
-
-    return made
-
-
-plan, trial = _shown_plan(make_plan), _shown_trial(run_trial)
+plan, trial = _shown(make_plan, ShownPlan.of), _shown(run_trial, ShownTrial.of)

@@ -99,11 +99,9 @@ class FisherLaw:
         values, vectors = np.linalg.eigh(total)
         condition = float(values[-1] / values[0]) if values[0] > 0 else float("inf")
         if not condition <= WORST_CONDITION:
-            raise InputError(
-                "a teacher that labels can identify",
-                f"Fisher information with condition number {condition:.2g}",
-                "use different, independent neurons and covariances away from 0",
-            )
+            expected = "a teacher that labels can identify"
+            got = f"Fisher information with condition number {condition:.2g}"
+            raise InputError(expected, got, "use different, independent neurons and covariances away from 0")
         inverse = (vectors / values) @ vectors.T
         effects = [self.fraction_effect(group, share) for group in range(len(self.groups))]
         excess = [float(np.sum(inverse * group.information)) / (2 * count) for group in self.groups]
@@ -111,12 +109,11 @@ class FisherLaw:
         overall = self._integration_error(share)
         error = float(np.trace(inverse)) / count
         relative = float(np.sqrt(error) / np.linalg.norm(self.problem.weights))
+        columns = zip(share, excess, self.groups, effects, strict=True)
         return FisherForecast(
             tuple(
-                GroupForecast(float(part), risk, group.information_error + overall, float(entropy), effect)
-                for part, risk, group, entropy, effect in zip(
-                    share, excess, self.groups, entropies, effects, strict=True
-                )
+                GroupForecast(float(part), risk, group.information_error + overall, group.entropy, effect)
+                for part, risk, group, effect in columns
             ),
             average_excess_risk=float(share @ np.array(excess)),
             average_entropy=float(share @ entropies),

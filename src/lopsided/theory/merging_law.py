@@ -274,11 +274,9 @@ def _alike_in_pilot(
     """Observed cosines minus the equilibrium's, as far as the pair is expected to be distinguished in the pilot."""
     found, seen = class_counts(pilot.counts), np.asarray(pilot.cosines, dtype=np.float64)
     if found.classes != classes or seen.shape != (classes, classes) or not np.isfinite(seen).all():
-        raise InputError(
-            f"a pilot with the {classes} classes of the forecast and its {classes} x {classes} cosines",
-            f"{found.classes} classes, cosines of shape {seen.shape}",
-            "give counts and cosines of the same run",
-        )
+        expected = f"a pilot with the {classes} classes of the forecast and its {classes} x {classes} cosines"
+        got = f"{found.classes} classes, cosines of shape {seen.shape}"
+        raise InputError(expected, got, "give counts and cosines of the same run")
     fixed, terms = threshold_terms(found, training, facts, pilot.loss)
     strengths = equilibrium(found, training, facts).strengths
     return alike_in_run(log_frequencies(found), strengths, log_threshold(fixed, terms, law), law, seen)

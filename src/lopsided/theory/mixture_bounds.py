@@ -68,11 +68,9 @@ def mixture_bounds(problem: MixtureProblem) -> MixtureBounds:
     mixture, neurons = problem.mixture, problem.neurons
     singular = np.linalg.svd(problem.weights, compute_uv=False)
     if neurons > mixture.dimension or singular[-1] <= 1e-12 * singular[0]:
-        raise InputError(
-            "teacher weights of full column rank",
-            f"smallest singular value {singular[-1]:.3g} for {neurons} neurons in dimension {mixture.dimension}",
-            "use independent neurons, at most as many as dimensions",
-        )
+        expected = "teacher weights of full column rank"
+        got = f"smallest singular value {singular[-1]:.3g} for {neurons} neurons in dimension {mixture.dimension}"
+        raise InputError(expected, got, "use independent neurons, at most as many as dimensions")
     largest, least = float(singular[0]), float(singular[-1])
     share, spread, narrow = mixture.fractions, mixture.spread, mixture.least_spread
     widest = float(spread.max())

@@ -91,9 +91,8 @@ def mixture(
         problem = mixture_file(Path(specification))
     else:
         got = f"a {type(specification).__name__}"
-        raise InputError(
-            "a specification (a TOML file, a dictionary or a MixtureProblem)", got, "see the documentation"
-        )
+        expected = "a specification (a TOML file, a dictionary or a MixtureProblem)"
+        raise InputError(expected, got, "see the documentation")
     bounds = mixture_bounds(problem)
     law = FisherLaw(problem).forecast(count)
     return MixtureForecast(problem, count, law, bounds, time.perf_counter() - begin)

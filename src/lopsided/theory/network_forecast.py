@@ -5,6 +5,8 @@ development half; with the final training loss of a pilot run alone it is "survi
 the angles of a pilot, call `merging_law` itself.
 """
 
+from typing import Any
+
 from lopsided.core.counts import CountsLike
 from lopsided.theory.merging_law import merging_forecast
 from lopsided.theory.survival_law import SurvivalForecast, survival_forecast
@@ -23,17 +25,8 @@ def network_forecast(
     pilot_loss: float | None = None,
 ) -> SurvivalForecast:
     """f*, survival and cosines of a network with BatchNorm under SGD; its `recipe` says which law was used."""
+    known: dict[str, Any] = {"weight_decay": weight_decay, "step": step, "batch_size": batch_size}
+    known |= {"momentum": momentum, "hidden_layers": hidden_layers}
     if pilot_loss is not None:
-        return survival_forecast(
-            counts,
-            weight_decay=weight_decay,
-            step=step,
-            batch_size=batch_size,
-            momentum=momentum,
-            hidden_layers=hidden_layers,
-            pilot_loss=pilot_loss,
-        )
-    training = TrainingSettings(
-        weight_decay, step, batch_size, momentum, hidden_layers=hidden_layers, convolutional=convolutional
-    )
-    return merging_forecast(counts, training)
+        return survival_forecast(counts, **known, pilot_loss=pilot_loss)
+    return merging_forecast(counts, TrainingSettings(**known, convolutional=convolutional))

@@ -15,6 +15,20 @@ import numpy as np
 from lopsided.core.noise_geometry import NoiseGeometry
 from lopsided.core.validation import FloatArray, check_count, check_in_range, check_positive
 
+INEQUALITIES = {
+    "a1": "Tr(A_i^T A_i) >= C n |A_i^T A_j|_F log(n^2/delta)",
+    "a2": "|A_i^T A_j|_F / |A_i^T A_j|_op >= C sqrt(log(K/delta))",
+    "a3": "|A_i^T A_j|_F >= max_{k != j} |A_i^T A_k|_F / C",
+    "b1": "m >= C log(n/delta) max_i (lambda_max^+(A_i) / lambda_min^+(A_i))^2",
+    "b2": "n >= C log(m/delta)",
+    "b3": "m >= C log(n/delta) log(T)^2 / (n sigma_0^2)",
+    "b4": "min{m, d, rank(A_j)} - 0.9 m >= C n",
+    "b5": "d >= C log(mn/delta)",
+    "c1": "eta <= 1 / (C max_k (|u_k| + sqrt(1.5 Tr(A_k^T A_k)))^2)",
+    "c2": "eta <= mn log(T) / (C Tr(A_j^T A_j))",
+    "c3": "sigma_0 <= phi / (C n max_k max{sqrt(log(Km/delta)) |u_k|, log(Km/delta) |A_k|_F})",
+}
+
 
 @dataclass(frozen=True)
 class ConditionLine:
@@ -76,42 +90,19 @@ def condition_one(
     phi = min(float(F.min()), float(np.square(feature_norms).min()))
     start = np.maximum(np.sqrt(log(K * m / delta)) * feature_norms, log(K * m / delta) * np.sqrt(trace))
     reach = float((feature_norms + np.sqrt(1.5 * trace)).max())
-    lines = (
-        ConditionLine(
-            "a1",
-            "Tr(A_i^T A_i) >= C n |A_i^T A_j|_F log(n^2/delta)",
-            float((trace / F.max(axis=1)).min() / (n * log(n**2 / delta))),
-        ),
-        ConditionLine(
-            "a2",
-            "|A_i^T A_j|_F / |A_i^T A_j|_op >= C sqrt(log(K/delta))",
-            float((F / geometry.operator).min() / np.sqrt(log(K / delta))),
-        ),
-        ConditionLine(
-            "a3",
-            "|A_i^T A_j|_F >= max_{k != j} |A_i^T A_k|_F / C",
-            float((largest_other / F).max()),
-            upper=False,
-        ),
-        ConditionLine(
-            "b1",
-            "m >= C log(n/delta) max_i (lambda_max^+(A_i) / lambda_min^+(A_i))^2",
-            float(m / (log(n / delta) * np.square(geometry.largest / geometry.smallest).max())),
-        ),
-        ConditionLine("b2", "n >= C log(m/delta)", float(n / log(m / delta))),
-        ConditionLine(
-            "b3",
-            "m >= C log(n/delta) log(T)^2 / (n sigma_0^2)",
-            float(m * n * sigma**2 / (log(n / delta) * log(T) ** 2)),
-        ),
-        ConditionLine("b4", "min{m, d, rank(A_j)} - 0.9 m >= C n", float((span.min() - 0.9 * m) / n)),
-        ConditionLine("b5", "d >= C log(mn/delta)", float(d / log(m * n / delta))),
-        ConditionLine("c1", "eta <= 1 / (C max_k (|u_k| + sqrt(1.5 Tr(A_k^T A_k)))^2)", float(1.0 / (eta * reach**2))),
-        ConditionLine("c2", "eta <= mn log(T) / (C Tr(A_j^T A_j))", float(m * n * log(T) / (eta * trace.max()))),
-        ConditionLine(
-            "c3",
-            "sigma_0 <= phi / (C n max_k max{sqrt(log(Km/delta)) |u_k|, log(Km/delta) |A_k|_F})",
-            float(phi / (n * sigma * start.max())),
-        ),
-    )
-    return ConditionReport(lines, noise_threshold)
+    ratio = np.square(geometry.largest / geometry.smallest).max()
+    constants = {  # C of every line of `INEQUALITIES`
+        "a1": (trace / F.max(axis=1)).min() / (n * log(n**2 / delta)),
+        "a2": (F / geometry.operator).min() / np.sqrt(log(K / delta)),
+        "a3": (largest_other / F).max(),
+        "b1": m / (log(n / delta) * ratio),
+        "b2": n / log(m / delta),
+        "b3": m * n * sigma**2 / (log(n / delta) * log(T) ** 2),
+        "b4": (span.min() - 0.9 * m) / n,
+        "b5": d / log(m * n / delta),
+        "c1": 1.0 / (eta * reach**2),
+        "c2": m * n * log(T) / (eta * trace.max()),
+        "c3": phi / (n * sigma * start.max()),
+    }
+    lines = [ConditionLine(name, INEQUALITIES[name], float(C), name != "a3") for name, C in constants.items()]
+    return ConditionReport(tuple(lines), noise_threshold)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import check_count, check_in_range, check_positive
+from lopsided.core.validation import check_choice, check_count, check_in_range, check_positive
 
 Runs = Literal["constant", "cuts", "cosine"]
 # Mean of the rate over the training, by its first value: cut by 10 after each third, or half a cosine.
@@ -43,8 +43,7 @@ class TrainingSettings:
         check_count(self.hidden_layers, "the hidden layers")
         if check_in_range(self.momentum, "the momentum", 0.0, 1.0) == 1.0:
             raise InputError("a momentum below 1", self.momentum, "give the optimiser's momentum, such as 0.9")
-        if self.schedule not in _MEAN_RATE:
-            raise InputError(f"a schedule among {', '.join(_MEAN_RATE)}", repr(self.schedule))
+        check_choice(self.schedule, _MEAN_RATE, "a schedule")
         if self.steps is not None:
             check_count(self.steps, "the number of steps")
 

@@ -31,6 +31,7 @@ _HOST = re.compile(
     r"(?:\[(?P<six>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9_-]+(?:\.[a-z0-9_-]+)*))(?::(?P<port>[0-9]{1,5}))?"
 )
 _LARGEST_PORT = 65_535
+_TOO_LARGE = "Expected at most {:,} bytes, but got more; send less."
 # plotly.js puts its rules into an empty <style> element through the object model; this is the hash of the empty text.
 EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 PAGE_POLICY = (
@@ -126,9 +127,7 @@ class Guard:
         most = self.limits.upload_bytes if scope["path"] == UPLOADS else self.limits.body_bytes
         length = headers.get("content-length", "0")
         if not length.isdecimal() or int(length) > most:
-            await problem(413, f"Expected at most {most:,} bytes, but got more; send less.")(
-                scope, receive, _with_headers(send)
-            )
+            await problem(413, _TOO_LARGE.format(most))(scope, receive, _with_headers(send))
             return
         uploading = scope["path"] == UPLOADS and scope["method"] == "POST"
         if uploading and self._uploading >= self.limits.uploads_at_once:
@@ -205,7 +204,7 @@ def _bounded(receive: Receive, most: int) -> Receive:
         message = await receive()
         seen += len(message.get("body", b""))
         if seen > most:
-            raise Refused(413, f"Expected at most {most:,} bytes, but got more; send less.")
+            raise Refused(413, _TOO_LARGE.format(most))
         return message
 
     return count

@@ -81,7 +81,8 @@ def install(app: FastAPI) -> None:
         first = error.errors()[0]
         field = ".".join(str(part) for part in first["loc"] if part not in ("body", "query", "path"))
         if first["type"] == "json_invalid":
-            return problem(422, f"Expected JSON in the body, but: {first.get('ctx', {}).get('error', 'none')}.")
+            why = first.get("ctx", {}).get("error", "none")
+            return problem(422, f"Expected JSON in the body, but: {why}.")
         if first["type"] == "string_pattern_mismatch":
             form = _FORMS.get(field, f"a valid {field}")
             return problem(422, f"Expected {form}, but got {str(first['input'])[:60]!r}; change it.")

@@ -123,8 +123,7 @@ def _bind(host: str, port: int) -> socket.socket:
 
 
 def _address(bound: socket.socket, host: str, token: str | None) -> str:
-    shown = {"0.0.0.0": socket.gethostname(), "::": socket.gethostname()}.get(host, host)
+    shown = socket.gethostname() if host in ("0.0.0.0", "::") else host
     shown = f"[{shown}]" if ":" in shown else shown
-    return f"http://{shown}:{bound.getsockname()[1]}/" + (
-        f"?token={quote(token, safe='')}" if token is not None else ""
-    )
+    word = "" if token is None else f"?token={quote(token, safe='')}"
+    return f"http://{shown}:{bound.getsockname()[1]}/{word}"

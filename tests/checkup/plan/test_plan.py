@@ -199,7 +199,7 @@ def test_the_order_is_by_a_number_that_is_shown(capsys, tmp_path, monkeypatch) -
     assert [remedy["counts_as"] for remedy in facts["remedies"]][: len(counted)] == counted
     assert facts["metric_name"] == "worst group accuracy"
     assert "Ordered by the gain in worst group accuracy" in facts["order"]
-    assert f"counts as {fraud.counts_as:+.4f}" in str(made)
+    assert f"expected gain {fraud.counts_as:+.4f}" in str(made)
 
     np.savez(tmp_path / "data.npz", features=features, labels=labels, group=groups)
     monkeypatch.setenv("COLUMNS", "2000")  # no cell is wrapped

@@ -5,6 +5,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from lopsided.checkup.checks.group_law import group_law
+from lopsided.checkup.mended import MendedClassifier
 from lopsided.checkup.plan.plan import plan as make_plan
 from lopsided.checkup.trial.trial import trial as run_trial
 from lopsided.core.errors import InputError
@@ -13,7 +14,6 @@ from lopsided.measure.metrics.shares import group_accuracy
 from lopsided.remedies.group_dro import GroupDro
 from lopsided.remedies.group_standardiser import GroupStandardiser, GroupStandardising
 from lopsided.remedies.group_weighting import GroupWeighting
-from lopsided.remedies.mended import MendedClassifier
 from tests.checkup.trial.helpers import evidence
 
 

@@ -21,12 +21,12 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import lopsided
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.inputs.training_set import training_set
+from lopsided.checkup.mended import MendedClassifier
 from lopsided.checkup.trial.task import _read, arrays_of, data_key
 from lopsided.cli.main import main
 from lopsided.core.errors import InputError
 from lopsided.data.rows import restored, stored
 from lopsided.engine.store import Store
-from lopsided.remedies.mended import MendedClassifier
 from lopsided.remedies.plain import Plain
 
 ROWS = 400

@@ -6,6 +6,7 @@ Confidences are given, so the interval of the overconfidence is that of the accu
 15 bins) is biased upwards for small parts and is given as a measure only.
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ BINS = 15
 LEAST_CHANCE = 1e-12  # log loss of a zero probability is cut here, and says so
 FEWEST = 20  # rows below which a part is not called
 MOST_NAMED = 5
+_CALIBRATE = "Calibrate on held-out rows (temperature or Platt scaling)"
+_BY_ITSELF = "for this part by itself if the others are fine"
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -30,20 +33,23 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     classes, chances = evidence.labelled, evidence.probabilities
     assert chances is not None
     rows = evidence.judged
-    chances = chances[rows]
-    codes = classes.codes[rows]
+    chances, codes = chances[rows], classes.codes[rows]
     guess = chances.argmax(axis=1)
-    confidence = chances[np.arange(len(guess)), guess]
-    excess = confidence - (guess == codes)
+    right, confidence = guess == codes, chances[np.arange(len(guess)), guess]
     loss = -np.log(np.maximum(chances[np.arange(len(codes)), codes], LEAST_CHANCE))
     predicted = Partition(classes.name, guess.astype(np.int64), classes.names)
-    measures = {"judged": evidence.judged_words} | _part_measures("all rows", excess, loss, confidence)
-    measures["ece"] = _ece(confidence, guess == codes)
-    by_class = _overconfidence(confidence, guess == codes, predicted)
+    measures: dict[str, Any] = {
+        "judged": evidence.judged_words,
+        "log_loss": float(loss.mean()),
+        "log_loss_weighting": "every example counts alike",
+        "overconfidence": float((confidence - right).mean()),
+        "mean_confidence": float(confidence.mean()),
+        "ece": _ece(confidence, right),
+    }
     class_loss = mean_intervals(loss, codes, len(classes.names), random)
-    findings = _findings("predictions of ", predicted, by_class, evidence)
+    findings = _findings("predictions of ", predicted, _overconfidence(confidence, right, predicted), evidence)
     if all(finding.level is Level.HEALTHY for finding in findings):  # many small parts may hide what all show together
-        findings = _whole(confidence, guess == codes, evidence) or findings
+        findings = _whole(confidence, right, evidence) or findings
     measures["classes"] = {
         name: {"log_loss": float(class_loss.value[code]), "log_loss_interval": class_loss.of(code)}
         for code, name in enumerate(classes.names)
@@ -51,7 +57,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     }
     for name, part in evidence.groups.items():
         own = Partition(name, part.codes[rows], part.names)
-        over = _overconfidence(confidence, guess == codes, own)
+        over = _overconfidence(confidence, right, own)
         losses = mean_intervals(loss, own.codes, len(part.names), random)
         findings += _findings("", own, over, evidence)
         measures[name] = {
@@ -64,7 +70,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             for code, entry in enumerate(part.names)
             if np.isfinite(over.value[code])
         }
-    return Checked(without_implied(findings), measures, [_figure(confidence, guess == codes)])
+    return Checked(without_implied(findings), measures, [_figure(confidence, right)])
 
 
 def _overconfidence(confidence: FloatArray, right: BoolArray, part: Partition) -> Intervals:
@@ -76,65 +82,34 @@ def _overconfidence(confidence: FloatArray, right: BoolArray, part: Partition) -
     return Intervals(sure - rates.value, sure - rates.high, sure - rates.low)
 
 
-def _part_measures(name: str, excess: FloatArray, loss: FloatArray, confidence: FloatArray) -> dict[str, Any]:
-    return {
-        "log_loss": float(loss.mean()),
-        "log_loss_weighting": "every example counts alike",
-        "overconfidence": float(excess.mean()),
-        "mean_confidence": float(confidence.mean()),
-    }
-
-
 def _findings(prefix: str, part: Partition, over: Intervals, evidence: Evidence) -> list[Finding]:
     counts = part.counts
     found = []
     size = np.where(counts >= FEWEST, np.maximum(over.low, -over.high), -np.inf)  # how far 0 lies outside, either way
-    for code in np.argsort(-np.nan_to_num(size, nan=-np.inf), kind="stable"):
-        if not size[code] > RISKY:
-            break
-        value = float(over.value[code])
-        subject = class_subject(part, int(code)) if prefix else group_subject(part, int(code))
-        way = "over-confident" if value > 0 else "under-confident"
-        found.append(
-            Finding(
-                Level.FAILING if size[code] > FAILING else Level.AT_RISK,
-                f"{prefix}{subject}",
-                value,
-                over.of(int(code)),
-                f"Among the {int(counts[code]):,} {prefix or 'examples of '}{subject} {evidence.judged_words} the "
-                f"model is {way}, by {abs(value):.1%} on average.",
-                "Calibrate on held-out rows (temperature or Platt scaling), for this part by itself if the "
-                "others are fine.",
-            )
-        )
+    for code in Intervals(over.value, size, over.high).beyond(RISKY):
+        subject = class_subject(part, code) if prefix else group_subject(part, code)
+        way = "over-confident" if over.value[code] > 0 else "under-confident"
+        words = f"Among the {int(counts[code]):,} {prefix or 'examples of '}{subject} {evidence.judged_words} the "
+        words += f"model is {way}, by {abs(over.value[code]):.1%} on average."
+        level = Level.beyond(size[code], FAILING)
+        found.append(Finding(level, f"{prefix}{subject}", *over.at(code), words, f"{_CALIBRATE}, {_BY_ITSELF}."))
     if found:
         return shortened(found, MOST_NAMED, "parts")
     furthest = int(np.argmax(np.abs(np.nan_to_num(over.value))))
     what = "predictions of all classes" if prefix else f"{part.name}: all groups"
-    words = (
-        f"No class or group is clearly over- or under-confident by more than {RISKY:.0%}; the largest difference is "
-    )
-    words += f"{over.value[furthest]:+.1%} ({part.names[furthest]})."
-    value = float(over.value[furthest])
-    return [Finding(Level.HEALTHY, what, value, over.of(furthest), words)]
+    words = f"No class or group is clearly over- or under-confident by more than {RISKY:.0%}; the largest difference"
+    words += f" is {over.value[furthest]:+.1%} ({part.names[furthest]})."
+    return [Finding(Level.HEALTHY, what, *over.at(furthest), words)]
 
 
 def _whole(confidence: FloatArray, right: BoolArray, evidence: Evidence) -> list[Finding]:
     """Confidence of all rows together, where it is called."""
     everything = Partition("all", np.zeros(len(right), dtype=np.int64), ("all rows",))
-    return [
-        Finding(
-            finding.level,
-            "the model",
-            finding.value,
-            finding.interval,
-            f"Over {len(right):,} predictions {evidence.judged_words} the mean confidence is "
-            f"{confidence.mean():.1%}, the accuracy {right.mean():.1%}.",
-            "Calibrate on held-out rows (temperature or Platt scaling).",
-        )
-        for finding in _findings("", everything, _overconfidence(confidence, right, everything), evidence)
-        if finding.level is not Level.HEALTHY
-    ]
+    words = f"Over {len(right):,} predictions {evidence.judged_words} the mean confidence is "
+    words += f"{confidence.mean():.1%}, the accuracy {right.mean():.1%}."
+    found = _findings("", everything, _overconfidence(confidence, right, everything), evidence)
+    called = [finding for finding in found if finding.level is not Level.HEALTHY]
+    return [replace(finding, subject="the model", message=words, remedy=f"{_CALIBRATE}.") for finding in called]
 
 
 def _bins(confidence: FloatArray, right: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -159,9 +134,8 @@ def _figure(confidence: FloatArray, right: BoolArray) -> Figure:
         Line(sure[seen].tolist(), accurate[seen].tolist(), "the model", markers=True),
         Line([0.0, 1.0], [0.0, 1.0], "calibrated", dashed=True),
     ]
-    panel = Panel(
-        "Accuracy against confidence", "mean confidence of the bin", "share right", lines, y_range=(0.0, 1.03)
-    )
+    title, below = "Accuracy against confidence", "mean confidence of the bin"
+    panel = Panel(title, below, "share right", lines, y_range=(0.0, 1.03))
     return Figure("Calibration", [panel], f"{BINS} bins of equal width.")
 
 

@@ -38,43 +38,24 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     worst = int(np.argmin(np.where(seen, accuracy.value, 2.0)))
     chance = 1.0 / int(seen.sum())
     if low <= chance and seen.sum() > 1:
-        findings = [
-            *findings,
-            Finding(
-                Level.FAILING,
-                "the model",
-                balanced,
-                (low, high),
-                f"Balanced accuracy {balanced:.1%} {evidence.judged_words} is not clearly better than guessing "
-                f"({chance:.1%}).",
-                "Check that predictions and labels belong to the same rows and name the same classes; then the model.",
-            ),
-        ]
-    findings = [*findings, *_unseen(evidence, totals)]
-    if not findings:
-        findings = [
-            Finding(
-                Level.HEALTHY,
-                all_of(int(seen.sum()), "classes"),
-                float(accuracy.value[worst]),
-                accuracy.of(worst),
-                f"No class does clearly worse than the rest {evidence.judged_words}; the lowest recall is "
-                f"{accuracy.value[worst]:.1%} ({classes.names[worst]}).",
-            )
-        ]
+        words = f"Balanced accuracy {balanced:.1%} {evidence.judged_words} is not clearly better than guessing "
+        words += f"({chance:.1%})."
+        remedy = "Check that predictions and labels belong to the same rows and name the same classes; then the model."
+        findings.append(Finding(Level.FAILING, "the model", balanced, (low, high), words, remedy))
+    findings += _unseen(evidence, totals)
+    words = f"No class does clearly worse than the rest {evidence.judged_words}; the lowest recall is "
+    words += f"{accuracy.value[worst]:.1%} ({classes.names[worst]})."
+    healthy = Finding(Level.HEALTHY, all_of(int(seen.sum()), "classes"), *accuracy.at(worst), words)
+    lowest, ends = accuracy.at(worst)
     measures = {
         "judged": evidence.judged_words,
         "accuracy": {"value": overall, "interval": whole.of(0), "weighting": "every example counts alike"},
         "balanced_accuracy": {"value": balanced, "interval": (low, high), "weighting": "every class counts alike"},
-        "worst_class": {
-            "value": float(accuracy.value[worst]),
-            "interval": accuracy.of(worst),
-            "class": classes.names[worst],
-        },
+        "worst_class": {"value": lowest, "interval": ends, "class": classes.names[worst]},
         "recall": rates_by_name(classes.names, accuracy, totals),
     }
     figure = accuracy_figure("Recall of every class", list(classes.names), accuracy, overall)
-    return Checked(shortened(findings, MOST_NAMED, "classes"), measures, [figure])
+    return Checked(shortened(findings or [healthy], MOST_NAMED, "classes"), measures, [figure])
 
 
 def _unseen(evidence: Evidence, totals: IntArray) -> list[Finding]:
@@ -84,11 +65,9 @@ def _unseen(evidence: Evidence, totals: IntArray) -> list[Finding]:
         return []
     found = []
     for code in np.flatnonzero((totals == 0) & (classes.counts_where(evidence.training) > 0)):
-        name = classes.names[code]
-        message = f"Class {name} has no test example: nothing measured here says how it does."
+        message = f"Class {classes.names[code]} has no test example: nothing measured here says how it does."
         remedy = "Put some of its examples into the test rows."
-        subject = class_subject(classes, int(code))
-        found.append(Finding(Level.AT_RISK, subject, 0.0, None, message, remedy))
+        found.append(Finding(Level.AT_RISK, class_subject(classes, int(code)), 0.0, None, message, remedy))
     return found
 
 

@@ -12,6 +12,7 @@ and where nothing is known from the usual weight decay 5e-4, as an assumption th
 """
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -45,38 +46,24 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         if count > MARGIN * need:
             break
         level = Level.FAILING if count <= need and sure else Level.AT_RISK
-        says = (
-            "is forecast to collapse: it will not be distinguished from other small classes"
-            if count <= need
-            else f"is near collapse: real networks lose classes up to {MARGIN:g} times earlier than the model"
-        )
-        findings.append(
-            Finding(
-                level,
-                class_subject(classes, code),
-                count / need,
-                (count / (MARGIN * need), count / need),
-                f"Class {classes.names[code]} has {count:,} examples, needs more than {need:,.3g} and {says} "
-                f"({basis}).",
-                f"Oversample it {math.ceil(MARGIN * need / count)} times, collect {math.ceil(MARGIN * need) - count:,} "
-                "more examples, or lower the weight decay.",
-            )
-        )
+        says = f"is near collapse: real networks lose classes up to {MARGIN:g} times earlier than the model"
+        if count <= need:
+            says = "is forecast to collapse: it will not be distinguished from other small classes"
+        words = f"Class {classes.names[code]} has {count:,} examples, needs more than {need:,.3g} and {says} ({basis})."
+        remedy = f"Oversample it {math.ceil(MARGIN * need / count)} times, collect "
+        remedy += f"{math.ceil(MARGIN * need) - count:,} more examples, or lower the weight decay."
+        ends = (count / (MARGIN * need), count / need)
+        findings.append(Finding(level, class_subject(classes, code), count / need, ends, words, remedy))
     if not findings:
         least = int(counts[present].min())
-        findings = [
-            Finding(
-                Level.HEALTHY,
-                all_of(int(present.size), "classes"),
-                least / need,
-                (least / (MARGIN * need), least / need),
-                f"The smallest class has {least:,} example{'' if least == 1 else 's'}, {_times(least / need)} what it "
-                f"needs to avoid collapse ({basis}). This does not say how well so few examples are recognised."
-                if least < FEWEST
-                else f"The smallest class has {least:,} examples, {_times(least / need)} what it needs ({basis}).",
-                "Nothing to do for the angles.",
-            )
-        ]
+        has = f"The smallest class has {least:,} example{'' if least == 1 else 's'}, {_times(least / need)} what"
+        words = f"{has} it needs ({basis})."
+        if least < FEWEST:
+            words = f"{has} it needs to avoid collapse ({basis}). This does not say how well so few examples are "
+            words += "recognised."
+        everything, ends = all_of(int(present.size), "classes"), (least / (MARGIN * need), least / need)
+        done = "Nothing to do for the angles."
+        findings = [Finding(Level.HEALTHY, everything, least / need, ends, words, done)]
     measures = {
         "count_needed": need,
         "multiplier": forecast.multiplier,
@@ -108,48 +95,26 @@ def _forecast(evidence: Evidence, counts: FloatArray) -> tuple[CollapseForecast,
                 words = f"weight decay {decay:g} and the measured energies of the last layer"
                 return collapse(counts, multiplier=multiplier, features=kind), words, True
             words = "the measured energies of the last layer, without weight decay"
-            return (
-                collapse(
-                    counts,
-                    feature_energy=measured.centred_mean_energy,
-                    weight_energy=measured.weight_energy,
-                    features=kind,
-                ),
-                words,
-                False,
-            )
+            energies: dict[str, Any] = {
+                "feature_energy": measured.centred_mean_energy,
+                "weight_energy": measured.weight_energy,
+            }
+            return collapse(counts, **energies, features=kind), words, False
     multiplier = (decay or USUAL_DECAY) / math.sqrt(0.75 * K)
+    words = f"assuming the usual weight decay {USUAL_DECAY:g}"
     if decay is not None:
         words = f"weight decay {decay:g}, energies as usual with batch normalisation"
-    else:
-        words = f"assuming the usual weight decay {USUAL_DECAY:g}"
     return collapse(counts, multiplier=multiplier, features="relu" if relu else "free"), words, decay is not None
 
 
 def _figure(evidence: Evidence, counts: IntArray, forecast: CollapseForecast) -> Figure:
     present = np.flatnonzero(counts)
     need = forecast.count_needed
-    points = Points(
-        counts[present].astype(float).tolist(),
-        forecast.solution.margins.tolist(),
-        "forecast margin",
-        names=[evidence.labelled.names[code] for code in present],
-    )
-    marks = [Mark(need, f"needed: {need:.3g}")]
-    return Figure(
-        "Forecast margin of every class",
-        [
-            Panel(
-                "Forecast margin",
-                "training examples",
-                "logit margin (0: not distinguished)",
-                [points],
-                marks,
-                x_log=True,
-            )
-        ],
-        "Classes left of the line are forecast to collapse.",
-    )
+    sizes, names = counts[present].astype(float).tolist(), [evidence.labelled.names[code] for code in present]
+    points = Points(sizes, forecast.solution.margins.tolist(), "forecast margin", names=names)
+    marks, side = [Mark(need, f"needed: {need:.3g}")], "logit margin (0: not distinguished)"
+    panel = Panel("Forecast margin", "training examples", side, [points], marks, x_log=True)
+    return Figure("Forecast margin of every class", [panel], "Classes left of the line are forecast to collapse.")
 
 
 CHECK = Check(

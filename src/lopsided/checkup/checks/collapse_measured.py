@@ -9,14 +9,13 @@ has about one half whatever the other classes do. The layer is measured in two p
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.checks.intervals import rate_intervals
+from lopsided.checkup.checks.intervals import Intervals, rate_intervals
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import training_blocks
 from lopsided.core.errors import InputError
@@ -28,6 +27,8 @@ from lopsided.measure.neural_collapse import NeuralCollapse, neural_collapse_str
 RISKY_COSINE, COLLAPSED_COSINE = 0.5, 0.9
 RISKY_ACCURACY, LOST_ACCURACY = 0.9, 0.75
 MOST_NAMED, MOST_DRAWN = 8, 40
+_NC = ("nc1", "nc2_norm_variation", "nc2_angle_deviation", "nc3", "nc4")
+_ENERGIES = ("feature_energy", "centred_mean_energy", "weight_energy")
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     if len(classes.names) < 2:
         raise InputError("at least two classes", len(classes.names), "angles are between classes")
     layer = last_layer(evidence)
-    accuracy, low, high = _pair_accuracy(layer)
+    accuracy = _pair_accuracy(layer)
     cosine = layer.classifier_cosines
     rows, columns = np.triu_indices(len(classes.names), 1)
     findings = []
@@ -56,55 +57,30 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         close = 1.0 if np.isnan(cosine[i, j]) else float(cosine[i, j])  # a vanished classifier has no angle left
         if close < RISKY_COSINE:
             break
-        if close >= COLLAPSED_COSINE and high[i, j] < LOST_ACCURACY:
-            level = Level.FAILING
-        elif high[i, j] < RISKY_ACCURACY:
-            level = Level.AT_RISK
-        else:
+        highest = accuracy.high[i, j]
+        if not highest < RISKY_ACCURACY:
             continue
+        level = Level.FAILING if close >= COLLAPSED_COSINE and highest < LOST_ACCURACY else Level.AT_RISK
         first, second = classes.names[i], classes.names[j]
-        findings.append(
-            Finding(
-                level,
-                f"classes {first} and {second}",
-                float(accuracy[i, j]),
-                (float(low[i, j]), float(high[i, j])),
-                f"The classifiers of {first} and {second} point the same way (cosine {close:.2f}, "
-                f"{-1 / (len(classes.names) - 1):.2f} if all classes were apart), and only {accuracy[i, j]:.0%} of "
-                "their examples are distinguished, each class counting half.",
-                "Oversample both to the forecast rate, or train with class weights from the start.",
-            )
-        )
+        words = f"The classifiers of {first} and {second} point the same way (cosine {close:.2f}, "
+        words += f"{-1 / (len(classes.names) - 1):.2f} if all classes were apart), and only "
+        words += f"{accuracy.value[i, j]:.0%} of their examples are distinguished, each class counting half."
+        remedy = "Oversample both to the forecast rate, or train with class weights from the start."
+        findings.append(Finding(level, f"classes {first} and {second}", *accuracy.at((i, j)), words, remedy))
     if not findings:
-        worst = int(np.argmin(accuracy[rows, columns]))
+        worst = int(np.argmin(accuracy.value[rows, columns]))
         i, j = int(rows[worst]), int(columns[worst])
-        findings = [
-            Finding(
-                Level.HEALTHY,
-                f"all {rows.size:,} pairs of classes",
-                float(accuracy[i, j]),
-                (float(low[i, j]), float(high[i, j])),
-                f"No pair has collapsed; the hardest to distinguish are {classes.names[i]} and {classes.names[j]} "
-                f"({accuracy[i, j]:.0%}).",
-            )
-        ]
-    found = layer.collapse
-    measures = {
-        "nc1": found.nc1,
-        "nc2_norm_variation": found.nc2_norm_variation,
-        "nc2_angle_deviation": found.nc2_angle_deviation,
-        "nc3": found.nc3,
-        "nc4": found.nc4,
-        "feature_energy": found.feature_energy,
-        "centred_mean_energy": found.centred_mean_energy,
-        "weight_energy": found.weight_energy,
-        "mean_cosine": float(np.nanmean(cosine[rows, columns])) if np.isfinite(cosine[rows, columns]).any() else None,
-    }
+        words = f"No pair has collapsed; the hardest to distinguish are {classes.names[i]} and {classes.names[j]} "
+        words += f"({accuracy.value[i, j]:.0%})."
+        findings = [Finding(Level.HEALTHY, f"all {rows.size:,} pairs of classes", *accuracy.at((i, j)), words)]
+    measures = {name: getattr(layer.collapse, name) for name in (*_NC, *_ENERGIES)}
+    known = np.isfinite(cosine[rows, columns]).any()
+    measures["mean_cosine"] = float(np.nanmean(cosine[rows, columns])) if known else None
     figures = [_figure(classes.names, cosine)] if len(classes.names) <= MOST_DRAWN else []
     return Checked(shortened(findings, MOST_NAMED, "pairs"), measures, figures)
 
 
-def _pair_accuracy(layer: LastLayer) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _pair_accuracy(layer: LastLayer) -> Intervals:
     """Balanced accuracy of every pair, with ends that hold for all pairs at once."""
     K = layer.counts.size
     totals = np.repeat(layer.counts[:, None], K, axis=1)
@@ -112,7 +88,7 @@ def _pair_accuracy(layer: LastLayer) -> tuple[FloatArray, FloatArray, FloatArray
     value = (side.value + side.value.T) / 2
     below = np.hypot(side.value - side.low, (side.value - side.low).T) / 2
     above = np.hypot(side.high - side.value, (side.high - side.value).T) / 2
-    return value, value - below, value + above
+    return Intervals(value, value - below, value + above)
 
 
 def _figure(names: tuple[str, ...], cosine: FloatArray) -> Figure:
@@ -121,34 +97,17 @@ def _figure(names: tuple[str, ...], cosine: FloatArray) -> Figure:
         for i, row in enumerate(cosine)
     ]
     heat = Heatmap(list(names), list(names), values, "cosine", -1.0, 1.0)
-    return Figure(
-        "Cosines of the classifier vectors",
-        [Panel("Cosines, the common mean removed", "class", "class", [heat])],
-        "Near 1: the network hardly distinguishes the two classes.",
-    )
-
-
-@lru_cache(maxsize=2)
-def _measured(evidence: "_ByIdentity") -> LastLayer:
-    return _measure(evidence.evidence)
-
-
-class _ByIdentity:
-    """Evidence as a key: the very same object is measured once."""
-
-    def __init__(self, evidence: Evidence) -> None:
-        self.evidence = evidence
-
-    def __hash__(self) -> int:
-        return id(self.evidence)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _ByIdentity) and other.evidence is self.evidence
+    panel = Panel("Cosines, the common mean removed", "class", "class", [heat])
+    told = "Near 1: the network hardly distinguishes the two classes."
+    return Figure("Cosines of the classifier vectors", [panel], told)
 
 
 def last_layer(evidence: Evidence) -> LastLayer:
-    """Measure once; evidence must hold labels, features and a classifier."""
-    return _measured(_ByIdentity(evidence))
+    """What the evidence's labels, features and classifier show; measured once for the very same object."""
+    if "last layer" not in evidence.measured:
+        evidence.measured["last layer"] = _measure(evidence)
+    found: LastLayer = evidence.measured["last layer"]
+    return found
 
 
 def _measure(evidence: Evidence) -> LastLayer:

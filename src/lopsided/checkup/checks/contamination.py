@@ -52,7 +52,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     from scipy.stats import chi2
 
     classes, sample = evidence.labelled, evidence.space.sample
-    points, words = _points(evidence)
+    points, measured_on = _points(evidence)
     d = points.shape[1]
     codes = classes.codes[sample.rows]
     counts = np.bincount(codes, minlength=len(classes.names))
@@ -95,20 +95,13 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     findings = sorted(findings, key=lambda finding: -finding.level.rank)
     if not findings:
         worst = max(fitted, key=lambda code: float(misplaced[codes == code].mean()))
-        share = float(misplaced[codes == worst].mean())
-        findings = [
-            Finding(
-                Level.HEALTHY,
-                counted(len(fitted), "classes")
-                + ("" if len(fitted) == len(classes.names) else f" of {len(classes.names)} with enough examples"),
-                share / CORE,
-                None,
-                f"No class contains a clear share of foreign examples; the largest is about {share / CORE:.1%} in "
-                f"{classes.names[worst]}.",
-            )
-        ]
+        share = float(misplaced[codes == worst].mean()) / CORE
+        some = "" if len(fitted) == len(classes.names) else f" of {len(classes.names)} with enough examples"
+        words = f"No class contains a clear share of foreign examples; the largest is about {share:.1%} in "
+        words += f"{classes.names[worst]}."
+        findings = [Finding(Level.HEALTHY, counted(len(fitted), "classes") + some, share, None, words)]
     measures: dict[str, Any] = {
-        "measured_on": words,
+        "measured_on": measured_on,
         "classes": {
             classes.names[code]: {
                 "mislabelled": float(misplaced[codes == code].mean()) / CORE,
@@ -188,45 +181,31 @@ def _findings(
         rates = Intervals(*(np.minimum(values / CORE, 1.0) for values in (rates.value, rates.low, rates.high)))
         risky = RISKY_SHARE
     found = []
-    for place in np.argsort(-rates.low, kind="stable"):
-        if not rates.low[place] > risky:
-            break
-        name = classes.names[order[place]]
+    for place in rates.beyond(risky):
+        name, share = classes.names[order[place]], f"{rates.value[place]:.1%} of the examples of class"
         rows = np.flatnonzero(flagged & (codes == order[place]))
         rows = rows[np.argsort(-own[rows], kind="stable")]
+        level = Level.AT_RISK
         if kind == "misplaced":
             host = classes.names[int(np.bincount(elsewhere[rows]).argmax())]
-            words = (
-                f"About {rates.value[place]:.1%} of the examples of class {name} look mislabelled: they lie outside "
-            )
-            words += f"it and inside another class, most of them {host}."
+            words = f"About {share} {name} look mislabelled: they lie outside it and inside another class, most of "
+            words += f"them {host}."
             remedy = "Look at the examples listed, and correct or drop their labels."
+            level = Level.beyond(rates.low[place], FAILING_SHARE)
         else:
-            words = (
-                f"{rates.value[place]:.1%} of the examples of class {name} lie far outside it and in no other class."
-            )
+            words = f"{share} {name} lie far outside it and in no other class."
             remedy = "Look at the examples listed: errors of recording, or a subgroup that deserves a name."
-        found.append(
-            Finding(
-                Level.FAILING if kind == "misplaced" and rates.low[place] > FAILING_SHARE else Level.AT_RISK,
-                f"class {name}",
-                float(rates.value[place]),
-                rates.of(int(place)),
-                words,
-                remedy,
-                "example",
-                tuple(int(row) for row in evidence.space.sample.rows[rows[:MOST_EXAMPLES]]),
-            )
-        )
+        listed = tuple(int(row) for row in evidence.space.sample.rows[rows[:MOST_EXAMPLES]])
+        found.append(Finding(level, f"class {name}", *rates.at(place), words, remedy, "example", listed))
     return found
 
 
 CHECK = Check(
     "contamination",
-    "Does a class contain mislabelled or foreign examples?",
-    f"At risk when the lower end of the share of mislabelled examples of a class is above {RISKY_SHARE:g}, "
-    "failing above "
-    f"{FAILING_SHARE:g}; at risk when that of far ones is above {FAR_SHARE:g}. Intervals hold for all classes at once.",
+    "Does a class hold examples that belong elsewhere?",
+    f"At risk when the lower end of the share of mislabelled examples of a class is above {RISKY_SHARE:g}, failing "
+    f"above {FAILING_SHARE:g}; at risk when that of far ones is above {FAR_SHARE:g}. Intervals hold for all classes at "
+    "once.",
     "minimum covariance determinant (Rousseeuw 1984) against the sample covariance",
     frozenset({"labels", "features"}),
     run,

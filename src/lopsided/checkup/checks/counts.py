@@ -26,7 +26,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     classes = evidence.labelled
     training = evidence.training
     counts = classes.counts_where(training)
-    findings = _findings("counts", classes, counts, "classes")
+    findings = _findings(classes, counts, "classes")
     figures = [_figure(classes, counts, "Examples per class")]
     measures: dict[str, object] = {
         "examples": int(training.sum()),
@@ -37,7 +37,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     for name, part in evidence.groups.items():
         own = part.counts_where(training)
         groups[name] = {entry: int(count) for entry, count in zip(part.names, own, strict=True)}
-        findings += _findings("counts", part, own, "groups")
+        findings += _findings(part, own, "groups")
         if len(part.names) > 1:
             figures.append(_figure(part, own, f"Examples per group of {name}"))
     if groups:
@@ -49,45 +49,30 @@ def _ratio(counts: IntArray) -> float | None:
     return float(counts.max() / counts.min()) if counts.min() > 0 else None
 
 
-def _findings(id: str, part: Partition, counts: IntArray, unit: str) -> list[Finding]:
+def _findings(part: Partition, counts: IntArray, unit: str) -> list[Finding]:
     largest, total = int(counts.max()), int(counts.sum())
     subject = class_subject if unit == "classes" else group_subject
     found = []
     if unit == "classes" and np.count_nonzero(counts) == 1:
-        only = part.names[int(counts.argmax())]
-        words = f"All {total:,} training examples are of class {only}: there is nothing to distinguish."
+        only = int(counts.argmax())
+        words = f"All {total:,} training examples are of class {part.names[only]}: there is nothing to distinguish."
         remedy = "Check the labels, or give examples of another class."
-        found.append(
-            Finding(Level.FAILING, class_subject(part, int(counts.argmax())), float(total), None, words, remedy)
-        )
+        found.append(Finding(Level.FAILING, class_subject(part, only), float(total), None, words, remedy))
     for code in np.argsort(counts, kind="stable"):
         count = int(counts[code])
         ratio = largest / max(count, 1)
-        level = Level.HEALTHY
-        if ratio >= FAILING_RATIO or count < FEWEST:
-            level = Level.FAILING
-        elif ratio >= RISKY_RATIO:
-            level = Level.AT_RISK
-        if level is Level.HEALTHY:
+        if ratio < RISKY_RATIO and count >= FEWEST:
             break
-        what = f"{count:,} of {total:,} training examples" + (
-            f", {ratio:,.0f} times fewer than the largest" if ratio >= 1.5 else ""
-        )
+        level = Level.FAILING if ratio >= FAILING_RATIO or count < FEWEST else Level.AT_RISK
+        what = f"{count:,} of {total:,} training examples"
+        what += f", {ratio:,.0f} times fewer than the largest" if ratio >= 1.5 else ""
         remedy = "Collect more, or oversample or reweight it"
         remedy += f"; about {largest // 10:,} would bring the ratio to 10." if largest // 10 > count else "."
         if count == 0:
             what = f"no training example (the largest has {largest:,}): no model can learn it"
             remedy = "Put some of its examples into the training rows, or collect some."
-        found.append(
-            Finding(
-                level,
-                subject(part, int(code)),
-                float(count),
-                (float(count), float(count)),
-                f"{opening(subject(part, int(code)))} has {what}.",
-                remedy,
-            )
-        )
+        who, size = subject(part, int(code)), float(count)
+        found.append(Finding(level, who, size, (size, size), f"{opening(who)} has {what}.", remedy))
     if found:
         return shortened(found, MOST_NAMED, unit)
     everything = all_of(len(part.names), unit)

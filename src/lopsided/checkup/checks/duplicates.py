@@ -115,12 +115,8 @@ def feature_identities(evidence: Evidence, columns: slice = slice(None)) -> IntA
             rows = rows + 0.0  # minus zero is zero
         size = rows.shape[1] * rows.dtype.itemsize
         view = memoryview(rows.tobytes())
-        digests.append(
-            b"".join(
-                hashlib.blake2b(view[start : start + size], digest_size=16).digest()
-                for start in range(0, len(view), size)
-            )
-        )
+        parts = (view[start : start + size] for start in range(0, len(view), size))
+        digests.append(b"".join(hashlib.blake2b(part, digest_size=16).digest() for part in parts))
     return _numbered(np.frombuffer(b"".join(digests), dtype="u8").reshape(-1, 2))
 
 

@@ -28,6 +28,11 @@ class Level(Enum):
         """0, 1, 2: to sort by and to compare with --fail-on."""
         return list(Level).index(self)
 
+    @staticmethod
+    def beyond(value: float, failing: float) -> "Level":
+        """Of a value that is called: failing above `failing`, at risk below."""
+        return Level.FAILING if value > failing else Level.AT_RISK
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -111,8 +116,7 @@ def shortened(findings: Sequence[Finding], most: int, unit: str) -> list[Finding
         kept += own[:most]
         left = own[most:]
         if left:
-            names = named([finding.subject for finding in left], 8)
-            words = f"The same holds for {len(left)} more {unit}: {names}."
-            subject = f"{len(left)} more {unit}"
-            kept.append(Finding(level, subject, float(len(left)), None, words, left[0].remedy, left[0].about))
+            words = f"The same holds for {len(left)} more {unit}: {named([finding.subject for finding in left], 8)}."
+            about = words, left[0].remedy, left[0].about
+            kept.append(Finding(level, f"{len(left)} more {unit}", float(len(left)), None, *about))
     return kept + [finding for finding in findings if finding.level is Level.HEALTHY]

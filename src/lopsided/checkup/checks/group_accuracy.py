@@ -25,6 +25,7 @@ from lopsided.core.figure import Figure
 from lopsided.core.partition import Partition
 
 MOST_NAMED = 5
+_REMEDY = "Train with group weights or group DRO, or collect more of this group where the Fisher law says it helps."
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -46,34 +47,20 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             correct,
             totals,
             rows=evidence.judged_words,
-            remedy=(
-                "Train with group weights or group DRO, or collect more of this group where the Fisher law "
-                "says it helps."
-            ),
+            remedy=_REMEDY,
         )
         seen = totals > 0
         worst = int(np.argmin(np.where(seen, accuracy.value, 2.0)))
-        if not own:
-            own = [
-                Finding(
-                    Level.HEALTHY,
-                    f"{name}: {all_of(int(seen.sum()), 'groups')}",
-                    float(accuracy.value[worst]),
-                    accuracy.of(worst),
-                    f"No group of {name} does clearly worse than the rest {evidence.judged_words}; the lowest "
-                    f"accuracy is {accuracy.value[worst]:.1%} ({part.names[worst]}).",
-                )
-            ]
-        findings += shortened(own, MOST_NAMED, "groups")
+        words = f"No group of {name} does clearly worse than the rest {evidence.judged_words}; the lowest "
+        words += f"accuracy is {accuracy.value[worst]:.1%} ({part.names[worst]})."
+        everyone = f"{name}: {all_of(int(seen.sum()), 'groups')}"
+        lowest, ends = accuracy.at(worst)
+        findings += shortened(own or [Finding(Level.HEALTHY, everyone, lowest, ends, words)], MOST_NAMED, "groups")
         measures[name] = {
             "average_over_rows": overall,
             "average_over_groups": float(accuracy.value[seen].mean()),
             "weighting": "over rows every example counts alike, over groups every group does",
-            "worst_group": {
-                "group": part.names[worst],
-                "value": float(accuracy.value[worst]),
-                "interval": accuracy.of(worst),
-            },
+            "worst_group": {"group": part.names[worst], "value": lowest, "interval": ends},
             "accuracy": rates_by_name(part.names, accuracy, totals),
             "worst_cell": _worst_cell(classes, part, rows, right),
         }

@@ -161,18 +161,11 @@ def group_law(
     forecast = law.forecast(rows)
     check_entropy(forecast.average_entropy, answers)
     drawn, elasticities = _resampled(law_of, codes, random)
-    return GroupLaw(
-        large,
-        np.asarray(estimate.mixture.fractions * rows),
-        np.stack([group.information for group in law.groups]),
-        forecast,
-        drawn,
-        elasticities,
-        estimate,
-        estimate_by_moments(network.points, np.zeros(len(codes), dtype=int)).bits_per_dimension,
-        network,
-        f"{len(codes):,} rows in {points.shape[1]} components",
-    )
+    counts, information = np.asarray(estimate.mixture.fractions * rows), [group.information for group in law.groups]
+    together = estimate_by_moments(network.points, np.zeros(len(codes), dtype=int)).bits_per_dimension
+    words = f"{len(codes):,} rows in {points.shape[1]} components"
+    found = large, counts, np.stack(information), forecast, drawn, elasticities
+    return GroupLaw(*found, estimate, together, network, words)
 
 
 def by_size(parts: IntArray, sizes: IntArray, points: FloatArray, codes: IntArray) -> IntArray:

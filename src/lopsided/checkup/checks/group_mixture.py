@@ -14,6 +14,8 @@ from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import read_rows
 from lopsided.checkup.network_fit import COMPONENTS, standardised_components
 
+_NONE_WORSE = "No group is forecast to get worse with a larger share"
+
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """The first column of groups; intersections are left to `group_shift`."""
@@ -40,47 +42,30 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             helped.append(part.names[code])
         if said.effect == "hurts":
             subject = group_subject(part, int(code))
-            findings.append(
-                Finding(
-                    Level.AT_RISK,
-                    subject,
-                    said.elasticity,
-                    (said.low, said.high),
-                    f"{opening(subject)} would not gain from a larger share: one percent more of it at the "
-                    f"same size of the data is forecast to raise its own excess risk by {said.elasticity:.2f} percent.",
-                    "Collect examples of the other groups, or more of all, rather than more of this one.",
-                )
+            words = (
+                f"{opening(subject)} would not gain from a larger share: one percent more of it at the same size of "
             )
+            words += f"the data is forecast to raise its own excess risk by {said.elasticity:.2f} percent."
+            remedy = "Collect examples of the other groups, or more of all, rather than more of this one."
+            ends = said.low, said.high
+            findings.append(Finding(Level.AT_RISK, subject, said.elasticity, ends, words, remedy))
     better = law.estimate.bits_per_dimension - law.bits_together
     if not findings:
-        words = (
-            f"More of {', '.join(helped[:6])} is forecast to help it"
-            if helped
-            else "No group is forecast to get worse with a larger share"
-        )
-        findings = [
-            Finding(
-                Level.HEALTHY,
-                f"{part.name}: {law.codes.size} groups",
-                better,
-                None,
-                f"{words}; as Gaussians the groups describe features {better:.3f} bits per dimension better than one.",
-            )
-        ]
+        words = f"More of {', '.join(helped[:6])} is forecast to help it" if helped else _NONE_WORSE
+        words += f"; as Gaussians the groups describe features {better:.3f} bits per dimension better than one."
+        findings = [Finding(Level.HEALTHY, f"{part.name}: {law.codes.size} groups", better, None, words)]
     target = classes.names[rarest]
-    return Checked(
-        findings,
-        {
-            "column": part.name,
-            "groups": measures,
-            "bits_per_dimension": {"groups": law.estimate.bits_per_dimension, "one": law.bits_together},
-            "positive_class": target,
-            "network": law.network.how,
-            "training_loss": law.network.loss,
-            "reliable": law.forecast.reliable,
-            "measured_on": f"{law.words}, {target} against the rest",
-        },
-    )
+    found = {
+        "column": part.name,
+        "groups": measures,
+        "bits_per_dimension": {"groups": law.estimate.bits_per_dimension, "one": law.bits_together},
+        "positive_class": target,
+        "network": law.network.how,
+        "training_loss": law.network.loss,
+        "reliable": law.forecast.reliable,
+        "measured_on": f"{law.words}, {target} against the rest",
+    }
+    return Checked(findings, found)
 
 
 CHECK = Check(

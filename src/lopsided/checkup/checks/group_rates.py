@@ -35,6 +35,13 @@ _WORDS = {
     SELECTION: "of all examples of {group}",
 }
 
+_REMEDIES = {
+    "equalised odds": "Tune thresholds or weights for the worst group (lopsided trial --metric worst-group), or "
+    "collect more.",
+    "demographic parity": "Ask whether the base rates differ as much; where they do, equalised odds is the better "
+    "question.",
+}
+
 
 @dataclass(frozen=True)
 class _Gap:
@@ -138,24 +145,16 @@ def _findings(gaps: list[_Gap], part: Partition, subject: str, small: list[str],
     for gap, what in ((odds, "equalised odds"), (parity, "demographic parity")):
         if gap is None:
             continue
-        level = Level.HEALTHY
-        if gap.interval[0] > RISKY_GAP:
-            level = Level.FAILING if gap is odds and gap.interval[0] > FAILING_GAP else Level.AT_RISK
         whose = [_WORDS[gap.rate].format(subject=subject, group=part.names[group]) for group in (gap.high, gap.low)]
         low, high = gap.interval
-        message = (
-            f"{gap.rates.value[gap.high]:.1%} {whose[0]} are predicted {subject.removeprefix('class ')} {rows}, "
-            f"{gap.rates.value[gap.low]:.1%} {whose[1]}: a gap in {what} of {100 * gap.value:.1f} points "
-            f"[{100 * low:.1f}, {100 * high:.1f}].{left}"
-        )
-        remedy = "Nothing to do."
-        if level is not Level.HEALTHY:
-            remedy = (
-                "Tune thresholds or weights for the worst group (lopsided trial --metric worst-group), or collect more."
-                if gap is odds
-                else "Ask whether the base rates differ as much; where they do, equalised odds is the better question."
-            )
-        found.append(Finding(level, f"{part.name}: {what} of {subject}", gap.value, gap.interval, message, remedy))
+        words = f"{gap.rates.value[gap.high]:.1%} {whose[0]} are predicted {subject.removeprefix('class ')} {rows}, "
+        words += f"{gap.rates.value[gap.low]:.1%} {whose[1]}: a gap in {what} of {100 * gap.value:.1f} points "
+        words += f"[{100 * low:.1f}, {100 * high:.1f}].{left}"
+        level, remedy = Level.HEALTHY, "Nothing to do."
+        if low > RISKY_GAP:
+            level = Level.beyond(low, FAILING_GAP) if gap is odds else Level.AT_RISK
+            remedy = _REMEDIES[what]
+        found.append(Finding(level, f"{part.name}: {what} of {subject}", gap.value, gap.interval, words, remedy))
     return found
 
 

@@ -15,14 +15,17 @@ The spread of a group is sqrt(tr(S_l S^-1) / d): 1 where it varies like the othe
 small and large covariances both cost samples, and that a mean far from 0 does.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.checks.intervals import ALPHA, mean_intervals
-from lopsided.checkup.checks.parts import all_of, group_subject, opening, without_implied
+from lopsided.checkup.checks.intervals import ALPHA, Intervals, mean_intervals
+from lopsided.checkup.checks.parts import all_of, group_subject, interval_points, opening, without_implied
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.errors import InputError
-from lopsided.core.figure import Figure, Mark, Panel, Points
+from lopsided.core.figure import Figure, Mark, Panel
+from lopsided.core.jsonable import jsonable
 from lopsided.core.partition import Partition
 from lopsided.core.validation import FloatArray, IntArray
 
@@ -47,35 +50,35 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         if len(np.unique(own.codes)) < 2:
             continue
         shifts = _shifts(sample.points, classes, own)
-        spreads = mean_intervals(shifts.squares, own.codes, len(part.names), random)
+        squares = mean_intervals(shifts.squares, own.codes, len(part.names), random)
         with np.errstate(invalid="ignore"):
-            spread = np.sqrt(np.stack([spreads.value, np.maximum(spreads.low, 0.0), spreads.high]))
+            spread = Intervals(*(np.sqrt(ends) for ends in (squares.value, np.maximum(squares.low, 0.0), squares.high)))
         bad = _findings(own, shifts, spread, sample.words)
         findings += shortened(bad, MOST_NAMED, "groups") if bad else [_healthy(own, shifts)]
-        measures[name] = {
+        found = {
             entry: {
-                "shift": _number(shifts.value[code]),
-                "shift_interval": [_number(shifts.low[code]), _number(shifts.high[code])],
-                "effective_rows": float(shifts.effective[code]),
-                "spread": _number(spread[0, code]),
-                "spread_interval": [_number(spread[1, code]), _number(spread[2, code])],
-                "regime": _regime(spread[:, code]),
+                "shift": shifts.value[code],
+                "shift_interval": shifts.of(code),
+                "effective_rows": shifts.effective[code],
+                "spread": spread.value[code],
+                "spread_interval": spread.of(code),
+                "regime": _regime(spread, code),
             }
             for code, entry in enumerate(part.names)
         }
+        measures[name] = jsonable(found)  # None where a shift or a spread cannot be told
         figures.append(_figure(own, shifts))
     if not figures:
         raise InputError("at least two groups among the training rows", "one", "give a column that divides them")
     return Checked(without_implied(findings), measures, figures[:3])
 
 
-class _Shifts:
+@dataclass(frozen=True)
+class _Shifts(Intervals):
     """D per group with its interval, the rows behind it, and every row's squared length in S^-1."""
 
-    def __init__(self, parts: int, rows: int) -> None:
-        self.value, self.low, self.high = (np.full(parts, np.nan) for _ in range(3))
-        self.effective = np.zeros(parts)
-        self.squares: FloatArray = np.zeros(rows)
+    effective: FloatArray
+    squares: FloatArray
 
 
 def _shifts(points: FloatArray, classes: IntArray, part: Partition) -> _Shifts:
@@ -90,16 +93,18 @@ def _shifts(points: FloatArray, classes: IntArray, part: Partition) -> _Shifts:
     covariance = inner.T @ inner / max(rows - used, 1)
     covariance += 1e-9 * max(float(np.trace(covariance)) / d, 1e-300) * np.eye(d)
     root = np.linalg.cholesky(covariance)
-    found = _Shifts(parts, rows)
     # A mean of n rows has taken 1/n of their variance with it.
     shrink = 1 - 1 / np.maximum(counts[cell], 2)
-    found.squares = np.square(np.linalg.solve(root, inner.T)).sum(axis=0) / (d * shrink)
+    squares = np.square(np.linalg.solve(root, inner.T)).sum(axis=0) / (d * shrink)
+    unknown = np.full(parts, np.nan)
+    found = _Shifts(unknown, unknown.copy(), unknown.copy(), np.zeros(parts), squares)
     totals, white = counts.reshape(K, parts), np.linalg.solve(root, sums.T).T.reshape(K, parts, d)
     active = np.flatnonzero(totals.sum(axis=0) > 0)
     while active.size > 1:
-        value, low, high, effective = _against_rest(totals[:, active], white[:, active], parts)
-        for name, values in (("value", value), ("low", low), ("high", high), ("effective", effective)):
-            getattr(found, name)[active] = values
+        measured = _against_rest(totals[:, active], white[:, active], parts)
+        value, low = measured[:2]
+        for kept, values in zip((found.value, found.low, found.high, found.effective), measured, strict=True):
+            kept[active] = values
         far = np.flatnonzero(low > RISKY_SHIFT)
         if not far.size:
             break
@@ -142,33 +147,20 @@ def _noncentralities(statistic: float, d: int, tail: float) -> tuple[float, floa
     return max(max(root - z, 0.0) ** 2 - half, 0.0), max((root + z) ** 2 - half, 0.0)
 
 
-def _findings(part: Partition, shifts: _Shifts, spread: FloatArray, words: str) -> list[Finding]:
+def _findings(part: Partition, shifts: _Shifts, spread: Intervals, sample: str) -> list[Finding]:
     found = []
     for code in np.argsort(-np.nan_to_num(shifts.low, nan=-1.0), kind="stable"):
         subject = group_subject(part, int(code))
         if shifts.low[code] > RISKY_SHIFT:
-            found.append(
-                Finding(
-                    Level.FAILING if shifts.low[code] > FAILING_SHIFT else Level.AT_RISK,
-                    subject,
-                    float(shifts.value[code]),
-                    (float(shifts.low[code]), float(shifts.high[code])),
-                    f"{opening(subject)} lies {shifts.value[code]:.2f} standard deviations from the other examples of "
-                    f"the same classes ({words}).",
-                    "Train with group weights, check how this group was recorded, or centre features group by group.",
-                )
-            )
-        elif _regime(spread[:, code]) in ("small", "large") and shifts.effective[code] >= LEAST_EFFECTIVE:
-            found.append(
-                Finding(
-                    Level.AT_RISK,
-                    subject,
-                    float(spread[0, code]),
-                    (float(spread[1, code]), float(spread[2, code])),
-                    f"{opening(subject)} spreads {spread[0, code]:.2f} times as far as the average group ({words}).",
-                    "Augment this group with noise (small spread) or scale its features (large spread).",
-                )
-            )
+            words = f"{opening(subject)} lies {shifts.value[code]:.2f} standard deviations from the other examples of "
+            words += f"the same classes ({sample})."
+            remedy = "Train with group weights, check how this group was recorded, or centre features group by group."
+            level = Level.beyond(shifts.low[code], FAILING_SHIFT)
+            found.append(Finding(level, subject, *shifts.at(code), words, remedy))
+        elif _regime(spread, code) in ("small", "large") and shifts.effective[code] >= LEAST_EFFECTIVE:
+            words = f"{opening(subject)} spreads {spread.value[code]:.2f} times as far as the average group ({sample})."
+            remedy = "Augment this group with noise (small spread) or scale its features (large spread)."
+            found.append(Finding(Level.AT_RISK, subject, *spread.at(code), words, remedy))
     return found
 
 
@@ -181,31 +173,19 @@ def _healthy(part: Partition, shifts: _Shifts) -> Finding:
     far = int(np.argmax(np.where(known, shifts.value, -1)))
     words = f"No group of {part.name} lies clearly apart; the furthest is {part.names[far]} "
     words += f"({shifts.value[far]:.2f} standard deviations)."
-    ends = (float(shifts.low[far]), float(shifts.high[far]))
-    return Finding(Level.HEALTHY, what, float(shifts.value[far]), ends, words)
+    return Finding(Level.HEALTHY, what, *shifts.at(far), words)
 
 
-def _regime(spread: FloatArray) -> str:
-    if spread[1] > LARGE_SPREAD:
+def _regime(spread: Intervals, code: int) -> str:
+    if spread.low[code] > LARGE_SPREAD:
         return "large"
-    return "small" if spread[2] < SMALL_SPREAD else "medium"
-
-
-def _number(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
+    return "small" if spread.high[code] < SMALL_SPREAD else "medium"
 
 
 def _figure(part: Partition, shifts: _Shifts) -> Figure:
     order = np.argsort(-np.nan_to_num(shifts.value, nan=-1.0))[:100]
     order = order[np.isfinite(shifts.value[order])]
-    points = Points(
-        [float(place) for place in range(len(order))],
-        shifts.value[order].tolist(),
-        "shift",
-        shifts.low[order].tolist(),
-        shifts.high[order].tolist(),
-        [part.names[code] for code in order],
-    )
+    points = interval_points([float(place) for place in range(len(order))], shifts, order, "shift", part.names)
     title = f"Shift of every group of {part.name}"
     marks = [Mark(RISKY_SHIFT, "at risk", "y"), Mark(FAILING_SHIFT, "failing", "y")]
     few = [part.names[code] for code in order] if order.size <= MOST_TICKS else None

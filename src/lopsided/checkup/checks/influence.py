@@ -10,6 +10,7 @@ High scores lie far out along the directions in which the class varies anyway (c
 tail is made of, not errors.
 """
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -35,13 +36,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     classes, space = evidence.labelled, evidence.space
     assert space.moments is not None
     rows = np.flatnonzero(evidence.training)
-    scores = influence_scores_of_blocks(
-        lambda: mapped_blocks(evidence, space.map),
-        classes.codes[rows],
-        classes.names,
-        space.map.width,
-        moments=space.moments,
-    )
+    blocks, about = partial(mapped_blocks, evidence, space.map), (classes.codes[rows], classes.names, space.map.width)
+    scores = influence_scores_of_blocks(blocks, *about, moments=space.moments)
     counts = space.moments.counts
     energy = np.square(space.moments.scatters).sum(axis=(1, 2)) / np.maximum(counts - 1, 1) ** 2
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -60,38 +56,24 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         }
         over = high[share[high] > limit[code]]
         if over.size:
-            findings.append(
-                Finding(
-                    Level.AT_RISK,
-                    f"class {classes.names[code]}",
-                    float(share[over[0]]),
-                    None,
-                    f"{'One example dominates' if over.size == 1 else f'At least {over.size} examples dominate'} "
-                    f"class {classes.names[code]} more than chance allows: {share[over[0]]:.0%} of its variance "
-                    f"comes from example {int(rows[over[0]])}.",
-                    "Look at the examples listed; clip or transform heavy-tailed columns.",
-                    "example",
-                    tuple(int(rows[place]) for place in over),
-                )
-            )
+            name, most = f"class {classes.names[code]}", float(share[over[0]])
+            words = "One example dominates" if over.size == 1 else f"At least {over.size} examples dominate"
+            words += f" {name} more than chance allows: {most:.0%} of its variance comes from example "
+            words += f"{int(rows[over[0]])}."
+            remedy = "Look at the examples listed; clip or transform heavy-tailed columns."
+            listed = tuple(int(rows[place]) for place in over)
+            findings.append(Finding(Level.AT_RISK, name, most, None, words, remedy, "example", listed))
     if not tops:
         raise InputError(f"a class of at least {FEWEST} examples", f"at most {int(counts.max())}", "add examples")
     findings.sort(key=lambda finding: -(finding.value or 0.0))
     if not findings:
         name, top = max(tops.items(), key=lambda item: item[1]["shares"][0])
-        findings = [
-            Finding(
-                Level.HEALTHY,
-                counted(len(tops), "classes"),
-                float(top["shares"][0]),
-                None,
-                f"No single example dominates a class; the largest share is {top['shares'][0]:.1%} of the variance "
-                f"of {name}, from example {top['examples'][0]}.",
-                "Nothing to do; the ranking of every class is in the measures and in lopsided score.",
-                "example",
-                tuple(top["examples"]),
-            )
-        ]
+        most, listed = float(top["shares"][0]), tuple(top["examples"])
+        words = f"No single example dominates a class; the largest share is {most:.1%} of the variance of {name}, from "
+        words += f"example {listed[0]}."
+        done = "Nothing to do; the ranking of every class is in the measures and in lopsided score."
+        whole = counted(len(tops), "classes")
+        findings = [Finding(Level.HEALTHY, whole, most, None, words, done, "example", listed)]
     measures = {"measured_in": space.map.words, "highest": tops, "declined": scores.declined}
     return Checked(shortened(findings, MOST_NAMED, "classes"), measures, [_figure(scores, share)])
 
@@ -107,11 +89,8 @@ def _figure(scores: InfluenceScores, share: FloatArray) -> Figure:
         lines.append(Line(((keep + 1) / own.size).tolist(), own[keep].tolist(), scores.names[code]))
     panel = Panel("Shares in order", "share of the class", "share of the covariance", lines, x_log=True)
     left = len(scores.names) - len(lines)
-    return Figure(
-        "Influence of the examples, class by class",
-        [panel],
-        "A steep start: few examples carry the covariance." + (f" {left} classes are not drawn." if left else ""),
-    )
+    told = "A steep start: few examples carry the covariance." + (f" {left} classes are not drawn." if left else "")
+    return Figure("Influence of the examples, class by class", [panel], told)
 
 
 CHECK = Check(

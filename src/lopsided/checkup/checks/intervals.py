@@ -16,6 +16,7 @@ whose quantile makes the intervals simultaneous. At most `MOST_RESAMPLED` rows o
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -35,9 +36,18 @@ class Intervals:
     low: FloatArray
     high: FloatArray
 
-    def of(self, part: int) -> tuple[float, float]:
+    def of(self, part: Any) -> tuple[float, float]:
         """Both ends for one part."""
         return float(self.low[part]), float(self.high[part])
+
+    def at(self, part: Any) -> tuple[float, tuple[float, float]]:
+        """The estimate of one part and both ends, as a finding takes them."""
+        return float(self.value[part]), self.of(part)
+
+    def beyond(self, limit: float) -> list[int]:
+        """The parts whose lower end lies above `limit`, the highest first."""
+        order = np.argsort(-np.nan_to_num(self.low, nan=-np.inf), kind="stable")
+        return [int(part) for part in order if self.low[part] > limit]
 
 
 def rate_intervals(successes: IntArray, totals: IntArray, *, tests: int | None = None) -> Intervals:

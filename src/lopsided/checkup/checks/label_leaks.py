@@ -43,9 +43,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     half = random.permutation(rows.size) < rows.size // 2
     tested, usual = rows.size, int(rows.size - np.bincount(codes).max())
     columns = _columns(evidence, rows)
-    errors = np.array(
-        [_errors(values, codes, half, usual) + _errors(values, codes, ~half, usual) for values in columns.values()]
-    )
+    errors = np.array([sum(_errors(one, codes, side, usual) for side in (half, ~half)) for one in columns.values()])
     high = rate_intervals(errors, np.full(errors.size, tested)).high
     suspected = high < LEFT * usual / tested
     others = [values for values, suspect in zip(columns.values(), suspected, strict=True) if not suspect]
@@ -53,31 +51,20 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     caught = np.flatnonzero(suspected & (errors <= together))
     names, right = list(columns), 1 - errors / tested
     intervals = rate_intervals(tested - errors, np.full(errors.size, tested))
-    findings = [
-        Finding(
-            Level.AT_RISK,
-            f"column {names[at]}",
-            float(right[at]),
-            intervals.of(int(at)),
-            f"Column {names[at]} alone tells the class of {right[at]:.1%} of {tested:,} held-out examples "
-            f"(always saying the largest class: {1 - usual / tested:.1%}).",
-            "If it is written down with the label or after it, leave it out and train again.",
+    largest = f"(always saying the largest class: {1 - usual / tested:.1%})"
+    remedy = "If it is written down with the label or after it, leave it out and train again."
+    findings = []
+    for at in caught[np.argsort(errors[caught], kind="stable")]:
+        words = (
+            f"Column {names[at]} alone tells the class of {right[at]:.1%} of {tested:,} held-out examples {largest}."
         )
-        for at in caught[np.argsort(errors[caught], kind="stable")]
-    ]
+        findings.append(Finding(Level.AT_RISK, f"column {names[at]}", *intervals.at(at), words, remedy))
     if not findings:
         best = int(np.argmin(errors))
         easier = f", but the others together for {1 - together / tested:.1%}" if suspected.any() else ""
-        findings = [
-            Finding(
-                Level.HEALTHY,
-                "all columns",
-                float(right[best]),
-                intervals.of(best),
-                f"No column tells the label by itself; the best, {names[best]}, is right for {right[best]:.1%} of "
-                f"{tested:,} held-out examples{easier} (always saying the largest class: {1 - usual / tested:.1%}).",
-            )
-        ]
+        words = f"No column tells the label by itself; the best, {names[best]}, is right for {right[best]:.1%} of "
+        words += f"{tested:,} held-out examples{easier} {largest}."
+        findings = [Finding(Level.HEALTHY, "all columns", *intervals.at(best), words)]
     measures = {"weighting": "every example counts alike", "held_out": tested, "columns": errors.size}
     return Checked(shortened(findings, MOST_NAMED, "columns"), measures)
 

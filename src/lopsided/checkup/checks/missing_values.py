@@ -24,24 +24,17 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     if missing is None:
         if evidence.table is None:
             raise InputError("features", "none", "provide features (numbers, one row per example)")
-        size = f"{evidence.rows:,} x {evidence.table.width:,}"
-        words = f"All {size} feature values are finite numbers."
-        return Checked(
-            [Finding(Level.HEALTHY, "all rows", 0.0, None, words)],
-            {"rows_with_missing": 0},
-        )
+        words = f"All {evidence.rows:,} x {evidence.table.width:,} feature values are finite numbers."
+        return Checked([Finding(Level.HEALTHY, "all rows", 0.0, None, words)], {"rows_with_missing": 0})
     lacking = int(missing.rows.sum())
     share = lacking / evidence.rows
     listed = [f"{name}: {count:,}" for name, count in missing.columns.items()]
-    first = Finding(
-        Level.AT_RISK,
-        "features",
-        share,
-        (share, share),
+    words = (
         f"{lacking:,} of {evidence.rows:,} rows ({share:.1%}) lack a feature value ({named(listed)}); the checks of "
-        "features put the column's median in its place.",
-        "Find out why they are missing; fill them, or use a learner that takes missing values.",
     )
+    words += "features put the column's median in its place."
+    remedy = "Find out why they are missing; fill them, or use a learner that takes missing values."
+    first = Finding(Level.AT_RISK, "features", share, (share, share), words, remedy)
     parts = _parts(classes, missing.rows, is_class=True)
     for part in evidence.groups.values():
         parts += _parts(part, missing.rows, is_class=False)
@@ -54,22 +47,13 @@ def _parts(part: Partition, lacking: BoolArray, *, is_class: bool) -> list[Findi
     whole = np.bincount(part.codes[~lacking], minlength=len(part.names))
     gaps, rates = gaps_to_rest(whole, part.counts), rate_intervals(part.counts - whole, part.counts)
     found = []
-    for code in np.argsort(-np.nan_to_num(gaps.low, nan=-9.0), kind="stable"):
-        if not gaps.low[code] > RISKY_GAP:
-            break
-        subject = class_subject(part, int(code)) if is_class else group_subject(part, int(code))
+    for code in gaps.beyond(RISKY_GAP):
+        subject = class_subject(part, code) if is_class else group_subject(part, code)
         own, rest = rates.value[code], rates.value[code] - gaps.value[code]
-        found.append(
-            Finding(
-                Level.FAILING if gaps.low[code] > FAILING_GAP else Level.AT_RISK,
-                subject,
-                float(own),
-                rates.of(int(code)),
-                f"{opening(subject)} lacks a feature value in {own:.1%} of its {int(part.counts[code]):,} rows, "
-                f"all others in {rest:.1%}: dropping such rows would make it smaller still.",
-                "Fill the values rather than drop the rows, or collect them again for this part.",
-            )
-        )
+        words = f"{opening(subject)} lacks a feature value in {own:.1%} of its {int(part.counts[code]):,} rows, "
+        words += f"all others in {rest:.1%}: dropping such rows would make it smaller still."
+        remedy = "Fill the values rather than drop the rows, or collect them again for this part."
+        found.append(Finding(Level.beyond(gaps.low[code], FAILING_GAP), subject, *rates.at(code), words, remedy))
     return found
 
 

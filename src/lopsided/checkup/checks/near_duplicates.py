@@ -25,7 +25,7 @@ import numpy as np
 from lopsided.checkup.checks.duplicates import FAILING_SHARE, description_codes, row_identities, rows_finding
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level
 from lopsided.checkup.inputs.evidence import Evidence
-from lopsided.checkup.inputs.feature_space import FeatureMap, principal_directions, read_rows
+from lopsided.checkup.inputs.feature_space import FeatureMap, blocks_of_rows, principal_directions, read_rows
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray
 
@@ -60,10 +60,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     _, first = np.unique(np.stack(kinds, axis=1), axis=0, return_index=True)
     found = near_pairs(evidence, np.sort(first), random)
     words = description_codes(evidence)
-    pairs = found.pairs[
-        (words[found.pairs[:, 0]] == words[found.pairs[:, 1]])
-        & (identity[found.pairs[:, 0]] != identity[found.pairs[:, 1]])
-    ]
+    one, other = found.pairs.T
+    pairs = found.pairs[(words[one] == words[other]) & (identity[one] != identity[other])]
     measures: dict[str, object] = {
         "near_pairs": len(pairs),
         "threshold": found.threshold,
@@ -72,12 +70,9 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         "pairs_compared": found.compared,
     }
     if found.crowded:
-        message = (
-            f"Rows lie close together by themselves (fewer than {COPIES:.0%} of the pairs within "
-            f"{AROUND * found.threshold:.2g} deviations are within {found.threshold:.2g}): they are no sign of copies."
-        )
-        quiet = Finding(Level.HEALTHY, "all rows", None, None, message)
-        return Checked([quiet], measures)
+        message = f"Rows lie close together by themselves (fewer than {COPIES:.0%} of the pairs within "
+        message += f"{AROUND * found.threshold:.2g} deviations are within {found.threshold:.2g}): they are no sign of "
+        return Checked([Finding(Level.HEALTHY, "all rows", None, None, message + "copies.")], measures)
     findings = []
     if evidence.is_test is not None:
         training = evidence.training
@@ -88,8 +83,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         measures["test_rows_near_training"] = int(leaked.size)
         total = int(evidence.is_test.sum())
         message = f"{leaked.size:,} of {total:,} test rows ({leaked.size / total:.2%}) differ from a training row by "
-        message += f"no more than {found.threshold:.2g} deviations of a column (root mean square), "
-        message += "but are not equal to one."
+        message += f"no more than {found.threshold:.2g} deviations of a column (root mean square), but are not equal "
+        message += "to one."
         remedy = "Look at the listed test rows; drop the copies and measure again."
         findings.append(rows_finding("test rows", leaked, total, message, remedy))
     if evidence.classes is not None:
@@ -143,13 +138,8 @@ def _usual_distance(scaled: FloatArray, random: np.random.Generator) -> float:
 
 def _projected(evidence: Evidence, rows: IntArray, mapping: FeatureMap, directions: FloatArray) -> FloatArray:
     """The rows along the directions, block by block."""
-    found, start = [], 0
-    for block in evidence.features.blocks():
-        low, high = np.searchsorted(rows, (start, start + len(block)))
-        if high > low:
-            found.append((_scaled(block[rows[low:high] - start], mapping) @ directions).astype(np.float32))
-        start += len(block)
-    return np.concatenate(found)
+    blocks = blocks_of_rows(evidence, rows)
+    return np.concatenate([(_scaled(block, mapping) @ directions).astype(np.float32) for block in blocks])
 
 
 def _candidates(

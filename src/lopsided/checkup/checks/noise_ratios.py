@@ -10,6 +10,7 @@ fitted on the paper's own synthetic problem (claim bo-phase, quick scale), so a 
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
@@ -51,17 +52,9 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             yield rows[kept], place[own][kept]
 
     names = tuple(classes.names[code] for code in usable)
-    noise = noise_matrix_of_blocks(
-        blocks,
-        codes[codes >= 0],
-        names,
-        space.map.width,
-        resamples=400,
-        level=min(1 - 0.05 / usable.size, 0.995),
-        interval_examples=200,
-        random=random,
-        moments=moments,
-    )
+    about, level = (codes[codes >= 0], names, space.map.width), min(1 - 0.05 / usable.size, 0.995)
+    drawn: dict[str, Any] = {"resamples": 400, "interval_examples": 200, "random": random}
+    noise = noise_matrix_of_blocks(blocks, *about, level=level, moments=moments, **drawn)
     terms = _terms(noise, moments)
     found = regions(terms, CONSTANTS)
     own = Partition(classes.name, np.zeros(0, dtype=np.int64), names)
@@ -99,57 +92,43 @@ def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Reg
     bad = [k for k, region in enumerate(found) if region is Region.HARMFUL]
     if len(bad) == len(part.names):
         k = int(np.argmax(signal))
-        words = (
-            f"No class is told from the others by its mean in these features: the largest signal is {signal[k]:.2g}, "
+        words = f"No class is told from the others by its mean in these features: the largest signal is {signal[k]:.2g}"
+        words += (
+            f", of {part.names[k]}, and no noise is a class's own, so what is learned by heart will not carry over."
         )
-        words += f"of {part.names[k]}, and no noise is a class's own, so what is learned by heart will not carry over."
         remedy = "Check that labels belong to these rows; else other features (a model's last layer) before more data."
         return [Finding(Level.AT_RISK, all_of(len(part.names), "classes"), float(signal[k]), None, words, remedy)]
     findings = []
     for k in sorted(bad, key=lambda k: signal[k]):
-        against = int(np.argmin(np.where(np.arange(len(part.names)) == k, np.inf, noise.ratios[k])))
-        findings.append(
-            Finding(
-                Level.AT_RISK,
-                f"class {part.names[k]}",
-                float(weakest[k]),
-                _ends(noise, k, against),
-                f"Class {part.names[k]} is likely to overfit: its own features (signal "
-                f"{signal[k]:.2g}) and its "
-                f"noise (ratio {weakest[k]:.2g} against {part.names[against]}) are both weak beside the other classes.",
-                "Collect or oversample this class, or augment its examples with noise of its own covariance.",
-            )
-        )
+        against, ends = _weakest_pair(noise, k)
+        words = f"Class {part.names[k]} is likely to overfit: its own features (signal {signal[k]:.2g}) and "
+        words += f"its noise (ratio {weakest[k]:.2g} against {part.names[against]}) are both weak beside the other "
+        remedy = "Collect or oversample this class, or augment its examples with noise of its own covariance."
+        ratio = float(weakest[k])
+        findings.append(Finding(Level.AT_RISK, f"class {part.names[k]}", ratio, ends, words + "classes.", remedy))
     if findings:
         return findings
     k = int(np.argmin(weakest))
-    against = int(np.argmin(np.where(np.arange(len(part.names)) == k, np.inf, noise.ratios[k])))
-    return [
-        Finding(
-            Level.HEALTHY,
-            all_of(len(part.names), "classes"),
-            float(weakest[k]),
-            _ends(noise, k, against),
-            f"No class is likely to overfit harmfully; the smallest noise ratio is {weakest[k]:.2g}, of "
-            f"{part.names[k]} against {part.names[against]}.",
-        )
-    ]
+    against, ends = _weakest_pair(noise, k)
+    words = f"No class is likely to overfit harmfully; the smallest noise ratio is {weakest[k]:.2g}, of "
+    words += f"{part.names[k]} against {part.names[against]}."
+    return [Finding(Level.HEALTHY, all_of(len(part.names), "classes"), float(weakest[k]), ends, words)]
 
 
-def _ends(noise: NoiseMatrix, k: int, j: int) -> tuple[float, float] | None:
+def _weakest_pair(noise: NoiseMatrix, k: int) -> tuple[int, tuple[float, float] | None]:
+    """The class against which the ratio of class k is smallest, and the ends of that ratio."""
+    j = int(np.argmin(np.where(np.arange(len(noise.ratios)) == k, np.inf, noise.ratios[k])))
     if noise.ratios_low is None or noise.ratios_high is None:
-        return None
-    return float(noise.ratios_low[k, j]), float(noise.ratios_high[k, j])
+        return j, None
+    return j, (float(noise.ratios_low[k, j]), float(noise.ratios_high[k, j]))
 
 
 def _figure(names: tuple[str, ...], terms: Terms) -> Figure:
-    points = Points(
-        np.maximum(terms.weakest_signal(), 1e-6).tolist(), terms.weakest_ratio().tolist(), "class", names=list(names)
-    )
+    signal, ratio = np.maximum(terms.weakest_signal(), 1e-6).tolist(), terms.weakest_ratio().tolist()
+    points = Points(signal, ratio, "class", names=list(names))
     marks = [Mark(CONSTANTS.C1, "benign by features"), Mark(CONSTANTS.C2, "benign by noise", "y")]
-    panel = Panel(
-        "Regions of Theorem 1", "weakest signal", "weakest noise ratio", [points], marks, x_log=True, y_log=True
-    )
+    axes = "Regions of Theorem 1", "weakest signal", "weakest noise ratio"
+    panel = Panel(*axes, [points], marks, x_log=True, y_log=True)
     return Figure("Overfitting region of every class", [panel], "Harmful: far left and low. Undecided in between.")
 
 

@@ -74,22 +74,11 @@ def gap_findings(
     """Findings of the parts that do worse than the rest, the worst first; and the accuracies."""
     accuracy, gaps = rate_intervals(right, totals), gaps_to_rest(right, totals)
     found = []
-    for part in np.argsort(-np.nan_to_num(gaps.low, nan=-9.0), kind="stable"):
-        if not gaps.low[part] > RISKY_GAP:
-            break
-        level = Level.FAILING if gaps.low[part] > FAILING_GAP else Level.AT_RISK
-        rest = accuracy.value[part] + gaps.value[part]
-        found.append(
-            Finding(
-                level,
-                subjects[part],
-                float(accuracy.value[part]),
-                accuracy.of(int(part)),
-                f"{accuracy.value[part]:.1%} of the {int(totals[part]):,} examples of {subjects[part]} are "
-                f"predicted right {rows}, {rest:.1%} of all others.",
-                remedy,
-            )
-        )
+    for part in gaps.beyond(RISKY_GAP):
+        words = f"{accuracy.value[part]:.1%} of the {int(totals[part]):,} examples of {subjects[part]} are predicted "
+        words += f"right {rows}, {accuracy.value[part] + gaps.value[part]:.1%} of all others."
+        level = Level.beyond(gaps.low[part], FAILING_GAP)
+        found.append(Finding(level, subjects[part], *accuracy.at(part), words, remedy))
     return found, accuracy
 
 
@@ -107,21 +96,19 @@ def accuracy_figure(title: str, names: list[str], accuracy: Intervals, average: 
     order = np.argsort(np.nan_to_num(accuracy.value, nan=2.0), kind="stable")[:100]
     order = order[np.isfinite(accuracy.value[order])]
     named = len(order) <= MOST_NAMES
-    points = Points(
-        [float(place) if named else place + 1.0 for place in range(len(order))],
-        accuracy.value[order].tolist(),
-        "accuracy",
-        accuracy.low[order].tolist(),
-        accuracy.high[order].tolist(),
-        [names[part] for part in order],
-    )
+    places = [float(place) if named else place + 1.0 for place in range(len(order))]
+    points = interval_points(places, accuracy, order, "accuracy", names)
     left = len(names) - len(order)
     # the worst are on the left and low, so the words over the line have room there
     marks = [Mark(average, f"over all rows: {average:.3f}", "y", at_start=True)]
     below = "" if named else "rank, the worst first"
     words = [names[part] if len(names[part]) <= LONGEST_NAME else names[part][:LONGEST_NAME] + "…" for part in order]
-    return Figure(
-        title,
-        [Panel(title, below, "accuracy", [points], marks, y_range=(0.0, 1.03), x_names=words if named else None)],
-        "Bars are intervals that hold for all parts at once." + (f" {left} parts are not drawn." if left else ""),
-    )
+    panel = Panel(title, below, "accuracy", [points], marks, y_range=(0.0, 1.03), x_names=words if named else None)
+    told = "Bars are intervals that hold for all parts at once." + (f" {left} parts are not drawn." if left else "")
+    return Figure(title, [panel], told)
+
+
+def interval_points(places: list[float], shown: Intervals, order: IntArray, label: str, names: Sequence[str]) -> Points:
+    """The parts in `order` at their places along x, with their intervals and names."""
+    value, low, high = (ends[order].tolist() for ends in (shown.value, shown.low, shown.high))
+    return Points(places, value, label, low, high, [names[part] for part in order])

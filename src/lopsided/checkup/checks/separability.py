@@ -27,24 +27,17 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     points = evidence.space.map.apply(read_rows(evidence, rows))
     found = separability(points, codes, codes)
     touching = found.delta == 0
-    part = (
-        f"{len(rows):,} of {int(evidence.training.sum()):,} training rows" if len(rows) < evidence.rows else "all rows"
-    )
+    some = len(rows) < evidence.rows
+    part = f"{len(rows):,} of {int(evidence.training.sum()):,} training rows" if some else "all rows"
     if touching:
         words = f"Two examples of different classes are the same point ({part})."
         remedy = "Look for contradicting labels; see duplicates."
+        finding = Finding(Level.AT_RISK, "all classes", None, None, words, remedy)
     else:
         words = f"The nearest examples of different classes are {found.delta:.3g} apart, and the widest class is "
         words += f"{found.ratio[0]:.3g} times as wide ({part}); (A1) asks for at most {found.needed_ratio:g}."
         remedy = "Nothing to do: real data rarely satisfy (A1)."
-    finding = Finding(
-        Level.AT_RISK if touching else Level.HEALTHY,
-        "all classes",
-        None if touching else float(found.ratio[0]),
-        None if touching else (float(found.ratio[0]), float(found.ratio[1])),
-        words,
-        remedy,
-    )
+        finding = Finding(Level.HEALTHY, "all classes", found.ratio[0], found.ratio, words, remedy)
     measures = {
         "delta": found.delta,
         "lambda": found.ratio,

@@ -72,6 +72,12 @@ seed : int, default 0
     Seed of all that is drawn at random.
 """
 
+
+def taken_by(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Of the arguments `given` (a function's `locals()` at its start), those that `function` has a parameter for."""
+    return {name: value for name, value in given.items() if name in inspect.signature(function).parameters}
+
+
 PARAMETERS = {entry.split(" : ", 1)[0]: entry for entry in re.split(r"\n(?=\S)", _ENTRIES.strip())}
 _MARK = "{inputs}"
 

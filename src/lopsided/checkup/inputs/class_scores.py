@@ -119,11 +119,8 @@ def _normalised(matrix: FloatArray) -> FloatArray:
     totals = matrix.sum(axis=1)
     if matrix.min() < 0 or np.abs(totals - 1).max() > _SUM_SLACK:
         worst = int(np.abs(totals - 1).argmax()) if matrix.min() >= 0 else int(matrix.min(axis=1).argmin())
-        raise InputError(
-            "probabilities from 0 to 1 that sum to 1 in every row",
-            f"row {worst} with the sum {totals[worst]:.4g} and the least entry {matrix[worst].min():.4g}",
-            "give logits as logits=",
-        )
+        got = f"row {worst} with the sum {totals[worst]:.4g} and the least entry {matrix[worst].min():.4g}"
+        raise InputError("probabilities from 0 to 1 that sum to 1 in every row", got, "give logits as logits=")
     return np.asarray(matrix / totals[:, None])
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,6 +40,7 @@ class Evidence:
     notes: tuple[str, ...] = ()  # what was left out or merged on the way in, one sentence each
     aside: tuple[str, ...] = ()  # of the notes, those on parts that were there and could not be used
     seed: int = 0
+    measured: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # what checks share
 
     @property
     def training(self) -> BoolArray:

@@ -114,13 +114,17 @@ def chosen_rows(evidence: Evidence, most: int) -> IntArray:
 
 def read_rows(evidence: Evidence, rows: IntArray) -> NDArray[Any]:
     """Features of the chosen rows (sorted positions), read in one pass."""
-    parts, start = [], 0
+    return np.concatenate(list(blocks_of_rows(evidence, rows)))
+
+
+def blocks_of_rows(evidence: Evidence, rows: IntArray) -> Iterator[NDArray[Any]]:
+    """Features of the chosen rows (sorted positions), block by block."""
+    start = 0
     for block in evidence.features.blocks():
         low, high = np.searchsorted(rows, (start, start + len(block)))
         if high > low:
-            parts.append(block[rows[low:high] - start])
+            yield block[rows[low:high] - start]
         start += len(block)
-    return np.concatenate(parts)
 
 
 def feature_space(evidence: Evidence) -> FeatureSpace:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.class_scores import class_scores
-from lopsided.checkup.inputs.design import design_of
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.left_out import columns_of, describing, reserved_names
 from lopsided.checkup.inputs.missing import missing_values, usable
@@ -25,6 +24,7 @@ from lopsided.checkup.inputs.outcomes import (
     CLASSIFIER_NAMES,
     DECAY_NAMES,
     checked_decay,
+    design_of,
     is_test_row,
     predicted_codes,
     weight_and_bias,
@@ -153,10 +153,8 @@ def _classes(values: NDArray[Any], rows: int, given: Any, source: DataSource, or
     wanted = [str(entry) for entry in plain_array(order, "classes").ravel()]
     if sorted(wanted) != sorted(found.names):
         odd = sorted(set(wanted) ^ set(found.names))
-        raise InputError(
-            "class names that are the labels, each once",
-            f"a difference in {', '.join(odd[:6]) or 'repeats'}",
-        )
+        got = f"a difference in {', '.join(odd[:6]) or 'repeats'}"
+        raise InputError("class names that are the labels, each once", got)
     place = np.array([wanted.index(entry) for entry in found.names], dtype=np.int64)
     return Partition(name, place[found.codes], tuple(wanted))
 

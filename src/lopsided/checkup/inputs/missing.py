@@ -51,11 +51,8 @@ def usable(table: Table) -> Table:
                 _refuse_infinite(block, start, table)
                 largest = float(np.nanmax(np.abs(block), initial=0.0))
             if largest > LARGEST_FEATURE:
-                raise InputError(
-                    f"features of at most {LARGEST_FEATURE:.0e} in size in {table.source}",
-                    f"{largest:.2g}",
-                    "rescale them: their squares overflow",
-                )
+                expected = f"features of at most {LARGEST_FEATURE:.0e} in size in {table.source}"
+                raise InputError(expected, f"{largest:.2g}", "rescale them: their squares overflow")
         start += len(block)
     return with_gaps(table) if gappy else table
 
@@ -65,8 +62,5 @@ def _refuse_infinite(block: NDArray[Any], start: int, table: Table) -> None:
     if bad.size:
         row, column = (int(at) for at in bad[0])
         name = f" ({table.feature_names[column]})" if table.feature_names else ""
-        raise InputError(
-            f"finite numbers as features in {table.source}",
-            f"{block[row, column]} in row {start + row}, column {column}{name}",
-            "remove or fill such entries first",
-        )
+        got = f"{block[row, column]} in row {start + row}, column {column}{name}"
+        raise InputError(f"finite numbers as features in {table.source}", got, "remove or fill such entries first")

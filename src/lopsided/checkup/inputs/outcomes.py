@@ -1,4 +1,5 @@
-"""Predictions, the split, the weight decay and the classifier that were given, checked against the classes."""
+"""What was given beside features and labels, checked: predictions, the split, weight decay, the classifier, and columns
+that say how rows may be divided and how much each counts (whose they are, when they were, their weight)."""
 
 from dataclasses import replace
 from typing import Any
@@ -7,10 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.checkup.inputs.evidence import Evidence
+from lopsided.checkup.inputs.parts import Finder
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
+from lopsided.core.folds import Design
 from lopsided.core.partition import Partition
-from lopsided.core.validation import BoolArray, IntArray, check_finite, check_in_range, check_labels, check_matrix
+from lopsided.core.validation import (
+    BoolArray,
+    IntArray,
+    check_in_range,
+    check_labels,
+    check_matrix,
+    check_offsets,
+    check_weights,
+    is_missing,
+)
 
 CLASSIFIER_NAMES = ("classifier", "classifier_weight", "classifier_weights", "w", "fc.weight", "head.weight", "coef")
 BIAS_NAMES = ("bias", "classifier_bias", "b", "fc.bias", "head.bias", "intercept")
@@ -27,9 +39,8 @@ def predicted_codes(given: NDArray[Any], classes: Partition | None, rows: int) -
     place = {name: code for code, name in enumerate(classes.names)}
     if not set(names) & set(place):
         some = ", ".join(names[:4])
-        raise InputError(
-            f"predictions that are labels such as {', '.join(classes.names[:4])}", some, "use the same names in both"
-        )
+        expected = f"predictions that are labels such as {', '.join(classes.names[:4])}"
+        raise InputError(expected, some, "use the same names in both")
     return np.array([place.get(name, -1) for name in names], dtype=np.int64)[codes]
 
 
@@ -78,16 +89,42 @@ def with_classifier(evidence: Evidence, weight: Any, bias: Any) -> Evidence:
     classes = len(evidence.classes.names)
     matrix = check_matrix(weight, "the classifier", columns=evidence.table.width if evidence.table else None)
     if matrix.shape[0] != classes:
-        raise InputError(
-            f"{classes} rows in the classifier, one per class of the labels", matrix.shape[0], "leave out other classes"
-        )
-    offset = None
-    if bias is not None:
-        try:
-            offset = np.asarray(bias, dtype=np.float64).ravel()
-        except (TypeError, ValueError):
-            raise InputError("numbers as the bias", "other values", "give one number per class") from None
-        if offset.shape != (classes,):
-            raise InputError(f"{classes} biases, one per class", offset.shape[0], "give one number per class")
-        check_finite(offset, "the bias")
+        expected = f"{classes} rows in the classifier, one per class of the labels"
+        raise InputError(expected, matrix.shape[0], "leave out other classes")
+    offset = None if bias is None else check_offsets(np.ravel(bias), classes)
     return replace(evidence, classifier=matrix, bias=offset)
+
+
+def design_of(found: Finder, rows: int, split_by: Any, time: Any, sample_weight: Any) -> Design:
+    """What was given of the three, checked."""
+    return Design(
+        found.part(split_by, (), "split_by", lambda part: _codes(_column(part, "split_by", rows))),
+        found.part(time, (), "time", lambda part: _codes(_times(_column(part, "time", rows)))),
+        found.part(sample_weight, (), "sample_weight", lambda part: check_weights(part, rows)),
+    )
+
+
+def _column(part: Any, name: str, rows: int) -> Any:
+    values = np.asarray(part)
+    if values.shape != (rows,):
+        raise InputError(f"one entry of {name} for each of {rows:,} rows", f"shape {values.shape}")
+    if values.dtype.kind in "OfM" and any(is_missing(entry) for entry in values.tolist()):
+        raise InputError(f"an entry of {name} in every row", "missing values", "fill them or leave out those rows")
+    return values
+
+
+def _codes(values: Any) -> IntArray:
+    values = values.astype(str) if values.dtype.kind == "O" else values
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
+def _times(values: Any) -> Any:
+    if values.dtype.kind in "iufM":
+        return values
+    for kind in ("float64", "datetime64[ns]"):
+        try:
+            return values.astype(str).astype(kind)
+        except (ValueError, TypeError):
+            continue
+    got = f"words such as {str(values[0])[:40]!r}"
+    raise InputError("times as numbers or dates such as 2024-01-31", got, "write dates so that they can be ordered")

@@ -53,9 +53,8 @@ def group_partitions(columns: Mapping[str, Any], rows: int) -> tuple[dict[str, P
     single = {name: _group_partition(values, name, rows) for name, values in columns.items()}
     for name, part in single.items():
         if len(part.names) > MOST_GROUPS:
-            raise InputError(
-                f"at most {MOST_GROUPS} groups in {name}", f"{len(part.names)} different values", "bin the column first"
-            )
+            got = f"{len(part.names)} different values"
+            raise InputError(f"at most {MOST_GROUPS} groups in {name}", got, "bin the column first")
     wanted = list(combinations(single.values(), 2)) + ([tuple(single.values())] if len(single) > 2 else [])
     notes = [
         f"{int(part.counts[-1]):,} examples have no {name}: they are the group {MISSING}."

@@ -135,7 +135,7 @@ class Plan:
     def __str__(self) -> str:
         lines = [self.columns.sentence(), self.title()]
         for remedy in self.remedies:
-            counts = "" if remedy.counts_as is None else f", counts as {remedy.counts_as:+.4f}"
+            counts = "" if remedy.counts_as is None else f", expected gain {remedy.counts_as:+.4f}"
             lines.append(f"{remedy.name}: {forecast_words(remedy.forecast)}{counts}; {remedy.why}")
         return "\n".join([*lines, *self.remarks()])
 

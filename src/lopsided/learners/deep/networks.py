@@ -17,6 +17,7 @@ from typing import Literal
 from torch.nn.functional import relu
 
 from lopsided.core.errors import InputError
+from lopsided.core.validation import check_choice
 from lopsided.learners.deep.classifier import Classifier, initialise
 from torch import Tensor, nn
 
@@ -36,8 +37,7 @@ def build(
 
     Options: `widths` of an MLP, `width` of the small CNN, a VGG or a residual net (channels of the first layer).
     """
-    if name not in NETWORKS:
-        raise InputError(f"a network among {', '.join(NETWORKS)}", repr(name))
+    check_choice(name, NETWORKS, "a network")
     try:
         layers, dimension = NETWORKS[name](tuple(int(length) for length in shape), **options)
     except TypeError as error:
@@ -69,17 +69,9 @@ def _small_cnn(shape: Sequence[int], *, width: int = 16) -> Body:
     """Convolutions of `width` and 2 `width` channels, each with pooling, and a hidden layer of 64: D = 3."""
     channels, height, wide = _picture(shape, 4)
     flat = 2 * width * (height // 4) * (wide // 4)
-    layers = [
-        *_convolution(channels, width),
-        nn.MaxPool2d(2),
-        *_convolution(width, 2 * width),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(flat, 64, bias=False),
-        nn.BatchNorm1d(64),
-        nn.ReLU(),
-    ]
-    return layers, 64
+    first = [*_convolution(channels, width), nn.MaxPool2d(2)]
+    second = [*_convolution(width, 2 * width), nn.MaxPool2d(2), nn.Flatten()]
+    return [*first, *second, nn.Linear(flat, 64, bias=False), nn.BatchNorm1d(64), nn.ReLU()], 64
 
 
 def _lenet_5(shape: Sequence[int]) -> Body:
@@ -88,20 +80,9 @@ def _lenet_5(shape: Sequence[int]) -> Body:
     padding = 2 if height < 32 else 0  # the original takes 32 x 32; MNIST is padded to that
     side = [(length + 2 * padding - 4) // 2 for length in (height, width)]
     flat = 16 * ((side[0] - 4) // 2) * ((side[1] - 4) // 2)
-    layers = [
-        nn.Conv2d(channels, 6, 5, padding=padding),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Conv2d(6, 16, 5),
-        nn.ReLU(),
-        nn.MaxPool2d(2),
-        nn.Flatten(),
-        nn.Linear(flat, 120),
-        nn.ReLU(),
-        nn.Linear(120, 84),
-        nn.ReLU(),
-    ]
-    return layers, 84
+    first = [nn.Conv2d(channels, 6, 5, padding=padding), nn.ReLU(), nn.MaxPool2d(2)]
+    second = [nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten()]
+    return [*first, *second, nn.Linear(flat, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU()], 84
 
 
 def _vgg(shape: Sequence[int], *, depth: Literal[11, 13], width: int = 64) -> Body:
@@ -128,20 +109,10 @@ def _vgg(shape: Sequence[int], *, depth: Literal[11, 13], width: int = 64) -> Bo
 def _resnet_9(shape: Sequence[int], *, width: int = 64) -> Body:
     """Convolutions of 1, 2, 4, 8 times `width`, a residual pair after the second and the fourth, maximum pooling."""
     channels, _, _ = _picture(shape, 8)
-    layers = [
-        *_convolution(channels, width),
-        *_convolution(width, 2 * width),
-        nn.MaxPool2d(2),
-        _ResidualPair(2 * width),
-        *_convolution(2 * width, 4 * width),
-        nn.MaxPool2d(2),
-        *_convolution(4 * width, 8 * width),
-        nn.MaxPool2d(2),
-        _ResidualPair(8 * width),
-        nn.AdaptiveMaxPool2d(1),
-        nn.Flatten(),
-    ]
-    return layers, 8 * width
+    start = [*_convolution(channels, width), *_convolution(width, 2 * width), nn.MaxPool2d(2)]
+    middle = [_ResidualPair(2 * width), *_convolution(2 * width, 4 * width), nn.MaxPool2d(2)]
+    end = [*_convolution(4 * width, 8 * width), nn.MaxPool2d(2), _ResidualPair(8 * width)]
+    return [*start, *middle, *end, nn.AdaptiveMaxPool2d(1), nn.Flatten()], 8 * width
 
 
 def _resnet_18(shape: Sequence[int], *, width: int = 64) -> Body:
@@ -170,9 +141,8 @@ NETWORKS: dict[str, Callable[..., Body]] = {
 def _picture(shape: Sequence[int], least: int) -> tuple[int, int, int]:
     """Channels, height and width of pictures large enough for a network."""
     if len(shape) != 3 or min(shape[1:]) < least:
-        raise InputError(
-            f"pictures of shape (channels, height, width), at least {least} pixels wide", tuple(shape), "use an mlp"
-        )
+        expected = f"pictures of shape (channels, height, width), at least {least} pixels wide"
+        raise InputError(expected, tuple(shape), "use an mlp")
     return int(shape[0]), int(shape[1]), int(shape[2])
 
 

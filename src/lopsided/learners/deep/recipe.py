@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import check_count, check_in_range, check_positive
+from lopsided.core.validation import check_choice, check_count, check_in_range, check_positive
 
 Runs = Literal["cuts", "cosine"]
 Optimiser = Literal["sgd", "adamw"]
@@ -47,12 +47,8 @@ class TrainingRecipe:
         check_in_range(self.momentum, "the momentum", 0.0, 0.9999)
         check_in_range(self.weight_decay, "the weight decay", 0.0, 10.0)
         check_positive(self.anneal_by, "the factor of annealing")
-        for value, known, name in (
-            (self.schedule, get_args(Runs), "a schedule"),
-            (self.optimiser, get_args(Optimiser), "an optimiser"),
-        ):
-            if value not in known:
-                raise InputError(f"{name} among {', '.join(known)}", repr(value))
+        check_choice(self.schedule, get_args(Runs), "a schedule")
+        check_choice(self.optimiser, get_args(Optimiser), "an optimiser")
         for share in self.anneal_at:
             check_in_range(share, "the time of annealing, as a share of training", 0.0, 1.0)
 

@@ -25,7 +25,7 @@ from lopsided.measure.metrics.contract import Metric
 from lopsided.remedies.logit_adjustment import logit_offsets
 from lopsided.remedies.threshold_moving import MOST_CLASSES_FITTED, metric_of_tables
 from lopsided.remedies.thresholds import Objective, best_biases
-from lopsided.torch.remedies.head_fits import HeadWeights, refitted, shifted, tau_normalised
+from lopsided.torch.remedies.head_fits import Free, HeadWeights, refitted, shifted, tau_normalised
 
 TAUS = (0.5, 0.75, 1.25, 1.5, 2.0)  # beside 1
 OFFSET_VARIANCES = (0.1, 1.0, 10.0)
@@ -50,13 +50,14 @@ def corrections(head: HeadWeights, counts: FloatArray, metric: Metric, direction
     equal = metric.family in _EQUAL
     found = [_adjusted(head, counts, 1.0), nothing] if equal else [nothing, _adjusted(head, counts, 1.0)]
     found += [_adjusted(head, counts, tau) for tau in TAUS]
-    start = shifted(head, -logit_offsets(counts))
+    adjusted = shifted(head, -logit_offsets(counts))
+    base = adjusted if equal else head  # what refits start from
     if (np.linalg.norm(head.weight, axis=1) > 0).all():
         found.append(_fixed("tau-norm, tau 1", "tau-norm", tau_normalised(head)))
-        both = shifted(tau_normalised(head), -logit_offsets(counts))
+        both = shifted(tau_normalised(head), adjusted.bias - head.bias)
         found.append(_fixed("tau-norm, tau 1, and post-hoc adjustment", "tau-norm", both))
     for variance in OFFSET_VARIANCES:
-        fit = partial(_refit, start if equal else head, "offsets", variance, equal, None)
+        fit = partial(_refit, base, "offsets", variance, equal, None)
         found.append(Correction(f"offsets, variance {variance:g}", "offsets", fit))
     if (
         metric.moved_by_thresholds
@@ -65,7 +66,7 @@ def corrections(head: HeadWeights, counts: FloatArray, metric: Metric, direction
     ):
         found.append(Correction("thresholds", "thresholds", partial(_thresholds, head, metric)))
     for variance in RETRAINING_VARIANCES:
-        fit = partial(_refit, start if equal else head, "all", variance, equal, directions)
+        fit = partial(_refit, base, "all", variance, equal, directions)
         found.append(Correction(f"retraining, variance {variance:g}", "retraining", fit))
     return found
 
@@ -81,7 +82,7 @@ def _fixed(name: str, kind: str, head: HeadWeights) -> Correction:
 
 def _refit(
     start: HeadWeights,
-    free: str,
+    free: Free,
     variance: float,
     equal: bool,
     directions: FloatArray | None,
@@ -91,15 +92,7 @@ def _refit(
     # half an example more of every class, so that one without any has a prior
     sizes = np.bincount(codes, minlength=start.bias.size) + 0.5
     log_prior = np.log(sizes / sizes.sum()) if equal else None
-    return refitted(
-        start,
-        features,
-        codes,
-        free=free,  # type: ignore[arg-type]
-        variance=variance,
-        log_prior=log_prior,
-        directions=directions,
-    )
+    return refitted(start, features, codes, free=free, variance=variance, log_prior=log_prior, directions=directions)
 
 
 def _thresholds(head: HeadWeights, metric: Metric, features: FloatArray, codes: IntArray) -> HeadWeights:

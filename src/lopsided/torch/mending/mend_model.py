@@ -16,6 +16,7 @@ from lopsided.core.partition import Partition
 from lopsided.core.seeds import check_seed
 from lopsided.core.validation import FloatArray
 from lopsided.measure.metrics.named import Asked, metric_named
+from lopsided.measure.posthoc_gain import shown_counts
 from lopsided.remedies.rates import Rates
 from lopsided.torch.mending.choice import Gain, choose
 from lopsided.torch.mending.corrections import corrections
@@ -141,8 +142,5 @@ def _counts(counts: Sequence[float] | Rates | None, classes: Partition) -> tuple
     if counts is None:
         held_out = np.maximum(classes.counts, 1).astype(np.float64)
         return held_out, ("No training counts were given: adjustment is by the class shares of the validation set.",)
-    given = counts.effective_class_counts if isinstance(counts, Rates) else np.asarray(counts, dtype=np.float64)
-    expected = f"training counts of {len(classes.names)} classes"
-    if given.shape != (len(classes.names),) or not np.isfinite(given).all() or (given < 0).any() or not given.any():
-        raise InputError(expected, f"{counts!r}", "give one number for every output of the head")
-    return np.where(given > 0, given, min(1.0, given[given > 0].min())), ()
+    given = counts.effective_class_counts if isinstance(counts, Rates) else counts
+    return shown_counts(given, len(classes.names)), ()

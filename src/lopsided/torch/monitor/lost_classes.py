@@ -1,7 +1,7 @@
 """Classes whose recall is zero, or nearly, on training or held-out examples: the loudest warning of the monitor.
 
 A class is lost when its recall was 0 in LOST_AFTER epochs in a row, and nearly lost when it stayed below LOW. An epoch
-without an example of the class says nothing. A lost class is said again after twice as many epochs, and again: 3, 6,
+without an example of the class says nothing. A lost class is said again when twice as many epochs have passed: 3, 6,
 12, ...; a class that is nearly lost is said once. "Lost" is about recall; classifiers that become one are "merging".
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lopsided.core.validation import FloatArray, IntArray
+from lopsided.core.validation import FloatArray
 from lopsided.torch.monitor.class_words import class_list, joined, numbers
 
 LOST_AFTER = 3  # epochs in a row
@@ -25,9 +25,12 @@ class LostClasses:
         self.zero = np.zeros((2, classes), dtype=np.int64)  # epochs in a row with recall 0: training, held out
         self.low = np.zeros((2, classes), dtype=np.int64)
         self.said_low = np.zeros(classes, dtype=bool)
+        self.looks = 0  # epochs
+        self.quiet_until = np.zeros(classes, dtype=np.int64)
 
     def look(self, train: Recall | None, held_out: Recall | None, counts: FloatArray | None) -> list[str]:
         """What is new this epoch, from the recall of each class; None where it was not measured."""
+        self.looks += 1
         recalls = [_array(found, self.zero.shape[1]) for found in (train, held_out)]
         for phase, recall in enumerate(recalls):
             known = ~np.isnan(recall)
@@ -36,8 +39,8 @@ class LostClasses:
         return [*self._lost(recalls, counts), *self._nearly(recalls)]
 
     def _lost(self, recalls: Sequence[FloatArray], counts: FloatArray | None) -> list[str]:
-        due = _due(self.zero) & ~np.isnan(np.stack(recalls))
         long = self.zero >= LOST_AFTER
+        due = long & ~np.isnan(np.stack(recalls)) & (self.looks >= self.quiet_until)
         found = []
         kinds = {
             "training and held-out": due.any(axis=0) & long.all(axis=0),
@@ -49,6 +52,7 @@ class LostClasses:
             if not len(members):
                 continue
             self.said_low[members] = True
+            self.quiet_until[members] = 2 * self.looks
             rows = self.zero[:, members] if " and " in words else self.zero[int(words == "held-out"), members][None]
             details = [] if counts is None else [f"{numbers(counts[members])} training examples"]
             if words == "held-out" and np.isfinite(recalls[0][members]).any():
@@ -71,12 +75,6 @@ class LostClasses:
         shown = joined([f"{name} recall {_range(found)}" for name, found in named.items() if np.isfinite(found).any()])
         verb = "is" if len(members) == 1 else "are"
         return [f"{class_list(self._names, members.tolist())} {verb} nearly lost after {LOST_AFTER} epochs: {shown}"]
-
-
-def _due(epochs: IntArray) -> IntArray:
-    """True after LOST_AFTER epochs, twice as many, four times as many, ..."""
-    times, rest = np.divmod(epochs, LOST_AFTER)
-    return np.asarray((rest == 0) & (times > 0) & (times & (times - 1) == 0))
 
 
 def _array(recall: Recall | None, classes: int) -> FloatArray:

@@ -25,7 +25,7 @@ LASTING = {
     "_cadence": ("full", "waited", "every", "last_spectra"),
     "_plan": ("epochs_done", "batches_an_epoch"),
     "_run": ("largest_step", "forgetting"),
-    "_lost": ("zero", "low", "said_low"),
+    "_lost": ("zero", "low", "said_low", "looks", "quiet_until"),
     "_ahead": ("said",),
     "_warnings": ("pairs", "said_pairs", "short", "said", "diverged"),
     "_layers": ("starts",),

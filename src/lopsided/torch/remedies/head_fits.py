@@ -84,10 +84,11 @@ def refitted(
     classes, rows = head.bias.size, codes.size
     start = head.scores(features) + (0.0 if log_prior is None else log_prior)
     plain = features @ head.weight.T  # what scales multiply
-    # coordinates along the leading directions, in units in which a change of unit length moves a logit by about one
-    unit = max(float(np.sqrt(np.square(features).sum(axis=1).mean())), 1e-300)
-    axes = (leading_directions(features) if directions is None else directions) / unit
-    basis = features @ axes.T
+    axes, basis = np.zeros((0, features.shape[1])), features
+    if free == "all":  # in units in which a change of unit length moves a logit by about one
+        unit = max(float(np.sqrt(np.square(features).sum(axis=1).mean())), 1e-300)
+        axes = (leading_directions(features) if directions is None else directions) / unit
+        basis = features @ axes.T  # coordinates along the leading directions
     spread = max(float(plain.std()), 1e-300)
     target = np.zeros_like(start)
     target[np.arange(rows), codes] = 1.0

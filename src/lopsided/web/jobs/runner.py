@@ -77,9 +77,8 @@ class Jobs:
         """Queue a job; refused where too many wait."""
         with self._lock:
             if self.closing or len(self._waiting()) >= self._limits.jobs_waiting:
-                raise Refused(
-                    429, f"Expected at most {self._limits.jobs_waiting} waiting jobs; cancel one, or wait for its turn."
-                )
+                most = f"at most {self._limits.jobs_waiting} waiting jobs"
+                raise Refused(429, f"Expected {most}; cancel one, or wait for its turn.")
             job = Job(secrets.token_hex(8), kind, title, parameters)
             self._jobs[job.id] = job
             self._forget_old()
@@ -180,9 +179,8 @@ class Jobs:
             worker.process.join(1.0)
             with self._lock:
                 if not job.state.ended:
-                    self._end(
-                        job, State.FAILED, "Its process was ended by the system (memory or time); make it smaller."
-                    )
+                    why = "Its process was ended by the system (memory or time); make it smaller."
+                    self._end(job, State.FAILED, why)
         worker.stop()
         with self._lock:
             del self._workers[job.id]

@@ -21,7 +21,6 @@ from lopsided.report.collapse import collapse_figure, summary, verdict
 from lopsided.theory.collapse import CollapseForecast, collapse
 from lopsided.theory.layer_peeled.energy import Restraint, restraint
 from lopsided.theory.layer_peeled.inverse import InTurn, rates_of_smallest_total
-from lopsided.theory.layer_peeled.newton import Progress
 from lopsided.theory.layer_peeled.solve import Model, PeeledSolution
 from lopsided.web.answers import CodeRecipe, Drawing, call, command, drawing
 from lopsided.web.compute import Watch, compute_of
@@ -103,13 +102,7 @@ class _Watched(Model):
 
     watch: Watch = field(default_factory=lambda: Watch(0.0))
 
-    def solve(
-        self,
-        counts: FloatArray,
-        held: Restraint,
-        progress: Progress | None = None,
-        near: PeeledSolution | None = None,
-    ) -> PeeledSolution:
+    def solve(self, counts: FloatArray, held: Restraint, progress: Any = None, near: Any = None) -> PeeledSolution:
         self.watch.check()
         return super().solve(counts, held, self.watch.check, near)
 
@@ -138,11 +131,10 @@ class Drafts:
 
 def _counts(text: str, most: int) -> ClassCounts:
     named = sum(int(times[:12]) for times in re.findall(r"\*\s*(\d+)", text)) + text.count(",")
-    if named > 2 * most:
-        raise InputError(f"at most {most:,} classes here", "more", "use lopsided collapse on the command line")
-    counts = class_counts(text)
-    if counts.classes > most:
-        raise InputError(f"at most {most:,} classes here", counts.classes, "use lopsided collapse on the command line")
+    counts = class_counts(text) if named <= 2 * most else None
+    if counts is None or counts.classes > most:
+        got = "more" if counts is None else counts.classes
+        raise InputError(f"at most {most:,} classes here", got, "use lopsided collapse on the command line")
     return counts
 
 
@@ -196,22 +188,17 @@ def _forecast(counts: ClassCounts, problem: CollapseProblem, drafts: Drafts, wat
     weights = solution.factors()[0] if found.classes <= QUICK_CLASSES else None
     vectors = None if weights is None else shadow(weights).tolist()
     collapsed = set(found.collapsed)
-    rows = zip(counts.counts, solution.margins, solution.class_losses, solution.classifier_norms, strict=True)
+    names = ("count", "margin", "loss", "classifier_norm")
+    columns = (counts.counts, solution.margins, solution.class_losses, solution.classifier_norms)
+    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
     return Forecast(
         facts=jsonable(found.to_dict()),
         draft=near is not None,
         verdict=verdict(found),
         summary=summary(found),
         classes=[
-            ClassRow(
-                count=count,
-                collapsed=k in collapsed,
-                margin=margin,
-                loss=loss,
-                classifier_norm=norm,
-                vector=None if vectors is None else vectors[k],
-            )
-            for k, (count, margin, loss, norm) in enumerate(rows)
+            ClassRow(**row, collapsed=k in collapsed, vector=None if vectors is None else vectors[k])
+            for k, row in enumerate(rows)
         ],
         angles=_angles(found, weights),
         recipe=_recipe(problem),

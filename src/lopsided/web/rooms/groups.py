@@ -64,17 +64,11 @@ class GroupsProblem(BaseModel):
     def specification(self) -> dict[str, Any]:
         """As `lopsided.mixture` takes it."""
         total = sum(group.share for group in self.groups)
-        return {
-            "group": [
-                {
-                    "fraction": round(group.share / total, 12),
-                    "mean": list(group.mean),
-                    "covariance": _covariance(group),
-                }
-                for group in self.groups
-            ],
-            "teacher": {"weights": [list(row) for row in self.teacher]},
-        }
+        groups = [
+            {"fraction": round(one.share / total, 12), "mean": list(one.mean), "covariance": _covariance(one)}
+            for one in self.groups
+        ]
+        return {"group": groups, "teacher": {"weights": [list(row) for row in self.teacher]}}
 
 
 class GroupsForecast(BaseModel):
@@ -124,16 +118,12 @@ def _sweep(problem: MixtureProblem, asked: GroupsProblem) -> Drawing:
         return [Line(SWEPT, [getattr(law.groups[g], name) for law in laws], f"group {g}") for g in parts]
 
     label = f"fraction of group {group}"
-    return drawing(
-        Figure(
-            f"What n = {asked.samples:,} samples teach",
-            [
-                Panel("Excess risk", label, "excess risk (nats)", lines("excess_risk"), marks, y_log=True),
-                Panel("Label entropy", label, "entropy (nats)", lines("label_entropy"), marks),
-            ],
-            "Lines: large-n law of maximum likelihood. The test loss of a group is entropy plus excess risk.",
-        )
-    )
+    panels = [
+        Panel("Excess risk", label, "excess risk (nats)", lines("excess_risk"), marks, y_log=True),
+        Panel("Label entropy", label, "entropy (nats)", lines("label_entropy"), marks),
+    ]
+    told = "Lines: large-n law of maximum likelihood. The test loss of a group is entropy plus excess risk."
+    return drawing(Figure(f"What n = {asked.samples:,} samples teach", panels, told))
 
 
 def _plane(problem: MixtureProblem, seed: int) -> Drawing:
@@ -155,12 +145,8 @@ def _plane(problem: MixtureProblem, seed: int) -> Drawing:
             own = sample.features[(sample.groups == g) & (sample.labels == label)]
             series.append(Points(own[:, 0].tolist(), own[:, 1].tolist(), f"group {g}, {word}"))
             colours.append(style.colour(g))
-    panel = Panel("The groups", "x", "y", series)
-    found = drawing(
-        Figure(
-            "Groups", [panel], "Rings: one and two deviations. Filled: label 1; open: label 0, drawn by the teacher."
-        )
-    )
+    told = "Rings: one and two deviations. Filled: label 1; open: label 0, drawn by the teacher."
+    found = drawing(Figure("Groups", [Panel("The groups", "x", "y", series)], told))
     for trace, colour in zip(found.panels[0].data, colours, strict=True):
         if trace["mode"] == "markers":
             trace["marker"] |= {"color": colour, "symbol": "circle" if "label 1" in trace["name"] else "circle-open"}
@@ -224,23 +210,14 @@ def simulate(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
         found = simulated_at(problem, samples, group, part, REPEATS, asked.seed, progress=lambda: ended(1))
         # Beyond this n the excess is rescaled by 1/n, as the law has it.
         scale = samples / asked.samples
-        row = {
-            "fraction": part,
-            "mean": None if found.mean is None else [scale * value for value in found.mean],
-            "error": None if found.error is None else [scale * value for value in found.error],
-            "runs": found.runs,
-        }
-        rows.append(row)
-        if found.mean is not None and found.error is not None:
-            pairs = zip(found.mean, found.error, law.groups, strict=True)
-            distances += [abs(scale * mean - own.excess_risk) / (scale * error) for mean, error, own in pairs]
-        report(data=row)
-    return {
-        "rows": rows,
-        "samples": samples,
-        "swept": group,
-        "words": _agreement(distances, sum(row["runs"] for row in rows), samples, asked.samples),
-    }
+        mean, error = (None if one is None else [scale * value for value in one] for one in (found.mean, found.error))
+        rows.append({"fraction": part, "mean": mean, "error": error, "runs": found.runs})
+        if mean is not None and error is not None:
+            pairs = zip(mean, error, law.groups, strict=True)
+            distances += [abs(value - own.excess_risk) / spread for value, spread, own in pairs]
+        report(data=rows[-1])
+    words = _agreement(distances, sum(row["runs"] for row in rows), samples, asked.samples)
+    return {"rows": rows, "samples": samples, "swept": group, "words": words}
 
 
 def _agreement(distances: list[float], runs: int, samples: int, asked: int) -> str:

@@ -121,10 +121,8 @@ def _diagram(asked: PhaseProblem, constants: TheoremConstants, sizes: Any, watch
         found = [regions(theorem_terms(geometry, np.full(asked.classes, norm), sizes), constants)[0] for norm in NORMS]
         codes.append([order.index(region) for region in found])
         names.append([region.value for region in found])
-    last = len(order) - 1
-    scale = [
-        [place, COLOURS[region]] for k, region in enumerate(order) for place in (k / len(order), (k + 1) / len(order))
-    ]
+    many = len(order)
+    scale = [[(k + end) / many, COLOURS[region]] for k, region in enumerate(order) for end in (0, 1)]
     heat = {
         "type": "heatmap",
         "x": NORMS.tolist(),
@@ -132,10 +130,10 @@ def _diagram(asked: PhaseProblem, constants: TheoremConstants, sizes: Any, watch
         "z": codes,
         "text": names,
         "zmin": -0.5,
-        "zmax": last + 0.5,
+        "zmax": many - 0.5,
         "colorscale": scale,
         "opacity": 0.75,
-        "colorbar": {"tickvals": list(range(len(order))), "ticktext": [region.value for region in order]},
+        "colorbar": {"tickvals": list(range(many)), "ticktext": [region.value for region in order]},
         "hovertemplate": "|u| = %{x}, Γ = %{y}<br>%{text}<extra></extra>",
         "name": "region",
     }

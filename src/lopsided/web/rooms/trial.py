@@ -1,12 +1,12 @@
 """Room 6, Trial: an uploaded file or a built-in set, a learner and a metric; the remedies of `lopsided trial` tried."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Literal
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
+from lopsided.core.progress import counted
 from lopsided.measure.metrics import METRICS
 from lopsided.web.answers import drawing, own_recipe
 from lopsided.web.jobs.job import JobStatus
@@ -73,19 +73,11 @@ def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     asked = TrialProblem(**parameters["asked"])
     names, settings = asked.names(), asked.settings()
 
-    def progress(total: int) -> Callable[[int], None]:
-        done = 0
-
-        def more(count: int) -> None:
-            nonlocal done
-            done += count
-            report(done=done, total=total, words=f"{done:,} of {total:,} fits")
-
-        more(0)
-        return more
+    def told(done: int, total: int) -> None:
+        report(done=done, total=total, words=f"{done:,} of {total:,} fits")
 
     report(words="planning with a small pilot")
-    running = {**settings, "store": parameters["store"], "progress": progress}
+    running = {**settings, "store": parameters["store"], "progress": counted(told)}
     if "upload" in parameters:
         name = parameters["upload"]["name"]
         check_upload(parameters["upload"], names)

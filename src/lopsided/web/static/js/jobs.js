@@ -18,10 +18,11 @@ export function follow(id, { status = () => {}, data = () => {}, end = () => {} 
   return () => source.close();
 }
 
-// A room that was opened without settings of its own starts its example, unless other work is under way.
+// A room that was opened without settings of its own starts its example, unless much work is waiting already.
+const BUSY = 4;
 export async function example(values, ...begin) {
   if ([...values.keys()].length) return;
-  try { if ((await get("/api/jobs")).every(job => ENDED.includes(job.state))) begin.forEach(one => one()); } catch { /* the room stays empty */ }
+  try { if ((await get("/api/jobs")).filter(job => !ENDED.includes(job.state)).length < BUSY) begin.forEach(one => one()); } catch { /* the room stays empty */ }
 }
 
 export const result = id => get(`/api/jobs/${id}/result`);

@@ -1,0 +1,113 @@
+"""`lopsided.MendedClassifier`: a remedy around any scikit-learn classifier, chosen by a trial unless one is named.
+
+It lives here and not beside the remedies, because it asks the trial, and lower rooms never do.
+"""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from lopsided.checkup.trial.auto import choose
+from lopsided.core.errors import InputError
+from lopsided.core.seeds import check_seed
+from lopsided.data.labelled_set import LabelledSet
+from lopsided.measure.metrics.named import Asked, metric_named
+from lopsided.remedies.contract import Proposal, Remedy
+from lopsided.remedies.mended import RemediedClassifier
+from lopsided.remedies.named import kind_named, proposed
+from lopsided.remedies.own import own_arm
+
+AUTO = "auto"
+
+
+class MendedClassifier(RemediedClassifier):
+    """A classifier that does something about imbalance: any other classifier, with a remedy around it.
+
+    `fit` chooses the remedy by a trial on the training data (`lopsided.trial`) unless one is named, and trains the
+    estimator under it on all of them.
+
+    Parameters
+    ----------
+    estimator : classifier or str, default "logistic"
+        A scikit-learn classifier, or the name of a learner (logistic, boosting, network, deep).
+    remedy : "auto", str, Remedy, sampler, list of these or None, default "auto"
+        "auto" tries the remedies of a plan and takes the one that the trial recommends; a list is tried in their place,
+        as the `arms` of `lopsided.trial`.
+        A remedy by name ("logit adjustment", "class weights", "SMOTE") gets its parameters from the data. A sampler has
+        `fit_resample`, as imbalanced-learn's. None trains plainly.
+    metric : str, Metric or scikit-learn scorer, default "balanced"
+        What the trial is to raise, and threshold moving, too; as `lopsided.trial` takes it.
+    costs : array or dict, optional
+        The cost matrix of the metric "cost".
+    budget : float or str or None, default 60
+        The time limit of the trial in seconds, or as "2m". How much is tried within it depends on the machine; with
+        None it is two repeats of five folds, and the same seed gives the same model everywhere.
+    recalibrate : bool, default False
+        Fit the probabilities to the data on held-out rows, which costs five more fits; decisions stay the remedy's.
+    seed : int, default 0
+        Of everything that is drawn.
+
+    Attributes
+    ----------
+    remedy_ : Remedy
+        What was done, with its parameters.
+    recommendation_ : Recommendation or None
+        What the trial found: `arm`, `gain`, `low`, `high`, `chance_best`, `chance_worse`. None where there was none.
+    why_ : str
+        Why it is this remedy, in a sentence.
+    classes_ : ndarray
+        The labels, sorted.
+    estimator_ : classifier
+        The fitted estimator; it knows the labels by their place in `classes_`.
+    offsets_ : ndarray
+        What is added to the log probability of every class.
+    group_shares_ : ndarray
+        Every group's share of the weights, where groups were given and a remedy weighs.
+    n_features_in_, feature_names_in_ : int, ndarray
+        Number and names of the columns in `fit`; names only where all are strings.
+
+    Examples
+    --------
+    >>> import lopsided, numpy
+    >>> y = numpy.repeat(["common", "rare"], [200, 20])
+    >>> X = numpy.random.default_rng(0).normal(size=(220, 2)) + (y == "rare")[:, None]
+    >>> model = lopsided.MendedClassifier("logistic", "logit adjustment").fit(X, y)
+    >>> model.offsets_.round(2).tolist()
+    [-1.15, 1.15]
+    """
+
+    def __init__(
+        self,
+        estimator: Any = "logistic",
+        remedy: Any = AUTO,
+        *,
+        metric: Asked = "balanced",
+        costs: Any = None,
+        budget: float | str | None = 60,
+        recalibrate: bool = False,
+        seed: int = 0,
+    ) -> None:
+        super().__init__(estimator, remedy, recalibrate=recalibrate, seed=seed)
+        self.metric = metric
+        self.costs = costs
+        self.budget = budget
+
+    def _choice(self, training: LabelledSet) -> Proposal:
+        """The remedy: as given, by its name, or by a trial."""
+        asked, seed = self.remedy, check_seed(self.seed)
+        if asked is None or isinstance(asked, Remedy):
+            return super()._choice(training)
+        if hasattr(asked, "fit_resample"):
+            return Proposal(own_arm(asked), "Your own.")
+        if isinstance(asked, str) and asked.lower() != AUTO:
+            aim = metric_named(self.metric, training.classes, self.costs).aim
+            return proposed(kind_named(asked, also=(AUTO,)), training, aim, seed)
+        if not isinstance(asked, (str, Sequence)) or not asked:
+            got, remedy = f"a {type(asked).__name__}", "name one such as 'logit adjustment', or 'auto'"
+            raise InputError("a remedy, its name, a sampler or a list of these", got, remedy)
+        options = {"metric": self.metric, "costs": self.costs, "budget": self.budget, "recalibrate": self.recalibrate}
+        arms = None if isinstance(asked, str) else asked
+        choice = choose(training, self.estimator, arms, seed=seed, **options)
+        if choice.advice is None:
+            warnings.warn(choice.why, UserWarning, stacklevel=4)
+        return choice
