@@ -52,7 +52,7 @@ def test_a_change_of_the_measurement_makes_the_claim_run_again_and_one_of_its_ru
     monkeypatch.setattr("lopsided.engine.task.code_of", lambda home, entry: closure_hash(home, package, entry))
     before = expand(CLAIM.claim, CLAIM.home, "quick")
     for old, new, same in (
-        ("if critical == wanted and", "if critical != wanted and", True),  # the rule
+        ("average == wanted, average ==", "average != wanted, average ==", True),  # the rule
         ('Figure(title, panels, "Bands', 'Figure(title, panels, "No bands', True),  # the picture
         ('"""Entropy, excess in both', '"""Excess in both', True),  # a docstring
         ("STEPS, FACTOR, DISTANCE = 100", "STEPS, FACTOR, DISTANCE = 200", False),  # a constant of the measurement

@@ -23,7 +23,7 @@ CLAIM = Claim(
 
 
 def planned(claim: Claim) -> _Planned:
-    return _Planned.make(Registered(claim.id, None, claim, "home"), "quick")
+    return _Planned.make(Registered(claim.id, None, claim, "home"), "quick", 0, None)
 
 
 def test_a_missing_package_is_the_reason() -> None:

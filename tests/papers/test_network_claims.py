@@ -60,9 +60,9 @@ def rising(half):
     ("cosine", "energies", "outcome"),
     [
         (rising(30), rising(33), Outcome.HOLDS),
-        (rising(30), rising(120), Outcome.PARTLY),
-        (lambda place: -0.1, rising(33), Outcome.FAILS),
-        (lambda place: -0.1, lambda place: -0.1, Outcome.PARTLY),  # only its error is small; nothing collapses
+        (rising(30), rising(120), Outcome.CONTRADICTED),
+        (lambda place: -0.1, rising(33), Outcome.CONTRADICTED),
+        (lambda place: -0.1, lambda place: -0.1, Outcome.FAILS),  # only its error is small; nothing collapses
     ],
 )
 def test_networks(cosine, energies, outcome) -> None:
@@ -170,7 +170,7 @@ def test_accuracy_tables() -> None:
     assert ACCURACIES.judge(rows(ACCURACIES, accuracy_numbers(1.0))).outcome is Outcome.HOLDS
     assert ACCURACIES.judge(rows(ACCURACIES, accuracy_numbers(1.0, train=0.5))).outcome is Outcome.PARTLY
     flat = ACCURACIES.judge(rows(ACCURACIES, accuracy_numbers(-1.0, train=0.5)))
-    assert flat.outcome is Outcome.PARTLY
+    assert flat.outcome is Outcome.CONTRADICTED  # fewer than half of the parts pass, and others go the other way
     assert "test accuracy falls with R" in flat.numbers["missed"]
 
 
@@ -188,7 +188,7 @@ def collapse_numbers(ends, imbalanced):
 
 def test_neural_collapse() -> None:
     assert COLLAPSE.judge(rows(COLLAPSE, collapse_numbers(0.2, 0.9))).outcome is Outcome.HOLDS
-    assert COLLAPSE.judge(rows(COLLAPSE, collapse_numbers(2.0, 0.9))).outcome is Outcome.PARTLY  # NC4 still passes
+    assert COLLAPSE.judge(rows(COLLAPSE, collapse_numbers(2.0, 0.9))).outcome is Outcome.CONTRADICTED
     verdict = COLLAPSE.judge(rows(COLLAPSE, collapse_numbers(0.2, 0.01)))
     assert any("no frame" in part for part in verdict.numbers["missed"])
 

@@ -162,6 +162,9 @@ class Oversampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
         else:
             labels = column_or_1d(y)
         given = np.asarray(X) if isinstance(X, list) else X
+        names = [str(name) for name in getattr(given, "columns", ())]
+        if len(set(names)) < len(names):  # scikit-learn's reading of frames ends in an error of its own here
+            raise InputError("columns of different names", f"{max(names, key=names.count)} twice", "rename them")
         validate_data(self, X=given, y=labels, reset=True, skip_check_array=True)
         if _num_samples(X) != labels.shape[0]:
             raise InputError(f"{labels.shape[0]} rows, one per label", _num_samples(X), "X and y must belong together")

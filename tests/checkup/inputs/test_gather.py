@@ -170,7 +170,7 @@ def test_intersections_join_small_cells() -> None:
         ({"probabilities": np.full((N, 2), 0.5)}, "3 columns"),
         ({"classifier": np.zeros((K, D + 1))}, "4 columns"),
         ({"classifier": np.zeros((5, D))}, "3 rows"),
-        ({"bias": np.zeros(2), "classifier": np.zeros((K, D))}, "3 biases"),
+        ({"bias": np.zeros(2), "classifier": np.zeros((K, D))}, "3 finite biases"),
         ({"weight_decay": -1.0}, "weight decay"),
         ({"groups": {"age": np.arange(N) * 1.5}}, "fractions"),
     ],

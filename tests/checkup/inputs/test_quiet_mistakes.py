@@ -71,7 +71,7 @@ def test_sizes_that_cannot_be_squared_are_refused(size) -> None:
 
 def test_biases_of_words_are_refused() -> None:
     features = np.random.default_rng(0).normal(size=(60, 4))
-    with pytest.raises(InputError, match="numbers as the bias"):
+    with pytest.raises(InputError, match="3 finite biases"):
         lopsided.audit(features, labels=np.arange(60) % 3, classifier=np.eye(3, 4), bias=np.array(["u", "v", "w"]))
 
 

@@ -98,6 +98,6 @@ CLAIM = network_claim(
     plot=plot,
     revised="the quick scale had three seeds at first; the verdict was the same.",
     readings=READINGS,
-    alternatives={"no dependence on R": constant("ratio")},
+    alternatives={"no dependence on R": constant("growth")},
     paper_needs=("fashion-mnist",),
 )
