@@ -1,6 +1,9 @@
 # Sourced by ./lopsided and ./test with $here (the checkout) and $set_up (run or dev).
 # Leaves a .venv with the pinned dependencies; does nothing when they are already there.
 
+# Container images often forbid Python to keep compiled modules; then every command compiles its libraries anew (seconds).
+unset PYTHONDONTWRITEBYTECODE
+
 fail() { echo "lopsided: $1" >&2; exit 2; }
 
 find_python() {
