@@ -1,7 +1,7 @@
 """The contract that every claim file keeps. Adding a file to a paper's folder adds its tests; nothing else is needed.
 
-Each claim runs once at quick scale under its first seeds, or in its smoke plan where it has one, on one core and one
-thread.
+Each claim runs at quick scale, or in its smoke plan where it has one, on one core and one thread: every setting under
+its first seed, beside the shipped rows of the other seeds; under its first seeds where none ship.
 """
 
 import math
@@ -9,7 +9,7 @@ import os
 import random
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,8 @@ from lopsided.engine.task import Row, Task
 from lopsided.engine.threads import one_thread
 from lopsided.engine.work import Failure, attempt
 from lopsided.papers.catalogue import PAPERS, catalogue, paper_of
-from lopsided.papers.claim import Claim, Outcome
+from lopsided.papers.claim import Claim, Outcome, Runs
+from lopsided.papers.evidence import shipped
 from lopsided.papers.register import Registered, register
 from lopsided.papers.reproduce import expand
 from lopsided.report.page import panel_table, script_json
@@ -31,7 +32,7 @@ from lopsided.report.plotly import figure_json
 
 REFERENCES = Path(__file__).parents[2] / "papers" / "refs.bib"
 SMOKE_SECONDS = 10.0
-MOST_SEEDS = 3  # of the quick scale: rule and plot are the same for more, and their time is scaled
+MOST_SEEDS = 3  # of a claim whose evidence does not ship: rule and plot are the same for more, and their time is scaled
 FILES = {claim_id: entry for claim_id, entry in register().items() if entry.home is not None}
 
 
@@ -40,8 +41,14 @@ WITHOUT_ALTERNATIVE = set(
 )  # in a file of its own, so that two changes of it do not collide
 
 
-def _rows(results: Sequence[Result]) -> list[Row]:
-    return [Row(result.settings, result.seed, result.numbers) for result in results]
+@dataclass(frozen=True)
+class Measured:
+    """A claim as it was tested: what was run here, and those rows together with the shipped ones of other seeds."""
+
+    claim: Claim
+    tasks: Sequence[Task]
+    results: Sequence[Result]
+    rows: Sequence[Row]
 
 
 @pytest.fixture(params=sorted(FILES))
@@ -57,29 +64,43 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
 
 
 @pytest.fixture
-def measured(entry: Registered, store: Store, request: pytest.FixtureRequest) -> tuple[Claim, list[Task], list[Result]]:
-    """Every task of the quick scale, under the seeds that are tested, with its result."""
-    assert entry.claim is not None, entry.problem
+def measured(entry: Registered, store: Store, request: pytest.FixtureRequest) -> Measured:
+    """Every setting of the quick scale, under the seeds that are tested."""
+    claim = entry.claim
+    assert claim is not None, entry.problem
     assert entry.home is not None
-    if entry.claim.needs:
+    if claim.needs:
         request.getfixturevalue("data_folder")  # skips, or fails in CI, where there are no data sets
-        assert why_absent(entry.claim.needs) is None, entry.claim.needs
-    for package in entry.claim.packages:
+        assert why_absent(claim.needs) is None, claim.needs
+    for package in claim.packages:
         pytest.importorskip(package)
-    tasks, results = expand(_as_tested(entry.claim), entry.home, "quick"), []
+    tested, others = _as_tested(claim)
+    tasks, results = expand(replace(claim, quick=tested), entry.home, "quick"), []
     with one_thread():
         for task in tasks:
             outcome = store.load(task) or attempt(task)
             assert isinstance(outcome, Result), outcome.traceback if isinstance(outcome, Failure) else outcome
             store.save(task, outcome)
             results.append(outcome)
-    return entry.claim, tasks, results
+    return Measured(claim, tasks, results, [*(Row(one.settings, one.seed, one.numbers) for one in results), *others])
 
 
-def _as_tested(claim: Claim) -> Claim:
-    """With the smoke plan, where there is one, in place of the quick scale; otherwise with its first seeds."""
-    tested = claim.smoke or replace(claim.quick, seeds=tuple(claim.quick.seeds)[:MOST_SEEDS])
-    return replace(claim, quick=tested)
+def _as_tested(claim: Claim) -> tuple[Runs, list[Row]]:
+    """The plan that is run here, and the shipped rows of its other seeds."""
+    if claim.smoke is not None:
+        return claim.smoke, []
+    seeds = tuple(claim.quick.seeds)
+    if others := _shipped_rows(claim, seeds[1:]):
+        return replace(claim.quick, seeds=seeds[:1]), others
+    return replace(claim.quick, seeds=seeds[:MOST_SEEDS]), []
+
+
+def _shipped_rows(claim: Claim, seeds: Sequence[int]) -> list[Row]:
+    """All rows of these seeds at quick scale; none where evidence of the settings as they are now does not ship."""
+    shipped_here = [row for one in shipped(claim.id) if one.record["scale"] == "quick" for row in one.rows]
+    rows = {(dump_json(row.settings), row.seed): row for row in shipped_here}
+    wanted = [(dump_json(task.settings), seed) for task in expand(claim, "", "quick") for seed in seeds]
+    return [rows[one] for one in dict.fromkeys(wanted)] if all(one in rows for one in wanted) else []
 
 
 def test_the_file_says_what_it_must(entry: Registered) -> None:
@@ -100,29 +121,26 @@ def test_the_file_says_what_it_must(entry: Registered) -> None:
             assert task.settings.get("reading") in {None, *claim.readings}, "a setting names an unknown reading"
 
 
-def test_the_quick_scale_keeps_its_budget_and_a_seed_gives_the_same_numbers(
-    measured: tuple[Claim, list[Task], list[Result]],
-) -> None:
-    claim, tasks, results = measured
+def test_the_quick_scale_keeps_its_budget_and_a_seed_gives_the_same_numbers(measured: Measured) -> None:
+    claim, results = measured.claim, measured.results
     with one_thread():
-        again = attempt(tasks[0])
+        again = attempt(measured.tasks[0])
     assert isinstance(again, Result)
     assert dump_json(again.numbers) == dump_json(results[0].numbers)
     # Processor time, so that a busy machine does not matter; the first task by its second run, after compilation.
     spent = again.processor_seconds + sum(result.processor_seconds for result in results[1:])
-    if claim.smoke is None and len(claim.quick.seeds) > MOST_SEEDS:
+    if claim.smoke is None and len(claim.quick.seeds) > len({result.seed for result in results}):
         # Of the seeds that were tested the quickest stands for all, because another one may have compiled.
         quickest: dict[str, float] = {}
-        for result in results:
+        for result in (again, *results):
             name = dump_json(result.settings)
             quickest[name] = min(quickest.get(name, math.inf), result.processor_seconds)
         spent = sum(quickest.values()) * len(claim.quick.seeds)
     assert spent <= (claim.quick_budget_seconds if claim.smoke is None else SMOKE_SECONDS)
 
 
-def test_the_rule_and_the_plot_work(measured: tuple[Claim, list[Task], list[Result]]) -> None:
-    claim, _, results = measured
-    rows = _rows(results)
+def test_the_rule_and_the_plot_work(measured: Measured) -> None:
+    claim, rows = measured.claim, measured.rows
     verdict = claim.judge(rows)
     assert verdict.outcome is not Outcome.NOT_RUN
     assert verdict.found.strip()
@@ -137,10 +155,9 @@ def test_the_rule_and_the_plot_work(measured: tuple[Claim, list[Task], list[Resu
         assert panel_table(panel)["rows"], f"the panel {panel.title} shows nothing"
 
 
-def test_the_rule_can_fail(measured: tuple[Claim, list[Task], list[Result]]) -> None:
+def test_the_rule_can_fail(measured: Measured) -> None:
     """Inverted numbers must not say `holds`, nor must missing ones: a rule that passes anything is no rule."""
-    claim, _, results = measured
-    rows = _rows(results)
+    claim, rows = measured.claim, measured.rows
     outcomes = {name: _outcome(claim, list(corrupt(rows))) for name, corrupt in _INVERSIONS.items()}
     # Rules on errors (small is good) see through a reciprocal, rules on signs through a negation, rules on trends
     # through both or a shuffle; a rule that says holds to all three looks at nothing.
@@ -148,10 +165,9 @@ def test_the_rule_can_fail(measured: tuple[Claim, list[Task], list[Result]]) -> 
     assert outcomes["missing"] is not Outcome.HOLDS
 
 
-def test_the_strongest_alternative_law_is_rejected(measured: tuple[Claim, list[Task], list[Result]]) -> None:
+def test_the_strongest_alternative_law_is_rejected(measured: Measured) -> None:
     """The rows as another plausible law would have them must not say `holds`; the smoke plan is too small to judge."""
-    claim, _, results = measured
-    rows = _rows(results)
+    claim, rows = measured.claim, measured.rows
     for name, law in claim.alternatives.items():
         assert _outcome(claim, list(law(rows))) is not Outcome.HOLDS, name
 
