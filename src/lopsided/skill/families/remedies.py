@@ -27,10 +27,8 @@ METRICS = tuple(ASKED)
 PLAIN, ADJUST, THRESHOLD, OVERSAMPLING = "plain", "logit adjustment", "threshold moving", "oversampling"
 ARMS = (PLAIN, ADJUST, "class weights", THRESHOLD, OVERSAMPLING, "oversampling with noise")
 SHORT_LIST = (OVERSAMPLING, ADJUST, THRESHOLD)
-HEAD_START, SURE = (
-    0.02,
-    0.8,
-)  # of logit adjustment in the short trial; how sure a choice is at equal values, in deviations
+HEAD_START = 0.02  # of logit adjustment in the short trial
+SURE = 0.8  # how sure a choice is at equal values, in deviations
 
 
 def tasks() -> Sequence[Settings]:
@@ -113,6 +111,12 @@ def _by_trial(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
     return [Choice(seen[metric]["trial"]["winner"]) for metric in METRICS]
 
 
+def _by_recommendation(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
+    """What `lopsided.trial` advises to use, with the chance of being best that it states."""
+    advised = [seen[metric]["trial"]["recommendation"] or {"arm": None, "chance": None} for metric in METRICS]
+    return [Choice(one["arm"], confidence=one["chance"]) for one in advised]
+
+
 def _by_largest(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
     """The arm with the largest value in the trial, shown to be better or not."""
     return [_chosen(_trial_values(seen, metric), settings) for metric in METRICS]
@@ -171,6 +175,7 @@ def _always(arm: str) -> Forecaster[Choice]:
 RECIPES: dict[str, Forecaster[Choice]] = {
     "plan": _by_plan,
     "trial": _by_trial,
+    "recommendation": _by_recommendation,
     "largest in the trial": _by_largest,
     "short trial": _by_short_trial,
 }
