@@ -102,7 +102,10 @@ def test_the_score_is_that_of_the_shipped_plan(monkeypatch) -> None:
 
     def scored() -> float | None:
         plans = {metric: {"plan": listed(planned(sample, metric, "logistic"))} for metric in remedies.METRICS}
-        plans = {metric: {**seen, "trial": {"winner": None, "recommendation": None, "arms": ARMS}} for metric, seen in plans.items()}
+        plans = {
+            metric: {**seen, "trial": {"winner": None, "recommendation": None, "arms": ARMS}}
+            for metric, seen in plans.items()
+        }
         row = Row(task, 0, {"seen": plans, "truth": {"balanced": truth, "worst": truth}})
         return score_family(remedies.FAMILY, "development", [row]).rate
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Settings
-from lopsided.skill.family import Amount, Choice, Forecaster, Question
+from lopsided.skill.family import Amount, Choice, Forecaster, Question, constant
 from lopsided.skill.scoring import Z90
 
 CLEAR = 2.0  # standard errors of the measured change
@@ -130,11 +130,6 @@ def changes_by(rule: Changes, width: float) -> Forecaster[Amount]:
     return answer
 
 
-def no_change(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
-    """The baseline that expects nothing."""
-    return [Amount(0.0)] * group_count(settings)
-
-
 BASELINES = {
     "more data helps": always("helps", "hurts", "helps"),
     "more data helps everyone": always("helps", "helps", "helps"),
@@ -174,7 +169,7 @@ def change_question(width: float) -> Question[Amount]:
         true_changes,
         {name: changes_by(rule, width) for name, rule in RULES.items()},
         DEFAULT,
-        {"no change": no_change},
+        {"no change": constant(Amount(0.0), group_count)},
         parts=group_names,
         unshipped=RULES,
     )
