@@ -25,7 +25,7 @@ from lopsided.skill.scoring import Z90, Z95
 TASKS = 80
 METRICS = tuple(ASKED)
 PLAIN, ADJUST, THRESHOLD, OVERSAMPLING = "plain", "logit adjustment", "threshold moving", "oversampling"
-ARMS = (PLAIN, ADJUST, "class weights", THRESHOLD, OVERSAMPLING, "oversampling with noise")
+ARMS = (PLAIN, ADJUST, "class weights", THRESHOLD, OVERSAMPLING, "oversampling with noise", "SMOTE", "balanced bagging")
 SHORT_LIST = (OVERSAMPLING, ADJUST, THRESHOLD)
 HEAD_START = 0.02  # of logit adjustment in the short trial
 _SIMPLE_GAINS = {"no gain": 0.0, "a tenth": 0.1}
