@@ -1,5 +1,6 @@
 """The audit's page, command and notebook view: complete, escaped, small, and nothing half written."""
 
+import inspect
 import json
 import re
 from html.parser import HTMLParser
@@ -184,3 +185,15 @@ def test_plan_and_trial_of_an_audit() -> None:
     assert all(remedy.name in page for remedy in plan.remedies)
     assert 'id="trial"' in page
     assert len(page) < 2_000_000
+
+
+@pytest.mark.parametrize("name", ["plan", "trial"])
+def test_what_an_audit_goes_on_with_shows_its_parameters(name: str) -> None:
+    """Those of the public function, less what describes the data; each is documented."""
+    whole = inspect.signature(getattr(lopsided, name)).parameters
+    left, told = inspect.signature(getattr(lopsided.Audit, name)).parameters, getattr(lopsided.Audit, name).__doc__
+    assert {"labels", "groups", "data", "weight_decay"} <= whole.keys() - left.keys()
+    assert {"metric", "costs", "learner", "recipe", "seed"} <= left.keys()
+    assert left.keys() - {"self"} < whole.keys()
+    assert all(f"\n{parameter} : " in told for parameter in left if parameter != "self")
+    assert "labels :" not in told

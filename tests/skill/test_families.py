@@ -81,7 +81,7 @@ def _rare(sizes: list[int], seed: int) -> Sample:
 def test_remedies_raise_the_recall_of_a_rare_class() -> None:
     sample, test = _rare([300, 15], 0), _rare([2000, 2000], 1)
     settings = {"learner": "logistic", "strength": 1.0}
-    made = planned(sample, "balanced")
+    made = planned(sample, "balanced", "logistic")
     names = [one["name"] for one in listed(made)]
     assert {ADJUST, OVERSAMPLING} <= set(names)
     assert not any(name.startswith("collect") for name in names)
@@ -96,13 +96,16 @@ def test_remedies_raise_the_recall_of_a_rare_class() -> None:
 def test_the_score_is_that_of_the_shipped_plan(monkeypatch) -> None:
     """What answers is the public function: with a constant in its place the score is another."""
     sample, task = _rare([300, 15], 0), {**remedies.tasks()[0], "counts": [300, 15], "data": "mnist"}
-    real, truth = planned(sample, "balanced"), {}
+    real, truth = planned(sample, "balanced", "logistic"), {}
     for name in (PLAIN, *(one["name"] for one in listed(real))):
         truth[name] = [0.9 if name == listed(real)[0]["name"] else 0.5] * remedies.SAMPLES
 
     def scored() -> float | None:
-        plans = {metric: {"plan": listed(planned(sample, metric))} for metric in remedies.METRICS}
-        plans = {metric: {**seen, "trial": {"winner": None, "arms": ARMS}} for metric, seen in plans.items()}
+        plans = {metric: {"plan": listed(planned(sample, metric, "logistic"))} for metric in remedies.METRICS}
+        plans = {
+            metric: {**seen, "trial": {"winner": None, "recommendation": None, "arms": ARMS}}
+            for metric, seen in plans.items()
+        }
         row = Row(task, 0, {"seen": plans, "truth": {"balanced": truth, "worst": truth}})
         return score_family(remedies.FAMILY, "development", [row]).rate
 

@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -28,10 +28,6 @@ from lopsided.core.provenance import provenance
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, check_choice, check_texts
 from lopsided.data.frames import frame_of
-
-if TYPE_CHECKING:
-    from lopsided.checkup.plan.result import Plan
-    from lopsided.checkup.trial.result import Trial
 
 FailOn = Literal["at risk", "failing"]
 StepProgress = Callable[[int, int, str], None]  # (steps done, steps in all, what comes next)
@@ -137,27 +133,6 @@ class AuditFacts:
         """The facts as one JSON object: as text, or written to `path`."""
         text = dump_json(self.to_dict(), indent=indent)
         return text if path is None else write_atomically(check_target(path, (".json",), "JSON"), text + "\n")
-
-    def plan(
-        self,
-        *,
-        metric: str | None = None,
-        group: str | None = None,
-        recipe: Mapping[str, Any] | None = None,
-        seed: int | None = None,
-    ) -> "Plan":
-        """Remedies for this data, the most promising first; see `lopsided.plan`. The seed is the audit's by default."""
-        from lopsided.checkup.plan.plan import plan as make_plan
-
-        seed = self.evidence.seed if seed is None else seed
-        return make_plan(self.evidence, metric=metric, group=group, recipe=recipe, seed=seed)
-
-    def trial(self, plan: "Plan | None" = None, **settings: Any) -> "Trial":
-        """Try the plan's remedies side by side on this data; `settings` (learner, metric, group, recipe, folds,
-        repeats, seed, jobs, store, fresh, forecasts, progress) are those of `lopsided.trial`."""
-        from lopsided.checkup.trial.trial import trial as run_trial
-
-        return run_trial(self.evidence, plan, **{"seed": self.evidence.seed, **settings})
 
 
 def level_of(word: str) -> Level:

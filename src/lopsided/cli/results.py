@@ -31,24 +31,9 @@ def command(
         return
     answer = results(question, store=store, seconds=seconds)
     if as_json:
-        print_json([{name: _plain(value) for name, value in record.items()} for record in answer.records()])
+        print_json(answer.records())
     else:
         print_records(answer.columns, [[_cell(value) for value in row] for row in answer.rows])
-
-
-def _plain(value: Any) -> Any:
-    """DuckDB's dates, decimals and blobs as JSON has them."""
-    from decimal import Decimal
-
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(entry) for entry in value]
-    return str(value)
 
 
 def _cell(value: Any) -> str:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import FloatArray, check_finite
+from lopsided.core.validation import FloatArray
 
 # Q^T L of computed orthonormal bases is of the order of d times machine precision; far above it, far below any signal.
 _ORTHOGONALITY = 1e-9
@@ -61,17 +61,6 @@ class FactoredMatrix:
         basis = joint_span(self)
         inside = np.linalg.svd(basis.T @ self.apply(basis.T).T, compute_uv=False)
         return np.asarray(inside, dtype=np.float64), self.dimension - basis.shape[1]
-
-
-def factored_from_dense(matrix: FloatArray, avoided: FloatArray) -> FactoredMatrix:
-    """A given d x d matrix, projected off the avoided directions (d x q, orthonormal): A = (I - Q Q^T) matrix."""
-    d = avoided.shape[0]
-    if matrix.shape != (d, d):
-        raise InputError(f"a noise matrix of shape ({d}, {d})", matrix.shape, "give one row and column per dimension")
-    check_finite(matrix, "the noise matrix")
-    left, values, right = np.linalg.svd(matrix - avoided @ (avoided.T @ matrix))
-    alive = values > 1e-12 * max(float(values[0]), 1e-300)
-    return FactoredMatrix(0.0, avoided, left[:, alive] * values[alive], right[alive].T)
 
 
 def joint_span(*matrices: FactoredMatrix) -> FloatArray:

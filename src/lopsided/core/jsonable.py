@@ -1,12 +1,16 @@
-"""Records to plain JSON values: arrays become lists, undefined numbers become null, infinities too."""
+"""Records to plain JSON values: arrays become lists, undefined numbers become null, infinities too; paths, and the
+dates, decimals and blobs of a database, become text or numbers."""
 
 import dataclasses
 import json
 import math
 from collections.abc import Mapping
+from datetime import date, time, timedelta
+from decimal import Decimal
 from enum import Enum
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 
 def jsonable(value: Any) -> Any:
@@ -17,7 +21,9 @@ def jsonable(value: Any) -> Any:
         return value if math.isfinite(value) else None
     if isinstance(value, Enum):
         return value.value
-    if isinstance(value, Path):
+    if isinstance(value, Decimal):
+        return jsonable(float(value))
+    if isinstance(value, (Path, date, time, timedelta, UUID, bytes)):
         return str(value)
     if isinstance(value, Mapping):
         return {str(key): jsonable(entry) for key, entry in value.items()}

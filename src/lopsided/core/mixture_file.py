@@ -20,6 +20,7 @@ from lopsided.core.activation import check_activation
 from lopsided.core.errors import InputError
 from lopsided.core.files import check_regular
 from lopsided.core.mixture_spec import MixtureProblem, mixture_of, problem_of
+from lopsided.core.plain_records import to_plain
 from lopsided.core.seeds import generator
 
 MOST_DIMENSIONS = 2000
@@ -69,15 +70,6 @@ def mixture_problem(raw: dict[str, Any]) -> MixtureProblem:
     return problem_of(mixture, teacher.scale * drawn, activation)
 
 
-def _without_arrays(value: Any) -> Any:
-    """Arrays as lists: pydantic would cast their complex numbers to real ones."""
-    if isinstance(value, dict):
-        return {key: _without_arrays(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_without_arrays(entry) for entry in value]
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-
-
 def _validated(raw: dict[str, Any]) -> Any:
     """The specification checked field by field with pydantic; loaded here so that importing this module stays light."""
     from typing import Annotated
@@ -120,7 +112,8 @@ def _validated(raw: dict[str, Any]) -> Any:
         teacher: Teacher
 
     try:
-        return Specification.model_validate(_without_arrays(raw))
+        # arrays as lists: pydantic would cast their complex numbers to real ones
+        return Specification.model_validate(to_plain(raw))
     except ValidationError as error:
         # For a union (number, list or matrix) pydantic reports every branch; the longest path is the branch that
         # fitted best.

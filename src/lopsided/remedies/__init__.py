@@ -6,35 +6,21 @@ Each name loads its module when it is first used, so that a scikit-learn user pa
 from importlib import import_module
 from typing import Any
 
-# public name -> module that defines it
-_HOME = {
-    "DroState": "group_dro",
-    "GroupStandardiser": "group_standardiser",
-    "Oversampler": "oversampler",
-    "Rates": "rates",
-    "Recipe": "recipe",
-    "ResamplingPlan": "resampling",
-    "ThresholdMover": "thresholds",
-    "UpdateVariance": "update_moments",
-    "Weights": "class_weighting",
-    "add_noise": "augmentation",
-    "adjust_logits": "logit_adjustment",
-    "adjust_probabilities": "logit_adjustment",
-    "class_weights": "class_weighting",
-    "dro_start": "group_dro",
-    "dro_step": "group_dro",
-    "forecast_noise": "augmentation",
-    "forecast_weights": "class_weighting",
-    "logit_offsets": "logit_adjustment",
-    "matching_noise": "augmentation",
-    "oversampling_rates": "rates",
-    "random_crops": "augmentation",
-    "prior_of": "logit_adjustment",
-    "rates_for": "rates",
-    "resampling_plan": "resampling",
-    "update_variance": "update_moments",
-    "update_variance_of": "update_moments",
+# module -> the public names that it defines
+_NAMES = {
+    "augmentation": ("add_noise", "forecast_noise", "matching_noise", "random_crops"),
+    "class_weighting": ("Weights", "class_weights", "forecast_weights"),
+    "group_dro": ("DroState", "dro_start", "dro_step"),
+    "group_standardiser": ("GroupStandardiser",),
+    "logit_adjustment": ("adjust_logits", "adjust_probabilities", "logit_offsets", "prior_of"),
+    "oversampler": ("Oversampler",),
+    "rates": ("Rates", "oversampling_rates", "rates_for"),
+    "recipe": ("Recipe",),
+    "resampling": ("ResamplingPlan", "resampling_plan"),
+    "thresholds": ("ThresholdMover",),
+    "update_moments": ("UpdateVariance", "update_variance", "update_variance_of"),
 }
+_HOME = {name: f"lopsided.remedies.{module}" for module, names in _NAMES.items() for name in names}
 
 __all__ = sorted(_HOME)
 
@@ -44,7 +30,7 @@ def __getattr__(name: str) -> Any:
         home = _HOME[name]
     except KeyError:
         raise AttributeError(f"module 'lopsided.remedies' has no attribute {name!r}") from None
-    return getattr(import_module(f"lopsided.remedies.{home}"), name)
+    return getattr(import_module(home), name)
 
 
 def __dir__() -> list[str]:

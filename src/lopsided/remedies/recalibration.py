@@ -10,6 +10,7 @@ infinity. Decisions are the remedy's: `MendedClassifier.predict` does not ask fo
 from typing import Any
 
 import numpy as np
+from scipy.special import softmax
 
 from lopsided.core.validation import FloatArray, IntArray
 
@@ -38,7 +39,7 @@ class Recalibration:
 
         def loss(given: FloatArray) -> tuple[float, FloatArray]:
             scale, biases = np.exp(given[0]), given[1:]
-            found = _softmax(scale * logs + biases)
+            found = softmax(scale * logs + biases, axis=1)
             value = -np.log(np.maximum(found[np.arange(codes.size), codes], 1e-300)).sum()
             left = found - hit
             slope = np.concatenate([[(left * logs).sum() * scale + given[0]], left.sum(axis=0) + biases / 100.0])
@@ -52,12 +53,8 @@ class Recalibration:
     def apply(self, probabilities: FloatArray) -> FloatArray:
         """The same rows' probabilities, recalibrated."""
         if not self.maps_:
-            return _softmax(self.scale_ * np.log(np.maximum(probabilities, LEAST)) + self.biases_)
+            scores = self.scale_ * np.log(np.maximum(probabilities, LEAST)) + self.biases_
+            return np.asarray(softmax(scores, axis=1))
         found = np.column_stack([one.predict(probabilities[:, k]) for k, one in enumerate(self.maps_)])
         total = found.sum(axis=1, keepdims=True)
         return np.asarray(np.where(total > 0, found / np.where(total > 0, total, 1.0), probabilities))
-
-
-def _softmax(scores: FloatArray) -> FloatArray:
-    raised = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return np.asarray(raised / raised.sum(axis=1, keepdims=True))

@@ -72,14 +72,16 @@ def update_variance(
     """
     sizes, copies = _sizes_and_copies(counts, rates)
     lengths = np.ones_like(sizes) if squared_gradients is None else _one_per_class(squared_gradients, sizes.size)
+    return _of_sums(sizes, copies, lengths, 0.0, batch_size)
+
+
+def _of_sums(
+    sizes: FloatArray, copies: FloatArray, lengths: FloatArray, mean_squared: float, batch_size: int
+) -> UpdateVariance:
+    """From the examples of every class (one each, where every example stands for itself), rates and squared lengths."""
     total, effective = float(sizes.sum()), float(sizes @ copies)
-    return UpdateVariance(
-        total / effective,
-        total * float(sizes @ (copies**2 * lengths)) / effective**2,
-        float(sizes @ (copies * lengths)) / effective,
-        0.0,
-        check_count(batch_size, "the batch size"),
-    )
+    second = total * float(sizes @ (copies**2 * lengths)) / effective**2, float(sizes @ (copies * lengths)) / effective
+    return UpdateVariance(total / effective, *second, mean_squared, check_count(batch_size, "the batch size"))
 
 
 def update_variance_of(
@@ -88,16 +90,9 @@ def update_variance_of(
     """Exact, from one gradient per example (n x p), its class 0..K-1 and the rates of the classes."""
     rows = check_matrix(gradients, "gradients")
     of_example = np.asarray(rates, dtype=np.float64)[np.asarray(codes)]
+    mean = of_example @ rows / of_example.sum()
     squares = np.sum(rows**2, axis=1)
-    total, effective = float(rows.shape[0]), float(of_example.sum())
-    mean = of_example @ rows / effective
-    return UpdateVariance(
-        total / effective,
-        total * float(of_example**2 @ squares) / effective**2,
-        float(of_example @ squares) / effective,
-        float(mean @ mean),
-        check_count(batch_size, "the batch size"),
-    )
+    return _of_sums(np.ones(rows.shape[0]), of_example, squares, float(mean @ mean), batch_size)
 
 
 def _sizes_and_copies(counts: CountsLike | Rates, rates: ArrayLike | None) -> tuple[FloatArray, FloatArray]:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from lopsided.checkup.audit import AuditFacts, StepProgress, run_checks
 from lopsided.checkup.checks.finding import Level
-from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike, shared_parameters, taken_by
+from lopsided.checkup.inputs.arguments import (
+    ColumnLike,
+    ColumnsLike,
+    DataLike,
+    of_known_data,
+    shared_parameters,
+    taken_by,
+)
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.plan.result import Plan
@@ -21,6 +28,8 @@ from lopsided.core.notebook import notebook_view
 from lopsided.report.checkup_page import checkup_page
 from lopsided.report.drawing import check_plot_path, check_report_path, write_figure, write_figures
 from lopsided.report.results import ShownPlan, ShownTrial
+from lopsided.report.results import plan as make_plan
+from lopsided.report.results import trial as run_trial
 
 if TYPE_CHECKING:
     from lopsided.checkup.digits_demo import DigitsDemo
@@ -41,14 +50,18 @@ class Audit(AuditFacts):
         page = checkup_page(self, verdict(self), plan=plan, trial=trial, title=title)
         return page if path is None else write_atomically(check_report_path(path), page)
 
+    @of_known_data(make_plan)
     def plan(self, **settings: Any) -> ShownPlan:
-        """Remedies for this data, the most promising first; `settings` (metric, group, recipe, seed) are those of
-        `lopsided.plan`. The seed is the audit's by default."""
-        return ShownPlan.of(super().plan(**settings))
+        """`lopsided.plan` of the audited data; the seed is the audit's unless another is given."""
+        return make_plan(self.evidence, **self._seeded(settings))
 
+    @of_known_data(run_trial)
     def trial(self, plan: Plan | None = None, **settings: Any) -> ShownTrial:
-        """Try the plan's remedies side by side on this data; `settings` are those of `lopsided.trial`."""
-        return ShownTrial.of(super().trial(plan, **settings))
+        """`lopsided.trial` on the audited data; the seed is the audit's unless another is given."""
+        return run_trial(self.evidence, plan, **self._seeded(settings))
+
+    def _seeded(self, settings: dict[str, Any]) -> dict[str, Any]:
+        return {**settings, "seed": self.evidence.seed} if settings.get("seed") is None else settings
 
     def __str__(self) -> str:
         alarms = [finding for finding in self.findings if finding.level is not Level.HEALTHY]

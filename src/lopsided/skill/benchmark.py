@@ -201,15 +201,10 @@ def score_family(family: Family, split: Split, rows: Sequence[Row]) -> FamilySco
         question=first.name,
         recipe=first.default,
         tasks=len(rows),
-        asked=hits["asked"],
-        decided=hits["decided"],
-        right=hits["right"],
-        rate=hits["rate"],
-        interval=hits["interval"],
-        ties=hits["ties"],
         baseline=best,
         baseline_rate=rates[best],
         numbers=numbers,
+        **{name: hits[name] for name in ("asked", "decided", "right", "rate", "interval", "ties")},
     )
 
 

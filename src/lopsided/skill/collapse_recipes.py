@@ -21,6 +21,7 @@ its answers off the cosines at its ratios, in the same way for a recipe, another
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -109,9 +110,8 @@ def _survival(pilot: bool) -> PairRecipe:
         miss = cosines_of_gram(run["gram"]) - there.cosines if pilot else 0.0
 
         def forecast(counts: Counts) -> PairForecast:
-            found = survival_forecast(
-                list(counts), **known
-            )  # the pilot's miss carries over as far as both classes survive
+            found = survival_forecast(list(counts), **known)
+            # the pilot's miss carries over as far as both classes survive
             carried = found.cosines + np.outer(found.survival, found.survival) * miss
             return PairForecast(np.clip(carried, -1.0, 1.0))
 
@@ -120,28 +120,24 @@ def _survival(pilot: bool) -> PairRecipe:
     return recipe
 
 
-def _equilibrium(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
-    known = _asked_of(settings)
-    if known is None:
-        return None
+def _by_settings(forecast: Callable[[dict[str, Any], Counts], PairForecast]) -> PairRecipe:
+    """A recipe that needs nothing but what the laws of networks with BatchNorm are asked with."""
 
-    def forecast(counts: Counts) -> PairForecast:
-        rest = batchnorm_equilibrium(list(counts), known["weight_decay"], known["batch_size"])
-        return PairForecast(cosines_of_strengths(rest.strengths + _TINY))
+    def recipe(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
+        known = _asked_of(settings)
+        return None if known is None else partial(forecast, known)
 
-    return forecast
+    return recipe
 
 
-def _network_forecast(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
-    known = _asked_of(settings)
-    if known is None:
-        return None
+def _equilibrium(known: dict[str, Any], counts: Counts) -> PairForecast:
+    rest = batchnorm_equilibrium(list(counts), known["weight_decay"], known["batch_size"])
+    return PairForecast(cosines_of_strengths(rest.strengths + _TINY))
 
-    def forecast(counts: Counts) -> PairForecast:
-        found = public.network_forecast(list(counts), **known)
-        return replace(_of_law(found), lost=np.isin(np.arange(len(counts)), found.at_risk))
 
-    return forecast
+def _network_forecast(known: dict[str, Any], counts: Counts) -> PairForecast:
+    found = public.network_forecast(list(counts), **known)
+    return replace(_of_law(found), lost=np.isin(np.arange(len(counts)), found.at_risk))
 
 
 def _layer_peeled(hold: str) -> PairRecipe:
@@ -193,7 +189,7 @@ def _of_law(found: SurvivalForecast) -> PairForecast:
 
 
 RECIPES: dict[str, PairRecipe] = {
-    "network forecast": _network_forecast,
+    "network forecast": _by_settings(_network_forecast),
     "merging law": _merging(),
     "merging law with short pilot": _merging(short=True),
     "merging law with pilot": _merging("pilot"),
@@ -201,7 +197,7 @@ RECIPES: dict[str, PairRecipe] = {
     "merging law with tail pilot": _merging("pilot", "tail"),
     "survival law": _survival(False),
     "survival law with pilot": _survival(True),
-    "BatchNorm equilibrium": _equilibrium,
+    "BatchNorm equilibrium": _by_settings(_equilibrium),
     "constant multiplier of the pilot": _layer_peeled("multiplier"),
     "measured energies of the pilot": _layer_peeled("energies"),
 }

@@ -11,8 +11,12 @@ and never looked at while a recipe is designed.
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, Literal, TypeVar
 
+import numpy as np
+
+from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Settings, canonical
 
 Split = Literal["development", "held-out"]
@@ -24,8 +28,7 @@ class Choice:
     """One of a few answers; None is `undecided`: from a forecast an abstention, from a measurement a tie.
 
     `as_good`: from a measurement, all answers that count as right. `confidence`: from a forecast, the chance that it
-    gives itself. `score`: from a
-    forecast, larger the likelier the answer "lost" is, for ranking alone.
+    gives itself. `score`: from a forecast, larger the likelier the answer "lost" is, for ranking alone.
     """
 
     answer: str | None
@@ -88,6 +91,25 @@ class Family:
     packages: Sequence[str] = ()
     version: int = 1
     measured_as: str = ""
+
+
+Draw = Callable[[np.random.Generator, int], Settings]
+
+
+def drawn_tasks(name: str, number: int, salt: int = 70119) -> Callable[[Draw], Callable[[], list[Settings]]]:
+    """Makes the tasks of a family out of how one is drawn: one after the other, by the family's own generator, so that
+    nobody chooses them."""
+
+    def tasks(draw: Draw) -> list[Settings]:
+        random = generator(salt, "skill", name)
+        return [{"index": index, **draw(random, index)} for index in range(number)]
+
+    return lambda draw: partial(tasks, draw)
+
+
+def constant(answer: Answer, times: Callable[[Settings], int] = lambda settings: 1) -> Forecaster[Answer]:
+    """A simple rule: the same answer to everything that is asked."""
+    return lambda settings, seen: [answer] * times(settings)
 
 
 def split_of(family: str, settings: Settings) -> Split:

@@ -12,7 +12,7 @@ import numpy as np
 
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Settings
-from lopsided.skill.family import Amount, Choice, Forecaster, Question
+from lopsided.skill.family import Amount, Choice, Forecaster, Question, constant
 from lopsided.skill.scoring import Z90
 
 CLEAR = 2.0  # standard errors of the measured change
@@ -74,14 +74,9 @@ def likely_sign(change: float, deviation: float) -> Choice:
     return Choice(answer, confidence=NormalDist().cdf(abs(change) / deviation) if deviation > 0 else None)
 
 
-def reweighted(settings: Settings, seen: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:
-    """The view of that name."""
-    return np.array(seen["reweighted"]), np.array(seen["reweighted_error"])
-
-
-def thinned(settings: Settings, seen: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:
-    """The view of that name."""
-    return np.array(seen["thinned"]), np.array(seen["thinned_error"])
+def view(name: str) -> Changes:
+    """What `group_runs` saw under that name."""
+    return lambda settings, seen: (np.array(seen[name]), np.array(seen[f"{name}_error"]))
 
 
 def thinned_and_law(settings: Settings, seen: Mapping[str, Any]) -> tuple[FloatArray, FloatArray]:
@@ -93,7 +88,7 @@ def thinned_and_law(settings: Settings, seen: Mapping[str, Any]) -> tuple[FloatA
     of fewer errors of estimation shrinks as 1/f with the size, one that comes of groups that want different rules not
     at all; 0.3 and 4 were chosen on the development half, as was the share of the forecast that its deviation counts.
     """
-    change, error = thinned(settings, seen)
+    change, error = view("thinned")(settings, seen)
     factor = settings["factor"]
     z = change / np.maximum(error, 1e-12)
     weight = z**2 / (z**2 + PULL)
@@ -130,17 +125,12 @@ def changes_by(rule: Changes, width: float) -> Forecaster[Amount]:
     return answer
 
 
-def no_change(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
-    """The baseline that expects nothing."""
-    return [Amount(0.0)] * group_count(settings)
-
-
 BASELINES = {
     "more data helps": always("helps", "hurts", "helps"),
     "more data helps everyone": always("helps", "helps", "helps"),
 }
 DEFAULT = "thinned and law"
-RULES: dict[str, Changes] = {DEFAULT: thinned_and_law, "thinned": thinned, "reweighted": reweighted}
+RULES: dict[str, Changes] = {DEFAULT: thinned_and_law, **{name: view(name) for name in ("thinned", "reweighted")}}
 
 
 def part_names(settings: Settings) -> list[str]:
@@ -174,7 +164,7 @@ def change_question(width: float) -> Question[Amount]:
         true_changes,
         {name: changes_by(rule, width) for name, rule in RULES.items()},
         DEFAULT,
-        {"no change": no_change},
+        {"no change": constant(Amount(0.0), group_count)},
         parts=group_names,
         unshipped=RULES,
     )

@@ -13,13 +13,13 @@ monitor measures.
 """
 
 import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Settings
+from lopsided.skill.family import drawn_tasks
 
 CAUSES = ("prior", "memorised", "never learnt", "merged")
 SALT = 20261118
@@ -27,30 +27,24 @@ _EACH = 16  # tasks of a cause
 _EASY = 3
 
 
-def tasks() -> Sequence[Settings]:
-    """Sixteen of each cause, with sizes, distances and settings drawn."""
-    random = generator(SALT, "skill", "planted causes")
-    made: list[Settings] = []
-    for index in range(_EACH * len(CAUSES)):
-        cause = CAUSES[index % len(CAUSES)]
-        made.append(
-            {
-                "index": index,
-                "cause": cause,
-                "dimension": int(random.choice([20, 40])),
-                "frequent": int(random.choice([400, 800])),
-                "rare": {
-                    "prior": int(random.choice([20, 40])),
-                    "memorised": int(random.choice([6, 12])),
-                    "never learnt": int(random.choice([10, 20])),
-                    "merged": int(random.choice([4, 8])),
-                }[cause],
-                "distance": float(random.choice([1.6, 1.9])),
-                "optimiser": str(random.choice(["sgd", "adamw"])) if cause != "merged" else "sgd",
-                "batch": int(random.choice([32, 64])),
-            }
-        )
-    return made
+@drawn_tasks("planted causes", _EACH * len(CAUSES), SALT)
+def tasks(random: np.random.Generator, index: int) -> Settings:
+    """As many of each cause, with sizes, distances and settings drawn."""
+    cause = CAUSES[index % len(CAUSES)]
+    return {
+        "cause": cause,
+        "dimension": int(random.choice([20, 40])),
+        "frequent": int(random.choice([400, 800])),
+        "rare": {
+            "prior": int(random.choice([20, 40])),
+            "memorised": int(random.choice([6, 12])),
+            "never learnt": int(random.choice([10, 20])),
+            "merged": int(random.choice([4, 8])),
+        }[cause],
+        "distance": float(random.choice([1.6, 1.9])),
+        "optimiser": str(random.choice(["sgd", "adamw"])) if cause != "merged" else "sgd",
+        "batch": int(random.choice([32, 64])),
+    }
 
 
 def _sample(settings: Settings, seed: int, *, test: bool) -> tuple[Any, Any, list[int]]:

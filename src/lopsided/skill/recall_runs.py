@@ -15,7 +15,8 @@ import numpy as np
 
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.engine.task import Numbers, Settings
-from lopsided.skill.recall_tasks import Split, counts_of, drawn, halved
+from lopsided.skill.recall_tasks import Split, counts_of, drawn
+from lopsided.skill.small_networks import halved
 
 MARKS = (0.05, 0.1, 0.2, 0.5, 1.0)
 FIRST_SEED = 100  # of a run's examples, start and order; smaller ones are those of other families

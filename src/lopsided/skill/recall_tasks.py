@@ -14,6 +14,7 @@ import numpy as np
 from lopsided.core.seeds import generator
 from lopsided.core.validation import IntArray
 from lopsided.engine.task import Settings
+from lopsided.skill.small_networks import halved, read_pictures
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -135,25 +136,8 @@ def _source(name: str) -> tuple[Any, IntArray, Any, IntArray]:
         shifted = [(a, b + 10 * place, c, d + 10 * place) for place, (a, b, c, d) in enumerate(parts)]
         one, two, three, four = (np.concatenate(part) for part in zip(*shifted, strict=True))
         return one, two, three, four
-    pools = [_pictures(name, split) for split in ("train", "test")]
+    pools = [read_pictures(name, split) for split in ("train", "test")]
     return (*pools[0], *pools[1])
-
-
-def _pictures(name: str, split: Any) -> tuple[Any, IntArray]:
-    from lopsided.data.images import load_images
-
-    found = load_images(name, split=split, at_most=None if name == "cifar-100-lt" else 12_000)
-    values = np.asarray(found.pixels, dtype=np.float32)
-    values = values[:, None] if values.ndim == 3 else values.transpose(0, 3, 1, 2)
-    return values / np.float32(values.max()), np.asarray(found.labels, dtype=np.int64)
-
-
-def halved(values: Any) -> Any:
-    """Pictures at half their size, the mean of 2 x 2 pixels; small ones as they are."""
-    rows, channels, height, width = values.shape
-    if height < 28:
-        return values
-    return values.reshape(rows, channels, height // 2, 2, width // 2, 2).mean(axis=(3, 5))
 
 
 def drawn(settings: Settings, seed: int) -> Split:

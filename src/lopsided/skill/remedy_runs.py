@@ -1,9 +1,9 @@
 """What the remedy family measures: every remedy that `lopsided.plan` lists, trained on six samples; and what the plan
 and `lopsided.trial` say of a seventh.
 
-Plan and trial are the public functions on that one sample, with their own folds, pilot and search; what they list is
-trained for the truth by `remedy.wrap(learner)`, so a remedy is here what it is for a user. Collection is left out: the
-examples that it asks for are not there.
+Plan and trial are the public functions on that one sample, told which learner will be trained, with their own folds,
+pilot and search; what they list is trained for the truth by `remedy.wrap(learner)`, so a remedy is here what it is for
+a user. Collection is left out: the examples that it asks for are not there.
 """
 
 import tempfile
@@ -47,19 +47,21 @@ def measure(settings: Settings, seed: int) -> Numbers:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the number of steps is the learner's budget
         shown = samples("seen")
-        plans = {metric: planned(shown, metric) for metric in ASKED}
+        learner = unfitted(settings["learner"], settings["strength"], 0)
+        plans = {metric: planned(shown, metric, learner) for metric in ASKED}
         with tempfile.TemporaryDirectory() as store:  # one for both trials: folds of arms that they share run once
             seen = {
-                metric: {"plan": listed(made), "trial": tried(settings, shown, made, store)}
+                metric: {"plan": listed(made), "trial": tried(shown, made, learner, store)}
                 for metric, made in plans.items()
             }
         truth = _truth(settings, _test(settings, pool), [samples(number) for number in range(SAMPLES)], plans)
     return {"seen": seen, "truth": truth}
 
 
-def planned(sample: Sample, metric: str) -> Plan:
-    """What `lopsided.plan` says of the sample."""
-    return planning.plan(sample.features, labels=sample.codes, groups=sample.groups, metric=ASKED[metric])
+def planned(sample: Sample, metric: str, learner: Any) -> Plan:
+    """What `lopsided.plan` says of the sample for that learner."""
+    asked = ASKED[metric]
+    return planning.plan(sample.features, labels=sample.codes, groups=sample.groups, metric=asked, learner=learner)
 
 
 def listed(made: Plan) -> list[dict[str, Any]]:
@@ -72,14 +74,14 @@ def listed(made: Plan) -> list[dict[str, Any]]:
     return found
 
 
-def tried(settings: Settings, sample: Sample, made: Plan, store: str) -> dict[str, Any]:
+def tried(sample: Sample, made: Plan, learner: Any, store: str) -> dict[str, Any]:
     """What `lopsided.trial` says of the plan's remedies with the task's learner."""
     found = trying.trial(
         sample.features,
         labels=sample.codes,
         groups=sample.groups,
         plan=made,
-        learner=unfitted(settings["learner"], settings["strength"], 0),
+        learner=learner,
         metric=made.metric,
         store=store,
         forecasts=False,
@@ -90,7 +92,9 @@ def tried(settings: Settings, sample: Sample, made: Plan, store: str) -> dict[st
             measured = arm.metrics[METRICS[made.metric].name]
             gain = None if measured.gain is None else [measured.gain.value, measured.gain.low, measured.gain.high]
             arms[arm.name] = {"value": measured.estimate.value, "gain": gain}
-    return {"winner": found.winner, "arms": arms}
+    advised = found.recommendation
+    chosen = None if advised is None else {"arm": advised.arm, "chance": advised.chance_best}
+    return {"winner": found.winner, "recommendation": chosen, "arms": arms}
 
 
 def _truth(settings: Settings, test: Sample, samples: Sequence[Sample], plans: dict[str, Plan]) -> dict[str, Any]:

@@ -7,12 +7,12 @@ effective number: p(1-p) over the variance of the mean of task means, between th
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from lopsided.skill.family import Amount, Choice
+from lopsided.skill.family import Amount, Answer, Choice
 
 Z95 = 1.959963984540054
 Z90 = 1.6448536269514722  # half of a 90 % interval of the normal law, in deviations
@@ -123,22 +123,27 @@ def _effective(means: Sequence[tuple[int, int]], rate: float) -> float:
     return min(max(rate * (1 - rate) / between, float(tasks)), float(answers))
 
 
+def _answers(tasks: Sequence[tuple[Sequence[Answer], Sequence[Answer]]]) -> Iterator[tuple[Answer, Answer]]:
+    """(truth, forecast) of everything that was asked, from those of every task."""
+    for truths, forecasts in tasks:
+        yield from zip(truths, forecasts, strict=True)
+
+
 def number_score(tasks: Sequence[tuple[Sequence[Amount], Sequence[Amount]]], miss: str) -> NumberScore:
     """From (truth, forecast) of every task; a ratio is forecast over truth."""
     misses, inside, scores, crps, away, abstained = [], [], [], [], [], 0
-    for truths, forecasts in tasks:
-        for truth, forecast in zip(truths, forecasts, strict=True):
-            if truth.value is None:
-                continue
-            if forecast.value is None:
-                abstained += 1
-                continue
-            misses.append(forecast.value / truth.value if miss == "ratio" else forecast.value - truth.value)
-            if forecast.low is not None and forecast.high is not None:
-                inside.append(forecast.low <= truth.value <= forecast.high)
-                scores.append(_winkler(truth.value, forecast.low, forecast.high, miss))
-                crps.append(_crps(truth.value, forecast, miss))
-                away.append(_deviations(truth.value, forecast, miss))
+    for truth, forecast in _answers(tasks):
+        if truth.value is None or forecast.value is None:
+            abstained += truth.value is not None
+            continue
+        misses.append(forecast.value / truth.value if miss == "ratio" else forecast.value - truth.value)
+        if forecast.low is not None and forecast.high is not None:
+            inside.append(forecast.low <= truth.value <= forecast.high)
+            scaled = (_on_scale(value, miss) for value in (truth.value, forecast.value, forecast.low, forecast.high))
+            there, here, low, high = scaled
+            scores.append(_winkler(there, low, high))
+            crps.append(_crps(there, here, low, high))
+            away.append(_deviations(there, here, low, high))
     if not misses:
         return NumberScore(0, abstained, None, None, None, None, None, None)
     array = np.array(misses)
@@ -166,40 +171,27 @@ def error_of(truth: float, forecast: float, miss: str) -> float:
     return abs(_on_scale(forecast, miss) - _on_scale(truth, miss))
 
 
-def _winkler(truth: float, low: float, high: float, miss: str) -> float:
-    if miss == "ratio":
-        truth, low, high = (math.log2(max(value, 1e-300)) for value in (truth, low, high))
-    outside = max(low - truth, truth - high, 0.0)
-    return high - low + 2 / (1 - NOMINAL_COVERAGE) * outside
-
-
 def _on_scale(value: float, miss: str) -> float:
     return math.log2(max(value, 1e-300)) if miss == "ratio" else value
 
 
-def _deviations(truth: float, forecast: Amount, miss: str) -> float:
+def _winkler(truth: float, low: float, high: float) -> float:
+    return high - low + 2 / (1 - NOMINAL_COVERAGE) * max(low - truth, truth - high, 0.0)
+
+
+def _deviations(truth: float, forecast: float, low: float, high: float) -> float:
     """How far the truth lies from the forecast, in deviations of a normal law whose 90 % interval is the stated one
     (each side by itself)."""
-    assert forecast.value is not None
-    assert forecast.low is not None
-    assert forecast.high is not None
-    there, here = _on_scale(truth, miss), _on_scale(forecast.value, miss)
-    edge = _on_scale(forecast.high if there >= here else forecast.low, miss)
-    width = abs(edge - here) / Z90
+    width = abs((high if truth >= forecast else low) - forecast) / Z90
     if width == 0:
-        return 0.0 if there == here else math.inf
-    return abs(there - here) / width
+        return 0.0 if truth == forecast else math.inf
+    return abs(truth - forecast) / width
 
 
-def _crps(truth: float, forecast: Amount, miss: str) -> float:
+def _crps(truth: float, forecast: float, low: float, high: float) -> float:
     """s (z (2 Phi(z) - 1) + 2 phi(z) - 1/sqrt(pi)) for a normal law with deviation s (Gneiting and Raftery 2007, eq
     21), its deviation taken from the whole interval."""
-    assert forecast.value is not None
-    assert forecast.low is not None
-    assert forecast.high is not None
-    ends = [_on_scale(value, miss) for value in (forecast.low, forecast.high)]
-    gap = abs(_on_scale(truth, miss) - _on_scale(forecast.value, miss))
-    s = (ends[1] - ends[0]) / (2 * Z90)
+    gap, s = abs(truth - forecast), (high - low) / (2 * Z90)
     if s <= 0:
         return gap
     z = gap / s
@@ -209,11 +201,10 @@ def _crps(truth: float, forecast: Amount, miss: str) -> float:
 def choice_reliability(tasks: Sequence[tuple[Sequence[Choice], Sequence[Choice]]]) -> list[Reliability]:
     """Forecasts that state a chance, in bins of it."""
     stated, right = [], []
-    for truths, forecasts in tasks:
-        for truth, forecast in zip(truths, forecasts, strict=True):
-            if truth.answer is not None and forecast.answer is not None and forecast.confidence is not None:
-                stated.append(forecast.confidence)
-                right.append(truth.holds(forecast))
+    for truth, forecast in _answers(tasks):
+        if truth.answer is not None and forecast.answer is not None and forecast.confidence is not None:
+            stated.append(forecast.confidence)
+            right.append(truth.holds(forecast))
     found, chances, hits = [], np.array(stated), np.array(right, dtype=bool)
     bins = np.clip(np.searchsorted(CONFIDENCE_EDGES, chances, side="right") - 1, 0, len(CONFIDENCE_EDGES) - 2)
     for number in range(len(CONFIDENCE_EDGES) - 1):
@@ -228,12 +219,9 @@ def number_reliability(tasks: Sequence[tuple[Sequence[Amount], Sequence[Amount]]
     """How often the truth lies within the stated interval, widened or narrowed to other levels as a normal law is."""
     from statistics import NormalDist
 
-    away = [
-        _deviations(truth.value, forecast, miss)
-        for truths, forecasts in tasks
-        for truth, forecast in zip(truths, forecasts, strict=True)
-        if None not in (truth.value, forecast.value, forecast.low, forecast.high) and truth.value is not None
-    ]
+    told = [(truth.value, forecast.value, forecast.low, forecast.high) for truth, forecast in _answers(tasks)]
+    known = [[_on_scale(value, miss) for value in four if value is not None] for four in told]
+    away = [_deviations(*four) for four in known if len(four) == 4]
     found = []
     for level in LEVELS if away else ():
         # 1e-9: a truth on the very edge counts as inside, as it does for the stated interval

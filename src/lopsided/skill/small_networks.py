@@ -43,17 +43,28 @@ class SmallPictures:
 
 @lru_cache(maxsize=8)
 def pictures(name: str, split: str) -> SmallPictures:
-    """A set at half its size (mean of 2 x 2 pixels); digits as they are."""
+    """A set at half its size; digits as they are."""
+    inputs, labels = read_pictures(name, split)
+    return SmallPictures(np.ascontiguousarray(halved(inputs)), labels)
+
+
+def read_pictures(name: str, split: str) -> tuple[Any, IntArray]:
+    """Inputs as above and labels, of the first 12,000; CIFAR-100-LT, whose tail is its own, in full."""
     from lopsided.data.images import load_images
 
-    found = load_images(name, split="train" if split == "train" else "test", at_most=12_000)
+    most = None if name == "cifar-100-lt" else 12_000
+    found = load_images(name, split="train" if split == "train" else "test", at_most=most)
     values = np.asarray(found.pixels, dtype=np.float32)
     values = values[:, None] if values.ndim == 3 else values.transpose(0, 3, 1, 2)
-    values = values / np.float32(values.max())
-    if name != "digits":
-        rows, channels, height, width = values.shape
-        values = values.reshape(rows, channels, height // 2, 2, width // 2, 2).mean(axis=(3, 5))
-    return SmallPictures(np.ascontiguousarray(values), np.asarray(found.labels, dtype=np.int64))
+    return values / np.float32(values.max()), np.asarray(found.labels, dtype=np.int64)
+
+
+def halved(values: Any) -> Any:
+    """Pictures at half their size, the mean of 2 x 2 pixels; small ones as they are."""
+    rows, channels, height, width = values.shape
+    if height < 28:
+        return values
+    return values.reshape(rows, channels, height // 2, 2, width // 2, 2).mean(axis=(3, 5))
 
 
 def random_training(random: "Generator") -> dict[str, Any]:

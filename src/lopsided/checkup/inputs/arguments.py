@@ -90,3 +90,24 @@ def shared_parameters(function: Function) -> Function:
         taken = [PARAMETERS[name] for name in inspect.signature(function).parameters if name in PARAMETERS]
         function.__doc__ = inspect.cleandoc(function.__doc__).replace(_MARK, "\n".join(taken))
     return function
+
+
+def of_known_data(function: Callable[..., Any]) -> Callable[[Function], Function]:
+    """For a method that calls `function` on data that are known: `help()` shows the parameters that are left, named and
+    documented as there, under the method's own first line."""
+    known = {"data", *PARAMETERS} - {"metric", "costs", "seed"}
+
+    def decorated(method: Function) -> Function:
+        taken = inspect.signature(function)
+        own = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+        left = [one for name, one in taken.parameters.items() if name not in known]
+        left = [one.replace(default=None) if one.name == "seed" else one for one in left]  # that of the data
+        method.__signature__ = taken.replace(parameters=own + left)  # type: ignore[attr-defined]
+        if method.__doc__ is not None and function.__doc__ is not None:
+            told = function.__doc__[function.__doc__.index("Parameters\n") :]
+            for name in known:
+                told = told.replace(f"{PARAMETERS[name]}\n", "")
+            method.__doc__ = f"{method.__doc__}\n\n{told[: told.find('Examples') if 'Examples' in told else None]}"
+        return method
+
+    return decorated

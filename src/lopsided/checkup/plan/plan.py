@@ -14,7 +14,7 @@ import numpy as np
 
 from lopsided.checkup.checks.finding import named
 from lopsided.checkup.decision.prior import expected_gains, gain_prior, learner_kind, pilot_errors, plan_score
-from lopsided.checkup.inputs.arguments import shared_parameters
+from lopsided.checkup.inputs.arguments import shared_parameters, taken_by
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.inputs.training_set import training_set
@@ -91,23 +91,10 @@ def plan(
     >>> found["logit adjustment"].offsets().round(2).tolist()
     [-1.15, 1.15]
     """
+    given = dict(locals())
     if recipe is not None and not isinstance(recipe, Mapping):
         raise InputError("a recipe by name", f"a {type(recipe).__name__}", "give for example {'weight_decay': 5e-4}")
-    evidence = data
-    if not isinstance(evidence, Evidence):
-        evidence = gather(
-            data,
-            labels=labels,
-            groups=groups,
-            features=features,
-            split=split,
-            split_by=split_by,
-            time=time,
-            weight_decay=weight_decay,
-            many_classes=many_classes,
-            name=name,
-            seed=seed,
-        )
+    evidence = data if isinstance(data, Evidence) else gather(**taken_by(gather, given))
     known = measured_recipe(evidence) if recipe is None else recipe
     training = training_set(evidence, group=group)
     wanted = None if metric is None and costs is None else chosen_metric(metric, training, costs)

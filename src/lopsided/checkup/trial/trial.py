@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lopsided.checkup.inputs.arguments import shared_parameters
+from lopsided.checkup.inputs.arguments import shared_parameters, taken_by
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.inputs.training_set import training_set
@@ -143,23 +143,10 @@ def trial(
     --------
     >>> outcome = trial("my.csv", labels="outcome", groups=["sex", "race"], learner="boosting")  # doctest: +SKIP
     """
-    began = perf_counter()
+    given, began = dict(locals()), perf_counter()
     evidence = Evidence(data.source, data.size) if isinstance(data, LabelledSet) else data
     if not isinstance(evidence, Evidence):
-        evidence = gather(
-            data,
-            labels=labels,
-            groups=groups,
-            features=features,
-            split=split,
-            split_by=split_by,
-            time=time,
-            sample_weight=sample_weight,
-            weight_decay=weight_decay,
-            many_classes=many_classes,
-            name=name,
-            seed=seed,
-        )
+        evidence = gather(**taken_by(gather, given))
     own = not isinstance(learner, str) or encoding_of(learner, sparse=False, gaps=False) is None
     whole = data if isinstance(data, LabelledSet) else training_set(evidence, group=group, own=own)
     training, folds, repeats = folded(whole, cv, folds, repeats, check_seed(seed))

@@ -8,7 +8,7 @@ sizes, and 2 % of the steps of the first. "Lost" means that the mean cosine betw
 classes) is above 1/2; R50 is where it passes 1/2, by linear interpolation in log R.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -27,27 +27,23 @@ from lopsided.skill.collapse_recipes import (
     values_by,
 )
 from lopsided.skill.collapse_runs import LATE_PILOT, PILOT, asked, exact_counts, measure
-from lopsided.skill.family import Amount, Choice, Family, Forecaster
+from lopsided.skill.family import Amount, Choice, Family, Forecaster, constant, drawn_tasks
 
 TASKS = 84
 THRESHOLD_FACTOR = 1.8  # of recipes without intervals of their own: nine of ten R50 should lie within it
 GRID = np.geomspace(2.0, 1000.0, 30)  # ratios at which a recipe's own R50 is looked for
 
 
-def tasks() -> Sequence[Settings]:
-    """Specifications drawn by a generator of their own."""
-    from lopsided.core.seeds import generator
+@drawn_tasks("collapse ratio", TASKS)
+def tasks(random: np.random.Generator, _: int) -> Settings:
+    """Settings of one task."""
     from lopsided.skill.small_networks import random_training
 
-    random = generator(70119, "skill", "collapse ratio")
-    made = []
-    for index in range(TASKS):
-        settings = random_training(random)
-        classes = len(settings["classes"])
-        share = float(random.choice([0.3, 0.5, 0.7]))
-        majority = int(np.clip(round(share * classes), 1, classes - 2))
-        made.append({"index": index, **settings, "majority": majority})
-    return made
+    settings = random_training(random)
+    classes = len(settings["classes"])
+    share = float(random.choice([0.3, 0.5, 0.7]))
+    majority = int(np.clip(round(share * classes), 1, classes - 2))
+    return {**settings, "majority": majority}
 
 
 def _ratios(settings: Settings) -> list[int]:
@@ -94,16 +90,8 @@ def _threshold(source: Source, kind: str, recipe: bool) -> Forecaster[Amount]:
     return answer
 
 
-def _constant(value: float) -> Forecaster[Amount]:
-    return lambda settings, seen: [Amount(value)] * len(_ratios(settings))
-
-
 def _past(ratio: float) -> Forecaster[Choice]:
     return lambda settings, seen: [Choice("lost" if asked > ratio else "kept") for asked in _ratios(settings)]
-
-
-def _fixed(value: float) -> Forecaster[Amount]:
-    return lambda settings, seen: [Amount(float(value))]
 
 
 def _by_ratio(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
@@ -139,7 +127,7 @@ FAMILY = Family(
             "R50",
             _threshold,
             RECIPES,
-            {f"always {guess}": _fixed(guess) for guess in (30, 50, 100)},
+            {f"always {guess}": constant(Amount(float(guess))) for guess in (30, 50, 100)},
             "ratio",
             exact_counts,
         ),
@@ -147,7 +135,11 @@ FAMILY = Family(
             "minority cosine",
             _cosines,
             RECIPES,
-            {"constant 0": _constant(0.0), "constant 1/2": _constant(0.5), "by the ratio alone": _by_ratio},
+            {
+                "constant 0": constant(Amount(0.0), lambda settings: len(_ratios(settings))),
+                "constant 1/2": constant(Amount(0.5), lambda settings: len(_ratios(settings))),
+                "by the ratio alone": _by_ratio,
+            },
         ),
     ),
 )

@@ -6,7 +6,7 @@ cosine over the seeds. A forecaster sees the settings, the class means of the pi
 ratio 10, ratio 40, and 2 % of the steps.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from operator import attrgetter
 from typing import Any
 
@@ -24,23 +24,19 @@ from lopsided.skill.collapse_recipes import (
     values_by,
 )
 from lopsided.skill.collapse_runs import PILOT, asked, counts_at, measure
-from lopsided.skill.family import Amount, Choice, Family, Forecaster
+from lopsided.skill.family import Amount, Choice, Family, Forecaster, drawn_tasks
 
 TASKS = 60
 TAIL_RECIPES = {name: recipe for name, recipe in RECIPES.items() if "tail pilot" not in name}
 
 
-def tasks() -> Sequence[Settings]:
-    """Specifications drawn by a generator of their own."""
-    from lopsided.core.seeds import generator
+@drawn_tasks("collapse tail", TASKS)
+def tasks(random: np.random.Generator, _: int) -> Settings:
+    """Settings of one task."""
     from lopsided.skill.small_networks import random_training
 
-    random = generator(70119, "skill", "collapse tail")
-    made = []
-    for index in range(TASKS):
-        settings = random_training(random)
-        made.append({"index": index, **settings, "profile": str(random.choice(["geometric", "power"], p=[0.6, 0.4]))})
-    return made
+    settings = random_training(random)
+    return {**settings, "profile": str(random.choice(["geometric", "power"], p=[0.6, 0.4]))}
 
 
 def _pairs(settings: Settings, cosines: FloatArray) -> FloatArray:

@@ -7,7 +7,7 @@ low or a random share of the other folds. The truth is the mean accuracy over ei
 test rows.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from statistics import NormalDist
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy as np
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.engine.task import Numbers, Settings
-from lopsided.skill.family import Amount, Choice, Family, Forecaster, Question
+from lopsided.skill.family import Amount, Choice, Family, Forecaster, Question, constant, drawn_tasks
 from lopsided.skill.scoring import Z90
 from lopsided.skill.small_tables import fitted, folds, log_chances, pool_of
 
@@ -31,26 +31,20 @@ OTHERS = ("low", "random")
 WIDTH = 3.0  # errors of the trial to either side: `width_needed` was about 1 on the development half
 
 
-def tasks() -> Sequence[Settings]:
-    """Specifications drawn by a generator of their own."""
-    random = generator(70119, "skill", "curation")
-    made = []
-    for index in range(TASKS):
-        data = str(random.choice(["digits", "mnist", "fashion-mnist", "cifar-10", "adult"]))
-        classes = 2 if data == "adult" else int(random.integers(2, 11))
-        learner = str(random.choice(["logistic", "network", "forest"], p=[0.4, 0.35, 0.25]))
-        made.append(
-            {
-                "index": index,
-                "data": data,
-                "members": [0, 1] if data == "adult" else random.permutation(10)[:classes].tolist(),
-                "per_class": 80 if data == "digits" else int(random.choice([50, 100, 200])),
-                "share": float(round(random.uniform(0.1, 0.6), 2)),
-                "learner": learner,
-                "strength": float(random.choice([0.1, 1.0])),
-            }
-        )
-    return made
+@drawn_tasks("curation", TASKS)
+def tasks(random: np.random.Generator, _: int) -> Settings:
+    """Settings of one task."""
+    data = str(random.choice(["digits", "mnist", "fashion-mnist", "cifar-10", "adult"]))
+    classes = 2 if data == "adult" else int(random.integers(2, 11))
+    learner = str(random.choice(["logistic", "network", "forest"], p=[0.4, 0.35, 0.25]))
+    return {
+        "data": data,
+        "members": [0, 1] if data == "adult" else random.permutation(10)[:classes].tolist(),
+        "per_class": 80 if data == "digits" else int(random.choice([50, 100, 200])),
+        "share": float(round(random.uniform(0.1, 0.6), 2)),
+        "learner": learner,
+        "strength": float(random.choice([0.1, 1.0])),
+    }
 
 
 def wrong_share(settings: Settings) -> float:
@@ -173,14 +167,6 @@ def _parts(settings: Settings) -> list[str]:
     return [f"high against {other}" for other in OTHERS]
 
 
-def _always(first: str, second: str) -> Forecaster[Choice]:
-    return lambda settings, seen: [Choice(first), Choice(second)]
-
-
-def _true_changes(settings: Settings, truth: Mapping[str, Any]) -> list[Amount]:
-    return [Amount(_change(truth, other)[0]) for other in OTHERS]
-
-
 def _changes(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
     found = []
     for other in OTHERS:
@@ -200,17 +186,20 @@ FAMILY = Family(
         _costlier,
         {"trial": _by_trial("right"), "trial by log probability": _by_trial("log")},
         "trial",
-        {"high scores matter": _always("high", "high"), "high scores are outliers": _always("low", "random")},
+        {
+            "high scores matter": constant(Choice("high"), lambda settings: len(OTHERS)),
+            "high scores are outliers": lambda settings, seen: [Choice(other) for other in OTHERS],
+        },
         parts=_parts,
         unshipped=("trial", "trial by log probability"),
     ),
     numbers=(
         Question(
             "accuracy without the high scores less that without the others",
-            _true_changes,
+            lambda settings, truth: [Amount(_change(truth, other)[0]) for other in OTHERS],
             {"trial": _changes},
             "trial",
-            {"no difference": lambda settings, seen: [Amount(0.0), Amount(0.0)]},
+            {"no difference": constant(Amount(0.0), lambda settings: len(OTHERS))},
             parts=_parts,
             unshipped=("trial",),
         ),

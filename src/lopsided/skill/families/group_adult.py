@@ -4,13 +4,10 @@ Adult, groups by sex, by race (the two smallest joined) or by both; natural or r
 learners. What is measured and seen: `group_runs`.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from lopsided.core.seeds import generator
 from lopsided.engine.task import Settings
-from lopsided.skill.family import Family
+from lopsided.skill.family import Family, drawn_tasks
 from lopsided.skill.group_questions import change_question, sign_question
 from lopsided.skill.group_runs import measure
 
@@ -24,32 +21,24 @@ NATURAL = {
 }
 
 
-def tasks() -> Sequence[Settings]:
-    """Specifications drawn by a generator of their own."""
-    random = generator(70119, "skill", "group adult")
-    made = []
-    for index in range(TASKS):
-        partition = str(random.choice(list(PARTITIONS)))
-        groups = PARTITIONS[partition]
-        natural = bool(random.random() < 0.4)
-        shares = np.array(NATURAL[partition]) if natural else random.dirichlet(np.full(groups, 1.5))
-        shares = np.maximum(shares, 0.03)
-        made.append(
-            {
-                "index": index,
-                "partition": partition,
-                "shares": [round(float(share), 3) for share in shares / shares.sum()],
-                "group": int(random.integers(groups)),
-                "factor": float(round(random.uniform(1.5, 4.0), 2)),
-                "way": str(random.choice(["added", "swapped"])),
-                "samples": round(float(np.exp(random.uniform(np.log(300), np.log(2500))))),
-                "learner": str(
-                    random.choice(["logistic", "network", "forest", "boosting"], p=[0.55, 0.15, 0.15, 0.15])
-                ),
-                "strength": float(random.choice([0.1, 1.0])),
-            }
-        )
-    return made
+@drawn_tasks("group adult", TASKS)
+def tasks(random: np.random.Generator, _: int) -> Settings:
+    """Settings of one task."""
+    partition = str(random.choice(list(PARTITIONS)))
+    groups = PARTITIONS[partition]
+    natural = bool(random.random() < 0.4)
+    shares = np.array(NATURAL[partition]) if natural else random.dirichlet(np.full(groups, 1.5))
+    shares = np.maximum(shares, 0.03)
+    return {
+        "partition": partition,
+        "shares": [round(float(share), 3) for share in shares / shares.sum()],
+        "group": int(random.integers(groups)),
+        "factor": float(round(random.uniform(1.5, 4.0), 2)),
+        "way": str(random.choice(["added", "swapped"])),
+        "samples": round(float(np.exp(random.uniform(np.log(300), np.log(2500))))),
+        "learner": str(random.choice(["logistic", "network", "forest", "boosting"], p=[0.55, 0.15, 0.15, 0.15])),
+        "strength": float(random.choice([0.1, 1.0])),
+    }
 
 
 FAMILY = Family(

@@ -10,13 +10,10 @@ Two groups of pictures with two labels, of four kinds:
 What is measured and seen: `group_runs`.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 
-from lopsided.core.seeds import generator
 from lopsided.engine.task import Settings
-from lopsided.skill.family import Family
+from lopsided.skill.family import Family, drawn_tasks
 from lopsided.skill.group_questions import change_question, sign_question
 from lopsided.skill.group_runs import measure
 
@@ -25,30 +22,24 @@ WIDTH = 3.3  # deviations to either side: `width_needed` was about 1 on the deve
 KINDS = ("pairs", "coloured", "turned", "noisy")
 
 
-def tasks() -> Sequence[Settings]:
-    """Specifications drawn by a generator of their own."""
-    random = generator(70119, "skill", "group images")
-    made = []
-    for index in range(TASKS):
-        share = float(round(random.uniform(0.1, 0.7), 2))
-        kind = KINDS[index % len(KINDS)]
-        sets = ["mnist", "fashion-mnist"] if kind == "coloured" else ["mnist", "fashion-mnist", "cifar-10"]
-        made.append(
-            {
-                "index": index,
-                "kind": kind,
-                "data": str(random.choice(sets)),
-                "members": random.permutation(10)[:4].tolist(),
-                "shares": [round(1 - share, 2), share],
-                "group": int(random.integers(2)),
-                "factor": float(round(random.uniform(1.5, 4.0), 2)),
-                "way": str(random.choice(["added", "swapped"])),
-                "samples": round(float(np.exp(random.uniform(np.log(150), np.log(1200))))),
-                "learner": str(random.choice(["logistic", "network", "forest"], p=[0.6, 0.2, 0.2])),
-                "strength": float(random.choice([0.1, 1.0])),
-            }
-        )
-    return made
+@drawn_tasks("group images", TASKS)
+def tasks(random: np.random.Generator, index: int) -> Settings:
+    """Settings of one task."""
+    share = float(round(random.uniform(0.1, 0.7), 2))
+    kind = KINDS[index % len(KINDS)]
+    sets = ["mnist", "fashion-mnist"] if kind == "coloured" else ["mnist", "fashion-mnist", "cifar-10"]
+    return {
+        "kind": kind,
+        "data": str(random.choice(sets)),
+        "members": random.permutation(10)[:4].tolist(),
+        "shares": [round(1 - share, 2), share],
+        "group": int(random.integers(2)),
+        "factor": float(round(random.uniform(1.5, 4.0), 2)),
+        "way": str(random.choice(["added", "swapped"])),
+        "samples": round(float(np.exp(random.uniform(np.log(150), np.log(1200))))),
+        "learner": str(random.choice(["logistic", "network", "forest"], p=[0.6, 0.2, 0.2])),
+        "strength": float(random.choice([0.1, 1.0])),
+    }
 
 
 FAMILY = Family(

@@ -15,10 +15,9 @@ import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.mixture_spec import mixture_of, problem_of
-from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Row, Settings
-from lopsided.skill.family import Amount, Choice, Family, Forecaster, Question
+from lopsided.skill.family import Amount, Choice, Family, Forecaster, Question, drawn_tasks
 from lopsided.skill.group_questions import BASELINES, part_names, sign, signs, subjects
 from lopsided.skill.mixture_runs import described, measure, new_fraction, world_of
 from lopsided.theory.fisher_law import FisherLaw
@@ -31,25 +30,19 @@ SECOND_ORDER, SPREAD = 36.0, 0.1
 KINDS = ("random", "narrow", "wide", "far")
 
 
-def tasks() -> Sequence[Settings]:
-    """Specifications drawn by a generator of their own: nobody chose them."""
-    random = generator(70119, "skill", "group mixtures")
-    made = []
-    for index in range(TASKS):
-        groups = int(random.integers(2, 4))
-        made.append(
-            {
-                "index": index,
-                "kind": KINDS[index % len(KINDS)],
-                "groups": groups,
-                "dimension": int(random.integers(2, 6)),
-                "neurons": int(random.integers(1, 3)),
-                "samples": round(float(np.exp(random.uniform(np.log(400), np.log(6000))))),
-                "group": int(random.integers(groups)),
-                "factor": float(round(random.uniform(1.5, 3.0), 2)),
-            }
-        )
-    return made
+@drawn_tasks("group mixtures", TASKS)
+def tasks(random: np.random.Generator, index: int) -> Settings:
+    """Settings of one task."""
+    groups = int(random.integers(2, 4))
+    return {
+        "kind": KINDS[index % len(KINDS)],
+        "groups": groups,
+        "dimension": int(random.integers(2, 6)),
+        "neurons": int(random.integers(1, 3)),
+        "samples": round(float(np.exp(random.uniform(np.log(400), np.log(6000))))),
+        "group": int(random.integers(groups)),
+        "factor": float(round(random.uniform(1.5, 3.0), 2)),
+    }
 
 
 def _true_signs(settings: Settings, truth: Mapping[str, Any]) -> list[Choice]:

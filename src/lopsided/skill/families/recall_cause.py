@@ -1,7 +1,7 @@
 """Why is a class lost: merged, prior, memorised or never learnt? Asked of classes planted with a known cause."""
 
 from lopsided.engine.task import Settings
-from lopsided.skill.family import Choice, Family, Forecaster, Question
+from lopsided.skill.family import Choice, Family, Question, constant
 from lopsided.skill.planted_causes import CAUSES, measure, tasks
 from lopsided.skill.recall_questions import Seen
 from lopsided.theory.class_evidence import ClassEvidence
@@ -25,10 +25,6 @@ def _told(settings: Settings, seen: Seen) -> list[Choice]:
     return [Choice(found[k]) for k in _planted(settings)]
 
 
-def _always(cause: str) -> Forecaster[Choice]:
-    return lambda settings, seen: [Choice(cause) for _ in _planted(settings)]
-
-
 FAMILY = Family(
     id="skill-recall-cause",
     title="Why a class is lost",
@@ -40,6 +36,6 @@ FAMILY = Family(
         _truth,
         {DEFAULT: _told},
         DEFAULT,
-        {f"always {cause}": _always(cause) for cause in CAUSES},
+        {f"always {cause}": constant(Choice(cause), lambda settings: len(_planted(settings))) for cause in CAUSES},
     ),
 )

@@ -1,7 +1,7 @@
 """Which classes will end with a recall below 0.2, seen after 5, 10, 20 and 50 % of the training, in any network?"""
 
 from lopsided.engine.task import Settings
-from lopsided.skill.family import Amount, Choice, Family, Question
+from lopsided.skill.family import Amount, Choice, Family, Question, constant
 from lopsided.skill.recall_questions import (
     Law,
     Seen,
@@ -51,10 +51,6 @@ def _gain(settings: Settings, truth: Seen) -> list[Amount]:
     return [Amount((sum(truth["adjusted"]) - sum(truth["recall"])) / classes)]
 
 
-def _forecast_gain(settings: Settings, seen: Seen) -> list[Amount]:
-    return [Amount(*seen["marks"][str(MARKS[-1])]["posthoc"])]
-
-
 FAMILY = Family(
     id="skill-recall-early",
     title="Recall of every class, early in training",
@@ -69,9 +65,9 @@ FAMILY = Family(
         Question(
             "gain of post-hoc adjustment in balanced accuracy",
             _gain,
-            {DEFAULT: _forecast_gain},
+            {DEFAULT: lambda settings, seen: [Amount(*seen["marks"][str(MARKS[-1])]["posthoc"])]},
             DEFAULT,
-            {"none": lambda settings, seen: [Amount(0.0)]},
+            {"none": constant(Amount(0.0))},
         ),
     ],
 )

@@ -11,54 +11,45 @@ and is kept as the stricter measure.)
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
-from lopsided.core.seeds import generator
 from lopsided.engine.task import Settings
-from lopsided.skill.family import Amount, Choice, Family, Forecaster, Question
+from lopsided.skill.family import Amount, Choice, Family, Forecaster, Question, constant, drawn_tasks
 from lopsided.skill.remedy_runs import ASKED, SAMPLES, TEST_PER_CLASS, measure
 from lopsided.skill.scoring import Z90, Z95
 
 TASKS = 80
 METRICS = tuple(ASKED)
 PLAIN, ADJUST, THRESHOLD, OVERSAMPLING = "plain", "logit adjustment", "threshold moving", "oversampling"
-ARMS = (PLAIN, ADJUST, "class weights", THRESHOLD, OVERSAMPLING, "oversampling with noise")
+ARMS = (PLAIN, ADJUST, "class weights", THRESHOLD, OVERSAMPLING, "oversampling with noise", "SMOTE", "balanced bagging")
 SHORT_LIST = (OVERSAMPLING, ADJUST, THRESHOLD)
-HEAD_START, SURE = (
-    0.02,
-    0.8,
-)  # of logit adjustment in the short trial; how sure a choice is at equal values, in deviations
+HEAD_START = 0.02  # of logit adjustment in the short trial
+_SIMPLE_GAINS = {"no gain": 0.0, "a tenth": 0.1}
+SURE = 0.8  # how sure a choice is at equal values, in deviations
 
 
-def tasks() -> Sequence[Settings]:
-    """Specifications drawn by a generator of their own."""
-    random = generator(70119, "skill", "remedies")
-    made = []
-    for index in range(TASKS):
-        data = str(random.choice(["digits", "mnist", "fashion-mnist", "cifar-10", "adult"]))
-        classes = 2 if data == "adult" else int(random.integers(2, 11))
-        learner = str(random.choice(["logistic", "network", "forest", "boosting"], p=[0.35, 0.35, 0.2, 0.1]))
-        if learner == "boosting" and classes > 3:
-            learner = "logistic"
-        largest = 80 if data == "digits" else int(random.choice([150, 300, 600]))
-        ratio = float(round(np.exp(random.uniform(np.log(4), np.log(min(100.0, largest / 4)))), 1))
-        profile = str(random.choice(["long tail", "two sizes"]))
-        made.append(
-            {
-                "index": index,
-                "data": data,
-                "members": [0, 1] if data == "adult" else random.permutation(10)[:classes].tolist(),
-                "counts": _counts(profile, classes, largest, ratio, random),
-                "learner": learner,
-                "strength": float(
-                    random.choice([0.01, 0.1, 1.0]) if learner == "logistic" else random.choice([0.4, 1.0])
-                ),
-            }
-        )
-    return made
+@drawn_tasks("remedies", TASKS)
+def tasks(random: np.random.Generator, _: int) -> Settings:
+    """Settings of one task."""
+    data = str(random.choice(["digits", "mnist", "fashion-mnist", "cifar-10", "adult"]))
+    classes = 2 if data == "adult" else int(random.integers(2, 11))
+    learner = str(random.choice(["logistic", "network", "forest", "boosting"], p=[0.35, 0.35, 0.2, 0.1]))
+    if learner == "boosting" and classes > 3:
+        learner = "logistic"
+    largest = 80 if data == "digits" else int(random.choice([150, 300, 600]))
+    ratio = float(round(np.exp(random.uniform(np.log(4), np.log(min(100.0, largest / 4)))), 1))
+    profile = str(random.choice(["long tail", "two sizes"]))
+    return {
+        "data": data,
+        "members": [0, 1] if data == "adult" else random.permutation(10)[:classes].tolist(),
+        "counts": _counts(profile, classes, largest, ratio, random),
+        "learner": learner,
+        "strength": float(random.choice([0.01, 0.1, 1.0]) if learner == "logistic" else random.choice([0.4, 1.0])),
+    }
 
 
 def _counts(profile: str, classes: int, largest: int, ratio: float, random: np.random.Generator) -> list[int]:
@@ -113,6 +104,12 @@ def _by_trial(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
     return [Choice(seen[metric]["trial"]["winner"]) for metric in METRICS]
 
 
+def _by_recommendation(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
+    """What `lopsided.trial` advises to use, with the chance of being best that it states."""
+    advised = [seen[metric]["trial"]["recommendation"] or {"arm": None, "chance": None} for metric in METRICS]
+    return [Choice(one["arm"], confidence=one["chance"]) for one in advised]
+
+
 def _by_largest(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
     """The arm with the largest value in the trial, shown to be better or not."""
     return [_chosen(_trial_values(seen, metric), settings) for metric in METRICS]
@@ -131,10 +128,6 @@ def _by_short_trial(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]
         short[ADJUST] += HEAD_START if metric == "balanced" else 0.0
         answers.append(_chosen(short, settings))
     return answers
-
-
-def _parts(settings: Settings) -> list[str]:
-    return ["balanced accuracy", "worst class"]
 
 
 def _true_gains(settings: Settings, truth: Mapping[str, Any]) -> list[Amount]:
@@ -160,22 +153,23 @@ def _narrowed(gain: Sequence[float] | None) -> Amount:
     return Amount(value, value - (value - low) * Z90 / Z95, value + (high - value) * Z90 / Z95)
 
 
-def _constant(value: float) -> Forecaster[Amount]:
-    return lambda settings, seen: [Amount(value)] * len(SHORT_LIST)
-
-
-def _always(arm: str) -> Forecaster[Choice]:
-    return lambda settings, seen: [Choice(arm)] * len(METRICS)
-
-
 RECIPES: dict[str, Forecaster[Choice]] = {
     "plan": _by_plan,
     "trial": _by_trial,
+    "recommendation": _by_recommendation,
     "largest in the trial": _by_largest,
     "short trial": _by_short_trial,
 }
-UNSHIPPED = ("largest in the trial", "short trial")
-BASELINES = {f"always {arm}": _always(arm) for arm in ARMS}
+BASELINES = {f"always {arm}": constant(Choice(arm), lambda settings: len(METRICS)) for arm in ARMS}
+QUESTION = Question(
+    "which remedy is within a standard error of the best, for balanced accuracy and for the worst class",
+    _best,
+    RECIPES,
+    "plan",
+    BASELINES,
+    parts=lambda settings: ["balanced accuracy", "worst class"],
+    unshipped=("largest in the trial", "short trial"),
+)
 FAMILY = Family(
     id="skill-remedies",
     title="The best remedy for rare classes",
@@ -183,24 +177,12 @@ FAMILY = Family(
     measure=measure,
     needs=("mnist", "fashion-mnist", "cifar-10", "adult"),
     version=2,
-    question=Question(
-        "which remedy is within a standard error of the best, for balanced accuracy and for the worst class",
-        _best,
-        RECIPES,
-        "plan",
-        BASELINES,
-        parts=_parts,
-        unshipped=UNSHIPPED,
-    ),
+    question=QUESTION,
     stricter=(
-        Question(
-            "the same with the standard error of the samples alone",
-            lambda settings, truth: _best(settings, truth, test_rows=False),
-            RECIPES,
-            "plan",
-            BASELINES,
-            parts=_parts,
-            unshipped=UNSHIPPED,
+        replace(
+            QUESTION,
+            name="the same with the standard error of the samples alone",
+            truth=lambda settings, truth: _best(settings, truth, test_rows=False),
         ),
     ),
     numbers=(
@@ -209,7 +191,7 @@ FAMILY = Family(
             _true_gains,
             {"trial": _trial_gains, "plan": _plan_gains},
             "trial",
-            {"no gain": _constant(0.0), "a tenth": _constant(0.1)},
+            {name: constant(Amount(gain), lambda settings: len(SHORT_LIST)) for name, gain in _SIMPLE_GAINS.items()},
             parts=lambda settings: list(SHORT_LIST),
         ),
     ),
