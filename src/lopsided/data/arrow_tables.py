@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,11 @@ from lopsided.data.rows import Rows, select
 from lopsided.data.tables import FEATURE_NAMES, ColumnChoice, Table
 from lopsided.data.whole_files import read_arrow, read_json_lines, read_packed_csv, read_sheet
 
+if TYPE_CHECKING:
+    from lopsided.data.parts import Parts
+
 # Read pages as they are needed, through a small buffer; Arrow would else hold every row group that it has read.
-_STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
+STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
 _UNITS = ("D", "m", "s", "ms", "us", "ns")  # of dates as words, the coarsest first
 _MOST_HELD = 1 << 28  # bytes of a parquet file, unpacked, up to which all of it is held in memory
 
@@ -30,31 +33,38 @@ def open_parquet(path: Path, choice: ColumnChoice) -> Table:
     import pyarrow.parquet as pq
 
     with reading("parquet", path):
-        handle = pq.ParquetFile(path, **_STREAMED)
+        handle = pq.ParquetFile(path, **STREAMED)
     check_distinct(handle.schema_arrow.names, str(path))
     with reading("parquet", path):
         held = checked_size(handle.metadata, path)
 
-    def batches(size: int, names: Sequence[str]) -> Iterator[Any]:
-        with reading("parquet", path):
-            found = pq.ParquetFile(path, **_STREAMED).iter_batches(size, columns=names)
-        while True:
-            with reading("parquet", path):
-                batch = next(found, None)
-            if batch is None:
-                return
-            yield batch
-
-    rows = int(handle.metadata.num_rows)
-    if rows == 0:
+    if handle.metadata.num_rows == 0:
         raise InputError(f"at least one example in {path}", "none", "write the file again")
     listed = _feature_columns(handle.schema_arrow, path, replace(choice, needed=False))[1]
     if choice.whole and not listed and held <= _MOST_HELD:
         with reading("parquet", path):
             table = handle.read()
         return table_over_arrow(table, path, choice)
-    told = partial(reading, "parquet", path)
-    return _table(path, rows, handle.schema_arrow, lambda name: handle.read([name])[name], batches, choice, told)
+    from lopsided.data.parts import open_parts
+
+    return parts_table(open_parts(path), choice)
+
+
+def parts_table(parts: "Parts", choice: ColumnChoice) -> Table:
+    """A table over parts of a data set: columns of numbers, or the one of lists, read batch by batch."""
+    import pyarrow as pa
+
+    def batches(size: int, names: Sequence[str]) -> Iterator[Any]:
+        for part in parts.parts:
+            for _, batch in part.batches(names, size):
+                yield from batch.to_batches()
+
+    def column(name: str) -> Any:
+        return pa.chunked_array([chunk for batch in batches(1 << 20, [name]) for chunk in batch.columns])
+
+    told = partial(reading, "parquet", Path(parts.source))
+    known = _table(parts.source, parts.rows, parts.schema, column, batches, choice, told)
+    return replace(known, parts=parts)
 
 
 def open_whole(path: Path, kind: str, choice: ColumnChoice) -> Table:

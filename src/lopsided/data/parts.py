@@ -14,7 +14,7 @@ from typing import Any
 
 from lopsided.core.errors import InputError
 from lopsided.core.files import check_regular
-from lopsided.data.arrow_tables import checked_size, reading
+from lopsided.data.arrow_tables import STREAMED, checked_size, reading
 from lopsided.data.csv_file import check_distinct
 
 PARQUET = (".parquet", ".pq")
@@ -32,33 +32,49 @@ class Part:
     start: int
     rows: int
 
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[tuple[int, Any]]:
-        """(first row, Arrow table) of every batch, all columns or some; as many rows a batch as make 32 MB."""
-        import pyarrow as pa
-
+    def batches(self, columns: Sequence[str] | None = None, size: int | None = None) -> Iterator[tuple[int, Any]]:
+        """(first row, Arrow table) of every batch, all columns or some; `size` rows a batch, else as make 32 MB."""
         names = list(self.schema.names if columns is None else columns)
         told, done = partial(reading, "parquet", Path(self.source)), 0
         with told():
-            found = self.fragment.to_batches(
-                schema=self.schema,
-                columns=names,
-                batch_size=max(1, _BATCH_NUMBERS // max(len(self.schema.names), 1)),
-                batch_readahead=1,
-                fragment_readahead=1,
-                use_threads=False,
-                **_scan_options(self.fragment),
-            )
+            found = self._tables(names, size or max(1, _BATCH_NUMBERS // max(len(self.schema.names), 1)))
         while True:
             with told():
-                batch = next(found, None)
-            if batch is None:
+                table = next(found, None)
+            if table is None:
                 break
-            if batch.num_rows:
-                yield self.start + done, pa.Table.from_batches([batch])
-                done += batch.num_rows
+            if table.num_rows:
+                yield self.start + done, table
+                done += table.num_rows
         if done != self.rows:
             got = f"{done:,} in a part that says {self.rows:,}"
             raise InputError(f"all rows of {self.source}", got, "the file is damaged or was changed, write it again")
+
+    def _tables(self, names: list[str], size: int) -> Iterator[Any]:
+        import pyarrow as pa
+        import pyarrow.dataset as ds
+
+        wanted = pa.schema([self.schema.field(name) for name in names])
+        if not isinstance(self.fragment, ds.ParquetFileFragment):
+            ahead = {"batch_readahead": 1, "fragment_readahead": 1, "use_threads": False}
+            for batch in self.fragment.to_batches(schema=self.schema, columns=names, batch_size=size, **ahead):
+                yield pa.Table.from_batches([batch])
+            return
+        import pyarrow.parquet as pq
+
+        # Arrow's scanner would hold a whole row group; the file's own reader goes page by page
+        handle = pq.ParquetFile(self.fragment.path, filesystem=self.fragment.filesystem, **STREAMED)
+        own = handle.schema_arrow.names
+        keys = ds.get_partition_keys(self.fragment.partition_expression)
+        present = [name for name in names if name in own] or own[:1]
+        groups = [group.id for group in self.fragment.row_groups]
+        for batch in handle.iter_batches(size, row_groups=groups, columns=present):
+            table = pa.Table.from_batches([batch])
+            for name in (name for name in names if name not in own):
+                value = pa.scalar(keys.get(name), self.schema.field(name).type)
+                table = table.append_column(name, pa.repeat(value, table.num_rows))
+            table = table.select(names)
+            yield table if table.schema.equals(wanted) else table.cast(wanted)
 
 
 @dataclass(frozen=True)
@@ -71,23 +87,16 @@ class Parts:
     parts: tuple[Part, ...]
 
 
-def _scan_options(fragment: Any) -> dict[str, Any]:
-    """Pages of parquet as they are needed; Arrow would else read whole row groups ahead."""
-    import pyarrow.dataset as ds
-
-    if not isinstance(fragment, ds.ParquetFileFragment):
-        return {}
-    options = ds.ParquetFragmentScanOptions(use_buffered_stream=True, buffer_size=1 << 16, pre_buffer=False)
-    return {"fragment_scan_options": options}
-
-
 def is_in_parts(data: Any) -> bool:
     """Is it an Arrow data set, a folder of parquet files, or a parquet file too large to be held in memory?"""
     if not isinstance(data, (str, os.PathLike)):
         return _is_data_set(data)
     path = Path(data)
-    if path.is_dir():
-        return next(_parquet_files(path), None) is not None
+    try:
+        if path.is_dir():
+            return next(_parquet_files(path), None) is not None
+    except OSError:  # no permission, or no name of a path: whoever opens it says so
+        return False
     if path.suffix.lower() not in PARQUET or not path.is_file():
         return False
     import pyarrow.parquet as pq
@@ -103,11 +112,15 @@ def open_parts(data: Any) -> Parts:
 
     if _is_data_set(data):
         return _parts(data, "the Arrow data set")
+    if not isinstance(data, (str, os.PathLike)):
+        got = f"a {type(data).__name__}"
+        raise InputError("a parquet file, a folder of them or an Arrow data set to read in parts", got, "write it so")
     path = Path(data)
     if not path.exists():
         raise InputError("a file or folder of examples", f"no such path: {path}")
     if path.is_dir():
-        files = sorted(map(str, _parquet_files(path, everywhere=True)))
+        with reading("parquet", path):
+            files = sorted(map(str, _parquet_files(path, everywhere=True)))
         if not files:
             raise InputError("a folder of parquet files", str(path), "name the folder that holds them")
     else:

@@ -113,6 +113,8 @@ def mapping_on(cluster: "str | Cluster") -> Iterator[Callable[[Callable[[Any], A
 
     What a lost worker was doing is done again by another; a refusal on a worker is raised here as it was.
     """
+    if not isinstance(cluster, (str, Cluster)):
+        raise InputError("the address of a scheduler", f"a {type(cluster).__name__}", "write tcp://192.0.2.7:8786")
     known = Cluster(cluster) if isinstance(cluster, str) else cluster
     with _quiet(), _connect(known) as client:
         _wait_for_a_worker(client, known)

@@ -51,10 +51,10 @@ from lopsided.engine.threads import one_thread
 
 SAMPLE_ROWS, SAMPLE_NUMBERS, LEAST_SAMPLE = 200_000, 40_000_000, 100
 COLUMNS = ("labels", "groups", "features", "probabilities", "logits", "predictions", "split")
-Mapper = Callable[[Callable[[Part], Any], Sequence[Part]], Iterator[Any]]  # results in the order of the parts
+Mapper = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]  # results in the order of the parts
 
 
-def in_turn(function: Callable[[Part], Any], parts: Sequence[Part]) -> Iterator[Any]:
+def in_turn(function: Callable[[Any], Any], parts: Sequence[Any]) -> Iterator[Any]:
     """One part after the other, here, on one thread as workers do, so that sums round alike."""
     with one_thread():
         for part in parts:
