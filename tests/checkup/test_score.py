@@ -184,7 +184,7 @@ def test_the_command_says_that_a_column_decides(tmp_path, capsys) -> None:
 @pytest.mark.parametrize("whole_class", [0, 10**9])
 def test_class_by_class_where_covariances_are_too_large(monkeypatch, whole_class) -> None:
     """Sorted through a scratch file, whole classes or blocks of them: the scores of one pass in memory."""
-    from lopsided.checkup import score as module
+    from lopsided.checkup.streamed import score as module
     from lopsided.data import class_partition
     from lopsided.measure import influence
 

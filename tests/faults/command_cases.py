@@ -13,7 +13,7 @@ from typing import Any
 from tests.faults.drawn_options import Case, place_for, some_flags, some_options
 from tests.faults.hostile_arrays import WICKED_NAMES, Canary
 from tests.faults.hostile_files import damaged, hostile_file, written
-from tests.faults.store_cases import claims_case, reproduce_case, results_case
+from tests.faults.store_cases import ADDRESSES, claims_case, reproduce_case, results_case
 
 NUMBERS = (
     "0",
@@ -60,6 +60,8 @@ def _audit(random: Random, folder: Path, canary: Path, kind: str | None = None) 
         "--weight-decay": lambda: random.choice(NUMBERS), "--seed": lambda: random.choice(WHOLES),
         "--checks": lambda: random.choice(("counts", "counts,duplicates", "nothing", "", ",")),
         "--fail-on": lambda: random.choice(("failing", "at-risk", "healthy", "never")),
+        "--sample-rows": lambda: random.choice(("100", "1000", *WHOLES)),
+        "--cluster": lambda: random.choice(ADDRESSES),
         "--baseline": lambda: random.choice(("nowhere.json", ".", "/dev/zero", str(path))),
     }  # fmt: skip
     target = ["--no-report"] if random.random() < 0.6 else ["--report", place_for(random, ".html")]
@@ -76,6 +78,7 @@ def _score(random: Random, folder: Path, canary: Path, kind: str | None = None) 
         "--convention": lambda: random.choice(("n", "n-1", "m")),
         "--extremes": lambda: random.choice(WHOLES),
         "--block-rows": lambda: random.choice(("1", "7", "1000", *WHOLES)),
+        "--cluster": lambda: random.choice(ADDRESSES),
         "--seed": lambda: random.choice(WHOLES),
     }
     if random.random() < 0.1:

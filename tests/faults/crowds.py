@@ -32,7 +32,12 @@ def run(size: Size) -> list[Row]:
         for number in range(4):
             with timed(workers):
                 _workers(workers, expected, Random(number))
-    return [two, readers] + ([workers] if size == "full" else [])
+        parts = Row("crowds", "Dask workers lost while they read parts")
+        for number in range(4):
+            with timed(parts):
+                _parts(parts, number)
+        return [two, readers, workers, parts]
+    return [two, readers]
 
 
 def _about(folder: Path) -> dict[str, str]:
@@ -114,6 +119,38 @@ def _workers(row: Row, expected: object, random: Random) -> None:
                 os.environ.pop(name, None)
         row.check((code, err) == (0, ""), f"code {code}: {err[-300:]}")
         row.check(_numbers_alone(folder) == _numbers_expected(), "the store holds other results")
+
+
+def _parts(row: Row, number: int) -> None:
+    """Three workers read parts of a data set, one or two are killed meanwhile; the answers are those of one machine."""
+    from itertools import count
+
+    import lopsided
+    from tests.checkup.streamed.small_parts import EXACT, GIVEN, table, written
+    from tests.engine.local_cluster import local_cluster
+
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        parts = written(folder / "parts", table(24_000), 2000, 1000)
+        asked = {"checks": [*EXACT, "influence"], "sample_rows": 2000, **GIVEN}
+        here = lopsided.audit(parts, **asked).to_dict()
+        scores = lopsided.score(parts, "kind", features=["x0", "x1"]).influence.scores
+        for what in ("audit", "score"):
+            with local_cluster(folder, "tcp", [], workers=3) as (address, (_, *workers)):
+                answers = count()
+
+                def kill(*_: object, answers=answers, workers=workers) -> None:
+                    if (answer := next(answers)) in ((3 * number, 20) if number % 2 else (5 * number,)):
+                        os.kill(workers[answer % 3].pid, signal.SIGKILL)
+
+                if what == "audit":
+                    there = lopsided.audit(parts, cluster=address, progress=kill, **asked).to_dict()
+                    same = all(here[name] == there[name] for name in ("rows", "findings", "measures", "notes"))
+                else:
+                    features = ["x0", "x1"]
+                    found = lopsided.score(parts, "kind", features=features, cluster=address, progress=kill)
+                    same = bool((found.influence.scores == scores).all())
+                row.check(same, f"{what} {number}: other numbers after a worker was lost")
 
 
 def _numbers_alone(folder: Path) -> list[tuple[int, int, int]]:

@@ -5,8 +5,10 @@ round; files are read in blocks of any size. Values that rest on all rows are th
 folds and resampled rows move with their seeds, so of them the level is compared.
 """
 
+import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ import lopsided
 from tests.faults.tally import Row, Size, timed
 
 DRAWN = ("group_mixture", "label_leaks")  # their values rest on folds or resampled rows
+COUNTED = ["counts", "class_accuracy", "group_accuracy", "duplicates"]
 CLASSES, GROUPS = ("ant", "bee", "cat"), ("east", "north", "west")
 
 
@@ -114,7 +117,7 @@ def audits(row: Row, size: Size) -> None:
 
 def scores(row: Row, size: Size) -> None:
     """Scores, ranks and noise matrix, in memory, in blocks and class by class."""
-    from lopsided.checkup import score as module
+    from lopsided.checkup.streamed import score as module
 
     most = module.MOST_BYTES
     for seed in range(5 if size == "full" else 1):
@@ -140,6 +143,55 @@ def scores(row: Row, size: Size) -> None:
                 row.check(bool(good), f"score of sample {seed}, {what}, blocks of {rows}, {limit} bytes")
 
 
+def in_parts(row: Row, size: Size) -> None:
+    """The audit and the scores in passes over parts of any size, against those in memory."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    for seed in range(3 if size == "full" else 1):
+        data = sample(seed)
+        table = pa.table(
+            {
+                **{f"x{place}": column for place, column in enumerate(data.features.T)},
+                "label": np.array(CLASSES)[data.classes],
+                "place": np.array(GROUPS)[data.groups],
+                "predictions": np.array(CLASSES)[data.logits.argmax(axis=1)],
+            }
+        )
+        whole = _exact(lopsided.audit(table, labels="label", groups="place", checks=COUNTED), CLASSES, GROUPS)
+        scored = lopsided.score(table.drop_columns(["place", "predictions"]), "label").influence.scores
+        for what, version in list(versions(data, seed).items())[:: 1 if size == "full" else 3]:
+            classes, groups = np.array(version.classes), np.array(version.groups)
+            own = table.take(version.rows)
+            own = own.set_column(6, "label", [classes[data.classes[version.rows]]])
+            own = own.set_column(7, "place", [groups[data.groups[version.rows]]])
+            own = own.set_column(8, "predictions", [classes[data.logits[version.rows].argmax(axis=1)]])
+            with tempfile.TemporaryDirectory() as folder:
+                for start in range(0, own.num_rows, 170):
+                    pq.write_table(own.slice(start, 170), Path(folder) / f"{start:06d}.parquet", row_group_size=64)
+                audited = lopsided.audit(folder, labels="label", groups="place", checks=COUNTED)
+                features = [f"x{place}" for place in range(6)]
+                scores = lopsided.score(folder, "label", features=features).influence.scores
+            wrong = same(whole, _exact(audited, version.classes, version.groups))
+            row.check(not wrong, f"audit in parts of sample {seed}, {what}: {wrong}")
+            # sums in another order, as above
+            row.check(np.allclose(scores, scored[version.rows], rtol=1e-7), f"score in parts of sample {seed}, {what}")
+
+
+def _exact(found: Any, classes: tuple[str, ...], groups: tuple[str, ...]) -> dict[Any, tuple[str, Any]]:
+    """Counts and rates by their first names, and the repeats."""
+    first = dict(zip((*classes, *groups), (*CLASSES, *GROUPS), strict=True))
+    facts: dict[Any, tuple[str, Any]] = {("broken", ""): (str(found.broken), None)}
+    for name, count in found.measures["counts"]["classes"].items():
+        facts["count", first[name]] = ("", count)
+    for name, entry in found.measures["class_accuracy"]["recall"].items():
+        facts["recall", first[name]] = ("", entry["value"])
+    for name, entry in found.measures["group_accuracy"]["place"]["accuracy"].items():
+        facts["accuracy", first[name]] = ("", entry["value"])
+    facts["repeats", ""] = ("", found.measures["duplicates"]["repeated_training_rows"])
+    return facts
+
+
 def many_sorted_classes(row: Row, size: Size) -> None:
     """More classes than the noise ratios compare, in order: whole blocks hold none of those that are."""
     from lopsided.data import tables
@@ -162,6 +214,7 @@ def run(size: Size) -> list[Row]:
     for what, trial in (
         ("audit: sorted, shuffled, renamed", audits),
         ("score: sorted, shuffled, renamed, in blocks", scores),
+        ("audit, score: parquet parts, sorted, shuffled, renamed", in_parts),
         ("audit: many sorted classes", many_sorted_classes),
     ):
         row = Row("rearranged", what)

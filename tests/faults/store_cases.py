@@ -8,6 +8,8 @@ from random import Random
 from tests.faults.drawn_options import Case, some_flags, some_options
 from tests.faults.hostile_files import written
 
+ADDRESSES = ("", "x", "tcp://", "tls://a:1", "http://[", "tcp://127.0.0.1:x")
+
 QUESTIONS = (
     "select 1",
     "select * from tasks",
@@ -77,7 +79,7 @@ def reproduce_case(random: Random, folder: Path, canary: Path, kind: str | None 
     ids = random.choice((["nothing"], ["lp-twosize"], ["../x"], [""], ["<b>"], [], ["lp-collapse", "nothing"]))
     options = {
         "--scale": lambda: random.choice(("huge", "", "QUICK")), "--jobs": lambda: random.choice(("0", "-1", "x")),
-        "--cluster": lambda: random.choice(("", "x", "tcp://", "tls://a:1", "http://[", "tcp://127.0.0.1:x")),
+        "--cluster": lambda: random.choice(ADDRESSES),
         "--seeds": lambda: random.choice(("0", "-1", "x", "10001")),
         "--seed-set": lambda: random.choice(("-1", "x", "1e9")),
         "--tls-ca": lambda: "nowhere", "--paper": lambda: random.choice(("xx", "")), "--out": lambda: "spec.toml",

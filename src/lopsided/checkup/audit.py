@@ -54,6 +54,17 @@ class AuditFacts:
     provenance: Mapping[str, Any] = field(repr=False)
     seconds: float
     named: bool = False  # the checks were asked for by name
+    counted: Evidence | None = field(default=None, repr=False)  # counts of all examples, where evidence is a sample
+
+    @property
+    def rows(self) -> int:
+        """Examples in the data; a sample of them may be all that is kept."""
+        return self.evidence.rows if self.evidence.drawn_from is None else self.evidence.drawn_from
+
+    @property
+    def given(self) -> list[str]:
+        """Names of the parts of the evidence."""
+        return sorted(self.evidence.has if self.counted is None else self.evidence.has | self.counted.has)
 
     @property
     def measures(self) -> dict[str, Any]:
@@ -109,9 +120,9 @@ class AuditFacts:
         facts: dict[str, Any] = jsonable(
             {
                 "source": self.evidence.source,
-                "rows": self.evidence.rows,
+                "rows": self.rows,
                 "columns": self.evidence.columns.to_dict(),
-                "given": sorted(self.evidence.has),
+                "given": self.given,
                 "level": self.level,
                 "findings": self.findings,
                 "skipped": self.skipped,
@@ -151,8 +162,12 @@ def run_checks(
     checks: Sequence[str] | None = None,
     settings: Mapping[str, Any] | None = None,
     progress: StepProgress | None = None,
+    counted: Evidence | None = None,
 ) -> AuditFacts:
-    """Ask every check (or those named) of the evidence; each has a random stream of its own."""
+    """Ask every check (or those named) of the evidence; each has a random stream of its own.
+
+    counted: the counts of all examples that `evidence` is a sample of, for the checks that rest on them alone.
+    """
     began = time.perf_counter()
     wanted = _wanted(checks)
     findings: list[Finding] = []
@@ -161,14 +176,15 @@ def run_checks(
     for place, check in enumerate(wanted):
         if progress is not None:
             progress(place, len(wanted), check.question)
-        missing = sorted(check.needs - evidence.has)
+        asked = counted if counted is not None and check.exact else evidence
+        missing = sorted(check.needs - asked.has)
         if missing:
             provide = " and ".join(_PROVIDE[name] for name in missing)
             skipped.append(Skipped(check.id, f"no {' and no '.join(missing)} given; provide {provide}"))
             continue
         try:
-            result = check.ask(evidence, generator(seed, "audit", check.id))
-            pictures = example_pictures(evidence, result.findings)
+            result = of_sample(check.ask(asked, generator(seed, "audit", check.id)), asked)
+            pictures = example_pictures(asked, result.findings)
         except InputError as reason:
             skipped.append(Skipped(check.id, f"declined: {reason}"))
             continue
@@ -190,7 +206,17 @@ def run_checks(
         provenance(seed=seed, settings=dict(settings or {})),
         time.perf_counter() - began,
         checks is not None,
+        counted,
     )
+
+
+def of_sample(result: Checked, evidence: Evidence) -> Checked:
+    """The result, whose findings say which sample they rest on where it was one."""
+    if evidence.drawn_from is None or evidence.drawn_from == evidence.rows:
+        return result
+    where = f"in a sample of {evidence.rows:,} of {evidence.drawn_from:,} rows"
+    told = [replace(one, message=f"{where[0].upper()}{where[1:]}: {one.message}") for one in result.findings]
+    return replace(result, findings=told, measures={**result.measures, "sample": where})
 
 
 def _wanted(names: Sequence[str] | None) -> tuple[Check, ...]:

@@ -11,7 +11,7 @@ are odd in directions in which the class hardly varies. The words here say no mo
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,25 +21,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from lopsided.checkup.inputs.left_out import columns_of
 from lopsided.checkup.inputs.sources import DataSource
+from lopsided.checkup.streamed.score import Passes, deviations, scores_in_passes
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Heatmap, Line, Panel, Pictures
 from lopsided.core.notebook import notebook_view
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray, check_classes, check_count, check_labels
-from lopsided.data.class_partition import OneClass, by_class
+from lopsided.data.arrow_tables import parts_table
 from lopsided.data.columns import Columns
 from lopsided.data.encoded_tables import sparse_table
 from lopsided.data.frames import frame_table, is_frame
+from lopsided.data.parts import is_in_parts, open_parts
 from lopsided.data.rows import is_sparse
-from lopsided.data.tables import Table, array_table, looks_like_a_file, open_table, read_label_file
-from lopsided.measure.class_moments import MOST_BYTES, Block, Convention, moments_of_blocks
+from lopsided.data.tables import ColumnChoice, Table, array_table, looks_like_a_file, open_table, read_label_file
+from lopsided.engine.cluster import Cluster
+from lopsided.measure.class_moments import Convention
 from lopsided.measure.influence import (
     DECIDES,
     InfluenceScores,
     influence_scores,
-    influence_scores_by_class,
-    influence_scores_of_blocks,
     rank_agreement,
     within_variation,
 )
@@ -140,28 +141,31 @@ def score(
     standardise: bool = False,
     many_classes: bool = False,
     seed: int = 0,
+    cluster: "str | Cluster | None" = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Score:
     """Influence scores of every example, and on request the class-by-class noise matrix.
 
-    data: a path (npz, npy, parquet, csv, a folder of pictures), a table, a pandas or Polars frame, or an array or
-    tensor of one row or picture per example.
+    data: a path (npz, npy, parquet, csv, a folder of pictures or of parquet files), a table, a pandas or Polars frame,
+    an Arrow data set, or an array or tensor of one row or picture per example.
     labels: the name of a column, a file with one label per example, or an array. block_rows: read the data in blocks of
     that many rows, twice, instead of holding it. standardise: divide every column by its deviation first; the paper
     does not, so scores follow the columns with the largest numbers, and `decided_by` names a column that alone counts.
-    many_classes: take labels that are many numbers as classes, instead of asking. progress: told (rows read, rows to
-    read) while it reads in blocks.
+    many_classes: take labels that are many numbers as classes, instead of asking. cluster: address of a Dask scheduler
+    whose workers read a parquet file or a folder of them, where they see the same files. progress: told (rows read,
+    rows to read) while it reads in blocks.
     """
     started = time.perf_counter()
     check_count(extremes, "the number of extremes", at_least=1)
     if block_rows is not None:
         check_count(block_rows, "the rows of a block")
-    table, values = _open(data, labels, features)
+    table, values = _open(data, labels, features, in_parts=cluster is not None)
     codes, names = check_labels(values, length=table.rows)
     if not many_classes:
         check_classes(values, len(names))
-    streamed = block_rows is not None or table.rows * table.width * 8 > _IN_MEMORY_BYTES
-    scale = _deviations(table, block_rows) if standardise else None
+    large = table.rows * table.width * 8 > _IN_MEMORY_BYTES
+    streamed = large or block_rows is not None or cluster is not None or table.parts is not None
+    scale = deviations(table, block_rows) if standardise else None
     noise = None
     random = generator(seed, "noise matrix")
     if not streamed:
@@ -174,22 +178,14 @@ def score(
         widest = int(np.argmax(within_variation(whole, codes)))
         column = whole[:, widest]
     else:
-        blocks = _blocks(table, codes, block_rows, scale, 3 if noise_matrix else 2, progress)
-        about = (codes, tuple(names), table.width)
-        fits = 8 * len(names) * table.width**2 <= MOST_BYTES
-        if fits or noise_matrix:
-            moments = moments_of_blocks(blocks(), len(names), table.width)
-            widest, kept = int(np.argmax(np.einsum("kii->i", moments.scatters))), np.empty(table.rows)
-            influence = influence_scores_of_blocks(
-                lambda: _keeping(blocks(), widest, kept), *about, convention=convention, moments=moments
-            )
-            column = kept
-        else:
-            influence, column, widest = _class_by_class(blocks, *about, convention)
+        passes = Passes(table, codes, tuple(names), convention, block_rows, scale, 3 if noise_matrix else 2, progress)
+        influence, column, widest, moments = scores_in_passes(passes, cluster, whole=noise_matrix)
         if noise_matrix:
             noise = noise_matrix_of_blocks(
-                blocks,
-                *about,
+                passes.blocks,
+                codes,
+                tuple(names),
+                table.width,
                 estimator=estimator,
                 convention=convention,
                 resamples=resamples,
@@ -214,53 +210,9 @@ def _label_column(table: Table, values: NDArray[Any]) -> list[str]:
     return [name for name, column in table.columns.items() if column is values]
 
 
-def _deviations(table: Table, rows: int | None) -> FloatArray:
-    """The deviation of every column, from one pass; 1 where it is constant or no number."""
-    count, mean, spread = 0, np.zeros(table.width), np.zeros(table.width)
-    with np.errstate(over="ignore", invalid="ignore"):  # what is too large is refused where scores are computed
-        for block in table.blocks(rows):
-            own = block.astype(np.float64)
-            total, middle = count + len(own), own.mean(axis=0)
-            spread += np.square(own - middle).sum(axis=0) + np.square(middle - mean) * (count * len(own) / total)
-            mean += (middle - mean) * (len(own) / total)
-            count = total
-    deviation: FloatArray = np.sqrt(spread / count)
-    return np.where(np.isfinite(deviation) & (deviation > 0), deviation, 1.0)
-
-
-def _keeping(blocks: Iterable[Block], column: int, kept: FloatArray) -> Iterator[Block]:
-    """The blocks as they are, and one column of them."""
-    start = 0
-    for rows, codes in blocks:
-        kept[start : start + len(rows)] = rows[:, column]
-        start += len(rows)
-        yield rows, codes
-
-
-def _class_by_class(
-    blocks: Callable[[], Iterator[Block]], codes: IntArray, names: tuple[str, ...], width: int, convention: Convention
-) -> tuple[InfluenceScores, FloatArray, int]:
-    """Scores where the covariances of all classes are too large: rows sorted by class first; and the widest column."""
-    variation = np.zeros(width)
-
-    def watched() -> Iterator[OneClass]:
-        for k, members, read in by_class((rows for rows, _ in blocks()), codes):
-
-            def seen(read: Callable[[], Iterator[NDArray[Any]]] = read) -> Iterator[NDArray[Any]]:
-                for rows in read():
-                    np.add(variation, rows.var(axis=0, dtype=np.float64) * len(rows), out=variation)
-                    yield rows
-
-            yield k, members, seen
-
-    influence = influence_scores_by_class(watched(), codes, names, width, convention=convention)
-    widest, kept = int(np.argmax(variation)), np.empty(codes.size)
-    for _ in _keeping(blocks(), widest, kept):
-        pass
-    return influence, kept, widest
-
-
-def _open(data: Any, labels: Any, features: str | Sequence[str] | None) -> tuple[Table, NDArray[Any]]:
+def _open(
+    data: Any, labels: Any, features: str | Sequence[str] | None, *, in_parts: bool
+) -> tuple[Table, NDArray[Any]]:
     column = None
     if isinstance(labels, str) and not Path(labels).is_file():
         if not looks_like_a_file(labels):
@@ -270,6 +222,8 @@ def _open(data: Any, labels: Any, features: str | Sequence[str] | None) -> tuple
     beside = [column] if column else []
     if isinstance(data, Table):
         table = data
+    elif in_parts or (not isinstance(data, (str, os.PathLike)) and is_in_parts(data)):
+        table = parts_table(open_parts(data), ColumnChoice(features, beside))
     elif isinstance(data, (str, os.PathLike)):
         table = open_table(data, features=features, beside=beside, whole=True)
     elif is_frame(data):
@@ -283,29 +237,6 @@ def _open(data: Any, labels: Any, features: str | Sequence[str] | None) -> tuple
     if isinstance(labels, (str, os.PathLike)):
         return table, read_label_file(Path(labels))
     return table, plain_array(labels, "the labels")
-
-
-def _blocks(
-    table: Table,
-    codes: IntArray,
-    rows: int | None,
-    scale: FloatArray | None,
-    passes: int,
-    progress: Callable[[int, int], None] | None,
-) -> Callable[[], Iterator[Block]]:
-    done = 0
-
-    def read() -> Iterator[Block]:
-        nonlocal done
-        start = 0
-        for block in table.blocks(rows):
-            yield block if scale is None else block / scale, codes[start : start + block.shape[0]]
-            start += block.shape[0]
-            done += block.shape[0]
-            if progress is not None:
-                progress(done, passes * table.rows)
-
-    return read
 
 
 def _summary(influence: InfluenceScores, code: int, size: int, count: int) -> ClassSummary:

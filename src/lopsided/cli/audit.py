@@ -46,6 +46,13 @@ def command(
         Path | None,
         typer.Option(help="JSON of an earlier audit: exit with code 1 only for findings that are new or worse."),
     ] = None,
+    sample_rows: Annotated[
+        int, typer.Option(help="Rows of the sample, of a folder of parquet or a file too large for memory.")
+    ] = 200_000,
+    cluster: options.ClusterAddress = None,
+    tls_ca: options.TlsCa = None,
+    tls_cert: options.TlsCert = None,
+    tls_key: options.TlsKey = None,
     seed: Annotated[int, typer.Option(help="Seed of samples and intervals.", min=0)] = 0,
     as_json: options.AsJson = False,
 ) -> None:
@@ -70,7 +77,8 @@ def command(
     target = None if no_report else check_report_path(report or Path(f"{data.resolve().stem}-audit.html"))
     late = Late()
     with progress_steps("auditing", quiet=as_json) as progress:
-        result = audit(**options.options_for(audit, given, progress=progress))
+        workers = options.cluster(cluster, tls_ca, tls_cert, tls_key)
+        result = audit(**options.options_for(audit, given, progress=progress, cluster=workers))
         changed = None if earlier is None else result.since(earlier)
         shut = limit is not None and (result.level.rank >= limit.rank if changed is None else not changed.passed(limit))
         if limit is not None and not shut and result.unchecked is not None:

@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lopsided.core.errors import InputError
 from lopsided.core.files import check_apart
+
+if TYPE_CHECKING:
+    from lopsided.engine.cluster import Cluster
 
 
 def _number(text: str) -> float:
@@ -41,7 +44,8 @@ DataFolder = Annotated[Path | None, folder("Folder with the data sets; else LOPS
 
 # of commands on a person's own data: where the parts are, and how the network is trained
 Data = Annotated[
-    Path, typer.Argument(help="A table (npz, npy, parquet, csv, feather, jsonl, xlsx) or a folder of pictures.")
+    Path,
+    typer.Argument(help="A table (npz, npy, parquet, csv, feather, jsonl, xlsx), a folder of pictures or of parquet."),
 ]
 Labels = Annotated[str | None, typer.Option(help="Column or array of labels, or a file with one per line.")]
 Name = Annotated[str | None, typer.Option(help="What the data are called in reports; by default the file's name.")]
@@ -77,6 +81,10 @@ Export = Annotated[
     Path | None,
     folder("Write plan.json and arrays (indices, weights, offsets, for which rows and classes) into this folder."),
 ]
+ClusterAddress = Annotated[str | None, typer.Option("--cluster", help="Address of a Dask scheduler, tcp:// or tls://.")]
+TlsCa = Annotated[str | None, typer.Option(help="Authority's certificate for a tls:// scheduler.")]
+TlsCert = Annotated[str | None, typer.Option(help="Our certificate for a tls:// scheduler.")]
+TlsKey = Annotated[str | None, typer.Option(help="Our key for a tls:// scheduler.")]
 OUTPUTS = ("out", "report", "plot", "export", "publish", "details", "measured")  # options that name what is written
 
 
@@ -129,6 +137,17 @@ def options_for(function: Callable[..., Any], given: Mapping[str, Any], **more: 
     for name in _SEVERAL.keys() & taken.keys():
         taken[name] = _SEVERAL[name](taken[name]) if isinstance(taken[name], str) else taken[name]
     return taken | more
+
+
+def cluster(address: str | None, ca: str | None, cert: str | None, key: str | None) -> "Cluster | None":
+    """The cluster that the four options name, or None."""
+    from lopsided.engine.cluster import Cluster
+
+    if address is None:
+        if ca or cert or key:
+            raise InputError("--cluster with the TLS options", "none", "name the scheduler")
+        return None
+    return Cluster(address, ca, cert, key)
 
 
 def network_recipe(

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from lopsided.cli import options
 from lopsided.cli.options import DataFolder, StoreFolder, folder
 
 if TYPE_CHECKING:
-    from lopsided.engine.cluster import Cluster
     from lopsided.papers.reproduce import Run
 
 
@@ -27,10 +27,10 @@ def command(
         bool, typer.Option("--confirm", help="Run the claims that await confirmation, on seeds never used for them.")
     ] = False,
     jobs: Annotated[int | None, typer.Option(help="Processes on this machine; all cores when not given.")] = None,
-    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp:// or tls://.")] = None,
-    tls_ca: Annotated[str | None, typer.Option(help="Authority's certificate for a tls:// scheduler.")] = None,
-    tls_cert: Annotated[str | None, typer.Option(help="Our certificate for a tls:// scheduler.")] = None,
-    tls_key: Annotated[str | None, typer.Option(help="Our key for a tls:// scheduler.")] = None,
+    cluster: options.ClusterAddress = None,
+    tls_ca: options.TlsCa = None,
+    tls_cert: options.TlsCert = None,
+    tls_key: options.TlsKey = None,
     store: StoreFolder = None,
     data_dir: DataFolder = None,
     out: Annotated[Path | None, folder("Write a site of pages, offline, into this folder.")] = None,
@@ -59,7 +59,7 @@ def command(
             seed_set=seed_set,
             confirm=confirm,
             jobs=jobs,
-            cluster=_cluster(cluster, tls_ca, tls_cert, tls_key),
+            cluster=options.cluster(cluster, tls_ca, tls_cert, tls_key),
             store=store,
             data=data_dir,
             fresh=fresh,
@@ -79,17 +79,6 @@ def command(
     late.tell()
     if run.broken:
         raise typer.Exit(1)
-
-
-def _cluster(address: str | None, ca: str | None, cert: str | None, key: str | None) -> "Cluster | None":
-    from lopsided.core.errors import InputError
-    from lopsided.engine.cluster import Cluster
-
-    if address is None:
-        if ca or cert or key:
-            raise InputError("--cluster with the TLS options", "none", "name the scheduler")
-        return None
-    return Cluster(address, ca, cert, key)
 
 
 def _print(run: "Run", index: Path | None) -> None:

@@ -33,6 +33,10 @@ def command(
     standardise: Annotated[
         bool, typer.Option("--standardise", help="Divide every column by its deviation first; the paper does not.")
     ] = False,
+    cluster: options.ClusterAddress = None,
+    tls_ca: options.TlsCa = None,
+    tls_cert: options.TlsCert = None,
+    tls_key: options.TlsKey = None,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap intervals.")] = 0,
     as_json: options.AsJson = False,
 ) -> None:
@@ -55,7 +59,8 @@ def command(
     if plot is not None:
         check_plot_path(plot)
     with progress_steps("reading and scoring", quiet=as_json) as progress:
-        result = score(**options.options_for(score, given, progress=progress))
+        workers = options.cluster(cluster, tls_ca, tls_cert, tls_key)
+        result = score(**options.options_for(score, given, progress=progress, cluster=workers))
     late = Late()
     scores = late.write(_write, result, target)
     drawn = plot

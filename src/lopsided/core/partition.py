@@ -9,20 +9,33 @@ from lopsided.core.validation import BoolArray, IntArray
 
 @dataclass(frozen=True)
 class Partition:
-    """Examples sorted into named parts: classes, or the groups of a column, or the cells of an intersection."""
+    """Examples sorted into named parts: classes, or the groups of a column, or the cells of an intersection.
+
+    `times`: how many examples each code stands for, where equal ones were counted instead of kept; else one.
+    """
 
     name: str
     codes: IntArray
     names: tuple[str, ...]
+    times: IntArray | None = None
 
     @property
     def counts(self) -> IntArray:
         """Examples in every part."""
-        return np.bincount(self.codes, minlength=len(self.names)).astype(np.int64)
+        return self.counts_where(slice(None))
 
-    def counts_where(self, rows: BoolArray) -> IntArray:
+    def counts_where(self, rows: BoolArray | slice) -> IntArray:
         """Examples in every part among the chosen rows."""
-        return np.bincount(self.codes[rows], minlength=len(self.names)).astype(np.int64)
+        return tally(self.codes[rows], len(self.names), None if self.times is None else self.times[rows])
+
+
+def tally(codes: IntArray, parts: int, times: IntArray | None = None) -> IntArray:
+    """How often each code from 0 to `parts` - 1 occurs, each counted as often as `times` says; exact whole numbers."""
+    if times is None:
+        return np.bincount(codes, minlength=parts).astype(np.int64)
+    found = np.zeros(parts, dtype=np.int64)
+    np.add.at(found, codes, times)
+    return found
 
 
 @dataclass(frozen=True)

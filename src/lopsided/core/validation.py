@@ -177,21 +177,24 @@ FEW_CLASSES = 50  # up to here nobody is asked
 ROWS_PER_VALUE = 5  # on average; a column of numbers with fewer is a measurement more often than a class
 
 
-def check_classes(value: ArrayLike, classes: int) -> None:
+def check_classes(value: ArrayLike, classes: int, *, rows: int | None = None) -> None:
     """Ask whether a column of numbers holds classes, where its values are many and hardly repeat.
+
+    rows: how many examples the values stand for, where equal ones were counted.
 
     Names are classes however many there are, and so are numbers that count them off (most of smallest to largest
     occur), unless every row has its own.
     """
     array = np.asarray(value)
     array = np.array(array.tolist()) if array.dtype.kind == "O" else array
-    if array.dtype.kind not in "iuf" or classes <= FEW_CLASSES or array.size >= ROWS_PER_VALUE * classes:
+    rows = array.size if rows is None else rows
+    if array.dtype.kind not in "iuf" or classes <= FEW_CLASSES or rows >= ROWS_PER_VALUE * classes:
         return
-    if float(array.max()) - float(array.min()) < 2 * classes < 2 * array.size:
+    if float(array.max()) - float(array.min()) < 2 * classes < 2 * rows:
         return
     raise InputError(
         "a column of classes as labels",
-        f"{classes:,} different numbers in {array.size:,} rows, which look like a measurement or an identifier",
+        f"{classes:,} different numbers in {rows:,} rows, which look like a measurement or an identifier",
         "bin them or name another column; if each is a class, say so (--many-classes, many_classes=True)",
     )
 

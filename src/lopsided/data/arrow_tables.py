@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +19,11 @@ from lopsided.data.rows import Rows, select
 from lopsided.data.tables import FEATURE_NAMES, ColumnChoice, Table
 from lopsided.data.whole_files import read_arrow, read_json_lines, read_packed_csv, read_sheet
 
+if TYPE_CHECKING:
+    from lopsided.data.parts import Parts
+
 # Read pages as they are needed, through a small buffer; Arrow would else hold every row group that it has read.
-_STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
+STREAMED: dict[str, Any] = {"pre_buffer": False, "buffer_size": 1 << 16}
 _UNITS = ("D", "m", "s", "ms", "us", "ns")  # of dates as words, the coarsest first
 _MOST_HELD = 1 << 28  # bytes of a parquet file, unpacked, up to which all of it is held in memory
 
@@ -29,32 +32,39 @@ def open_parquet(path: Path, choice: ColumnChoice) -> Table:
     """A table over a parquet file. A large one is streamed, one list column of features or many numeric ones."""
     import pyarrow.parquet as pq
 
-    with _reading("parquet", path):
-        handle = pq.ParquetFile(path, **_STREAMED)
+    with reading("parquet", path):
+        handle = pq.ParquetFile(path, **STREAMED)
     check_distinct(handle.schema_arrow.names, str(path))
-    with _reading("parquet", path):
-        held = _checked_size(handle.metadata, path)
+    with reading("parquet", path):
+        held = checked_size(handle.metadata, path)
 
-    def batches(size: int, names: Sequence[str]) -> Iterator[Any]:
-        with _reading("parquet", path):
-            found = pq.ParquetFile(path, **_STREAMED).iter_batches(size, columns=names)
-        while True:
-            with _reading("parquet", path):
-                batch = next(found, None)
-            if batch is None:
-                return
-            yield batch
-
-    rows = int(handle.metadata.num_rows)
-    if rows == 0:
+    if handle.metadata.num_rows == 0:
         raise InputError(f"at least one example in {path}", "none", "write the file again")
     listed = _feature_columns(handle.schema_arrow, path, replace(choice, needed=False))[1]
     if choice.whole and not listed and held <= _MOST_HELD:
-        with _reading("parquet", path):
+        with reading("parquet", path):
             table = handle.read()
         return table_over_arrow(table, path, choice)
-    reading = partial(_reading, "parquet", path)
-    return _table(path, rows, handle.schema_arrow, lambda name: handle.read([name])[name], batches, choice, reading)
+    from lopsided.data.parts import open_parts
+
+    return parts_table(open_parts(path), choice)
+
+
+def parts_table(parts: "Parts", choice: ColumnChoice) -> Table:
+    """A table over parts of a data set: columns of numbers, or the one of lists, read batch by batch."""
+    import pyarrow as pa
+
+    def batches(size: int, names: Sequence[str]) -> Iterator[Any]:
+        for part in parts.parts:
+            for _, batch in part.batches(names, size):
+                yield from batch.to_batches()
+
+    def column(name: str) -> Any:
+        return pa.chunked_array([chunk for batch in batches(1 << 20, [name]) for chunk in batch.columns])
+
+    told = partial(reading, "parquet", Path(parts.source))
+    known = _table(parts.source, parts.rows, parts.schema, column, batches, choice, told)
+    return replace(known, parts=parts)
 
 
 def open_whole(path: Path, kind: str, choice: ColumnChoice) -> Table:
@@ -63,7 +73,7 @@ def open_whole(path: Path, kind: str, choice: ColumnChoice) -> Table:
     def is_no_feature(name: str) -> bool:
         return bool(choice.beside_features([name])) if choice.wanted is None else name not in choice.wanted
 
-    with _reading(kind, path):
+    with reading(kind, path):
         if kind == "csv":
             table = read_csv_table(path, is_no_feature)
         elif kind == "packed csv":
@@ -122,19 +132,19 @@ def _table(
     column: Callable[[str], Any],
     batches: Callable[[int, Sequence[str]], Iterator[Any]],
     choice: ColumnChoice,
-    reading: Callable[[], AbstractContextManager[None]],
+    told: Callable[[], AbstractContextManager[None]],
 ) -> Table:
     """The columns beside the features at once, the features batch by batch."""
     names, listed = _feature_columns(schema, source, choice)
     taken = set(names) - set(choice.beside)
-    with reading():
+    with told():
         others = [field.name for field in schema if field.name not in taken and not _is_nested(field.type)]
         columns = {name: column_values(column(name)) for name in others}
         width = _block(next(batches(1, names)), True, source).shape[1] if listed else len(names)
 
     def read(size: int) -> Iterator[NDArray[Any]]:
         for batch in batches(size, names) if names else ():
-            with reading():
+            with told():
                 block = _block(batch, listed, source)
             if block.shape[1] != width:
                 raise InputError(f"{width} features in every row of {source}", block.shape[1], "make them equal")
@@ -148,7 +158,7 @@ def _table(
     )
 
 
-def _checked_size(metadata: Any, path: Path) -> int:
+def checked_size(metadata: Any, path: Path) -> int:
     """The bytes of a file, unpacked, by its parts. Refuse one whose parts claim another number of rows than it: Arrow
     would make room for whatever they claim.
 
@@ -211,17 +221,24 @@ def _block(batch: Any, listed: bool, path: str | Path) -> NDArray[Any]:
     return np.column_stack([_numbers(column) for column in batch.columns])
 
 
+def plain_numbers(batch: Any, names: Sequence[str], listed: bool = False) -> NDArray[Any]:
+    """Columns of numbers, or the one of lists, of an Arrow table as a matrix of floats; NaN where one is missing."""
+    if listed:
+        return np.concatenate([_block(part.select(names), True, "the data") for part in batch.to_batches()])
+    return np.column_stack([_numbers(batch[name]).astype(np.float64, copy=False) for name in names])
+
+
 def _numbers(column: Any) -> NDArray[Any]:
     from pyarrow import float64, types
 
     if types.is_decimal(column.type) or column.null_count:  # else NumPy would hold decimals, or None, as objects
         column = column.cast(float64())
-    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    values: NDArray[Any] = column.to_numpy(**({} if hasattr(column, "chunks") else {"zero_copy_only": False}))
     return values
 
 
 @contextmanager
-def _reading(kind: str, path: Path) -> Iterator[None]:
+def reading(kind: str, path: Path) -> Iterator[None]:
     """Damaged bytes lead Arrow into errors of many kinds, which all mean that the file is not whole."""
     try:
         yield

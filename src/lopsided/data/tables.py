@@ -10,7 +10,8 @@ One record for every format, so that whoever reads users' files (score, audit, t
 - .csv, .tsv (also .gz): numeric columns that are not columns beside are features; read whole. Commas, semicolons or
   tabs. Likewise .feather and .arrow, .jsonl and .ndjson (one object a line), .xlsx (where openpyxl or python-calamine
   is installed).
-- a folder: idx files (MNIST's layout), or one subfolder of images per class; hidden files and folders are ignored.
+- a folder of parquet files, hive partitions too (`split=train/...`): their columns of numbers, streamed.
+- another folder: idx files (MNIST's layout), or one subfolder of images per class; hidden files are ignored.
 
 No pickle is ever loaded, and a damaged file ends in one sentence.
 """
@@ -19,7 +20,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,9 @@ from lopsided.core.errors import InputError
 from lopsided.core.files import check_regular
 from lopsided.core.validation import name_one_of
 from lopsided.data.rows import Rows
+
+if TYPE_CHECKING:
+    from lopsided.data.parts import Parts
 
 LABEL_NAMES = ("label", "labels", "y", "target", "targets", "class")
 FEATURE_NAMES = ("features", "x", "images", "embeddings", "embedding", "data")
@@ -87,6 +91,7 @@ class Table:
     ignored: tuple[tuple[str, str], ...] = ()  # columns that could be, with the reason why they are not
     origins: tuple[str, ...] | None = None  # of features that encode the frame: the column that each comes from
     gaps: Mapping[str, NDArray[np.bool_]] = field(default_factory=dict)  # rows without a value, by column
+    parts: "Parts | None" = field(default=None, repr=False)  # what it is read from, where that is read in parts
 
     def blocks(self, rows: int | None = None) -> Iterator[NDArray[Any]]:
         """Features in order, `rows` x width at a time (by default about 32 MB)."""
@@ -143,12 +148,18 @@ def open_table(
     place = Path(path)
     if not place.exists():
         raise InputError("a file or folder of examples", f"no such path: {place}")
+    choice = ColumnChoice(features, beside, reserved, need_features, whole)
     if place.is_dir():
+        from lopsided.data.parts import is_in_parts, open_parts
+
+        if is_in_parts(place):
+            from lopsided.data.arrow_tables import parts_table
+
+            return parts_table(open_parts(place), choice)
         from lopsided.data.image_folders import open_image_folder
 
         return open_image_folder(place, with_test=with_test)
     check_regular(place, "a file or folder of examples")
-    choice = ColumnChoice(features, beside, reserved, need_features, whole)
     ending = place.suffix.lower()
     if ending == ".npz":
         from lopsided.data.npz_tables import open_npz

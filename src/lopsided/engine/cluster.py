@@ -4,9 +4,12 @@ Dask gives the tasks of a lost worker to the others; a task that has lost severa
 """
 
 import contextlib
+import itertools
 import logging
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +18,11 @@ from lopsided.core.progress import Ended
 from lopsided.engine.runner import Failures
 from lopsided.engine.store import Result, Store
 from lopsided.engine.task import Task
-from lopsided.engine.work import Failure, WorkerSetup, work
+from lopsided.engine.work import Failure, WorkerSetup, settle_in, work
 
 _CONNECT_SECONDS = 10
 _WORKER_SECONDS = 60  # a cluster that is just starting; without any worker a run would wait for ever
+_PARTS_AHEAD = 2  # parts of data a thread, so that none waits and few answers lie about
 _IN_FLIGHT = 2000  # tasks the scheduler knows at once: enough for any cluster, little memory
 
 
@@ -101,6 +105,58 @@ def _wait_for_a_worker(client: Any, cluster: Cluster) -> None:
             f"Expected workers at {cluster.address}, but none joined within {_WORKER_SECONDS} seconds; "
             f"start one with: dask worker {cluster.address}."
         ) from None
+
+
+@contextlib.contextmanager
+def mapping_on(cluster: "str | Cluster") -> Iterator[Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]]:
+    """A function that applies another to every item on the workers and gives the results in the order of the items.
+
+    What a lost worker was doing is done again by another; a refusal on a worker is raised here as it was.
+    """
+    if not isinstance(cluster, (str, Cluster)):
+        raise InputError("the address of a scheduler", f"a {type(cluster).__name__}", "write tcp://192.0.2.7:8786")
+    known = Cluster(cluster) if isinstance(cluster, str) else cluster
+    with _quiet(), _connect(known) as client:
+        _wait_for_a_worker(client, known)
+        yield partial(_mapped, client)
+
+
+def _mapped(client: Any, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
+    waiting, running = iter(items), deque[Any]()
+    at_once = _PARTS_AHEAD * max(sum(client.nthreads().values()), 1)
+    while True:
+        for item in itertools.islice(waiting, at_once - len(running)):
+            running.append(client.submit(_settled, function, item, pure=False))
+        if not running:
+            return
+        yield _answer(running.popleft())
+
+
+def _settled(function: Callable[[Any], Any], item: Any) -> Any:
+    """On a worker: one thread, as here, so that sums round alike."""
+    settle_in(follow_parent=False)
+    return function(item)
+
+
+def _answer(future: Any) -> Any:
+    from distributed import CancelledError, KilledWorker
+
+    try:
+        return future.result()
+    except LopsidedError:
+        raise
+    except KilledWorker:
+        raise ClusterError(
+            "Expected the Dask workers to read their parts, but one part lost its workers again and again (out of "
+            "memory?); give them more memory."
+        ) from None
+    except (CancelledError, OSError) as error:
+        if isinstance(error, FileNotFoundError):
+            raise ClusterError(f"Expected the workers to see the same files, but got: {error}.") from None
+        raise ClusterError("Expected the Dask scheduler to stay, but it was lost; run the same again.") from None
+    except Exception as error:
+        words = " ".join(f"{type(error).__name__}: {error}".split())
+        raise ClusterError(f"Expected an answer from a Dask worker, but it failed ({words}).") from None
 
 
 def _run(client: Any, tasks: Sequence[Task], store: Store, setup: WorkerSetup, progress: Ended) -> Failures:

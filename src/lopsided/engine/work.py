@@ -49,7 +49,7 @@ class WorkerSetup:
 
 def work(task: Task, setup: WorkerSetup) -> tuple[str, Result | Failure | None]:
     """Run one task in a worker. With a store the result is written here and only its name travels back."""
-    _settle_in(follow_parent=setup.store is not None)
+    settle_in(follow_parent=setup.store is not None)
     if setup.data is not None:
         os.environ[DATA_VARIABLE] = setup.data
     outcome = attempt(task, None if setup.store is None else Store(setup.store).unfinished(task))
@@ -59,7 +59,7 @@ def work(task: Task, setup: WorkerSetup) -> tuple[str, Result | Failure | None]:
     return task.key, outcome
 
 
-def _settle_in(*, follow_parent: bool) -> None:
+def settle_in(*, follow_parent: bool) -> None:
     """Once per worker: one thread for as long as it lives, and no longer life than the run that started it."""
     global _limit
     if _limit is None:

@@ -5,7 +5,7 @@ rooms never import this one. `Audit` adds nothing but rendering to `AuditFacts`;
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +22,12 @@ from lopsided.checkup.inputs.arguments import (
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.plan.result import Plan
+from lopsided.checkup.streamed.audit import SAMPLE_ROWS, Given, audit_parts
 from lopsided.checkup.trial.result import Trial
 from lopsided.core.files import write_atomically
 from lopsided.core.notebook import notebook_view
+from lopsided.data.parts import is_in_parts, open_parts
+from lopsided.engine.cluster import Cluster, mapping_on
 from lopsided.report.checkup_page import checkup_page
 from lopsided.report.drawing import check_plot_path, check_report_path, write_figure, write_figures
 from lopsided.report.results import ShownPlan, ShownTrial
@@ -91,6 +94,8 @@ def audit(
     many_classes: bool = False,
     name: str | None = None,
     checks: Sequence[str] | None = None,
+    sample_rows: int = SAMPLE_ROWS,
+    cluster: "str | Cluster | None" = None,
     seed: int = 0,
     progress: StepProgress | None = None,
 ) -> Audit:
@@ -103,6 +108,11 @@ def audit(
     {inputs}
     checks : list of str, optional
         Run only these checks, by their ids. Without it, all that the data permit.
+    sample_rows : int, default 200000
+        Of a folder of parquet files, an Arrow data set or a parquet file larger than 1 GB, which are read in passes and
+        not held: the rows of the sample that checks see which need more than counts and sums.
+    cluster : str or Cluster, optional
+        Address of a Dask scheduler whose workers read such data, where they see the same files.
     progress : callable, optional
         Called with (checks done, checks in all, the question of the next check).
 
@@ -119,10 +129,24 @@ def audit(
     >>> found.findings[0].subject, found.passed()
     ('class dog', False)
     """
-    evidence = gather(**taken_by(gather, locals()))
+    given = locals()
+    if cluster is not None or is_in_parts(data):
+        return Audit(**vars(_in_parts(given)))
+    evidence = gather(**taken_by(gather, given))
     settings = {"given": sorted(evidence.has), "rows": evidence.rows, "weight_decay": evidence.weight_decay}
     facts = run_checks(evidence, seed=seed, checks=checks, settings=settings, progress=progress)
     return Audit(**vars(facts))
+
+
+def _in_parts(given: Mapping[str, Any]) -> AuditFacts:
+    """The audit of data that is read in passes."""
+    about = Given(**taken_by(Given, given))
+    settings = {name: given[name] for name in ("sample_rows", "checks", "progress")}
+    parts = open_parts(given["data"])
+    if given["cluster"] is None:
+        return audit_parts(parts, about, **settings)
+    with mapping_on(given["cluster"]) as mapper:
+        return audit_parts(parts, about, mapper=mapper, **settings)
 
 
 def opening(facts: AuditFacts) -> list[str]:

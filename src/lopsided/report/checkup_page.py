@@ -13,7 +13,6 @@ from typing import Any
 from lopsided.checkup.audit import AuditFacts
 from lopsided.checkup.checks import all_checks
 from lopsided.checkup.checks.finding import Checked, Finding, Level
-from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.plan.result import Plan, forecast_words
 from lopsided.checkup.trial.result import Trial
 from lopsided.core.figure import Figure
@@ -75,7 +74,7 @@ def checkup_page(
         drawings = trial.figures() if held_out is None else [held_out[0], *trial.figures()[1:]]
         tried = {"facts": trial.facts(), "tables": tables, "figures": figures(drawings), "code": trial.code()}
     about, training = _about(facts, plan, trial)
-    data = _of_evidence(facts.evidence) if facts is not None else _of_training(about, training)
+    data = _of_evidence(facts) if facts is not None else _of_training(about, training)
     opening = trial.headline() if trial is not None else verdict or (plan.title() if plan is not None else "")
     kind = "Audit" if facts is not None else "Trial of remedies" if trial is not None else "Plan"
     return render(
@@ -103,18 +102,20 @@ def _about(facts: AuditFacts | None, plan: Plan | None, trial: Trial | None) -> 
     return named or (trial.source if trial is not None else "data"), training
 
 
-def _of_evidence(evidence: Evidence) -> dict[str, Any]:
-    rows = [("data", evidence.source), ("examples", f"{evidence.rows:,}")]
+def _of_evidence(facts: AuditFacts) -> dict[str, Any]:
+    evidence = facts.counted if facts.counted is not None else facts.evidence
+    rows = [("data", evidence.source), ("examples", f"{evidence.examples:,}")]
     if evidence.is_test is not None:
-        test = int(evidence.is_test.sum())
-        rows.append(("split", f"{evidence.rows - test:,} for training, {test:,} for testing"))
-    rows.append(("columns", evidence.columns.sentence()))
+        test = evidence.total(evidence.is_test)
+        rows.append(("split", f"{evidence.examples - test:,} for training, {test:,} for testing"))
+    rows.append(("columns", facts.evidence.columns.sentence()))
     rows += _sizes([] if evidence.classes is None else [evidence.classes], list(evidence.groups.values()))
-    rows.append(("given", ", ".join(sorted(evidence.has))))
-    rows += [("note", note) for note in evidence.notes]
+    rows.append(("given", ", ".join(facts.given)))
+    rows += [("note", note) for note in facts.evidence.notes]
     classes = evidence.classes
     if classes is not None and evidence.is_test is not None and not evidence.is_test.all():
-        classes = replace(classes, codes=classes.codes[~evidence.is_test])
+        times = None if classes.times is None else classes.times[~evidence.is_test]
+        classes = replace(classes, codes=classes.codes[~evidence.is_test], times=times)
     return {"facts": rows, "bars": [] if classes is None else _bars(classes)}
 
 

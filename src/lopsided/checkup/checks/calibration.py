@@ -6,22 +6,22 @@ Confidences are given, so the interval of the overconfidence is that of the accu
 15 bins) is biased upwards for small parts and is given as a measure only.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
-from lopsided.checkup.checks.intervals import Intervals, mean_intervals, rate_intervals
+from lopsided.checkup.checks.intervals import Intervals, mean_intervals, mean_intervals_of_sums, rate_intervals
 from lopsided.checkup.checks.parts import class_subject, group_subject, without_implied
+from lopsided.checkup.inputs.confidence import BINS, Confidence, confidence_of
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.figure import Figure, Line, Panel
-from lopsided.core.partition import Partition
-from lopsided.core.validation import BoolArray, FloatArray
+from lopsided.core.partition import Partition, tally
+from lopsided.core.validation import BoolArray, FloatArray, IntArray
 
 RISKY, FAILING = 0.05, 0.15
-BINS = 15
-LEAST_CHANCE = 1e-12  # log loss of a zero probability is cut here, and says so
 FEWEST = 20  # rows below which a part is not called
 MOST_NAMED = 5
 _CALIBRATE = "Calibrate on held-out rows (temperature or Platt scaling)"
@@ -30,35 +30,35 @@ _BY_ITSELF = "for this part by itself if the others are fine"
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """Classes as predicted, then groups."""
-    classes, chances = evidence.labelled, evidence.probabilities
-    assert chances is not None
-    rows = evidence.judged
-    chances, codes = chances[rows], classes.codes[rows]
-    guess = chances.argmax(axis=1)
-    right, confidence = guess == codes, chances[np.arange(len(guess)), guess]
-    loss = -np.log(np.maximum(chances[np.arange(len(codes)), codes], LEAST_CHANCE))
-    predicted = Partition(classes.name, guess.astype(np.int64), classes.names)
+    classes, rows = evidence.labelled, evidence.judged
+    known = evidence.confidence
+    if known is None:
+        assert evidence.probabilities is not None
+        known = confidence_of(evidence.probabilities, classes.codes)
+    judged = _Judged(known.where(rows), classes.codes[rows], None if evidence.times is None else evidence.times[rows])
+    predicted = Partition(classes.name, judged.known.guess, classes.names, judged.times)
+    loss, sure = (float(sums.sum()) / judged.total for sums in (judged.known.loss, judged.known.sure))
     measures: dict[str, Any] = {
         "judged": evidence.judged_words,
-        "log_loss": float(loss.mean()),
+        "log_loss": loss,
         "log_loss_weighting": "every example counts alike",
-        "overconfidence": float((confidence - right).mean()),
-        "mean_confidence": float(confidence.mean()),
-        "ece": _ece(confidence, right),
+        "overconfidence": sure - judged.accuracy,
+        "mean_confidence": sure,
+        "ece": _ece(judged),
     }
-    class_loss = mean_intervals(loss, codes, len(classes.names), random)
-    findings = _findings("predictions of ", predicted, _overconfidence(confidence, right, predicted), evidence)
+    class_loss = judged.losses(judged.codes, len(classes.names), random)
+    findings = _findings("predictions of ", predicted, _overconfidence(judged, predicted), evidence)
     if all(finding.level is Level.HEALTHY for finding in findings):  # many small parts may hide what all show together
-        findings = _whole(confidence, right, evidence) or findings
+        findings = _whole(judged, evidence) or findings
     measures["classes"] = {
         name: {"log_loss": float(class_loss.value[code]), "log_loss_interval": class_loss.of(code)}
         for code, name in enumerate(classes.names)
         if np.isfinite(class_loss.value[code])
     }
     for name, part in evidence.groups.items():
-        own = Partition(name, part.codes[rows], part.names)
-        over = _overconfidence(confidence, right, own)
-        losses = mean_intervals(loss, own.codes, len(part.names), random)
+        own = Partition(name, part.codes[rows], part.names, judged.times)
+        over = _overconfidence(judged, own)
+        losses = judged.losses(own.codes, len(part.names), random)
         findings += _findings("", own, over, evidence)
         measures[name] = {
             entry: {
@@ -70,15 +70,51 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             for code, entry in enumerate(part.names)
             if np.isfinite(over.value[code])
         }
-    return Checked(without_implied(findings), measures, [_figure(confidence, right)])
+    return Checked(without_implied(findings), measures, [_figure(judged)])
 
 
-def _overconfidence(confidence: FloatArray, right: BoolArray, part: Partition) -> Intervals:
+@dataclass(frozen=True)
+class _Judged:
+    """The rows on which predictions are judged, and how many examples each stands for."""
+
+    known: Confidence
+    codes: IntArray
+    times: IntArray | None
+
+    @cached_property
+    def right(self) -> BoolArray:
+        return np.asarray(self.known.guess == self.codes)
+
+    @cached_property
+    def total(self) -> int:
+        return len(self.codes) if self.times is None else int(self.times.sum())
+
+    @property
+    def accuracy(self) -> float:
+        return float(self.count(np.zeros(len(self.codes), dtype=np.int64), 1, self.right)[0]) / self.total
+
+    def count(self, codes: IntArray, parts: int, where: BoolArray | None = None) -> IntArray:
+        """Examples by code, of all rows or of some."""
+        times = self.times
+        if where is not None:
+            codes, times = codes[where], None if times is None else times[where]
+        return tally(codes, parts, times)
+
+    def losses(self, codes: IntArray, parts: int, random: np.random.Generator) -> Intervals:
+        """Mean log loss by part."""
+        if self.known.single:
+            return mean_intervals(self.known.loss, codes, parts, random)
+        loss = np.bincount(codes, weights=self.known.loss, minlength=parts)
+        squares = np.bincount(codes, weights=self.known.squares, minlength=parts)
+        return mean_intervals_of_sums(self.count(codes, parts), np.asarray(loss), np.asarray(squares))
+
+
+def _overconfidence(judged: _Judged, part: Partition) -> Intervals:
     """Mean confidence less accuracy; the confidences are given, so the interval is that of the accuracy."""
     counts = part.counts
     with np.errstate(invalid="ignore"):
-        sure = np.bincount(part.codes, weights=confidence, minlength=len(counts)) / counts
-    rates = rate_intervals(np.bincount(part.codes[right], minlength=len(counts)), counts)
+        sure = np.bincount(part.codes, weights=judged.known.sure, minlength=len(counts)) / counts
+    rates = rate_intervals(judged.count(part.codes, len(counts), judged.right), counts)
     return Intervals(sure - rates.value, sure - rates.high, sure - rates.low)
 
 
@@ -102,34 +138,34 @@ def _findings(prefix: str, part: Partition, over: Intervals, evidence: Evidence)
     return [Finding(Level.HEALTHY, what, *over.at(furthest), words)]
 
 
-def _whole(confidence: FloatArray, right: BoolArray, evidence: Evidence) -> list[Finding]:
+def _whole(judged: _Judged, evidence: Evidence) -> list[Finding]:
     """Confidence of all rows together, where it is called."""
-    everything = Partition("all", np.zeros(len(right), dtype=np.int64), ("all rows",))
-    words = f"Over {len(right):,} predictions {evidence.judged_words} the mean confidence is "
-    words += f"{confidence.mean():.1%}, the accuracy {right.mean():.1%}."
-    found = _findings("", everything, _overconfidence(confidence, right, everything), evidence)
+    everything = Partition("all", np.zeros(len(judged.codes), dtype=np.int64), ("all rows",), judged.times)
+    words = f"Over {judged.total:,} predictions {evidence.judged_words} the mean confidence is "
+    words += f"{float(judged.known.sure.sum()) / judged.total:.1%}, the accuracy {judged.accuracy:.1%}."
+    found = _findings("", everything, _overconfidence(judged, everything), evidence)
     called = [finding for finding in found if finding.level is not Level.HEALTHY]
     return [replace(finding, subject="the model", message=words, remedy=f"{_CALIBRATE}.") for finding in called]
 
 
-def _bins(confidence: FloatArray, right: BoolArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    place = np.minimum((confidence * BINS).astype(int), BINS - 1)
-    counts = np.bincount(place, minlength=BINS).astype(np.float64)
+def _bins(judged: _Judged) -> tuple[FloatArray, FloatArray, FloatArray]:
+    place = judged.known.bin
+    counts = judged.count(place, BINS).astype(np.float64)
     with np.errstate(invalid="ignore"):
-        sure = np.bincount(place, weights=confidence, minlength=BINS) / counts
-        accurate = np.bincount(place, weights=right.astype(np.float64), minlength=BINS) / counts
+        sure = np.bincount(place, weights=judged.known.sure, minlength=BINS) / counts
+        accurate = judged.count(place, BINS, judged.right) / counts
     return counts, sure, accurate
 
 
-def _ece(confidence: FloatArray, right: BoolArray) -> float:
-    counts, sure, accurate = _bins(confidence, right)
+def _ece(judged: _Judged) -> float:
+    counts, sure, accurate = _bins(judged)
     seen = counts > 0
     return float((counts[seen] * np.abs(sure[seen] - accurate[seen])).sum() / counts.sum())
 
 
-def _figure(confidence: FloatArray, right: BoolArray) -> Figure:
-    counts, sure, accurate = _bins(confidence, right)
-    seen = counts > 0
+def _figure(judged: _Judged) -> Figure:
+    _, sure, accurate = _bins(judged)
+    seen = np.isfinite(sure)
     lines = [
         Line(sure[seen].tolist(), accurate[seen].tolist(), "the model", markers=True),
         Line([0.0, 1.0], [0.0, 1.0], "calibrated", dashed=True),
@@ -149,4 +185,5 @@ CHECK = Check(
     "ECE",
     frozenset({"labels", "probabilities"}),
     run,
+    exact=True,
 )

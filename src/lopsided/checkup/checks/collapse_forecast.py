@@ -126,4 +126,5 @@ CHECK = Check(
     frozenset({"labels"}),
     run,
     forecast="collapse",
+    exact=True,
 )

@@ -195,7 +195,7 @@ def _findings(
         else:
             words = f"{share} {name} lie far outside it and in no other class."
             remedy = "Look at the examples listed: errors of recording, or a subgroup that deserves a name."
-        listed = tuple(int(row) for row in evidence.space.sample.rows[rows[:MOST_EXAMPLES]])
+        listed = tuple(evidence.place(row) for row in evidence.space.sample.rows[rows[:MOST_EXAMPLES]])
         found.append(Finding(level, f"class {name}", *rates.at(place), words, remedy, "example", listed))
     return found
 

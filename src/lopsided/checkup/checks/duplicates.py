@@ -1,16 +1,16 @@
 """Do the same examples occur in training and test, or with two labels?
 
-Rows are compared exactly, in one pass: features by the bytes (a 16-byte BLAKE2 digest), words as text. Columns that
-describe an example beside its features, such as groups, count; labels, predictions and the split do not. Rows that are
-nearly equal are found by `near_duplicates`. Sets whose
-rows repeat by themselves (few columns of few values) are recognised: when more than `REPEATING` of all rows are repeats
-within the training rows alone, repeats say nothing about leakage and are reported as a measure. Rows that were copied
-before the split (oversampling, then splitting) repeat as often; there, rows that differ at all differ already in half
-of the columns, which rows of few values do not. So where fewer than `FINE` times as many distinct rows agree in one
-half of the columns, repeats are copies.
+Rows are compared exactly, in one pass: numbers by their bits, words as text, both through digests of 128 bits
+(`data.row_digests`). Columns that describe an example beside its features, such as groups, count; labels, predictions
+and the split do not. Rows that are nearly equal are found by `near_duplicates`. Sets whose rows repeat by themselves
+(few columns of few values) are recognised: when more than `REPEATING` of all rows are repeats within the training rows
+alone, repeats say nothing about leakage and are reported as a measure. Rows that were copied before the split
+(oversampling, then splitting) repeat as often; there, rows that differ at all differ already in half of the columns,
+which rows of few values do not. So where fewer than `FINE` times as many distinct rows agree in one half of the
+columns, repeats are copies.
 """
 
-import hashlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,52 +20,66 @@ from lopsided.checkup.checks.finding import Check, Checked, Finding, Level
 from lopsided.checkup.checks.intervals import rate_intervals
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.validation import IntArray
+from lopsided.data.row_digests import (
+    Digests,
+    Listed,
+    Repeats,
+    digest_codes,
+    digest_numbers,
+    empty_digests,
+    repeats,
+)
 
 FAILING_SHARE = 0.01
 REPEATING = 0.05
 FINE = 0.1
-MOST_EXAMPLES = 20
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """Digests of all rows, grouped."""
-    identity = row_identities(evidence)
-    training = evidence.training
-    within = 1 - np.unique(identity[training]).size / int(training.sum())
+    found = evidence.repeats if evidence.repeats is not None else _repeats(evidence)
+    trained = evidence.total(evidence.training)
+    within = repeated_share(found, trained)
     findings = []
-    measures: dict[str, object] = {"repeated_training_rows": float(within)}
-    copied = within > REPEATING and _copied(evidence, identity, within)
+    measures: dict[str, object] = {"repeated_training_rows": within}
+    copied = found.halves is not None and 1 - max(found.halves) / found.distinct < FINE * within
     repeating = within > REPEATING and not copied
     if evidence.is_test is not None:
-        leaked = np.flatnonzero(evidence.is_test & np.isin(identity, np.unique(identity[training])))
-        total = int(evidence.is_test.sum())
-        measures["test_rows_in_training"] = int(leaked.size)
+        leaked, total = found.leaked, evidence.total(evidence.is_test)
+        measures["test_rows_in_training"] = leaked.count
         why, remedy = "", "Drop the listed test rows and measure again."
-        if copied and leaked.size:
+        if copied and leaked.count:
             why = f" {within:.0%} of the training rows repeat another, and no two others come near: rows were copied "
             why += "before the split."
             remedy = "Split first, then oversample the training rows alone, and measure again."
-        elif repeating and leaked.size:
+        elif repeating and leaked.count:
             why = f" {within:.0%} of the training rows repeat another and the columns have few values, so this is no "
             why += "sign of a leak, unless rows were copied before the split."
-        words = f"{leaked.size:,} of {total:,} test rows ({leaked.size / total:.2%}) are also among the training rows."
+        words = (
+            f"{leaked.count:,} of {total:,} test rows ({leaked.count / total:.2%}) are also among the training rows."
+        )
         findings.append(rows_finding("test rows", leaked, total, words + why, remedy, quiet=repeating))
     if evidence.classes is not None:
-        torn = _two_labels(identity, evidence.classes.codes)
-        measures["rows_with_two_labels"] = int(torn.size)
-        words = f"{torn.size:,} rows ({torn.size / evidence.rows:.2%}) have a duplicate with another label"
-        words += ", as is usual where columns have few values." if torn.size and repeating else "."
+        torn, total = found.torn, evidence.examples
+        measures["rows_with_two_labels"] = torn.count
+        words = f"{torn.count:,} rows ({torn.count / total:.2%}) have a duplicate with another label"
+        words += ", as is usual where columns have few values." if torn.count and repeating else "."
         remedy = "Decide which label is right for the rows listed."
-        findings.append(rows_finding("labels of equal rows", torn, evidence.rows, words, remedy, quiet=repeating))
+        findings.append(rows_finding("labels of equal rows", torn, total, words, remedy, quiet=repeating))
     if not findings:
         words = f"{within:.2%} of the rows repeat an earlier one."
         findings = [Finding(Level.HEALTHY, "all rows", within, None, words)]
     return Checked(findings, measures)
 
 
+def repeated_share(found: Repeats, training: int) -> float:
+    """Of the training rows, those that repeat an earlier one; halves of rows are counted where it is large."""
+    return 1 - found.distinct_training / training
+
+
 def rows_finding(
     subject: str,
-    found: IntArray,
+    found: Listed,
     total: int,
     message: str,
     remedy: str,
@@ -74,50 +88,45 @@ def rows_finding(
     failing: float = FAILING_SHARE,
 ) -> Finding:
     """A finding about the rows `found` among `total`, unless `quiet`: at risk from the first, failing above a share."""
-    share = found.size / total
-    interval = rate_intervals(np.array([found.size]), np.array([total])).of(0)
-    rows = tuple(int(row) for row in found[:MOST_EXAMPLES])
-    if quiet or not found.size:
+    share = found.count / total
+    interval = rate_intervals(np.array([found.count]), np.array([total])).of(0)
+    rows = tuple(int(row) for row in found.rows)
+    if quiet or not found.count:
         return Finding(Level.HEALTHY, subject, share, interval, message, about="example", examples=rows)
     level = Level.FAILING if share > failing else Level.AT_RISK
     return Finding(level, subject, share, interval, message, remedy, "example", rows)
 
 
-def _copied(evidence: Evidence, identity: IntArray, within: float) -> bool:
-    """Are rows that differ at all different already in one half of the columns?"""
+def _repeats(evidence: Evidence) -> Repeats:
+    """In memory; halves of rows too where many repeat."""
+    digests, codes = _digests(evidence), None if evidence.classes is None else evidence.classes.codes
+    found = repeats(digests, np.arange(evidence.rows), evidence.training, codes)
     half = evidence.features.width // 2
-    if half == 0:
-        return False
-    distinct = np.unique(identity, return_index=True)[1]
-    halves = [feature_identities(evidence, part)[distinct] for part in (slice(half), slice(half, None))]
-    agreeing = min(1 - np.unique(ids).size / distinct.size for ids in halves)
-    return bool(agreeing < FINE * within)
+    if half == 0 or repeated_share(found, int(evidence.training.sum())) <= REPEATING:
+        return found
+    parts = (_feature_digests(evidence, part) for part in (slice(half), slice(half, None)))
+    left, right = (np.unique(_numbered(part)).size for part in parts)
+    return replace(found, halves=(left, right))
 
 
-def _two_labels(identity: IntArray, codes: IntArray) -> IntArray:
-    """Positions of rows of which an equal has another label."""
-    pairs = np.unique(np.stack([identity, codes], axis=1), axis=0)
-    torn = np.flatnonzero(np.bincount(pairs[:, 0]) > 1)
-    return np.flatnonzero(np.isin(identity, torn)) if torn.size else np.zeros(0, dtype=np.int64)
+def _digests(evidence: Evidence) -> Digests:
+    """Features and descriptions."""
+    digests = _feature_digests(evidence)
+    digest_codes(digests, description_codes(evidence))
+    return digests
+
+
+def _feature_digests(evidence: Evidence, columns: slice = slice(None)) -> Digests:
+    found = []
+    for block in evidence.features.blocks():
+        found.append(empty_digests(len(block)))
+        digest_numbers(found[-1], block[:, columns])
+    return np.concatenate(found)
 
 
 def row_identities(evidence: Evidence) -> IntArray:
-    """Features and descriptions."""
-    return _numbered(np.stack([feature_identities(evidence), description_codes(evidence)], axis=1))
-
-
-def feature_identities(evidence: Evidence, columns: slice = slice(None)) -> IntArray:
-    """Features alone, or some of their columns."""
-    digests = []
-    for block in evidence.features.blocks():
-        rows = np.ascontiguousarray(block[:, columns])
-        if rows.dtype.kind == "f":
-            rows = rows + 0.0  # minus zero is zero
-        size = rows.shape[1] * rows.dtype.itemsize
-        view = memoryview(rows.tobytes())
-        parts = (view[start : start + size] for start in range(0, len(view), size))
-        digests.append(b"".join(hashlib.blake2b(part, digest_size=16).digest() for part in parts))
-    return _numbered(np.frombuffer(b"".join(digests), dtype="u8").reshape(-1, 2))
+    """One number per row, equal for equal rows: features and descriptions."""
+    return _numbered(_digests(evidence))
 
 
 def description_codes(evidence: Evidence) -> IntArray:
@@ -150,4 +159,5 @@ CHECK = Check(
     "test rows seen in training measure memory, not generalisation",
     frozenset({"features"}),
     run,
+    exact=True,
 )

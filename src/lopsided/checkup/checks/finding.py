@@ -75,7 +75,8 @@ class Check:
 
     `ground` is the paper and equation, or the method, that the rule rests on. `needs` are names of `Evidence.has`;
     `run` may decline by InputError. `forecast` names the kind of forecast that its findings make, as
-    `core.published_skill` lists them; empty where they measure.
+    `core.published_skill` lists them; empty where they measure. `exact`: it rests on counts and sums, which are taken
+    over all examples; the other checks see a sample of data too large for memory.
     """
 
     id: str
@@ -85,6 +86,7 @@ class Check:
     needs: frozenset[str]
     run: Callable[[Evidence, np.random.Generator], Checked]
     forecast: str = ""
+    exact: bool = False
 
     def ask(self, evidence: Evidence, random: np.random.Generator) -> Checked:
         """What `run` finds, under the name, the ground and the measured skill of the check."""

@@ -23,6 +23,7 @@ from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.partitions import CROSS, SMALL_CELL, intersection
 from lopsided.core.figure import Figure
 from lopsided.core.partition import Partition
+from lopsided.core.validation import BoolArray
 
 MOST_NAMED = 5
 _REMEDY = "Train with group weights or group DRO, or collect more of this group where the Fisher law says it helps."
@@ -33,15 +34,13 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     classes, predictions = evidence.labelled, evidence.predictions
     assert predictions is not None
     rows = evidence.judged
-    right = predictions[rows] == classes.codes[rows]
+    hit = rows & (predictions == classes.codes)
     findings: list[Finding] = []
     figures: list[Figure] = []
     measures: dict[str, Any] = {"judged": evidence.judged_words}
-    overall = float(right.mean())
+    overall = evidence.total(hit) / evidence.total(rows)
     for name, part in evidence.groups.items():
-        codes = part.codes[rows]
-        totals = np.bincount(codes, minlength=len(part.names))
-        correct = np.bincount(codes[right], minlength=len(part.names))
+        totals, correct = part.counts_where(rows), part.counts_where(hit)
         own, accuracy = gap_findings(
             [group_subject(part, code) for code in range(len(part.names))],
             correct,
@@ -62,22 +61,25 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             "weighting": "over rows every example counts alike, over groups every group does",
             "worst_group": {"group": part.names[worst], "value": lowest, "interval": ends},
             "accuracy": rates_by_name(part.names, accuracy, totals),
-            "worst_cell": _worst_cell(classes, part, rows, right),
+            "worst_cell": _worst_cell(classes, part, rows, hit),
         }
         if len(part.names) > 1:
             figures.append(accuracy_figure(f"Accuracy by {name}", list(part.names), accuracy, overall))
     return Checked(without_implied(findings), measures, figures[:4])
 
 
-def _worst_cell(classes: Partition, part: Partition, rows: Any, right: Any) -> dict[str, Any] | None:
+def _worst_cell(classes: Partition, part: Partition, rows: BoolArray, hit: BoolArray) -> dict[str, Any] | None:
     """The (class, group) cell of at least `SMALL_CELL` judged rows with the lowest accuracy."""
-    chosen = [Partition(one.name, one.codes[rows], one.names) for one in (classes, part)]
+    chosen = [
+        Partition(one.name, one.codes[rows], one.names, None if one.times is None else one.times[rows])
+        for one in (classes, part)
+    ]
     cells, _ = intersection(chosen)
     totals = cells.counts
     large = np.flatnonzero(totals >= SMALL_CELL)
     if not large.size:
         return None
-    correct = np.bincount(cells.codes[right], minlength=len(cells.names))
+    correct = cells.counts_where(hit[rows])
     rates = rate_intervals(correct, totals)
     worst = int(large[np.argmin(rates.value[large])])
     return {
@@ -95,4 +97,5 @@ CHECK = Check(
     "Li et al. 2024 (group imbalance), Section 2: the group-level risk, beside its average over the mixture",
     frozenset({"labels", "groups", "predictions"}),
     run,
+    exact=True,
 )

@@ -23,7 +23,7 @@ from lopsided.checkup.checks.parts import FAILING_GAP, RISKY_GAP, class_subject,
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.partitions import SMALL_CELL
 from lopsided.core.errors import InputError
-from lopsided.core.partition import Partition
+from lopsided.core.partition import Partition, tally
 from lopsided.core.validation import IntArray
 
 MOST_NAMED = 5
@@ -62,7 +62,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     findings: list[Finding] = []
     measures: dict[str, Any] = {"judged": evidence.judged_words}
     for name, part in evidence.groups.items():
-        counts = _counts(classes.codes[rows], predictions[rows], part.codes[rows], len(classes.names), len(part.names))
+        about = (classes.codes[rows], predictions[rows], part.codes[rows], len(classes.names), len(part.names))
+        counts = _counts(*about, None if evidence.times is None else evidence.times[rows])
         asked = _asked(counts["true_positive_rate"][1].sum(axis=0))
         own, measures[name] = [], {}
         for code in asked:
@@ -80,13 +81,13 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
 
 
 def _counts(
-    labels: IntArray, predictions: IntArray, groups: IntArray, classes: int, parts: int
+    labels: IntArray, predictions: IntArray, groups: IntArray, classes: int, parts: int, times: IntArray | None = None
 ) -> dict[str, tuple[IntArray, IntArray]]:
     """(successes, totals) of every rate, groups x classes."""
 
     def table(codes: IntArray, chosen: Any) -> IntArray:
         cells = groups[chosen] * classes + codes[chosen]
-        return np.bincount(cells, minlength=parts * classes).reshape(parts, classes).astype(np.int64)
+        return tally(cells, parts * classes, None if times is None else times[chosen]).reshape(parts, classes)
 
     known = predictions >= 0  # a class that no label has is never right
     true, selected, hit = table(labels, slice(None)), table(predictions, known), table(labels, predictions == labels)
@@ -168,4 +169,5 @@ CHECK = Check(
     "Hardt et al. 2016 (equalised odds); fairlearn's equalized_odds_difference and demographic_parity_difference",
     frozenset({"labels", "groups", "predictions"}),
     run,
+    exact=True,
 )

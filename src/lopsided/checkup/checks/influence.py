@@ -51,7 +51,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         if not high.size:
             continue
         tops[classes.names[code]] = {
-            "examples": [int(rows[place]) for place in high],
+            "examples": [evidence.place(rows[place]) for place in high],
             "shares": [float(share[place]) for place in high],
         }
         over = high[share[high] > limit[code]]
@@ -59,9 +59,9 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             name, most = f"class {classes.names[code]}", float(share[over[0]])
             words = "One example dominates" if over.size == 1 else f"At least {over.size} examples dominate"
             words += f" {name} more than chance allows: {most:.0%} of its variance comes from example "
-            words += f"{int(rows[over[0]])}."
+            words += f"{evidence.place(rows[over[0]])}."
             remedy = "Look at the examples listed; clip or transform heavy-tailed columns."
-            listed = tuple(int(rows[place]) for place in over)
+            listed = tuple(evidence.place(rows[place]) for place in over)
             findings.append(Finding(Level.AT_RISK, name, most, None, words, remedy, "example", listed))
     if not tops:
         raise InputError(f"a class of at least {FEWEST} examples", f"at most {int(counts.max())}", "add examples")

@@ -12,7 +12,8 @@ rates alike or far apart) it held the truth in 0.96 of cases in the median, and 
 to 0.67: mostly where sizes differ a hundredfold and the smallest part has a row or two.
 
 Means of other values: the bootstrap of the largest deviation over all parts in units of its standard error (max |t|),
-whose quantile makes the intervals simultaneous. At most `MOST_RESAMPLED` rows of a part are resampled.
+whose quantile makes the intervals simultaneous. At most `MOST_RESAMPLED` rows of a part are resampled. Where only sums
+are known, of data too large to keep, the quantile is the normal one at the level 1 - ALPHA/m.
 """
 
 from dataclasses import dataclass
@@ -113,4 +114,16 @@ def mean_intervals(
         spread = chosen.std(ddof=1) / np.sqrt(chosen.size)
         deviations[:, part] = drawn @ centred / chosen.size / max(spread, 1e-300)
     reach = float(np.quantile(np.abs(deviations).max(axis=1), 1 - ALPHA))
+    return Intervals(mean, mean - reach * error, mean + reach * error)
+
+
+def mean_intervals_of_sums(counts: IntArray, sums: FloatArray, squares: FloatArray) -> Intervals:
+    """Means of the parts from their counts, sums and sums of squares; a part needs two rows for an interval."""
+    from scipy.stats import norm
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(counts > 0, sums / counts, np.nan)
+        variance = np.maximum(squares - sums * mean, 0.0) / (counts - 1)
+        error = np.where(counts > 1, np.sqrt(variance / counts), np.nan)
+    reach = float(norm.isf(ALPHA / (2 * max(int(np.count_nonzero(counts)), 1))))
     return Intervals(mean, mean - reach * error, mean + reach * error)

@@ -24,15 +24,13 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     if missing is None:
         if evidence.table is None:
             raise InputError("features", "none", "provide features (numbers, one row per example)")
-        words = f"All {evidence.rows:,} x {evidence.table.width:,} feature values are finite numbers."
+        words = f"All {evidence.examples:,} x {evidence.table.width:,} feature values are finite numbers."
         return Checked([Finding(Level.HEALTHY, "all rows", 0.0, None, words)], {"rows_with_missing": 0})
-    lacking = int(missing.rows.sum())
-    share = lacking / evidence.rows
+    lacking = evidence.total(missing.rows)
+    share = lacking / evidence.examples
     listed = [f"{name}: {count:,}" for name, count in missing.columns.items()]
-    words = (
-        f"{lacking:,} of {evidence.rows:,} rows ({share:.1%}) lack a feature value ({named(listed)}); the checks of "
-    )
-    words += "features put the column's median in its place."
+    words = f"{lacking:,} of {evidence.examples:,} rows ({share:.1%}) lack a feature value ({named(listed)}); the "
+    words += "checks of features put the column's median in its place."
     remedy = "Find out why they are missing; fill them, or use a learner that takes missing values."
     first = Finding(Level.AT_RISK, "features", share, (share, share), words, remedy)
     parts = _parts(classes, missing.rows, is_class=True)
@@ -44,7 +42,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
 
 def _parts(part: Partition, lacking: BoolArray, *, is_class: bool) -> list[Finding]:
     """Classes or groups that lack values clearly more often than the rest."""
-    whole = np.bincount(part.codes[~lacking], minlength=len(part.names))
+    whole = part.counts_where(~lacking)
     gaps, rates = gaps_to_rest(whole, part.counts), rate_intervals(part.counts - whole, part.counts)
     found = []
     for code in gaps.beyond(RISKY_GAP):
@@ -66,4 +64,5 @@ CHECK = Check(
     "dropping rows changes the fractions of the mixture: Li et al. 2024 (group imbalance), Section 2",
     frozenset({"labels"}),
     run,
+    exact=True,
 )

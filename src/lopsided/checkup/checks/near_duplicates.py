@@ -28,6 +28,7 @@ from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import FeatureMap, blocks_of_rows, principal_directions, read_rows
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray
+from lopsided.data.row_digests import MOST_LISTED, Listed, listed
 
 NEAR = 0.02  # deviations
 FRACTION = 0.1  # of the usual distance to the fifth neighbour: in 5 dimensions one row in 20,000 comes so near
@@ -86,7 +87,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         message += f"no more than {found.threshold:.2g} deviations of a column (root mean square), but are not equal "
         message += "to one."
         remedy = "Look at the listed test rows; drop the copies and measure again."
-        findings.append(rows_finding("test rows", leaked, total, message, remedy))
+        findings.append(rows_finding("test rows", _listed(evidence, leaked), total, message, remedy))
     if evidence.classes is not None:
         codes = evidence.classes.codes
         torn = np.unique(pairs[codes[pairs[:, 0]] != codes[pairs[:, 1]]])
@@ -94,11 +95,16 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         message = f"{torn.size:,} rows ({torn.size / evidence.rows:.2%}) have a near copy (within "
         message += f"{found.threshold:.2g} deviations) with another label."
         remedy = "Decide which label is right for the rows listed."
-        findings.append(rows_finding("labels of near rows", torn, evidence.rows, message, remedy, failing=np.inf))
+        found_rows = _listed(evidence, torn)
+        findings.append(rows_finding("labels of near rows", found_rows, evidence.rows, message, remedy, failing=np.inf))
     if not findings:
         message = f"{len(pairs):,} pairs of rows differ by no more than {found.threshold:.2g} deviations."
         findings = [Finding(Level.HEALTHY, "all rows", None, None, message)]
     return Checked(findings, measures)
+
+
+def _listed(evidence: Evidence, rows: IntArray) -> Listed:
+    return listed(np.array([evidence.place(row) for row in rows[:MOST_LISTED]], dtype=np.int64), rows.size)
 
 
 def near_pairs(evidence: Evidence, rows: IntArray, random: np.random.Generator) -> NearPairs:

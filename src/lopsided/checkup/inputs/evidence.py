@@ -9,12 +9,14 @@ import numpy as np
 
 from lopsided.checkup.inputs.missing import MissingValues
 from lopsided.core.folds import Design
-from lopsided.core.partition import Partition
+from lopsided.core.partition import Partition, tally
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.columns import Columns
+from lopsided.data.row_digests import Repeats
 from lopsided.data.tables import Table
 
 if TYPE_CHECKING:
+    from lopsided.checkup.inputs.confidence import Confidence
     from lopsided.checkup.inputs.feature_space import FeatureSpace
 
 
@@ -40,7 +42,30 @@ class Evidence:
     notes: tuple[str, ...] = ()  # what was left out or merged on the way in, one sentence each
     aside: tuple[str, ...] = ()  # of the notes, those on parts that were there and could not be used
     seed: int = 0
+    times: IntArray | None = None  # examples that each row stands for, where equal rows were counted and not kept
+    confidence: "Confidence | None" = None  # of all examples; made of the probabilities where those are kept
+    repeats: Repeats | None = None  # among all examples, where these were not kept
+    drawn_from: int | None = None  # this is a sample of so many examples
+    positions: IntArray | None = None  # of the sample's rows in the data
+    known_space: "FeatureSpace | None" = None  # with moments of all examples that this is a sample of
     measured: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)  # what checks share
+
+    @property
+    def examples(self) -> int:
+        """How many examples there are; more than rows where equal rows were counted."""
+        return self.rows if self.times is None else int(self.times.sum())
+
+    def count(self, codes: IntArray, parts: int, rows: BoolArray) -> IntArray:
+        """How many examples among the chosen rows have each code, given for those rows."""
+        return tally(codes, parts, None if self.times is None else self.times[rows])
+
+    def total(self, rows: BoolArray) -> int:
+        """How many examples the chosen rows stand for."""
+        return int(rows.sum()) if self.times is None else int(self.times[rows].sum())
+
+    def place(self, row: int) -> int:
+        """Where a row stands in the data, which of a sample is elsewhere."""
+        return int(row if self.positions is None else self.positions[row])
 
     @property
     def training(self) -> BoolArray:
@@ -74,7 +99,7 @@ class Evidence:
         """Features scaled and reduced, a sample of them, and the moments of every class; computed once."""
         from lopsided.checkup.inputs.feature_space import feature_space
 
-        return feature_space(self)
+        return feature_space(self) if self.known_space is None else self.known_space
 
     @property
     def has(self) -> frozenset[str]:
@@ -84,7 +109,7 @@ class Evidence:
             "groups": bool(self.groups),
             "features": self.table is not None,
             "classifier": self.classifier is not None,
-            "probabilities": self.probabilities is not None,
+            "probabilities": self.probabilities is not None or self.confidence is not None,
             "predictions": self.predictions is not None,
             "split": self.is_test is not None,
             "weight decay": self.weight_decay is not None,

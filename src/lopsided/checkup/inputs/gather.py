@@ -37,7 +37,7 @@ from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
 from lopsided.core.seeds import check_seed
-from lopsided.core.validation import FloatArray, check_classes, check_in_range
+from lopsided.core.validation import FloatArray, IntArray, check_classes, check_in_range
 from lopsided.data.encoded_tables import sparse_table
 from lopsided.data.frames import frame_columns, frame_table, is_frame
 from lopsided.data.rows import is_sparse
@@ -65,12 +65,15 @@ def gather(
     seed: int = 0,
     many_classes: bool = False,
     name: str | None = None,
+    times: IntArray | None = None,
 ) -> Evidence:
     """Check and name what was given: a name in `data` or an array each; a list of one word per row is an array.
 
     Parameters
     ----------
     {inputs}
+    times : array of shape (n,), optional
+        How many examples each row stands for, where equal rows were counted instead of kept.
 
     Returns
     -------
@@ -86,13 +89,13 @@ def gather(
     usual_labels = _label_names(source) if labels is None else []
     label_values = find_part(source, labels, usual_labels, "labels")
     rows = _rows(source, label_values)
-    known = None if label_values is None else _classes(label_values, rows, labels, source, classes)
+    known = None if label_values is None else _classes(label_values, rows, labels, source, classes, times)
     if known is not None and not many_classes:
         check_classes(label_values, len(known.names))
     if known is None and source.names():
         usual = ", ".join(LABEL_NAMES[:4])
         notes.append(f"No labels were found under a usual name ({usual}); say which of {source.listed(8)} holds them.")
-    chosen = _groups(found, groups, rows, labels)
+    chosen = _groups(found, groups, rows, labels, times)
     table = usable(source.table) if source.table is not None and source.table.width else None
     chances = _chances(found, probabilities, logits, known, rows, classes is not None)
     judged = found.part(predictions, PREDICTION_NAMES, "predictions", lambda part: predicted_codes(part, known, rows))
@@ -112,6 +115,7 @@ def gather(
         design=design_of(found, rows, split_by, time, sample_weight),
         described_by=describing(source, [name for name in beside if name not in column_names(groups, several=True)]),
         seed=check_seed(seed),
+        times=times,
     )
     evidence = _with_head(found, evidence, classifier, bias)
     roles = {
@@ -145,18 +149,25 @@ def _rows(source: DataSource, labels: NDArray[Any] | None) -> int:
     return int(labels.shape[0])
 
 
-def _classes(values: NDArray[Any], rows: int, given: Any, source: DataSource, order: Sequence[Any] | None) -> Partition:
+def _classes(
+    values: NDArray[Any],
+    rows: int,
+    given: Any,
+    source: DataSource,
+    order: Sequence[Any] | None,
+    times: IntArray | None,
+) -> Partition:
     name = given if isinstance(given, str) and source.find(given) is not None else "class"
-    found = partition(values, "labels", rows)
+    found = partition(values, "labels", rows, times)
     if order is None:
-        return Partition(name, found.codes, found.names)
+        return replace(found, name=name)
     wanted = [str(entry) for entry in plain_array(order, "classes").ravel()]
     if sorted(wanted) != sorted(found.names):
         odd = sorted(set(wanted) ^ set(found.names))
         got = f"a difference in {', '.join(odd[:6]) or 'repeats'}"
         raise InputError("class names that are the labels, each once", got)
     place = np.array([wanted.index(entry) for entry in found.names], dtype=np.int64)
-    return Partition(name, place[found.codes], tuple(wanted))
+    return Partition(name, place[found.codes], tuple(wanted), times)
 
 
 def _opened(
@@ -203,9 +214,9 @@ def _with_features(features: Any, source: DataSource) -> Table:
     return array_table(plain_array(features, "the features"), columns, source.name)
 
 
-def _groups(found: Finder, given: Any, rows: int, labels: Any) -> dict[str, Partition]:
+def _groups(found: Finder, given: Any, rows: int, labels: Any, times: IntArray | None) -> dict[str, Partition]:
     def read(columns: dict[str, Any]) -> dict[str, Partition]:
-        parts, told = group_partitions(columns, rows)
+        parts, told = group_partitions(columns, rows, times)
         found.notes.extend(told)
         return parts
 

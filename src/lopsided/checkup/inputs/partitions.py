@@ -15,8 +15,8 @@ from lopsided.checkup.inputs.parts import find_part, is_name
 from lopsided.checkup.inputs.sources import DataSource
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
-from lopsided.core.partition import Partition
-from lopsided.core.validation import check_labels, is_missing
+from lopsided.core.partition import Partition, tally
+from lopsided.core.validation import IntArray, check_labels, is_missing
 from lopsided.data.arrow_tables import time_words
 from lopsided.data.frames import frame_table, is_frame
 from lopsided.data.tables import LABEL_NAMES
@@ -28,29 +28,31 @@ CROSS = " × "
 MISSING = "(missing)"
 
 
-def partition(values: Any, name: str, rows: int | None) -> Partition:
-    """A column of labels or groups as codes and names."""
+def partition(values: Any, name: str, rows: int | None, times: IntArray | None = None) -> Partition:
+    """A column of labels or groups as codes and names; `times`: the examples that each row stands for."""
     codes, names = check_labels(time_words(np.asarray(values)), name, length=rows)
-    return Partition(name, codes, tuple(names))
+    return Partition(name, codes, tuple(names), times)
 
 
-def _group_partition(values: Any, name: str, rows: int) -> Partition:
+def _group_partition(values: Any, name: str, rows: int, times: IntArray | None) -> Partition:
     """Examples whose group is missing are a group of their own: they may be harmed as any other."""
     array = time_words(np.asarray(values))
     missing = np.zeros(array.shape, dtype=bool)
     if array.shape == (rows,) and array.dtype.kind in "Of":
         missing = np.array([is_missing(entry) for entry in array.tolist()], dtype=bool)
     if not missing.any() or missing.all() or MISSING in array.tolist():
-        return partition(values, name, rows)
+        return partition(values, name, rows, times)
     known = partition(array[~missing], name, rows - int(missing.sum()))
     codes = np.full(rows, len(known.names), dtype=np.int64)
     codes[~missing] = known.codes
-    return Partition(name, codes, (*known.names, MISSING))
+    return Partition(name, codes, (*known.names, MISSING), times)
 
 
-def group_partitions(columns: Mapping[str, Any], rows: int) -> tuple[dict[str, Partition], list[str]]:
+def group_partitions(
+    columns: Mapping[str, Any], rows: int, times: IntArray | None = None
+) -> tuple[dict[str, Partition], list[str]]:
     """Partitions of the columns, then of their intersections, and notes on what was joined or left out."""
-    single = {name: _group_partition(values, name, rows) for name, values in columns.items()}
+    single = {name: _group_partition(values, name, rows, times) for name, values in columns.items()}
     for name, part in single.items():
         if len(part.names) > MOST_GROUPS:
             got = f"{len(part.names)} different values"
@@ -82,7 +84,8 @@ def intersection(parts: Sequence[Partition]) -> tuple[Partition, int]:
     codes = codes.ravel().astype(np.int64)
     places = np.stack(np.unravel_index(cells, shape), axis=1)
     names = [CROSS.join(part.names[at] for part, at in zip(parts, place, strict=True)) for place in places]
-    small = np.bincount(codes) < SMALL_CELL
+    times = parts[0].times
+    small = tally(codes, len(names), times) < SMALL_CELL
     joined = int(small.sum())
     if joined > 1:
         kept = np.flatnonzero(~small)
@@ -90,7 +93,7 @@ def intersection(parts: Sequence[Partition]) -> tuple[Partition, int]:
         renumbered[kept] = np.arange(kept.size)
         codes = renumbered[codes]
         names = [names[at] for at in kept] + [f"{joined} small cells"]
-    return Partition(CROSS.join(part.name for part in parts), codes, tuple(names)), joined if joined > 1 else 0
+    return Partition(CROSS.join(part.name for part in parts), codes, tuple(names), times), joined if joined > 1 else 0
 
 
 def group_columns(source: DataSource, given: Any, labels: Any) -> dict[str, Any]:
