@@ -1,5 +1,6 @@
 """Values and influences of the metrics against scikit-learn's own functions, which take weights of examples."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -11,7 +12,7 @@ from lopsided.core.partition import Partition
 from lopsided.measure.metrics.contract import Answers, Judged
 from lopsided.measure.metrics.named import metric_named
 from lopsided.measure.paired_scores import estimate, gain
-from tests.measure.test_metrics import CLASSES, JUDGED, answers, made
+from tests.measure.test_metrics import CLASSES, JUDGED, answers, chosen, made
 
 COSTS = np.array([[0.0, 1.0, 2.0], [3.0, 0.0, 1.0], [9.0, 5.0, -1.0]])
 PREDICTED = {
@@ -51,20 +52,42 @@ def score(word, given: Answers, repeat: int, weights=None) -> float:
     return float(SAID[word](given.classes, given.chances[repeat], sample_weight=weights))
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("word", [*PREDICTED, *SAID])
-def test_values_and_influences_are_those_of_scikit_learn(word) -> None:
-    given = answers(5, rows=300, folds=1)
+def test_values_and_influences_are_those_of_scikit_learn(word, weighted) -> None:
+    given, own = answers(5, rows=300, folds=1), np.ones(300)
+    if weighted:
+        own = np.random.default_rng(1).gamma(2.0, size=300) * (np.arange(300) % 9 > 0)  # some count nothing
+        given = replace(given, weights=3.0 * own)
     found = named(word).influence(given, JUDGED)
-    assert found.value == pytest.approx(np.mean([score(word, given, repeat) for repeat in range(2)]), abs=1e-12)
+    value = np.mean([score(word, given, repeat, own) for repeat in range(2)])
+    assert found.value == pytest.approx(value, abs=1e-12)
     for first, second in ((4, 7), (3, 200), (50, 123)):
         changes = []
         for place in (first, second):
-            more = np.ones(300)
-            more[place] += 1e-4
-            changes.append(np.mean([score(word, given, r, more) - score(word, given, r) for r in range(2)]) / 1e-4)
+            more = own.copy()
+            more[place] *= 1 + 1e-4
+            changes.append((np.mean([score(word, given, r, more) for r in range(2)]) - value) / 1e-4)
         moves = found.moves.mean(axis=0)
         step = np.abs(moves).max()  # a finite difference of 1e-4 is off by 1e-4 of what a doubled weight would move
         assert moves[first] - moves[second] == pytest.approx(changes[0] - changes[1], abs=1e-3 * step)
+
+
+def test_whole_weights_are_copies() -> None:
+    """Also of what scikit-learn has no name for: the worst part, points of curves, scorers."""
+    given, often = two_classes(4, rows=120), np.random.default_rng(2).integers(0, 4, 120)
+    copied = chosen(given, np.repeat(np.arange(120), often))
+    classes, judged = Partition("class", given.classes, ("ok", "fraud")), Judged((0, 1), (0,))
+    weighted = replace(given, weights=often.astype(float))
+    for word in ("worst-class", "worst-group", "precision@recall=0.8", "recall@precision=0.5", "jaccard_macro"):
+        metric = metric_named(word, classes)
+        assert metric.value(weighted, judged) == pytest.approx(metric.value(copied, judged), abs=1e-12)
+        assert metric.value(weighted.among(slice(1)), judged) == pytest.approx(
+            metric.value(copied.among(slice(1)), judged), abs=1e-12
+        )
+    unable = metric_named(lambda model, X, y: float((model.predict(X) == y).mean()), classes)
+    with pytest.raises(InputError, match="sample_weight"):
+        unable.value(weighted, judged)
 
 
 @pytest.mark.parametrize("word", ["roc-auc", "average-precision:b"])

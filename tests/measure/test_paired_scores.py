@@ -1,11 +1,13 @@
 """Metrics and intervals against brute force, closed forms and simulation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from lopsided.core.folds import deal
-from lopsided.measure.metrics.contract import Answers, Judged
+from lopsided.measure.metrics.contract import Answers, Judged, Metric, centred
 from lopsided.measure.metrics.shares import BALANCED, OVERALL, WORST_CLASS, WORST_GROUP, class_recall
 from lopsided.measure.paired_scores import estimate, gain, simultaneous
 
@@ -19,6 +21,20 @@ def some_answers(random, repeats=2, share=0.7) -> Answers:
     groups = np.concatenate([np.repeat([0, 1], row) for row in SIZES])
     fold = np.stack([deal(classes, groups, 5, 0, repeat) for repeat in range(repeats)])
     return Answers(random.random((repeats, classes.size)) < share, fold, classes, groups)
+
+
+class Loss(Metric):
+    """The mean of given losses, repeats x n."""
+
+    def __init__(self, losses) -> None:
+        self.losses, self.name, self.word = losses, "loss", "loss"
+
+    bounds = (-np.inf, np.inf)
+
+    def influence(self, answers, judged):
+        n = answers.classes.size
+        found = centred(float(self.losses.mean()), self.losses / n, np.full(n, 1.0 / n**2), answers)
+        return replace(found, smooth=True)
 
 
 def training_term(moves, fold) -> float:
@@ -114,6 +130,25 @@ def test_folds_that_swing_together_widen_the_interval() -> None:
         for right in (spread, lumped)
     ]
     assert errors[1] > 1.5 * errors[0]
+
+
+def test_errors_of_a_smooth_loss_hold_what_training_sets_add() -> None:
+    """Every example adds t_j to the loss of all that are tested by a model trained on it. The mean loss then has the
+    variance n (s^2 / n^2 + (4/5)^2 v^2) over data sets, s and v the deviations of single losses and of t."""
+    random, n, own, effect = np.random.default_rng(5), 100, 1.0, 0.05
+    found = []
+    for _ in range(300):
+        given = some_answers(random, repeats=3)
+        kept = np.arange(n) % given.classes.size
+        fold = given.fold[:, kept]
+        moved = effect * random.standard_normal(n)
+        trained = np.stack([moved.sum() - np.bincount(row, weights=moved)[row] for row in fold])
+        losses = own * random.standard_normal(n) + trained
+        answers = Answers(losses > 0, fold, given.classes[kept], given.groups[kept])
+        found.append(estimate(Loss(losses), answers, JUDGED).error ** 2)
+    expected = own**2 / n + 0.8**2 * n * effect**2
+    # the mean of 300 estimates is known to 4%
+    assert np.mean(found) == pytest.approx(expected, rel=0.12)
 
 
 def test_equal_answers_have_no_gain_to_within_a_changed_answer() -> None:

@@ -55,7 +55,7 @@ Features = Annotated[str | None, typer.Option(help="Array or columns (comma-sepa
 Split = Annotated[str | None, typer.Option(help="Column that says train or test; plan and trial leave test rows out.")]
 SplitBy = Annotated[str | None, typer.Option(help="Column whose rows (a customer's) are never divided by a fold.")]
 Time = Annotated[str | None, typer.Option(help="Column of dates or numbers: train on the past, test on what follows.")]
-SampleWeight = Annotated[str | None, typer.Option(help="Column of weights of the rows in training.")]
+SampleWeight = Annotated[str | None, typer.Option(help="Column of weights of the rows, in training and in metrics.")]
 WeightDecay = Annotated[float | None, number("Weight decay of the network.")]
 Learner = Annotated[
     str, typer.Option(help="logistic, boosting, network, deep (PyTorch), or a classifier as package.module:Class.")

@@ -14,6 +14,13 @@ together. 1/(folds - 1) is the factor of Nadeau and Bengio (2003) for that, who 
 before: the error was then 1.3 to 2 times the true deviation of gains between data sets, its quantile that of nine
 degrees, and single 95% intervals excluded zero once in 900 where nothing helps. No estimate is unbiased (Bengio and
 Grandvalet 2004); bench/trial.py measures what this one does.
+
+For the mean of a loss (Brier score, log loss) s^2 shows too little of the training: folds have equal shares of the
+classes, so they differ less than examples do, and intervals of the Brier score held the truth in 88% of 150 simulated
+data sets. There, with two repeats or more, the second line is measured: the model of a fold, which lacks the n/folds
+examples of it, beside the models of other repeats on the same examples, which lack as many of all. The square of the
+difference of their means, less what single examples vary by, is 1/folds (1 - 1/folds) of what n examples do in
+training; (1 - 1/folds)^2 of that counts in a cross-validation, where each example trains that share of the models.
 """
 
 import math
@@ -66,6 +73,7 @@ def gain(metric: Metric, arm: Answers, against: Answers, judged: Judged) -> Esti
         better.floor if same else better.floor + worse.floor,
         None if better.draws is None or worse.draws is None else better.draws - worse.draws,
         None if better.by_fold is None or worse.by_fold is None else better.by_fold - worse.by_fold,
+        better.smooth,
     )
     widest = metric.bounds[1] - metric.bounds[0]
     return _estimate(difference, arm.fold, (-widest, widest))
@@ -95,8 +103,11 @@ def _estimate(found: Influence, fold: IntArray, bounds: tuple[float, float]) -> 
     else:
         of_examples = float(found.draws.var(ddof=1))
         explained = folds * of_examples
-    training = max(0.0, float(_of_folds(found, fold, folds).var(ddof=1)) - explained)
-    error = math.sqrt(of_examples + training / (folds - 1) + found.floor)
+    if found.smooth and len(fold) > 1:
+        training = max(0.0, _of_models(found.moves, fold, folds))
+    else:
+        training = max(0.0, float(_of_folds(found, fold, folds).var(ddof=1)) - explained) / (folds - 1)
+    error = math.sqrt(of_examples + training + found.floor)
     degrees = float(max(int(np.count_nonzero(found.step)) - 1, 1))
     half = _quantile(LEVEL, degrees) * error
     p = float(2 * t.sf(abs(found.value) / error, degrees))
@@ -110,6 +121,18 @@ def _of_folds(found: Influence, fold: IntArray, folds: int) -> FloatArray:
         return found.by_fold.ravel()
     sums = [np.bincount(own, weights=moved, minlength=folds) for own, moved in zip(fold, found.moves, strict=True)]
     return np.asarray(folds * np.concatenate(sums), dtype=np.float64)
+
+
+def _of_models(moves: FloatArray, fold: IntArray, folds: int) -> float:
+    """The variance that comes from training, out of what the models of other repeats answered to the same examples."""
+    repeats, n = fold.shape
+    apart = (moves - moves.mean(axis=0)) * n * repeats / (repeats - 1.0)
+    cell = fold + folds * np.arange(repeats)[:, None]
+    sizes, sums, squares = (np.bincount(cell.ravel(), weights=(apart**power).ravel()) for power in range(3))
+    several = sizes > 1
+    sizes, means, squares = sizes[several], sums[several] / sizes[several], squares[several]
+    luck = (squares / sizes - means**2) / (sizes - 1.0)
+    return (folds - 1.0) * float(np.mean(means**2 - luck))
 
 
 def _quantile(level: float, degrees: float) -> float:

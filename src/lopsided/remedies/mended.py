@@ -70,7 +70,7 @@ class RemediedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         groups : array of shape (n_samples,), optional
             Their groups, for remedies and metrics of groups.
         sample_weight : array of shape (n_samples,), optional
-            What each counts in training.
+            What each counts, in training and in the metric by which the remedy is chosen.
         """
         features = self._rows(X)
         labels = column_or_1d(y, warn=True)

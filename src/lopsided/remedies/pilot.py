@@ -65,7 +65,8 @@ class Pilot:
         """Those of the class with the highest score (repeats x n x K); scores are probabilities once they sum to 1."""
         codes, predicted = self.training.classes.codes, class_scores.argmax(axis=2)
         chances = class_scores / np.maximum(class_scores.sum(axis=2, keepdims=True), 1e-300)
-        return Answers(predicted == codes, self.fold, codes, self.training.group_codes, predicted, chances)
+        groups, weights = self.training.group_codes, self.training.design.weights
+        return Answers(predicted == codes, self.fold, codes, groups, predicted, chances, weights)
 
     def plain(self) -> FloatArray:
         """p(class | x)."""

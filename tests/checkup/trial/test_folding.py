@@ -4,6 +4,7 @@ import numpy as np
 import pandas
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, balanced_accuracy_score, make_scorer
 from sklearn.model_selection import GroupKFold, StratifiedKFold, cross_val_predict
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -89,6 +90,23 @@ def test_weights_and_recalibration_reach_the_learner(tmp_path) -> None:
     assert again.reused == 0
     for arm in ("plain", "class weights", "threshold moving"):  # decisions stay
         assert again[arm].metrics[PLAIN].estimate.value == plain[arm].metrics[PLAIN].estimate.value
+
+
+def test_weights_count_in_training_and_in_metrics(tmp_path) -> None:
+    """As in scikit-learn's cross-validation and metrics with `sample_weight`, also through a scorer."""
+    features, weights = np.column_stack([DATA["a"], DATA["b"]]), DATA["weight"].to_numpy()
+    splits = list(StratifiedKFold(4, shuffle=True, random_state=1).split(features, LABELS))
+    model = LogisticRegression()
+    said = cross_val_predict(model, features, LABELS, cv=splits, params={"sample_weight": weights})
+    options = {**QUICK, "features": ["a", "b"], "learner": model, "store": tmp_path, "arms": ["class weights"]}
+    outcome = trial(DATA, cv=splits, sample_weight="weight", **options)
+    found = outcome["plain"].metrics
+    assert plain_accuracy(outcome) == pytest.approx(accuracy_score(LABELS, said, sample_weight=weights))
+    expected = balanced_accuracy_score(LABELS, said, sample_weight=weights)
+    assert found["balanced accuracy"].estimate.value == pytest.approx(expected)
+    scored = outcome.judge(make_scorer(balanced_accuracy_score))
+    assert scored["plain"].metrics[scored.metric].estimate.value == pytest.approx(expected)
+    assert any("in every metric" in note for note in outcome.notes)
 
 
 @pytest.mark.parametrize(

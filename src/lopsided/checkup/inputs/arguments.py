@@ -51,7 +51,7 @@ split_by : str or array of shape (n,), optional
 time : str or array of shape (n,), optional
     Numbers or dates: models are trained on the past and tested on the block of rows that follows.
 sample_weight : str or array of shape (n,), optional
-    A weight for each row in training, multiplied with those of a remedy. Metrics count every row once.
+    What each row counts: in training, where it is multiplied with the weights of a remedy, and in every metric.
 weight_decay : float or str, optional
     The weight decay that the network is trained with, or the name under which `data` holds it.
 classes : list, optional

@@ -82,7 +82,7 @@ def about_design(training: LabelledSet, folds: int, seed: int, recalibrated: boo
     if design.given is None and design.together is not None:
         notes.append("Rows of one value of split_by are never trained on and tested at once.")
     if design.weights is not None:
-        notes.append("sample_weight acts in training; metrics count every row once.")
+        notes.append("sample_weight counts in training and in every metric; threshold moving tunes on unweighted rows.")
     if recalibrated:
         notes.append("Probabilities are recalibrated on held-out training rows; decisions are the remedies' own.")
     return notes

@@ -199,8 +199,9 @@ class TrialRun:
             predicted[repeat, tested] = unpacked(numbers["predicted"], "<u4")
             if chances is not None:
                 chances[repeat, tested] = unpacked(numbers["probabilities"], "<f4").reshape(-1, chances.shape[2])
-        codes = shown.classes.codes
-        return Answers(predicted == codes, fold, codes, shown.group_codes, predicted, chances)
+        codes, weights = shown.classes.codes, training.design.weights
+        weights = None if weights is None else weights[shown.rows]
+        return Answers(predicted == codes, fold, codes, shown.group_codes, predicted, chances, weights)
 
     def refusal(self, entry: Entry) -> InputError | None:
         """The first refusal among the arm's folds: a sentence for the user, where other failures are accidents."""

@@ -29,22 +29,22 @@ class AtLeast(ResampledMetric):
         """The mean over the folds' positives."""
         assert answers.probabilities is not None
         scores, positive = answers.probabilities[repeat, rows, self.part], answers.classes[rows] == self.part
-        fold = answers.fold[repeat, rows]
-        total = np.count_nonzero(positive)
-        if not total:
+        fold, counted = answers.fold[repeat, rows], answers.counted[rows]
+        hits = np.bincount(fold, weights=counted * positive)
+        if not hits.sum():
             return float("nan")
         values = [
-            np.count_nonzero(positive[own]) * best_at(scores[own], positive[own], self.least, self.of_recall)
-            for own in (fold == number for number in np.unique(fold[positive]))
+            hits[number] * best_at(scores[own], positive[own], counted[own], self.least, self.of_recall)
+            for number, own in ((number, fold == number) for number in np.flatnonzero(hits))
         ]
-        return float(np.sum(values) / total)
+        return float(np.sum(values) / hits.sum())
 
 
-def best_at(scores: FloatArray, positive: BoolArray, least: float, of_recall: bool) -> float:
+def best_at(scores: FloatArray, positive: BoolArray, counted: FloatArray, least: float, of_recall: bool) -> float:
     """The best precision where the recall is at least `least`, or the reverse; ties are called together."""
     order = np.argsort(-scores)
     last = np.append(np.flatnonzero(np.diff(scores[order])), order.size - 1)
-    hits = np.cumsum(positive[order])[last]
-    precision, recall = hits / (last + 1.0), hits / hits[-1]
+    hits, called = np.cumsum((counted * positive)[order])[last], np.cumsum(counted[order])[last]
+    precision, recall = hits / np.where(called > 0, called, 1.0), hits / hits[-1]
     best, bound = (recall, precision) if of_recall else (precision, recall)
     return float(np.max(best, where=bound >= least - 1e-12, initial=0.0))  # 1e-12: 0.8 and 4 / 5 are the same

@@ -37,13 +37,14 @@ class ConfusionMetric(Metric):
         size = max(int(codes.max()), int(answers.labels.max()), *classes, self.least_classes - 1) + 1
         values, effect, step = [], np.zeros(answers.labels.shape), np.zeros(n)
         for repeat, predicted in enumerate(answers.labels):
-            shares = np.bincount(codes * size + predicted, minlength=size * size).reshape(size, size) / n
+            table = np.bincount(codes * size + predicted, weights=answers.counted, minlength=size * size)
+            shares = table.reshape(size, size) / n
             values.append(self.of_shares(shares, classes))
             slopes = self.slopes(shares, classes)
             effect[repeat] = slopes[codes, predicted] / n
             step = np.maximum(step, np.ptp(slopes, axis=1)[codes] / n)
         step = np.where(step > 0, step, 1.0 / n)  # a class that is never called: its next call would count
-        return centred(float(np.mean(values)), effect, step, codes)
+        return centred(float(np.mean(values)), effect, step, answers)
 
     @property
     def least_classes(self) -> int:

@@ -4,6 +4,9 @@ Every example is tested once in each repeat of a cross-validation. A metric give
 u_i: how much it adds to theta less its expectation (the influence function; sum_i u_i = 0). Paired differences between
 arms and their intervals (`measure.paired_scores`) need nothing else, so a new metric is one file with one object. A
 metric without an influence function gives its values on resampled examples instead (`resampled`).
+
+Examples with weights w_i count that often, as with scikit-learn's `sample_weight`: theta is what it would be if each
+stood there w_i times. They are still n draws, so errors follow from n u_i, each in proportion to its w_i.
 """
 
 from abc import ABC, abstractmethod
@@ -25,7 +28,7 @@ class Answers:
     """Whether each example was answered rightly, and the fold it was tested in (both repeats x n); class and group.
 
     Where they were kept, the class that was predicted (repeats x n) and the probabilities of all classes (repeats x n x
-    classes, float32).
+    classes, float32). `weights` are the user's, one per example.
     """
 
     right: BoolArray
@@ -34,6 +37,12 @@ class Answers:
     groups: IntArray
     predicted: IntArray | None = None
     probabilities: FloatArray | None = None
+    weights: FloatArray | None = None
+
+    @cached_property
+    def counted(self) -> FloatArray:
+        """w_i: what each example counts in a metric, with mean 1."""
+        return np.ones(self.classes.size) if self.weights is None else self.weights / self.weights.mean()
 
     @cached_property
     def shares(self) -> FloatArray:
@@ -51,7 +60,8 @@ class Answers:
             return self
         predicted = None if self.predicted is None else self.predicted[repeats]
         chances = None if self.probabilities is None else self.probabilities[repeats]
-        return Answers(self.right[repeats], self.fold[repeats], self.classes, self.groups, predicted, chances)
+        right, fold = self.right[repeats], self.fold[repeats]
+        return Answers(right, fold, self.classes, self.groups, predicted, chances, self.weights)
 
     @cached_property
     def resampled(self) -> dict[Any, "Influence"]:
@@ -121,7 +131,8 @@ class Influence:
     variance over the examples of a part unbiased (n), and the square of the least error.
 
     `draws`: theta on resampled examples, the same for all arms, in place of u_i. `by_fold`: theta of every repeat and
-    fold, where it is more than the sum of u_i."""
+    fold, where it is more than the sum of u_i. `smooth`: whether a slightly different model moves every u_i a little,
+    as losses of probabilities do, where hits flip or stay."""
 
     value: float
     moves: FloatArray
@@ -130,18 +141,25 @@ class Influence:
     floor: float
     draws: FloatArray | None = None
     by_fold: FloatArray | None = None
+    smooth: bool = False
 
 
-def centred(value: float, effect: FloatArray, step: FloatArray, codes: IntArray) -> Influence:
+def centred(value: float, effect: FloatArray, step: FloatArray, answers: Answers) -> Influence:
     """An influence from `effect`, the derivative of theta by the weight of every answer (repeats x n) up to a constant.
 
     Class sizes are as random as everything else: with them fixed, intervals of the log loss and of precision, which
     depend on them, held the truth in 85% of simulated data sets instead of 95%.
     """
+    counted = answers.counted
+    moves = counted * (effect - (counted * effect).mean(axis=1, keepdims=True))
+    step = counted * step
+    return Influence(value, moves, step, unbiased(answers.classes), float(np.square(step[step > 0]).mean()))
+
+
+def unbiased(codes: IntArray) -> FloatArray:
+    """n / (n - 1) of the part of every example."""
     sizes = np.bincount(codes).astype(float)
-    unbiased = (sizes / np.maximum(sizes - 1.0, 1.0))[codes]
-    moves = effect - effect.mean(axis=1, keepdims=True)
-    return Influence(value, moves, step, unbiased, float(np.square(step[step > 0]).mean()))
+    return np.asarray((sizes / np.maximum(sizes - 1.0, 1.0))[codes])
 
 
 class Metric(ABC):

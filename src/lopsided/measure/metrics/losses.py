@@ -4,7 +4,7 @@ Brier      sum_k (p_ik - [y_i = k])^2, half of it with two classes (the squared 
 log loss   -log p_i,y_i, with probabilities no nearer to 0 than the spacing of double precision, as in scikit-learn
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -32,8 +32,9 @@ class MeanLoss(Metric):
         """The value, and what every answer does to it."""
         codes, n = answers.classes, answers.classes.size
         lost = (_brier if self.word == "brier" else _log_loss)(answers.chances, codes)
+        value = float((answers.counted * lost).mean())
         # losses are numbers, not hits: no correction for counting, the error is only never 0
-        return centred(float(lost.mean()), lost / n, np.full(n, 1.0 / n**2), codes)
+        return replace(centred(value, lost / n, np.full(n, 1.0 / n**2), answers), smooth=True)
 
 
 def _brier(chances: FloatArray, codes: IntArray) -> FloatArray:

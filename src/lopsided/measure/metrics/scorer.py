@@ -1,6 +1,7 @@
 """Any scikit-learn scorer as a metric: applied to kept predictions and probabilities through a stand-in estimator.
 
-Its value is the mean over repeats, all folds of a repeat pooled. The larger the better, as scorers are.
+Its value is the mean over repeats, all folds of a repeat pooled. The larger the better, as scorers are. Weights of the
+examples are given to it as `sample_weight`; one that takes none is refused where there are weights.
 """
 
 import warnings
@@ -44,7 +45,8 @@ class Scorer(ResampledMetric):
         try:
             with warnings.catch_warnings(), config_context(skip_parameter_validation=True, assume_finite=True):
                 warnings.simplefilter("ignore")  # a class that is never predicted, on a part of the rows
-                return float(self.call(model, rows, model.named(answers.classes[rows])))
+                weighted = {} if answers.weights is None else {"sample_weight": answers.counted[rows]}
+                return float(self.call(model, rows, model.named(answers.classes[rows]), **weighted))
         except Exception as error:
             if rows.size < answers.classes.size:  # in some folds, or on some draws, a score may be undefined
                 return float("nan")

@@ -1,19 +1,20 @@
 """Metrics that average shares of right answers over parts: accuracies by class, by group and over all.
 
-With part p of n_p examples and r_p the mean of m_i over p,
+With part p of n_p examples (the sum of their weights w_i) and r_p the mean of m_i over p,
 
-    theta = sum_p a_p r_p,    u_i = a_p (m_i - r_p) / n_p   (i in p)
+    theta = sum_p a_p r_p,    u_i = a_p w_i (m_i - r_p) / n_p   (i in p)
 
 all parts alike for balanced accuracy, the lowest part alone for the worst class or group (that of the pooled answers,
 of each arm by itself), one part for its own share. The floor is sum_p a_p^2 / (n_p sum n): half a changed answer each
-way (Agresti and Min 2005), without which arms whose few answers agree by luck would be certain to be equal.
+way (Agresti and Min 2005), without which arms whose few answers agree by luck would be certain to be equal; of weighted
+examples, n_p^2 / sum w_i^2 as if they were that many.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from lopsided.measure.metrics.contract import Answers, Influence, Judged, Metric
+from lopsided.measure.metrics.contract import Answers, Influence, Judged, Metric, unbiased
 
 
 @dataclass(frozen=True)
@@ -28,21 +29,22 @@ class ShareMetric(Metric):
 
     def influence(self, answers: Answers, judged: Judged) -> Influence:
         """The value, and what every answer does to it."""
-        codes = answers.parts(self.axis)
-        sizes = np.bincount(codes).astype(float)
-        shares = np.bincount(codes, weights=answers.shares) / np.maximum(sizes, 1.0)
-        parts = judged.parts(self.axis)
+        codes, counted = answers.parts(self.axis), answers.counted
+        sizes = np.bincount(codes, weights=counted)
+        some = np.where(sizes > 0, sizes, 1.0)
+        shares = np.bincount(codes, weights=counted * answers.shares) / some
+        parts = [part for part in judged.parts(self.axis) if sizes[part] > 0] or judged.parts(self.axis)
         if self.pick == "one":
             parts = [self.part]
         elif self.pick == "lowest":
             parts = [parts[int(np.argmin(shares[parts]))]]
         weight = np.zeros(sizes.size)
         weight[parts] = 1.0 / len(parts)
-        step = (weight / np.maximum(sizes, 1.0))[codes]
-        concerned = sizes[parts]
+        step = (weight / some)[codes] * counted
+        concerned = sizes[parts] ** 2 / np.maximum(np.bincount(codes, weights=counted**2)[parts], 1e-300)
         floor = float((weight[parts] ** 2 / np.maximum(concerned * concerned.sum(), 1.0)).sum())
-        unbiased = (sizes / np.maximum(sizes - 1.0, 1.0))[codes]
-        return Influence(float(np.dot(weight, shares)), step * (answers.right - shares[codes]), step, unbiased, floor)
+        moves = step * (answers.right - shares[codes])
+        return Influence(float(np.dot(weight, shares)), moves, step, unbiased(codes), floor)
 
 
 OVERALL = ShareMetric("overall accuracy", "overall", "everything")
