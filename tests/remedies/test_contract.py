@@ -15,6 +15,7 @@ from lopsided.checkup.plan.plan import plan_for
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.learners.network_classifiers import DeepClassifier
 from lopsided.remedies.contract import GainForecast, Occasion, Remedy
 from lopsided.remedies.every import EVERY
 from lopsided.remedies.pilot import reduced, run_pilot
@@ -45,6 +46,11 @@ TRAINING = labelled()
 PLAN = plan_for(TRAINING, metric="balanced")
 REMEDIES: list[Remedy] = [Plain(), *[planned.remedy for planned in PLAN.remedies], *asked_for(TRAINING)]
 TRAINED = [remedy for remedy in REMEDIES if remedy.collects is None]
+
+
+def learner_for(remedy, **settings):
+    """What the remedy can be wrapped around: remedies of networks need one."""
+    return DeepClassifier(steps=30) if remedy.needs_network else LogisticRegression(**settings)
 
 
 def named(remedies):
@@ -87,7 +93,7 @@ def test_a_forecast_or_the_reason_why_there_is_none(remedy) -> None:
 def test_wrapped_it_trains_and_predicts(remedy) -> None:
     names = np.array(TRAINING.classes.names)[TRAINING.classes.codes]
     groups = np.array(TRAINING.groups.names)[TRAINING.groups.codes]
-    model = remedy.wrap(LogisticRegression(), seed=3)
+    model = remedy.wrap(learner_for(remedy), seed=3)
     first = clone(model).fit(TRAINING.features, names, groups)
     predicted = first.predict(TRAINING.features, groups)
     assert set(predicted) <= set(names)
@@ -98,7 +104,9 @@ def test_wrapped_it_trains_and_predicts(remedy) -> None:
     np.testing.assert_array_equal(again, chances)
     # the codes of a labelled set and the names of scikit-learn are the same model: classes are in another order there,
     # so the optimiser ends elsewhere within its tolerance
-    if type(remedy).draw is Remedy.draw:  # random copies are drawn class by class, in the order of the classes
+    if (
+        type(remedy).draw is Remedy.draw and not remedy.needs_network
+    ):  # random copies are drawn class by class, in the order of the classes
         coded = remedy.wrap(LogisticRegression(tol=1e-8, max_iter=1000), seed=3).fit_set(TRAINING)
         by_name = remedy.wrap(LogisticRegression(tol=1e-8, max_iter=1000), seed=3).fit(TRAINING.features, names, groups)
         agree = names[np.searchsorted(TRAINING.classes.codes, coded.predict(TRAINING.features, groups))]
@@ -115,6 +123,10 @@ def test_what_it_needs_is_what_it_asks_for(remedy) -> None:
             return super().fit(X, y)
 
     codes, groups = TRAINING.classes.codes, TRAINING.group_codes
+    if remedy.needs_network:
+        with pytest.raises(InputError, match=f"Expected a PyTorch network for {remedy.name}, but got Bare"):
+            remedy.wrap(Bare()).fit(TRAINING.features, codes, groups)
+        return
     refused = False
     try:
         remedy.wrap(Bare()).fit(TRAINING.features, codes, groups)

@@ -88,7 +88,7 @@ def learner_name(learner: Any) -> str:
     """As it was named, or the class of the classifier (of a pipeline: of its last step)."""
     if isinstance(learner, str):
         return learner
-    return type(learner.steps[-1][1] if hasattr(learner, "steps") else learner).__name__
+    return type(last_step(learner)).__name__
 
 
 def check_learner(learner: Any) -> Any:
@@ -103,18 +103,38 @@ def check_learner(learner: Any) -> Any:
 
 def takes_weights(learner: Any) -> bool:
     """Whether `fit` takes sample weights (a pipeline: its last step, unless a step before it resamples)."""
-    if any(hasattr(step, "fit_resample") for _, step in getattr(learner, "steps", ())):
+    if any(hasattr(step, "fit_resample") for _, step in steps_of(learner)):
         return False
-    last = learner.steps[-1][1] if hasattr(learner, "steps") else learner
     try:
-        return "sample_weight" in inspect.signature(last.fit).parameters
+        return "sample_weight" in inspect.signature(last_step(learner).fit).parameters
     except (TypeError, ValueError):
         return False
 
 
-def weight_argument(learner: Any) -> str:
-    """The name under which `fit` takes sample weights."""
-    return f"{learner.steps[-1][0]}__sample_weight" if hasattr(learner, "steps") else "sample_weight"
+def is_network(learner: Any) -> bool:
+    """Whether it is a PyTorch network whose loss and last layer remedies can change: `deep`, or what it is made of."""
+    from lopsided.learners.network_classifiers import DeepClassifier
+
+    if isinstance(learner, str):
+        found = _NETWORK.fullmatch(learner)
+        return found is not None and found["kind"] == "deep"
+    return isinstance(last_step(learner), DeepClassifier)
+
+
+def steps_of(learner: Any) -> list[tuple[str, Any]]:
+    """Names and steps of a pipeline; none of another learner, whose `steps` may be a number."""
+    found = getattr(learner, "steps", None)
+    return found if isinstance(found, list) else []
+
+
+def last_step(learner: Any) -> Any:
+    """The classifier itself: of a pipeline, its last step."""
+    return steps_of(learner)[-1][1] if steps_of(learner) else learner
+
+
+def fit_argument(learner: Any, name: str = "sample_weight") -> str:
+    """What an argument of the classifier is called in `fit`, of a pipeline too."""
+    return f"{steps_of(learner)[-1][0]}__{name}" if steps_of(learner) else name
 
 
 def gives_probabilities(learner: Any) -> bool:

@@ -8,7 +8,7 @@ scikit-learn divides its `alpha` by the number of examples; here it is multiplie
 when folds, copies or weights change that number. Full-batch L-BFGS.
 
 `DeepClassifier` is a PyTorch perceptron of `learners.deep` with two hidden layers and batch normalisation, trained by
-SGD with momentum as the papers train theirs; weights of examples multiply the loss.
+SGD with momentum as the papers train theirs; weights of examples multiply the loss, or another loss takes its place.
 """
 
 from typing import Any
@@ -22,7 +22,7 @@ from lopsided.core.validation import FloatArray
 
 
 class DeepClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """fit(X, y[, sample_weight]), predict_proba, predict."""
+    """fit(X, y[, sample_weight][, loss]), predict_proba, predict."""
 
     def __init__(
         self, *, network: str = "mlp", steps: int = 600, weight_decay: float = 5e-4, random_state: int = 0
@@ -32,8 +32,8 @@ class DeepClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.weight_decay = weight_decay
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "DeepClassifier":
-        """Train a fresh network."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, loss: Any = None) -> "DeepClassifier":
+        """Train a fresh network; `loss` takes logits and codes of a batch, and no sample_weight beside it."""
         from lopsided.learners.deep.networks import build
         from lopsided.learners.deep.recipe import TrainingRecipe
         from lopsided.learners.deep.training import train
@@ -42,11 +42,16 @@ class DeepClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
         made = build(self.network, inputs.shape[1:], self.classes_.size, seed=self.random_state)
         recipe = TrainingRecipe(
-            steps=self.steps, batch_size=min(128, max(2, inputs.shape[0])), weight_decay=self.weight_decay
+            steps=self.steps, batch_size=_batch_size(inputs.shape[0]), weight_decay=self.weight_decay
         )
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        self.trained_ = train(made, inputs, codes, recipe, seed=self.random_state, example_weights=weights, threads=1)
+        told = {"example_weights": weights, "loss": loss}
+        self.trained_ = train(made, inputs, codes, recipe, seed=self.random_state, threads=1, **told)
         return self
+
+    def epochs(self, examples: int) -> float:
+        """How often a training passes through so many examples."""
+        return self.steps * _batch_size(examples) / examples
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Softmax of the logits."""
@@ -56,6 +61,10 @@ class DeepClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> Any:
         """The most probable class."""
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+
+def _batch_size(examples: int) -> int:
+    return min(128, max(2, examples))
 
 
 class DecayedNetwork(MLPClassifier):  # type: ignore[misc]

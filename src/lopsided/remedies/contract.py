@@ -70,6 +70,7 @@ class Occasion:
     metric: str
     recipe: Mapping[str, Any]
     seed: int = 0
+    network: bool = False  # the learner is a PyTorch network
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,7 @@ class Remedy:
     needs_weights: ClassVar[bool] = False  # a learner whose fit takes sample_weight
     needs_probabilities: ClassVar[bool] = False  # a learner with predict_proba
     needs_groups: ClassVar[bool] = False
+    needs_network: ClassVar[bool] = False  # a PyTorch network: the learner deep
     makes_rows: ClassVar[bool] = False  # it draws examples that are not in the data, of whole tables too
     needs_numbers: ClassVar[bool] = False  # it computes with features, which thus have to be finite numbers
 

@@ -9,6 +9,13 @@ from lopsided.remedies.group_dro import GroupDro
 from lopsided.remedies.group_standardiser import GroupStandardising
 from lopsided.remedies.group_weighting import GroupWeighting
 from lopsided.remedies.logit_adjustment import LogitAdjustment
+from lopsided.remedies.network_remedies import (
+    BalancedSoftmax,
+    ClassifierRetraining,
+    Focal,
+    Ldam,
+    TauNormalisation,
+)
 from lopsided.remedies.noisy_oversampling import NoisyOversampling
 from lopsided.remedies.oversampling import HalfWayOversampling, Oversampling
 from lopsided.remedies.plain import Plain
@@ -27,6 +34,11 @@ EVERY: tuple[type[Remedy], ...] = (
     NoisyOversampling,
     BalancedBagging,
     ThresholdMoving,
+    BalancedSoftmax,
+    Ldam,
+    Focal,
+    ClassifierRetraining,
+    TauNormalisation,
     GroupWeighting,
     GroupDro,
     GroupStandardising,

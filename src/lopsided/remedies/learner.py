@@ -18,11 +18,11 @@ from lopsided.data.labelled_set import LabelledSet
 from lopsided.data.rows import Rows, is_matrix, is_sparse, take
 from lopsided.learners.named_learner import (
     encoding_of,
+    fit_argument,
     gives_probabilities,
     learner_name,
     make_learner,
     takes_weights,
-    weight_argument,
 )
 from lopsided.remedies.learner_balance import by_codes, own_factors
 
@@ -93,12 +93,14 @@ class Learner:
         self.estimator, self.seed = estimator, seed
         self.categorical = None if categorical is None or not np.any(categorical) else categorical
 
-    def fit(self, training: LabelledSet, weights: FloatArray | None = None) -> Any:
-        """A fitted copy, which knows classes by their codes; the user's weights multiply those of a remedy."""
+    def fit(self, training: LabelledSet, weights: FloatArray | None = None, *, loss: Any = None) -> Any:
+        """A fitted copy, which knows classes by their codes; the user's weights multiply those of a remedy. loss: of a
+        network, in place of cross entropy."""
         if training.design.weights is not None:
             weights = training.design.weights if weights is None else training.design.weights * weights
-        learner = self._fresh(training)
-        options = {} if weights is None else {weight_argument(learner): weights}
+        learner = self.fresh(training)
+        given = {"sample_weight": weights, "loss": loss}
+        options = {fit_argument(learner, name): value for name, value in given.items() if value is not None}
         if weights is not None and not takes_weights(learner):
             raise InputError(
                 "a learner whose fit takes sample_weight", type(learner).__name__, "use another learner, or no weights"
@@ -110,7 +112,8 @@ class Learner:
             learner.fit(training.features, training.classes.codes, **options)
         return learner
 
-    def _fresh(self, training: LabelledSet) -> Any:
+    def fresh(self, training: LabelledSet) -> Any:
+        """An unfitted copy for these rows."""
         if isinstance(self.estimator, str):
             centred = not is_sparse(training.features)
             return make_learner(self.estimator, self.seed, categorical=self.categorical, centred=centred)
@@ -118,7 +121,7 @@ class Learner:
 
     def factors(self, training: LabelledSet) -> FloatArray:
         """What the learner and the user's weights do to the odds of the classes; all 1 where they do nothing."""
-        found, _ = own_factors(self._fresh(training), training)
+        found, _ = own_factors(self.fresh(training), training)
         found = np.ones(len(training.classes.names)) if found is None else found
         if training.design.weights is None:
             return found

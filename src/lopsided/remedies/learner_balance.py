@@ -14,6 +14,7 @@ from sklearn.base import clone
 
 from lopsided.core.validation import FloatArray
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.learners.named_learner import steps_of
 
 _BY_CLASS = ("class_weight", "sampling_strategy")  # parameters that are dicts by label in scikit-learn and its kin
 
@@ -65,7 +66,7 @@ def _weights(name: str, value: Any, counts: FloatArray) -> FloatArray | None:
 
 def _resampled(learner: Any, training: LabelledSet, counts: FloatArray) -> tuple[FloatArray, str]:
     """Examples of every class that the last step of a pipeline with samplers is fitted on."""
-    steps = [step for _, step in getattr(learner, "steps", ())[:-1]]
+    steps = [step for _, step in steps_of(learner)[:-1]]
     if not any(hasattr(step, "fit_resample") for step in steps):
         return counts, ""
     features, codes = training.features, training.classes.codes

@@ -30,7 +30,7 @@ from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.encoding import TableEncoder
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.data.rows import Rows, is_matrix, is_sparse, width
-from lopsided.learners.named_learner import make_learner, weight_argument
+from lopsided.learners.named_learner import fit_argument, make_learner
 from lopsided.measure.metrics.contract import Answers, Judged, Metric, judged_groups, judged_parts
 from lopsided.measure.metrics.named import metric_named
 from lopsided.measure.paired_scores import gain
@@ -225,5 +225,5 @@ def logistic(features: FloatArray, codes: IntArray, weights: FloatArray | None =
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # 100 steps are the pilot's budget
         warnings.filterwarnings("ignore", "The number of unique classes")  # labels were said to be classes
-        learner.fit(features, codes, **({} if weights is None else {weight_argument(learner): weights}))
+        learner.fit(features, codes, **({} if weights is None else {fit_argument(learner): weights}))
     return learner

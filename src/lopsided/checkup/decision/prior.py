@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from lopsided.core.validation import FloatArray, IntArray
+from lopsided.learners.named_learner import last_step
 
 UNKNOWN = 1.5  # the variance of an arm that the prior does not know, in means of those it knows
 
@@ -55,7 +56,7 @@ def learner_kind(learner: Any) -> str:
     """linear, trees or other: of a pipeline, its last step's."""
     if isinstance(learner, str):
         return {"logistic": "linear", "boosting": "trees"}.get(learner, "other")
-    last = learner.steps[-1][1] if hasattr(learner, "steps") else learner
+    last = last_step(learner)
     words = f"{type(last).__module__}.{type(last).__name__}".lower()
     if any(word in words for word in ("linear_model", "discriminant", "linearsvc")):
         return "linear"

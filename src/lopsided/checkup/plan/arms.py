@@ -47,7 +47,11 @@ def _proposed(arm: Any, occasion: Occasion) -> Proposals:
         return [Proposal(own_arm(imported(arm, occasion.seed, samplers=True)), "Your own.")], []
     if arm == Plain.name:
         return [], []
-    chosen = default_kinds() if arm.lower() == DEFAULT else [kind_named(arm, "arms", (DEFAULT, "package.module:Class"))]
+    chosen = (
+        default_kinds(network=occasion.network)
+        if arm.lower() == DEFAULT
+        else [kind_named(arm, "arms", (DEFAULT, "package.module:Class"))]
+    )
     found: list[Proposal] = []
     notes: list[str] = []
     for kind in chosen:
@@ -56,9 +60,9 @@ def _proposed(arm: Any, occasion: Occasion) -> Proposals:
     return found, notes
 
 
-def default_kinds() -> list[type[Remedy]]:
-    """What a plan proposes unasked, beside collection."""
-    return [kind for kind in EVERY if kind.default]
+def default_kinds(*, network: bool = False) -> list[type[Remedy]]:
+    """What a plan proposes unasked, beside collection; `network` says that the learner is a PyTorch network."""
+    return [kind for kind in EVERY if kind.default or (network and kind.needs_network)]
 
 
 def _told_apart(proposals: Sequence[Proposal]) -> list[Proposal]:

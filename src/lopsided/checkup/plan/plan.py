@@ -23,6 +23,7 @@ from lopsided.checkup.plan.collection import collections
 from lopsided.checkup.plan.result import Plan, PlannedRemedy
 from lopsided.core.errors import InputError
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.learners.named_learner import is_network
 from lopsided.measure.metrics.contract import LEAST_IN_GROUP, Metric, judged_groups
 from lopsided.measure.metrics.named import Asked, metric_named
 from lopsided.measure.metrics.shares import ShareMetric
@@ -115,7 +116,7 @@ def plan_for(
     linear = learner_kind(learner) == "linear"
     pilot = run_pilot(reduced(training, seed), seed, pilot_groups(training), linear=linear)
     seen, classes = len(pilot.training.classes.names), len(training.classes.names)
-    occasion = Occasion(training, pilot, wanted.aim, dict(recipe or {}), seed)
+    occasion = Occasion(training, pilot, wanted.aim, dict(recipe or {}), seed, is_network(learner))
     proposals, left_out = proposals_for(arms, occasion)
     planned, notes = [], _about_metric(training, metric, wanted) + left_out
     if seen < classes:

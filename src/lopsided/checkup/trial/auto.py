@@ -14,6 +14,7 @@ from lopsided.checkup.trial.folding import folded
 from lopsided.checkup.trial.trial import FOLDS, REPEATS, trial
 from lopsided.core.errors import InputError
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.learners.named_learner import is_network
 from lopsided.measure.metrics.named import Asked
 from lopsided.remedies.contract import Proposal
 from lopsided.remedies.plain import Plain
@@ -40,7 +41,7 @@ def choose(
             found = trial(
                 training,
                 learner=learner,
-                arms=default_kinds() if arms is None else arms,
+                arms=default_kinds(network=is_network(learner)) if arms is None else arms,
                 metric=metric,
                 costs=costs,
                 budget=budget,

@@ -20,9 +20,10 @@ from lopsided.engine.runner import cores, run_here
 from lopsided.engine.store import Store
 from lopsided.engine.task import Task, tasks_of
 from lopsided.engine.work import Failure
-from lopsided.learners.named_learner import gives_probabilities, learner_name, takes_weights
+from lopsided.learners.named_learner import gives_probabilities, is_network, learner_name, takes_weights
 from lopsided.measure.metrics.contract import Answers, Metric
 from lopsided.remedies.contract import Forecast, GainForecast, Remedy
+from lopsided.remedies.network_remedies import NO_NETWORK
 from lopsided.remedies.own import Own
 from lopsided.remedies.plain import Plain
 
@@ -52,6 +53,8 @@ def _why_not(
 ) -> str | None:
     if remedy.needs_numbers and no_numbers is not None:
         return no_numbers
+    if remedy.needs_network and not is_network(learner):
+        return NO_NETWORK.format(learner_name(learner))
     if remedy.needs_weights and not takes_weights(learner):
         return f"{learner_name(learner)} takes no sample_weight."
     if remedy.needs_probabilities and not gives_probabilities(learner):

@@ -30,6 +30,7 @@ from torch import Tensor
 
 Order = Callable[[int], ArrayLike]  # epoch to the indices of its examples, in order; repeats and gaps are allowed
 Transform = Callable[[Tensor, torch.Generator], Tensor]  # a batch of inputs to an augmented one
+Loss = Callable[[Tensor, Tensor], Tensor]  # logits and labels of a batch to their mean loss
 _PROGRESS_SECONDS = 0.5
 _COUNTERS = ("step", "epoch", "position", "sums", "last_loss", "diverged")  # of a run, kept in its checkpoint
 
@@ -107,6 +108,7 @@ def train(
     order: Order | None = None,
     logit_adjustment: Sequence[float] | FloatArray | None = None,
     transform: Transform | None = None,
+    loss: Loss | None = None,
     after_epoch: Callable[[int, Classifier], None] | None = None,
     progress: Callable[[TrainingProgress], None] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -118,12 +120,15 @@ def train(
     inputs: n x ..., float32; labels: codes 0..K-1. class_weights, example_weights: multiply the loss; together they are
     scaled to mean 1 over the examples. order: epoch -> indices (a sampler); without it every epoch is a fresh random
     order. logit_adjustment: K numbers added to the logits in the loss only. transform: (batch, torch.Generator) ->
-    batch. after_epoch: called with the number of finished epochs and the network. checkpoint: a file that is written
-    every `checkpoint_seconds`, at the end and on interruption, and resumed from where it exists. threads: of PyTorch,
-    for this run; digits are reproducible at an equal number.
+    batch. loss: (logits, labels) -> mean loss, in place of weighted or adjusted cross entropy; its `set_epoch` is told
+    where it has one. after_epoch: called with the number of finished epochs and the network. checkpoint: a file that is
+    written every `checkpoint_seconds`, at the end and on interruption, and resumed from where it exists. threads: of
+    PyTorch, for this run; digits are reproducible at an equal number.
     """
     data = _data(network.head.out_features, inputs, labels, class_weights, example_weights, logit_adjustment)
-    run = _Run(network, recipe, data, order, seed, transform)
+    if loss is not None and (data.weights is not None or data.adjustment is not None):
+        raise InputError("a loss, or weights and adjustment of cross entropy", "both", "leave one of them out")
+    run = _Run(network, recipe, data, order, seed, transform, loss)
     fingerprint = "" if checkpoint is None else run.fingerprint()
     if checkpoint is not None and (stored := Checkpoint.read(checkpoint, fingerprint)) is not None:
         run.restore(stored)
@@ -211,9 +216,10 @@ class _Run:
         order: Order | None,
         seed: int,
         transform: Transform | None,
+        loss: Loss | None,
     ) -> None:
         self.network, self.recipe, self.data, self.order, self.seed = network, recipe, data, order, seed
-        self.transform = transform
+        self.transform, self.loss = transform, loss
         if data.inputs.dim() == 4:
             network.to(memory_format=torch.channels_last)  # a fifth faster on CPUs
         self.optimiser: FlatSGD = (
@@ -257,7 +263,9 @@ class _Run:
         self.optimiser.clear()
         logits = self.network(batch)
         adjusted = logits if self.data.adjustment is None else logits + self.data.adjustment
-        if self.data.weights is None:
+        if self.loss is not None:
+            loss = self.loss(logits, labels)
+        elif self.data.weights is None:
             loss = cross_entropy(adjusted, labels)
         else:
             each = cross_entropy(adjusted, labels, reduction="none")
@@ -279,6 +287,8 @@ class _Run:
 
     def _epoch_indices(self) -> Tensor:
         examples = len(self.data.labels)
+        if hasattr(self.loss, "set_epoch"):
+            self.loss.set_epoch(self.epoch)
         if self.order is None:
             return torch.from_numpy(generator(self.seed, "order", self.epoch).permutation(examples))
         drawn = np.asarray(self.order(self.epoch))
@@ -291,7 +301,8 @@ class _Run:
     def fingerprint(self) -> str:
         recipe = asdict(replace(self.recipe, anneal_at=tuple(self.recipe.anneal_at)))
         parts = {"recipe": recipe, "seed": self.seed, "network": str(self.network)}
-        return fingerprint_of(parts, self.data._asdict())
+        told = {} if self.loss is None else {"loss": str(self.loss)}
+        return fingerprint_of(parts | told, self.data._asdict())
 
     def state(self) -> Checkpoint:
         counters: dict[str, Any] = {name: getattr(self, name) for name in _COUNTERS}

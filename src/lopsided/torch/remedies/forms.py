@@ -6,11 +6,15 @@
     class weights             CrossEntropyLoss with the weights
     logit adjustment          a layer that adds the offsets to the logits of a finished model
     threshold moving          the same with the offsets of the plan's pilot
+    losses of networks        BalancedSoftmaxLoss, LDAMLoss, FocalLoss for the classes' counts
+    their last layers         a function from a finished model to a copy with another last layer
 
 SMOTE makes examples of features before training. Group DRO and standardising by group need the groups of every batch:
 `GroupDROLoss` and `GroupWhitening` take them.
 """
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,17 +26,30 @@ from lopsided.data.labelled_set import LabelledSet
 from lopsided.remedies.balanced_bagging import BalancedBagging
 from lopsided.remedies.class_weighting import ClassWeighting
 from lopsided.remedies.collection import Collection
-from lopsided.remedies.contract import Remedy, by_name, torch_form
+from lopsided.remedies.contract import Remedy, by_name, present, torch_form
 from lopsided.remedies.group_dro import GroupDro
 from lopsided.remedies.group_standardiser import GroupStandardising
 from lopsided.remedies.group_weighting import GroupWeighting
 from lopsided.remedies.logit_adjustment import LogitAdjustment
+from lopsided.remedies.network_remedies import (
+    BalancedSoftmax,
+    ClassifierRetraining,
+    Focal,
+    Ldam,
+    TauNormalisation,
+)
 from lopsided.remedies.noisy_oversampling import NoisyOversampling
 from lopsided.remedies.oversampling import Oversampling
 from lopsided.remedies.smote import Smote
 from lopsided.remedies.threshold_moving import ThresholdMoving
+from lopsided.torch.remedies.classifier_retraining import retrain_classifier, tau_normalise
+from lopsided.torch.remedies.focal_loss import FocalLoss
+from lopsided.torch.remedies.ldam_loss import LDAMLoss
+from lopsided.torch.remedies.logit_adjusted import BalancedSoftmaxLoss
 from lopsided.torch.remedies.oversampling_sampler import OversamplingSampler
 from torch import Tensor, nn
+
+_ROWS = 512  # of a batch whose features are read
 
 
 class PlannedSampler(OversamplingSampler):
@@ -121,6 +138,36 @@ def _layer(remedy: Remedy, training: LabelledSet, *, seed: int = 0) -> nn.Linear
         layer.weight.copy_(torch.eye(offsets.numel()))
         layer.bias.copy_(offsets)
     return layer.requires_grad_(False)
+
+
+@torch_form.register
+def _balanced_softmax(remedy: BalancedSoftmax, training: LabelledSet, *, seed: int = 0) -> BalancedSoftmaxLoss:
+    return BalancedSoftmaxLoss(present(training.classes).counts)
+
+
+@torch_form.register
+def _ldam(remedy: Ldam, training: LabelledSet, *, seed: int = 0) -> LDAMLoss:
+    return LDAMLoss(present(training.classes).counts, margin=remedy.margin)
+
+
+@torch_form.register
+def _focal(remedy: Focal, training: LabelledSet, *, seed: int = 0) -> FocalLoss:
+    return FocalLoss(remedy.gamma)
+
+
+@torch_form.register
+def _retraining(
+    remedy: ClassifierRetraining, training: LabelledSet, *, seed: int = 0
+) -> Callable[[nn.Module], nn.Module]:
+    rows = torch.as_tensor(np.asarray(training.features), dtype=torch.float32)
+    codes = torch.as_tensor(present(training.classes).codes)
+    batches = list(zip(rows.split(_ROWS), codes.split(_ROWS), strict=True))
+    return partial(retrain_classifier, loader=batches, variance=remedy.variance)
+
+
+@torch_form.register
+def _tau_norm(remedy: TauNormalisation, training: LabelledSet, *, seed: int = 0) -> Callable[[nn.Module], nn.Module]:
+    return partial(tau_normalise, tau=remedy.tau)
 
 
 _ELSEWHERE: dict[type[Remedy], str] = {

@@ -1,0 +1,134 @@
+"""Remedies of networks: another loss in training, or another last layer after it. Arms of a trial of the learner
+`deep`.
+
+    balanced softmax            CE(f(x) + log n, y)                            Ren et al. 2020
+    LDAM                        CE(f(x) - Delta_y e_y, y), weights at the end  Cao et al. 2019
+    focal loss                  (1 - p_y)^gamma CE(f(x), y)                    Lin et al. 2017
+    classifier retraining       the last layer fitted again, without the prior Kang et al. 2020
+    tau-normalisation           each classifier divided by its length^tau      Kang et al. 2020
+
+The formulas are in `lopsided.torch`: `torch_form` gives the loss module, or a function from a finished model to the
+corrected one, and a trial trains with that very object. Post-hoc logit adjustment needs no network and is `logit
+adjustment`.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from lopsided.core.errors import InputError
+from lopsided.core.validation import FloatArray
+from lopsided.data.labelled_set import LabelledSet
+from lopsided.learners.named_learner import is_network, last_step, learner_name, steps_of
+from lopsided.remedies.contract import Occasion, Proposal, Proposals, Remedy, load_forms, torch_form, uneven_classes
+from lopsided.remedies.learner import Learner
+
+NO_NETWORK = "It changes the loss or the last layer of a PyTorch network, and {} is none: use the learner deep."
+
+
+@dataclass(frozen=True)
+class NetworkRemedy(Remedy):
+    """What the remedies of networks share: they propose themselves where classes are uneven, and need `deep`."""
+
+    default: ClassVar[bool] = False  # a trial has them unasked where the learner is a network
+    needs_network: ClassVar[bool] = True
+    why: ClassVar[str]
+
+    @classmethod
+    def propose(cls, occasion: Occasion) -> Proposals:
+        """With the authors' parameters."""
+        classes, notes = uneven_classes(occasion.training)
+        return ([], notes) if classes is None else ([Proposal(cls(), cls.why)], [])
+
+    def shift(self, training: LabelledSet, learner: Learner, seed: int) -> FloatArray:
+        """None; learners that are no network are refused here, before anything is trained."""
+        if not is_network(learner.estimator):
+            got = learner_name(learner.estimator)
+            raise InputError(f"a PyTorch network for {self.name}", got, "use the learner deep")
+        return super().shift(training, learner, seed)
+
+    def form(self, training: LabelledSet, learner: Learner, seed: int) -> Any:
+        """The PyTorch object for these rows."""
+        load_forms()
+        return torch_form(self, training, seed=seed)
+
+
+@dataclass(frozen=True)
+class NetworkLoss(NetworkRemedy):
+    """The network is trained with another loss."""
+
+    def train(self, training: LabelledSet, learner: Learner, weights: FloatArray | None, seed: int) -> Any:
+        """One network with the loss."""
+        return learner.fit(training, loss=self.form(training, learner, seed))
+
+
+@dataclass(frozen=True)
+class BalancedSoftmax(NetworkLoss):
+    """Logit adjustment in the loss, with tau = 1."""
+
+    kind: ClassVar[str] = "balanced softmax"
+    name: ClassVar[str] = "balanced softmax"
+    why: ClassVar[str] = "The log of each class's count is added to its logit in the loss, and left out in prediction."
+
+
+@dataclass(frozen=True)
+class Ldam(NetworkLoss):
+    """`margin` of the rarest class; from the share `deferred` of the training on rare classes weigh more."""
+
+    kind: ClassVar[str] = "ldam"
+    name: ClassVar[str] = "LDAM"
+    why: ClassVar[str] = (
+        "Rare classes have to win by a larger margin, and weigh more in the last fifth of the training."
+    )
+    margin: float = 0.5
+    deferred: float = 0.8
+
+    def form(self, training: LabelledSet, learner: Learner, seed: int) -> Any:
+        """The loss, which learns here how many epochs there will be."""
+        loss = super().form(training, learner, seed)
+        loss.reweight_from = round(self.deferred * last_step(learner.fresh(training)).epochs(training.size))
+        return loss
+
+
+@dataclass(frozen=True)
+class Focal(NetworkLoss):
+    """`gamma`: how little examples count that are answered rightly and surely."""
+
+    kind: ClassVar[str] = "focal"
+    name: ClassVar[str] = "focal loss"
+    why: ClassVar[str] = "Examples that the network answers rightly and surely count little in the loss."
+    gamma: float = 2.0
+
+
+@dataclass(frozen=True)
+class NetworkHead(NetworkRemedy):
+    """The network is trained plainly; then its last layer is replaced."""
+
+    def train(self, training: LabelledSet, learner: Learner, weights: FloatArray | None, seed: int) -> Any:
+        """One network, corrected by means of the rows as it sees them."""
+        fitted = learner.fit(training, weights)
+        before = fitted[:-1] if len(steps_of(fitted)) > 1 else None
+        shown = training if before is None else training.with_features(before.transform(training.features))
+        network = last_step(fitted)
+        corrected = self.form(shown, learner, seed)(network.trained_.network)
+        network.trained_ = replace(network.trained_, network=corrected)
+        return fitted
+
+
+@dataclass(frozen=True)
+class ClassifierRetraining(NetworkHead):
+    """`variance`: how far a logit may move from where training has put it."""
+
+    kind: ClassVar[str] = "classifier retraining"
+    name: ClassVar[str] = "classifier retraining"
+    why: ClassVar[str] = "The last layer is fitted again for equally frequent classes, on the features as they are."
+    variance: float = 30.0
+
+
+@dataclass(frozen=True)
+class TauNormalisation(NetworkHead):
+    """`tau`: 0 changes nothing, 1 makes all classifiers equally long."""
+
+    kind: ClassVar[str] = "tau-normalisation"
+    name: ClassVar[str] = "tau-normalisation"
+    why: ClassVar[str] = "Classifiers of frequent classes are longer; all are made equally long."
+    tau: float = 1.0
