@@ -9,7 +9,7 @@ from lopsided.papers.lp.lp_contrastive import CLAIM as CONTRASTIVE
 from lopsided.papers.lp.lp_contrastive import contrastive
 from lopsided.papers.lp.lp_lq import lowest_end
 from lopsided.papers.lp.lp_softmax_losses import bound, softmax_loss
-from lopsided.papers.lp.lp_two_layers import two_layers
+from lopsided.papers.lp.lp_two_layers import peeled_layers
 from lopsided.papers.lp.peeled import cross_entropy, descend, pair_cosines, problem
 from lopsided.theory.collapse import collapse
 
@@ -109,12 +109,16 @@ def test_other_exponents_do_better_than_the_frame(q) -> None:
     assert "uncertified" in end.status
 
 
-def test_two_layers_gradient_and_value() -> None:
+@pytest.mark.parametrize(("layers", "reading"), [(2, "relu"), (3, "linear")])
+def test_peeled_layers_gradient_and_value(layers: int, reading: str) -> None:
     weights, p = np.array([0.5, 0.3, 0.2]), 6
-    settings = {"dimension": p, "reading": "relu", "weight_energy": 3.0, "feature_energy": 2.0, "starts": 3}
-    end, top, seen = two_layers(settings, weights, generator(0, "start"))
-    hidden, features = end.blocks[0][3 * p :].reshape(p, p), end.blocks[1]
-    np.testing.assert_allclose(seen, np.maximum(hidden @ features, 0), atol=1e-15)
+    energies = {"weight_energy": 3.0, "feature_energy": 2.0}
+    settings = {"dimension": p, "reading": reading, "layers": layers, "starts": 3, **energies}
+    end, top, seen = peeled_layers(settings, weights, generator(0, "start"))
+    hidden, features = end.blocks[0][3 * p :].reshape(layers - 1, p, p), end.blocks[1]
+    for matrix in hidden:
+        features = np.maximum(matrix @ features, 0) if reading == "relu" else matrix @ features
+    np.testing.assert_allclose(seen, features, atol=1e-15)
     z = top @ seen
     naive = sum(w * (np.log(np.exp(z[:, k]).sum()) - z[k, k]) for k, w in enumerate(weights))
     assert np.exp(end.objective) == pytest.approx(naive, rel=1e-9)

@@ -13,14 +13,14 @@ from tests.engine.conftest import TOYS
 def test_the_catalogue_is_whole() -> None:
     entries = catalogue()
     counts = {paper: sum(entry.paper == paper for entry in entries.values()) for paper in PAPERS}
-    assert counts == {"lp": 20, "gi": 28, "bo": 14, "sd": 11}
+    assert counts == {"lp": 20, "gi": 29, "bo": 14, "sd": 12}
     assert all(entry.statement and entry.source.place for entry in entries.values())
 
 
 def test_every_entry_is_shown_and_own_claims_come_last() -> None:
     known = register(TOYS)
-    assert list(known)[:73] == list(catalogue())
-    assert list(known)[73:] == ["toy-broken", "toy-deadly", "toy-needy", "toy-sum", "toy-syntax"]
+    assert list(known)[:75] == list(catalogue())
+    assert list(known)[75:] == ["toy-broken", "toy-deadly", "toy-needy", "toy-sum", "toy-syntax"]
     assert known["toy-sum"].claim is not None
     assert known["toy-syntax"].broken
     for entry in known.values():
@@ -39,8 +39,8 @@ def test_a_file_whose_id_is_another_is_refused(tmp_path: Path) -> None:
 def test_selection() -> None:
     known = register(TOYS)
     assert select(known, ["toy-sum", "lp-etf", "toy-sum"], [], False) == ["lp-etf", "toy-sum"]
-    assert len(select(known, [], ["sd"], False)) == 11
-    assert len(select(known, [], [], True)) == 78
+    assert len(select(known, [], ["sd"], False)) == 12
+    assert len(select(known, [], [], True)) == 80
     with pytest.raises(InputError, match="perhaps lp-etf"):
         select(known, ["lp-etff"], [], False)
     with pytest.raises(InputError, match="folder of claim files"):

@@ -38,3 +38,19 @@ def constant(x: str) -> Law:
 
 def _apart(row: Row, x: str) -> tuple[int, str]:
     return row.seed, repr(sorted((key, value) for key, value in row.settings.items() if key != x))
+
+
+def tilted(number: str, x: str, power: float) -> Law:
+    """`number` times the setting `x` to that power, in units of its least value: an exponent that is off by so much;
+    what is undefined stays so."""
+
+    def law(rows: Sequence[Row]) -> list[Row]:
+        least = min(row.settings[x] for row in rows)
+        return [
+            Row(row.settings, row.seed, {**row.numbers, number: value * (row.settings[x] / least) ** power})
+            if (value := row.numbers[number]) is not None
+            else row
+            for row in rows
+        ]
+
+    return law
