@@ -30,14 +30,17 @@ def command(
     metric: options.Metric = None,
     costs: options.Costs = None,
     group: options.Group = None,
-    why: Annotated[bool, typer.Option("--why", help="Add the reasons: parameters, grounds, the order.")] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Say why: parameters, basis of each forecast, order of the list.")
+    ] = False,
     export: options.Export = None,
-    seed: Annotated[int, typer.Option(help="Seed of the pilot's folds.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the pilot's folds.", min=0)] = 0,
     as_json: options.AsJson = False,
 ) -> None:
-    """Plan remedies: rates, weights, offsets, noise, examples to collect, each with its forecast gain.
+    """List remedies with their parameters and expected gains.
 
-    lopsided trial tries them.
+    Remedies are oversampling rates, class weights, offsets, noise and examples to collect. To try them on your data,
+    use lopsided trial.
     """
     given = dict(locals())
     from lopsided.checkup.plan.plan import plan
@@ -55,7 +58,7 @@ def command(
     else:
         print_plan(made, why=why)
         if not why:
-            print_line("--why gives the reasons.")
+            print_line("--why says why.")
         if written is not None:
             print_line(f"Exported to {written}")
     late.tell()
