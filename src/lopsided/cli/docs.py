@@ -19,7 +19,12 @@ def command(
     ] = "few",
     store: StoreFolder = None,
     cache: Annotated[Path | None, folder("Folder of the build cache (default: docs/_cache).")] = None,
-    brief: Annotated[bool, typer.Option("--brief", help="Leave out the modules behind the public names.")] = False,
+    brief: Annotated[
+        bool,
+        typer.Option(
+            "--brief", help="Build faster: without the modules behind the public names, and with few figures of claims."
+        ),
+    ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the pages in a browser afterwards.")] = False,
 ) -> None:
     """Build the documentation. Runs the tutorials and reads the references from the code; works offline."""

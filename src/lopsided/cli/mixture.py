@@ -80,7 +80,7 @@ def _group_number(text: str | None, fractions: Any) -> int:
     if text is None:
         return int(fractions.argmin())
     if not text.isdecimal() or int(text) >= len(fractions):
-        raise InputError(f"a group number from 0 to {len(fractions) - 1}", repr(text), "count groups from 0")
+        raise InputError(f"a group number from 0 to {len(fractions) - 1}", repr(text))
     return int(text)
 
 

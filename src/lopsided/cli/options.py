@@ -35,12 +35,12 @@ def folder(help: str) -> Any:
 
 _COLUMNS = ("labels", "groups", "features", "predictions", "probabilities", "logits", "split", "split_by", "time")
 _WORDS = dict.fromkeys((*_COLUMNS, "sample_weight", "group", "label"), "COLUMN") | {"plot": "FILE", "out": "FILE"}
-_KINDS = {str: "TEXT", int: "INTEGER", Path: "FILE", list[str]: "TEXT"}
+_KINDS: dict[object, str] = {str: "TEXT", int: "INTEGER", Path: "FILE", list[str]: "TEXT"}
 
 
 def value_word(name: str, kind: object, place: str) -> str | None:
     """What help calls the value of an option, or an argument; None for switches and choices, which name themselves."""
-    word = _KINDS.get(kind)  # type: ignore[call-overload]
+    word = _KINDS.get(kind)
     return None if word is None else name.upper() if place == "argument" else _WORDS.get(name, word)
 
 

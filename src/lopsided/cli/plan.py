@@ -75,9 +75,9 @@ def print_plan(made: "Plan", *, why: bool = False) -> None:
         expected = "–" if remedy.counts_as is None else f"{remedy.counts_as:+.3f}"
         rows.append([remedy.name + " *" * own, expected, gain_words(remedy.forecast)])
         other = other or own
-    print_lines(f"{made.title()}, most promising first", ("remedy", "expected gain", "forecast of a pilot"), rows)
+    print_lines(f"{made.title()}, most promising first", ("remedy", "expected gain", "pilot's forecast"), rows)
     if other:
-        print("* forecast in the class's own recall, or the group's own accuracy")
+        print("* forecast gain in the recall of the class, or in the accuracy of the group")
     if why:
         print_rows("", ("remedy", "why"), [[remedy.name, _reasons(remedy)] for remedy in made.remedies])
     for remark in made.remarks() if why else [line for line in (*made.notes, made.skill) if line]:
@@ -85,8 +85,8 @@ def print_plan(made: "Plan", *, why: bool = False) -> None:
 
 
 def _reasons(remedy: "PlannedRemedy") -> str:
-    counts = "" if remedy.counts_as is None else f" Counts as {remedy.counts_as:+.4f}."
-    return remedy.why + ("" if remedy.forecast is None else f" Ground: {remedy.forecast.ground}.{counts}")
+    counts = "" if remedy.counts_as is None else f" Expected gain: {remedy.counts_as:+.4f}."
+    return remedy.why + ("" if remedy.forecast is None else f" Basis: {remedy.forecast.ground}.{counts}")
 
 
 def gain_words(forecast: "GainForecast | None") -> str:

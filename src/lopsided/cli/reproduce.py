@@ -109,8 +109,8 @@ def _print(run: "Run", index: Path | None) -> None:
     tally = Counter("broken" if claim.broken else claim.verdict for claim in run.claims)
     tasks, reused = sum(claim.tasks for claim in run.claims), sum(claim.reused for claim in run.claims)
     print(
-        f"{', '.join(f'{count} {word}' for word, count in tally.items())}; "
-        f"{tasks} tasks, {reused} of them from the store; {run.seconds:.1f} s"
+        f"{', '.join(f'{count} {word}' for word, count in tally.items())}; {tasks} tasks, {reused} of them from the "
+        f"store; {run.seconds:.1f} s"
     )
     if index is not None:
         print_line(f"site: {index}")

@@ -54,9 +54,9 @@ def command(
 
     target = out if out is not None else Path(f"{data.stem}-scores.parquet")
     if target.suffix.lower() not in (".parquet", ".csv"):
-        raise InputError("a file of scores that ends in .parquet or .csv", repr(str(target)), "change its ending")
+        raise InputError("a file of scores that ends in .parquet or .csv", repr(str(target)))
     if not target.parent.is_dir():
-        raise InputError("an existing directory for the scores", str(target.parent), "make it first")
+        raise InputError("an existing directory for the scores", str(target.parent), "create it first")
     if plot is not None:
         check_plot_path(plot)
     with progress_steps("reading and scoring", quiet=as_json) as progress:

@@ -103,7 +103,7 @@ def print_trial(outcome: "Trial") -> None:
     heads = ("arm", "gain, 95% interval", "helps?", "forecast", "held?")
     for title, collects in (
         (f"Gain in {outcome.metric}{', percentage points' if outcome.in_points else ''}", False),
-        ("Collecting more, simulated: gain in the subject's own accuracy, percentage points", True),
+        ("Collecting more, simulated: gain of the class or group itself, percentage points", True),
     ):
         rows = [_gains(arm, collects or outcome.in_points) for arm in run[1:] if arm.simulated is collects]
         if rows:

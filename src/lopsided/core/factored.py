@@ -31,7 +31,7 @@ class FactoredMatrix:
         if self.left.shape != self.right.shape or self.left.shape[0] != d:
             expected = f"left and right factors of {d} rows and one width"
             got = f"shapes {self.left.shape} and {self.right.shape}"
-            raise InputError(expected, got, "give thin matrices of the same shape")
+            raise InputError(expected, got)
         size = float(np.abs(self.left).max(initial=0.0))
         if size and float(np.abs(self.avoided.T @ self.left).max(initial=0.0)) > _ORTHOGONALITY * size * np.sqrt(d):
             expected = "a noise matrix with u_k^T A = 0 for every feature u_k"
@@ -67,7 +67,7 @@ def factored_from_dense(matrix: FloatArray, avoided: FloatArray) -> FactoredMatr
     """A given d x d matrix, projected off the avoided directions (d x q, orthonormal): A = (I - Q Q^T) matrix."""
     d = avoided.shape[0]
     if matrix.shape != (d, d):
-        raise InputError(f"a noise matrix of shape ({d}, {d})", matrix.shape, "give one row and column per dimension")
+        raise InputError(f"a noise matrix of shape ({d}, {d})", matrix.shape)
     check_finite(matrix, "the noise matrix")
     left, values, right = np.linalg.svd(matrix - avoided @ (avoided.T @ matrix))
     alive = values > 1e-12 * max(float(values[0]), 1e-300)

@@ -47,7 +47,7 @@ def open_parquet(path: Path, choice: ColumnChoice) -> Table:
 
     rows = int(handle.metadata.num_rows)
     if rows == 0:
-        raise InputError(f"at least one example in {path}", "none", "write the file again")
+        raise InputError(f"at least one example in {path}", "none")
     listed = _feature_columns(handle.schema_arrow, path, replace(choice, needed=False))[1]
     if choice.whole and not listed and held <= _MOST_HELD:
         with _reading("parquet", path):
@@ -77,7 +77,7 @@ def open_whole(path: Path, kind: str, choice: ColumnChoice) -> Table:
 def table_over_arrow(table: Any, source: str | Path, choice: ColumnChoice, frame: Rows = None) -> Table:
     """A table over an Arrow table in memory; `frame` is what it was made of, where that is not a file."""
     if table.num_rows == 0:
-        raise InputError(f"at least one example in {source}", "none", "write one row per example below the header")
+        raise InputError(f"at least one example in {source}", "none")
 
     def batches(size: int, names: Sequence[str]) -> Iterator[Any]:
         return iter(table.select(names).to_batches(max_chunksize=size))
@@ -137,7 +137,7 @@ def _table(
             with reading():
                 block = _block(batch, listed, source)
             if block.shape[1] != width:
-                raise InputError(f"{width} features in every row of {source}", block.shape[1], "make them equal")
+                raise InputError(f"{width} features in every row of {source}", block.shape[1])
             yield block
 
     ignored = _ignored(schema, names, listed, choice) if choice.features is None else ()
@@ -231,7 +231,7 @@ def _reading(kind: str, path: Path) -> Iterator[None]:
         raise InputError("a path in UTF-8, as Arrow asks for", repr(str(path)), "rename the file") from None
     except Exception as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        got = f"{path}, of which the reader says: {first[:300]}"
+        got = f"{path}, which cannot be read: {first[:300]}"
         raise InputError(f"a whole {kind} file", got, "write it again") from None
 
 

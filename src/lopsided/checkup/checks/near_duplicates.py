@@ -70,9 +70,10 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         "pairs_compared": found.compared,
     }
     if found.crowded:
-        message = f"Rows lie close together by themselves (fewer than {COPIES:.0%} of the pairs within "
-        message += f"{AROUND * found.threshold:.2g} deviations are within {found.threshold:.2g}): they are no sign of "
-        return Checked([Finding(Level.HEALTHY, "all rows", None, None, message + "copies.")], measures)
+        message = f"Rows lie close together everywhere (fewer than {COPIES:.0%} of the pairs within "
+        message += f"{AROUND * found.threshold:.2g} standard deviations are within {found.threshold:.2g}), so near "
+        message += "pairs are not a sign of copies."
+        return Checked([Finding(Level.HEALTHY, "all rows", None, None, message)], measures)
     findings = []
     if evidence.is_test is not None:
         training = evidence.training
@@ -82,9 +83,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         leaked = leaked[~exact[leaked]]
         measures["test_rows_near_training"] = int(leaked.size)
         total = int(evidence.is_test.sum())
-        message = f"{leaked.size:,} of {total:,} test rows ({leaked.size / total:.2%}) differ from a training row by "
-        message += f"no more than {found.threshold:.2g} deviations of a column (root mean square), but are not equal "
-        message += "to one."
+        message = f"{leaked.size:,} of {total:,} test rows ({leaked.size / total:.2%}) nearly equal a training row: "
+        message += f"they differ, but by no more than {found.threshold:.2g} standard deviations (root mean square)."
         remedy = "Look at the listed test rows; drop the copies and measure again."
         findings.append(rows_finding("test rows", leaked, total, message, remedy))
     if evidence.classes is not None:
@@ -92,11 +92,11 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         torn = np.unique(pairs[codes[pairs[:, 0]] != codes[pairs[:, 1]]])
         measures["rows_near_another_label"] = int(torn.size)
         message = f"{torn.size:,} rows ({torn.size / evidence.rows:.2%}) have a near copy (within "
-        message += f"{found.threshold:.2g} deviations) with another label."
+        message += f"{found.threshold:.2g} standard deviations) with another label."
         remedy = "Decide which label is right for the rows listed."
         findings.append(rows_finding("labels of near rows", torn, evidence.rows, message, remedy, failing=np.inf))
     if not findings:
-        message = f"{len(pairs):,} pairs of rows differ by no more than {found.threshold:.2g} deviations."
+        message = f"{len(pairs):,} pairs of rows differ by no more than {found.threshold:.2g} standard deviations."
         findings = [Finding(Level.HEALTHY, "all rows", None, None, message)]
     return Checked(findings, measures)
 
@@ -104,7 +104,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
 def near_pairs(evidence: Evidence, rows: IntArray, random: np.random.Generator) -> NearPairs:
     """Near pairs among `rows` (sorted positions, no two of them equal)."""
     if rows.size < FEWEST_ROWS:
-        raise InputError(f"at least {FEWEST_ROWS} different rows", rows.size, "give more data")
+        raise InputError(f"at least {FEWEST_ROWS} different rows", rows.size)
     mapping = evidence.space.map
     sample = np.sort(random.choice(rows, min(rows.size, _NEIGHBOURS), replace=False))
     scaled = _scaled(read_rows(evidence, sample), mapping)
