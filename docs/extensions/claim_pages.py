@@ -30,7 +30,7 @@ from lopsided.report.style import sentence
 
 GALLERIES = ("stored", "few", "full")
 # One claim of each paper, among the cheapest: about four seconds together.
-FEW = ("lp-update-variance", "gi-rho", "bo-phase", "sd-pseudo-gradient")
+FEW = ("lp-update-variance", "gi-rho", "bo-tail", "sd-pseudo-gradient")
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class Shown:
         )
 
 
-def collect(gallery: str, store: Path, pictures: Path) -> dict[str, Shown]:
-    """Every claim of the register, with verdict and picture where the gallery allows."""
+def collect(gallery: str, store: Path, pictures: Path, *, brief: bool = False) -> dict[str, Shown]:
+    """Every claim of the register, with verdict and picture where the gallery allows; `brief` draws the few alone."""
     known = register()
     chosen = [claim_id for claim_id, entry in known.items() if entry.claim and _wanted(entry, gallery, Store(store))]
     jobs = None if gallery == "full" else 1  # a few seconds of work are not worth starting processes for
@@ -86,12 +86,17 @@ def collect(gallery: str, store: Path, pictures: Path) -> dict[str, Shown]:
         run = reproduce(chosen, store=store, jobs=jobs, progress=progress) if chosen else None
     own = {record.id: record for record in run.claims if record.sets or record.broken} if run else {}
     return {
-        claim_id: _shown(entry, own.get(claim_id), run.rows.get(claim_id, []) if run else [], pictures)
+        claim_id: _shown(
+            entry,
+            own.get(claim_id),
+            run.rows.get(claim_id, []) if run else [],
+            None if brief and claim_id not in FEW else pictures,
+        )
         for claim_id, entry in known.items()
     }
 
 
-def _shown(entry: Registered, own: Reproduced | None, rows: Sequence[Row], pictures: Path) -> Shown:
+def _shown(entry: Registered, own: Reproduced | None, rows: Sequence[Row], pictures: Path | None) -> Shown:
     """The run for these pages, or the evidence that ships: that of the paper's scale where there is one."""
     if own is not None:
         return Shown(entry, asdict(own), rows, _picture(entry, rows, pictures))
@@ -110,8 +115,8 @@ def _wanted(entry: Registered, gallery: str, store: Store) -> bool:
     return all(store.task_path(task).exists() for task in expand(entry.claim, entry.home, "quick"))
 
 
-def _picture(entry: Registered, rows: Sequence[Row], pictures: Path) -> Picture | None:
-    if entry.claim is None or not rows:
+def _picture(entry: Registered, rows: Sequence[Row], pictures: Path | None) -> Picture | None:
+    if entry.claim is None or not rows or pictures is None:
         return None
     figure: Figure = entry.claim.plot(rows)
     pictures.mkdir(parents=True, exist_ok=True)
@@ -244,7 +249,8 @@ def gallery_page(claims: dict[str, Shown], gallery: str) -> str:
 def _write(app: Sphinx) -> None:
     folder = Path(app.srcdir) / "claims"
     gallery = app.config.lopsided_gallery
-    claims = collect(gallery, Path(app.config.lopsided_store), folder / "pictures")
+    brief = not app.config.lopsided_rooms
+    claims = collect(gallery, Path(app.config.lopsided_store), folder / "pictures", brief=brief)
     for claim_id, shown in claims.items():
         write_page(folder / f"{claim_id}.rst", claim_page(shown))
     keep_only(folder, ["index", "maps", "gallery", *claims])

@@ -8,8 +8,6 @@ from generated import heading, indented, keep_only, write_page
 from plain_docstrings import blocks, plain
 from sphinx.application import Sphinx
 
-_VALUES = {"str": "TEXT", "int": "N", "float": "NUMBER", "Path": "PATH", "list": "TEXT"}
-
 
 def commands() -> dict[str, Any]:
     """Every command by name, in the order of `lopsided --help`."""
@@ -52,13 +50,8 @@ def _option(entry: Any) -> str:
 
 
 def _names(entry: Any) -> list[str]:
-    kind = "" if entry.is_flag else f" {entry.metavar or _VALUES.get(_annotation(entry), 'VALUE')}"
+    kind = "" if entry.is_flag else f" {entry.metavar or 'VALUE'}"
     return [f"{name}{kind}" for name in (*entry.opts, *entry.secondary_opts)]
-
-
-def _annotation(entry: Any) -> str:
-    annotation = getattr(getattr(entry, "type_descriptor", None), "annotation", str)
-    return str(getattr(annotation, "__name__", ""))
 
 
 def _usage(entry: Any) -> str:

@@ -75,4 +75,4 @@ def test_a_broken_check_leaves_the_others(data, capsys, monkeypatch) -> None:
     assert found.broken == ("counts",)
     assert not found.passed()
     assert "broke counts" in str(found)
-    assert "fault in lopsided" in str(found.to_html())
+    assert "bug in lopsided" in str(found.to_html())

@@ -116,7 +116,7 @@ def test_plain_features_and_declined_classes(tmp_path, capsys, monkeypatch) -> N
         (["d.csv", "--noise-matrix", "--estimator", "best"], "auto, sample"),
         (["one.csv", "--noise-matrix"], "2 classes"),
         (["inf.csv"], "infinite"),
-        (["d.csv", "--labels", "short.txt"], "belong to these examples"),
+        (["d.csv", "--labels", "short.txt"], "one per example"),
         (["d.csv", "--labels", "binary.txt"], "one label per line"),
     ],
 )

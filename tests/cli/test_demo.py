@@ -58,13 +58,13 @@ def test_refusals(capsys, arguments) -> None:
 
 @pytest.mark.parametrize(("recommended", "words"), [("plain", "rank 2 of 2"), ("class weights", "rank 1 of 2")])
 def test_it_ends_with_the_recommendation_and_what_held_out_digits_showed(recommended, words) -> None:
-    trial = SimpleNamespace(recommended=SimpleNamespace(name=recommended), headline=lambda: "Use it.")
+    trial = SimpleNamespace(recommended=SimpleNamespace(name=recommended), headline=lambda brief: "Use it.")
     recall = {"plain": np.linspace(1.0, 0.1, 10), "class weights": np.full(10, 0.9)}
     counts = np.arange(10, 0, -1)
     demo = DigitsDemo(counts, 0.1, None, None, trial, recall, 700)  # type: ignore[arg-type]
     lines = demo.lines("3 failing.")
     assert lines[:3] == [
-        "Data: 55 digits to train on, 10 examples of the commonest and 1 of the rarest; 700 held out.",
+        "Data: 55 training digits, from 10 of the commonest class to 1 of the rarest; 700 held out.",
         "Audit: 3 failing.",
         "Trial: Use it.",
     ]

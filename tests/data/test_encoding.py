@@ -116,7 +116,7 @@ def test_what_says_nothing_is_left_out_with_the_reason(frame) -> None:
     table = pa.Table.from_pandas(given, preserve_index=False)
     reasons = {name: useless(table[name]) for name in table.column_names}
     assert {name for name, why in reasons.items() if why is None} == {*frame.columns, "gap"}
-    expected = {"row": "numbers", "key": "names the rows", "same": "same", "none": "no value", "lists": "lists"}
+    expected = {"row": "row number", "key": "identifier", "same": "same", "none": "empty", "lists": "lists"}
     assert all(word in (reasons[name] or "") for name, word in expected.items())
     assert set(TableEncoder().fit(given).left_out_) == set(expected)
 
@@ -129,7 +129,9 @@ def test_infinities_and_lost_columns_are_refused(frame) -> None:
 
 
 def test_the_sentence_of_columns() -> None:
-    used = Columns(("a", "b"), (("id", "it numbers the rows"), ("c", "it numbers the rows")), {"label": ["credit"]})
-    assert used.sentence() == "2 of 4 columns; label `credit`; not used: `id`, `c` (it numbers the rows)."
-    assert used.to_dict()["ignored"][1] == {"name": "c", "why": "it numbers the rows"}
+    used = Columns(
+        ("a", "b"), (("id", "it looks like a row number"), ("c", "it looks like a row number")), {"label": ["credit"]}
+    )
+    assert used.sentence() == "2 of 4 columns; label `credit`; not used: `id`, `c` (it looks like a row number)."
+    assert used.to_dict()["ignored"][1] == {"name": "c", "why": "it looks like a row number"}
     assert Columns(("x",), width=784).sentence() == "784 of 784 columns of `x`."

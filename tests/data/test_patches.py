@@ -92,7 +92,7 @@ def test_impossible_ratios_are_refused() -> None:
     inconsistent = np.array([[1, 8, 8], [8, 1, 8], [9, 8, 1]])
     with pytest.raises(InputError, match="cycle"):
         patch_distribution([10] * 3, 50, ratios=inconsistent)
-    with pytest.raises(InputError, match="one per pair"):
+    with pytest.raises(InputError, match="matrix of ratios"):
         patch_distribution([10, 10], 50, ratios=[1.0, 2.0, 3.0])
     for bad in (np.nan, np.inf, -1.0):
         with pytest.raises(InputError):

@@ -55,7 +55,7 @@ def test_an_interrupted_run_resumes(laboratory: Path, start: Start, what: signal
     _, complaint = run.communicate(timeout=60)
     if what is not signal.SIGKILL:
         assert run.returncode == 130
-        assert complaint == "lopsided: interrupted; results that a store holds are kept.\n"
+        assert complaint == "lopsided: interrupted; stored results are kept.\n"
     done = len(stored(laboratory))
     begun = len(measured(laboratory))
     assert 4 <= done < 24

@@ -400,7 +400,7 @@ def _use_classifier(name: str, arguments: dict[str, Any], folder: Path) -> None:
 
 
 def _use_mended(name: str, arguments: dict[str, Any], folder: Path) -> None:
-    warnings.filterwarnings("ignore", "Trained plainly")
+    warnings.filterwarnings("ignore", "Used plain training")
     model = lopsided.MendedClassifier(**arguments["make"]).fit(arguments["X"], arguments["y"], **arguments["fit"])
     told = model.predict(arguments["X"], arguments["fit"].get("groups"))
     assert set(told) <= set(model.classes_)

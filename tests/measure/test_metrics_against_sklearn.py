@@ -209,7 +209,7 @@ def test_costs_in_every_form() -> None:
         ("precision@recall=1.5", None, "above 0 and up to 1"),
         ("cost", None, "costs for the metric"),
         ("cost", [[1, 2, 3]], "2 x 2 costs"),
-        ("cost", {"fraud": {"no": 1}}, "name two classes"),
+        ("cost", {"fraud": {"no": 1}}, "costs of pairs"),
         ("cost", "fraud=1", "true:predicted=cost"),
         ("cost", [[0, np.nan], [1, 0]], "finite costs"),
         ("f1", [[0, 1], [1, 0]], "leave the costs out"),

@@ -207,7 +207,9 @@ def test_even_classes_and_no_groups_leave_a_note() -> None:
     proposed = {type(remedy.remedy) for kind in EVERY for remedy in kind.propose(occasion)[0]}
     notes = {note for kind in EVERY for note in kind.propose(occasion)[1]}
     assert {remedy.kind for remedy in proposed} == {"threshold"}
-    assert notes == {"The classes are equal in size to within a tenth: weights, rates and adjustment are left out."}
+    assert notes == {
+        "Weights, rates and adjustment are left out, because the classes are equal in size to within a tenth."
+    }
 
 
 def test_unknown_kinds_are_refused() -> None:

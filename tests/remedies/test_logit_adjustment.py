@@ -81,5 +81,5 @@ def test_mistakes_get_a_sentence() -> None:
         adjust_logits(np.ones((3, 4)), [1, 2])
     with pytest.raises(InputError, match="Bayes"):
         logit_offsets([1, 2], tau=np.nan)
-    with pytest.raises(InputError, match="one number per class"):
+    with pytest.raises(InputError, match="a target prior of 2 classes"):
         logit_offsets([1, 2], target=[1, 1, 1])

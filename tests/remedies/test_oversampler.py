@@ -179,7 +179,7 @@ def test_labels_whose_order_as_text_differs_from_their_order_as_numbers() -> Non
         ({"sampling_strategy": "majority"}, Y, "'majority'"),
         ({"sampling_strategy": 0.5}, Y, "give a dict"),
         ({"sampling_strategy": 0.2}, Y > 0, "raise it"),
-        ({"sampling_strategy": {5: 10}}, Y, "check its keys"),
+        ({"sampling_strategy": {5: 10}}, Y, "classes that occur"),
         ({"sampling_strategy": {0: 10}}, Y, "only adds copies"),
         ({}, np.zeros(130), "one class"),
         ({}, Y[:-1], "inconsistent|belong together"),

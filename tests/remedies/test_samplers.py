@@ -84,7 +84,7 @@ def test_smote_with_few_neighbours_or_none() -> None:
     assert proposal.remedy.draw(single, 0).classes.counts.tolist() == [30, 30, 1]
     proposals, notes = proposed(Smote, drawn_set((30, 1)))
     assert proposals == []
-    assert notes == ["SMOTE is left out: b has one example, which has no neighbour."]
+    assert notes == ["SMOTE is left out: b has only one example, and so no neighbours."]
     # a fold in which the class has one example left
     assert Smote({"b": 15.0}).draw(drawn_set((30, 1)), 0).classes.counts.tolist() == [30, 1]
 

@@ -154,7 +154,7 @@ def test_mistakes_get_a_sentence(probabilities, labels, words) -> None:
 def test_more_mistakes() -> None:
     with pytest.raises(InputError, match="objective"):
         ThresholdMover("best")
-    with pytest.raises(InputError, match="at least one"):
+    with pytest.raises(InputError, match="candidates among"):
         ThresholdMover(candidates=["best"])
     with pytest.raises(InputError, match="call fit"):
         ThresholdMover().predict([[0.5, 0.5]])

@@ -126,7 +126,7 @@ def test_command(tmp_path, capsys, monkeypatch) -> None:
         (["--groups", "sex"], "'sex'"),
         (["--fail-on", "sad"], "at-risk or failing"),
         (["--report", "x.txt"], ".html"),
-        (["--report", "nowhere/x.html"], "make it first"),
+        (["--report", "nowhere/x.html"], "create it first"),
         (["--checks", "stars"], "a check among"),
         (["--weight-decay", "much"], "number"),
     ],
@@ -158,7 +158,7 @@ def test_ctrl_c_leaves_nothing_half_written(tmp_path, capsys, monkeypatch) -> No
 
 
 def test_report_path_is_asked_before_the_work(tmp_path, found) -> None:
-    with pytest.raises(InputError, match="make it first"):
+    with pytest.raises(InputError, match="create it first"):
         found.to_html(tmp_path / "no" / "x.html")
     assert found.to_html(tmp_path / "x.html").stat().st_size > 100_000
 
@@ -167,7 +167,7 @@ def test_json_goes_to_a_path_as_the_page_does(tmp_path, found) -> None:
     written = found.to_json(tmp_path / "facts.json")
     assert written == tmp_path / "facts.json"
     assert json.loads(written.read_text()) == json.loads(found.to_json())
-    for path, words in (("no/x.json", "make it first"), ("x.html", r"ends in \.json")):
+    for path, words in (("no/x.json", "create it first"), ("x.html", r"ends in \.json")):
         with pytest.raises(InputError, match=words):
             found.to_json(tmp_path / path)
 

@@ -68,7 +68,7 @@ def test_pages_go_to_paths(tried, tmp_path) -> None:
     assert "<h1>Mine &amp; theirs</h1>" in page
     assert EVIL not in page
     for wanted in (tried, tried.plan):
-        with pytest.raises(InputError, match="make it first"):
+        with pytest.raises(InputError, match="create it first"):
             wanted.to_html(tmp_path / "no" / "x.html")
 
 

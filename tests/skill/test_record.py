@@ -71,5 +71,5 @@ def test_an_audit_and_a_plan_carry_it(publish) -> None:
     random = np.random.default_rng(0)
     labels = np.repeat([0, 1], [60, 12])
     made = lopsided.plan(features=random.standard_normal((72, 3)) + labels[:, None], labels=labels)
-    assert made.skill.startswith("On 46 held-out tables the first remedy of such a plan was ")
+    assert made.skill.startswith("On 46 held-out tables, the first remedy of such a plan was ")
     assert made.skill in str(made)

@@ -89,12 +89,12 @@ def test_bars_and_sliders_answer_to_the_keyboard(page, laboratory) -> None:
 def test_cure_paste_and_bad_counts(page, laboratory) -> None:
     open_room(page, laboratory, "collapse")
     page.locator("textarea").fill("5000\n5000\n50\t50")
-    page.wait_for_selector(".remedy:has-text('repeat the examples of 2 classes')")
+    page.wait_for_selector(".remedy:has-text('oversample 2 classes')")
     assert page.locator(".histogram .ghost[visibility=visible]").count() == 2
     page.locator("textarea").fill("5000, many")
     page.wait_for_selector(".status .error:has-text('Expected counts')")
     page.locator("textarea").fill("500*4")
-    page.wait_for_selector(".remedy:has-text('No cure is needed')")
+    page.wait_for_selector(".remedy:has-text('No oversampling is needed')")
     assert page.locator(".histogram .ghost[visibility=visible]").count() == 0
 
 
@@ -131,7 +131,7 @@ def test_drafts_are_named_while_a_bar_moves_and_the_full_forecast_follows(page, 
         page.keyboard.press("PageUp")
     assert first.value.json()["draft"]
     settle(page)
-    until(page, "!document.querySelector('.status:not(.remedy)').textContent.includes('while you move')")
+    until(page, "!document.querySelector('.status:not(.remedy)').textContent.includes('draft')")
     assert asked[0]["draft"]
     assert not asked[-1].get("draft")
 
@@ -233,7 +233,7 @@ def test_width_runs_live_pauses_and_cancels(page, laboratory) -> None:
     shown = page.evaluate(steps)
     page.wait_for_timeout(700)
     assert page.evaluate(steps) == shown
-    page.get_by_role("button", name="Go on").click()
+    page.get_by_role("button", name="Resume").click()
     until(page, f"{steps} > {shown}")
     page.locator(".room-width").get_by_role("button", name="Cancel").click()
     page.wait_for_selector(".job-line:has-text('cancelled')")
@@ -290,6 +290,8 @@ def test_rooms_fit_a_phone_and_both_themes(new_page, laboratory, room) -> None:
         ("memorisation", ".scores .js-plotly-plot"),
         ("width", "h2:has-text('At the end')"),
         ("audit", "iframe.report"),
+        ("trial", ".bars th:text-is('9')"),
+        ("claims", "ul.claims li"),
         ("collapse", ".verdict:not(:empty)"),
         ("groups", ".js-plotly-plot"),
     ],
@@ -301,6 +303,8 @@ def test_no_room_opens_empty(new_page, laboratory, tmp_path, room, shown) -> Non
     page = new_page(viewport={"width": 1280, "height": 844})
     open_room(page, laboratory, room)
     page.wait_for_selector(shown)
+    if room == "audit":
+        page.frame_locator("iframe.report").locator("h1").wait_for()
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 844})
         page.wait_for_timeout(500)  # plots follow the width

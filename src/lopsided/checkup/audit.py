@@ -85,7 +85,7 @@ class AuditFacts:
     def unchecked(self) -> InputError | None:
         """Why no gate may open on this audit (no labels, no named check ran, a part was set aside), or None."""
         if self.evidence.aside:
-            remedy = "fix it, rename it or leave it out"
+            remedy = "fix, rename or leave out what could not be used"
             return InputError("all parts that were given to be usable in a gate", self.evidence.aside[0], remedy)
         if self.named and not self.checked and not self.broken:
             idle = self.skipped[0]
@@ -191,7 +191,7 @@ def run_checks(
         except Exception as error:  # one check that breaks must not take the others with it
             last = traceback.extract_tb(error.__traceback__)[-1]
             words = " ".join(f"{type(error).__name__}: {error}".split())
-            why = f"broke ({words}; {Path(last.filename).name}, line {last.lineno}), which is a fault in lopsided"
+            why = f"broke ({words}; {Path(last.filename).name}, line {last.lineno}), which is a bug in lopsided"
             skipped.append(Skipped(check.id, f"{why}; please report it", broken=True))
             continue
         done[check.id] = replace(result, figures=[*result.figures, *pictures])
@@ -226,7 +226,7 @@ def _wanted(names: Sequence[str] | None) -> tuple[Check, ...]:
     known = {check.id: check for check in everything}
     names = check_texts(names, "the name of a check")
     if not names:
-        raise InputError(f"a check among {', '.join(known)}", "none", "name some, or leave it out for all")
+        raise InputError(f"a check among {', '.join(known)}", "none")
     return tuple(known[check_choice(name, known, "a check")] for name in names)
 
 

@@ -72,10 +72,10 @@ class DigitsDemo:
         best = self.best_held_out if chosen == PLAIN or place > 1 else ""
         digits = ", ".join(map(str, sorted(rarest)))
         return [
-            f"Data: {self.counts.sum():,} digits to train on, {self.counts.max()} examples of the commonest and "
+            f"Data: {self.counts.sum():,} training digits, from {self.counts.max()} of the commonest class to "
             f"{self.counts.min()} of the rarest; {self.held_out_rows:,} held out.",
             f"Audit: {verdict}",
-            f"Trial: {self.trial.headline()}",
+            f"Trial: {self.trial.headline(brief=True)}",
             f"Held-out digits: balanced accuracy {plain.mean():.3f} with plain training"
             + ("" if chosen == PLAIN else f", {used.mean():.3f} with {chosen} ({used.mean() - plain.mean():+.3f})")
             + ("" if chosen == PLAIN else f"; digits {digits}: {plain[rarest].mean():.3f} to {used[rarest].mean():.3f}")
@@ -196,5 +196,5 @@ def demo_figure(demo: DigitsDemo) -> Figure:
         names=tried,
     )
     title = f"Ten digits, {demo.counts.max()} down to {demo.counts.min()} examples"
-    caption = "* in the digit's own recall. Bars are 95% intervals of the trial and of the forecast."
+    caption = "* recall of the digit. Bars are 95% intervals of the trial and of the forecast."
     return Figure(title, [recall, replace(gains, series=[*gains.series, truth])], caption)

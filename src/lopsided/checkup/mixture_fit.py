@@ -95,7 +95,7 @@ def mixture_fit(
     features, explained, dropped = standardised_components(table.features, most_components)
     _check_variety(features)
     if width > features.shape[1]:
-        raise InputError(f"at most {features.shape[1]} neurons (the components)", width, "use fewer neurons")
+        raise InputError(f"at most {features.shape[1]} neurons (the components)", width)
     count = check_count(samples if samples is not None else len(features), "the number of samples")
     if table.groups is not None:
         grouped = group_law(features, table.groups, answers, count, check_seed(seed), neurons=width)
@@ -120,12 +120,12 @@ def _binary(table: LabelledTable, positive: str | None) -> FloatArray:
     names = table.label_names
     if positive is not None:
         if len(names) == 1:
-            raise InputError("at least two classes", f"one ({names[0]})", "give examples of another class too")
+            raise InputError("at least two classes", f"one ({names[0]})")
         if positive not in names:
-            raise InputError(f"a label among {', '.join(names[:8])}", repr(positive), "name one that occurs")
+            raise InputError(f"a label among {', '.join(names[:8])}", repr(positive))
         return np.asarray(table.labels == names.index(positive), dtype=np.float64)
     if len(names) == 1:
-        raise InputError("two classes", f"one ({names[0]})", "give examples of another class too")
+        raise InputError("two classes", f"one ({names[0]})")
     if len(names) != 2:
         raise InputError("two classes", f"{len(names)} ({', '.join(names[:6])})", "name one with --positive")
     return np.asarray(table.labels == 1, dtype=np.float64)

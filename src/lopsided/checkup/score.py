@@ -286,9 +286,8 @@ def _pictures(result: Score) -> Figure:
             panel("Highest scores", lambda entry: entry.highest_examples),
             panel("Lowest scores", lambda entry: entry.lowest_examples),
         ],
-        "High: far out along the directions in which the class varies most. "
-        "Low: near its mean, or odd in directions in which it hardly varies."
-        + (f" {left_out} classes are not drawn." if left_out else ""),
+        "High: far out along the directions in which the class varies most. Low: near its mean, or odd in directions "
+        "in which it hardly varies." + (f" {left_out} classes are not drawn." if left_out else ""),
     )
 
 
@@ -302,7 +301,9 @@ def _curves(result: Score) -> Figure:
         lines.append(Line(((keep + 1) / own.size).tolist(), own[keep].tolist(), entry.label))
     panel = Panel("Scores in order", "share of the class", "influence score", lines)
     return Figure(
-        f"Influence scores of {Path(result.source).name}", [panel], "A steep start: few examples carry the covariance."
+        f"Influence scores of {Path(result.source).name}",
+        [panel],
+        "A steep start means that few examples dominate the covariance.",
     )
 
 

@@ -6,6 +6,7 @@ from functools import wraps
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from lopsided.cli import (
     audit,
@@ -58,6 +59,17 @@ def _options(
     """Predict, measure and fix what imbalance does to a neural network."""
 
 
+class _Command(TyperCommand):
+    """A command whose help says what an option takes (COLUMN, FILE) where Typer would name the Python type."""
+
+    def __init__(self, *arguments: Any, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        for entry in self.params:
+            kind = getattr(entry, "type_descriptor", None)
+            if entry.metavar is None and kind is not None and entry.name is not None:
+                entry.metavar = options.value_word(entry.name, kind.annotation, entry.param_type_name)
+
+
 def _reading_first(command: Callable[..., None]) -> Callable[..., None]:
     """The command, refused before any work where it would write over what it reads."""
 
@@ -73,4 +85,4 @@ def _reading_first(command: Callable[..., None]) -> Callable[..., None]:
 
 
 for _module in (*_ON_DATA, *_ON_THE_HOUSE):
-    application.command(_module.__name__.rpartition(".")[2])(_reading_first(_module.command))
+    application.command(_module.__name__.rpartition(".")[2], cls=_Command)(_reading_first(_module.command))

@@ -28,37 +28,45 @@ def command(
         str | None, typer.Option(help="Array or columns (comma-separated) of predicted probabilities.")
     ] = None,
     logits: Annotated[
-        str | None, typer.Option(help="Array or columns (comma-separated) of logits, in place of probabilities.")
+        str | None, typer.Option(help="Array or columns (comma-separated) of logits, instead of probabilities.")
     ] = None,
     classes: Annotated[
         str | None,
-        typer.Option(help="Class names (comma-separated) in the order of classifier rows and unnamed probabilities."),
+        typer.Option(
+            help="Class names (comma-separated), in the order of the classifier's rows and of unnamed probabilities."
+        ),
     ] = None,
     predictions: Annotated[str | None, typer.Option(help="Column or array of predicted labels.")] = None,
     split: options.Split = None,
     weight_decay: options.WeightDecay = None,
-    checks: Annotated[str | None, typer.Option(help="Only these checks, comma-separated.")] = None,
-    report: Annotated[Path | None, typer.Option(help="The report to write (.html); default DATA-audit.html.")] = None,
-    no_report: Annotated[bool, typer.Option("--no-report", help="Write no report.")] = False,
-    with_plan: Annotated[bool, typer.Option("--plan", help="Add the plan of remedies to report and output.")] = False,
-    fail_on: Annotated[str | None, typer.Option(help="Exit with code 1 when a finding is at-risk or failing.")] = None,
+    checks: Annotated[str | None, typer.Option(help="Run only these checks, comma-separated.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Report to write (.html; default: DATA-audit.html).")] = None,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Do not write a report.")] = False,
+    with_plan: Annotated[
+        bool, typer.Option("--plan", help="Add the plan of remedies to the report and the output.")
+    ] = False,
+    fail_on: Annotated[
+        str | None, typer.Option(help="at-risk or failing: exit with code 1 if a finding is at least that bad.")
+    ] = None,
     baseline: Annotated[
         Path | None,
         typer.Option(help="JSON of an earlier audit: exit with code 1 only for findings that are new or worse."),
     ] = None,
     sample_rows: Annotated[
-        int, typer.Option(help="Rows of the sample, of a folder of parquet or a file too large for memory.")
+        int, typer.Option(help="Number of sampled rows, for a folder of parquet or a file too large for memory.")
     ] = 200_000,
     cluster: options.ClusterAddress = None,
     tls_ca: options.TlsCa = None,
     tls_cert: options.TlsCert = None,
     tls_key: options.TlsKey = None,
-    seed: Annotated[int, typer.Option(help="Seed of samples and intervals.", min=0)] = 0,
+    show_all: Annotated[bool, typer.Option("--all", help="Print healthy findings in full too.")] = False,
+    seed: Annotated[int, typer.Option(help="Random seed of samples and intervals.", min=0)] = 0,
     as_json: options.AsJson = False,
 ) -> None:
-    """Audit your data: counts, forecasts, the model's last layer and predictions, groups, labels, duplicates.
+    """Check data and predictions for failing classes and groups.
 
-    Whatever is given decides which checks run; the others are listed with what they need. Writes an offline report.
+    Looks at counts, features, labels, duplicates and groups and, if given, at predictions and the last layer of the
+    model. Checks that cannot run are listed with what they need. Writes a report that opens offline.
     """
     given = dict(locals())
     from lopsided.checkup.audit import level_of
@@ -100,7 +108,7 @@ def command(
             facts["since_baseline"] = changed.to_dict()
         print_json(facts)
     else:
-        _show(result, target)
+        _show(result, target, in_full=show_all)
         if changed is not None:
             print_line(changed.sentence())
         if plan is not None:
@@ -112,7 +120,7 @@ def command(
         raise typer.Exit(1)
     if result.broken:
         broken = ", ".join(result.broken)
-        typer.echo(f"lopsided: A fault in lopsided broke {broken}; what the others found stands.", err=True)
+        typer.echo(f"lopsided: {broken} failed because of a bug in lopsided; the other findings are valid.", err=True)
         raise typer.Exit(BROKEN)
 
 
@@ -126,21 +134,25 @@ def print_alarms(result: "AuditFacts") -> None:
         print_line(line)
     alarms = [finding for finding in result.findings if finding.level is not Level.HEALTHY]
     if alarms:
-        print_rows("", ("level", "subject", "finding"), [[one.level.value, one.subject, one.message] for one in alarms])
+        rows = [[one.level.value, one.subject, f"{one.message} {one.remedy}"] for one in alarms]
+        print_rows("", ("level", "subject", "finding, and what to do"), rows)
 
 
-def _show(result: "Audit", target: Path | None) -> None:
+def _show(result: "Audit", target: Path | None, *, in_full: bool) -> None:
     from lopsided.checkup.checks.finding import Level
     from lopsided.cli.console import print_line, print_rows
 
     print_alarms(result)
     healthy = [finding for finding in result.findings if finding.level is Level.HEALTHY]
-    if healthy:
+    if healthy and in_full:
         print_rows("Healthy", ("check", "finding"), [[one.id, one.message] for one in healthy])
-    if result.skipped:
-        print_rows("Skipped", ("check", "why"), [[entry.check, entry.why] for entry in result.skipped])
+    elif healthy:
+        print_line(f"Healthy: {', '.join(dict.fromkeys(one.id for one in healthy))} (--all prints the details).")
+    for why in dict.fromkeys(entry.why for entry in result.skipped):
+        print_line(f"Not run: {', '.join(entry.check for entry in result.skipped if entry.why == why)}: {why}.")
     for note in result.evidence.notes:
         print_line(note)
-    for check, told in {one.id: one.skill for one in result.findings if one.skill}.items():
+    shown = result.findings if in_full else [one for one in result.findings if one.level is not Level.HEALTHY]
+    for check, told in {one.id: one.skill for one in shown if one.skill}.items():
         print_line(f"{check}: {told}")
     print_line(f"{result.seconds:.1f} s" + (f"; report: {target}" if target else ""))

@@ -14,11 +14,11 @@ _COLUMNS = ("what", "ours", "peer", "ratio", "note")
 
 
 def command(
-    names: Annotated[list[str] | None, typer.Argument(help="Benchmarks to run; all when none is named.")] = None,
+    names: Annotated[list[str] | None, typer.Argument(help="Benchmarks to run (default: all).")] = None,
     as_json: AsJson = False,
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, for a first look.")] = False,
 ) -> None:
-    """Measure speed against peers (cvxpy, PyTorch, the naive loop) in one run; print ratios."""
+    """Measure speed against peers (cvxpy, PyTorch, plain loops)."""
     from lopsided.cli.console import print_json, print_table
     from lopsided.cli.progress import status_line
     from lopsided.core.errors import InputError, LopsidedError
@@ -26,7 +26,7 @@ def command(
 
     folder = Path(__file__).resolve().parents[3] / "bench"
     if not folder.is_dir():
-        raise LopsidedError("Expected the folder bench/ of a source checkout, but there is none; clone the repository.")
+        raise LopsidedError("The folder bench/ was not found; run this from a clone of the repository.")
     found = {path.stem: path for path in sorted(folder.glob("[a-z]*.py"))}
     unknown = [name for name in names or [] if name not in found]
     if unknown:

@@ -13,7 +13,7 @@ def command(
     data_dir: DataFolder = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
 ) -> None:
-    """List every claim of the papers with its latest verdict, or why there is none."""
+    """List every claim of the papers with its latest verdict."""
     from lopsided.cli.console import print_json, print_verdicts
     from lopsided.core.errors import InputError
     from lopsided.papers.register import claims, same_text

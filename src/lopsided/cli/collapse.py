@@ -17,19 +17,22 @@ def command(
     counts_file: Annotated[str | None, typer.Option(help="A csv or txt file of counts, with or without names.")] = None,
     feature_energy: Annotated[float | None, number("E_H: mean squared length of the features.")] = None,
     weight_energy: Annotated[float | None, number("E_W: mean squared length of the classifiers.")] = None,
-    tau: Annotated[float | None, number("K sqrt(E_H E_W), instead of the two energies.")] = None,
-    multiplier: Annotated[float | None, number("The penalised form: its multiplier.")] = None,
-    weight_decay: Annotated[float | None, number("The penalised form: decay of the classifier.")] = None,
-    feature_decay: Annotated[float | None, number("Decay of the features; the weight decay when not given.")] = None,
+    tau: Annotated[float | None, number("K sqrt(E_H E_W), in place of the two energies.")] = None,
+    multiplier: Annotated[float | None, number("Multiplier of the penalised form.")] = None,
+    weight_decay: Annotated[float | None, number("Weight decay of the classifier (penalised form).")] = None,
+    feature_decay: Annotated[float | None, number("Decay of the features (default: the weight decay).")] = None,
     features: Annotated[str, typer.Option(help="free (the paper) or relu (nonnegative features).")] = "free",
     class_weights: Annotated[
-        str | None, typer.Option(help="Loss weights or oversampling rates per class, written like counts.")
+        str | None, typer.Option(help="Class weights or oversampling rates, written like counts.")
     ] = None,
     target_cosine: Annotated[
-        float | None, number("Add the oversampling rate that brings the minority cosine down to this.")
+        float | None, number("Also compute the oversampling rate that lowers the minority cosine to this.")
     ] = None,
     plan: Annotated[
-        bool, typer.Option("--plan", help="Add rates per class, examples to collect, the safe weight decay.")
+        bool,
+        typer.Option(
+            "--plan", help="Also compute oversampling rates, examples to collect and the largest safe weight decay."
+        ),
     ] = False,
     tolerance: Annotated[
         float, number("Relative duality gap to reach; 1e-6 is much quicker for hundreds of distinct class sizes.")
@@ -37,11 +40,12 @@ def command(
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Forecast from class counts which classes a network will fail to distinguish.
+    """Forecast from class counts which classes will collapse.
 
-    Solves the Layer-Peeled Model exactly and prints how many examples a class needs, the angles between classifiers,
-    the ratios at which the minority collapses or vanishes, and what prevents it. Without energies or weight decay, a
-    feature energy of 5 and a weight energy of 1 are taken, as in the paper's figures.
+    Classes that collapse share one classifier, so a network cannot distinguish them. Solves the Layer-Peeled Model
+    exactly and prints how many examples a class needs, the angles between classifiers, the ratios at which the
+    minority collapses or vanishes, and what prevents it. Without energies or weight decay, the feature energy is 5 and
+    the weight energy 1, as in the paper's figures.
     """
     given = dict(locals())
     from lopsided.cli.console import Late, print_facts, print_json, print_line
@@ -85,7 +89,7 @@ def command(
         print_line(verdict(forecast))
         print_facts(summary(forecast))
         if assumed:
-            print("Energies were not given: feature energy 5 and weight energy 1 are assumed.")
+            print("No energies were given; assuming a feature energy of 5 and a weight energy of 1.")
         if target is not None:
             print_line(f"Drawn into {target}")
     late.tell()

@@ -11,15 +11,18 @@ def command(
     before: Annotated[str, typer.Argument(help="The earlier checkpoint (.safetensors, or PyTorch weights).")],
     after: Annotated[str, typer.Argument(help="The later checkpoint of the same network.")],
     head: Annotated[
-        str | None, typer.Option(help="Name of the classifier's weight; the last matrix by default.")
+        str | None, typer.Option(help="Name of the classifier's weight (default: the last matrix).")
     ] = None,
-    common: Annotated[bool, typer.Option("--common", help="Compare what both have; names may differ.")] = False,
+    common: Annotated[
+        bool, typer.Option("--common", help="Compare only the layers that both checkpoints have.")
+    ] = False,
     plot: Plot = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say how far each layer moved between two checkpoints, in how many directions, and what the classifier did.
+    """Measure how far each layer moved between two checkpoints.
 
-    Nothing in the files is executed: safetensors, or PyTorch weights read with weights_only.
+    Also says in how many directions it moved and what became of the classifier. Reads safetensors files and PyTorch
+    weights (with weights_only), and executes nothing in them.
     """
     from lopsided.cli.console import Late, print_json, print_line, print_table
     from lopsided.report.drawing import check_plot_path, write_figure

@@ -12,26 +12,26 @@ def command(
     action: Annotated[
         str | None,
         typer.Argument(
-            metavar="[get|example]", help="get downloads a set, example writes a small table; without it, a list."
+            metavar="[get|example]", help="get downloads a data set, example writes a small table (default: list them)."
         ),
     ] = None,
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Data sets to download, or one example.")
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="Data sets to download, or one example to write.")
     ] = None,
     data_dir: DataFolder = None,
     mirror: Annotated[
-        list[str] | None, typer.Option(help="Address of a folder with the files, asked before the known mirrors.")
+        list[str] | None, typer.Option(help="URL of a folder with the files, tried before the known mirrors.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Of an example: the .csv or .parquet file to write.")] = None,
+    out: Annotated[Path | None, typer.Option(help="With example: the .csv or .parquet file to write.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the data sets that claims and tests use, with licence and size, or download some: lopsided data get mnist.
+    """List data sets, download one, or write an example.
 
-    lopsided data example rare-tumours writes a small table that needs no download (long-tailed-digits, rare-tumours,
-    diabetes-by-sex).
+    Without arguments, lists the data sets that claims and tests use, with licence and size. lopsided data get mnist
+    downloads one, checks its SHA-256 sum and resumes after an interruption. lopsided data example rare-tumours writes
+    a small table that needs no download (long-tailed-digits, rare-tumours or diabetes-by-sex).
 
-    Data sets are kept in the folder that --data-dir or LOPSIDED_DATA names, else in ./lopsided-data. Files are checked
-    against their SHA-256 sums, and an interrupted download goes on where it stopped.
+    Data sets are kept in the folder that --data-dir or LOPSIDED_DATA names, or else in ./lopsided-data.
     """
     from lopsided.core.errors import InputError
     from lopsided.engine.needs import chosen_folder
@@ -88,9 +88,11 @@ def _list(folder: Path, as_json: bool) -> None:
         ]
         for line in lines
     ]
-    print_table(f"Data sets in {folder}", ("name", "there", "download", "claims", "licence"), rows, numbers_to=4)
+    print_table(f"Data sets in {folder}", ("name", "found", "download", "claims", "licence"), rows, numbers_to=4)
     print_line(f"Examples, which need no download: {', '.join(EXAMPLES)}.")
-    print_line("lopsided data get NAME downloads one; --json adds origin, mirrors, checksums and the way by hand.")
+    print_line(
+        "lopsided data get NAME downloads one; --json adds origins, mirrors, checksums and how to add files by hand."
+    )
 
 
 def _get(names: list[str], folder: Path, mirrors: list[str], as_json: bool) -> None:
@@ -115,7 +117,7 @@ def _get(names: list[str], folder: Path, mirrors: list[str], as_json: bool) -> N
         return
     for name, place in places.items():
         print_line(f"{name}: {place}")
-    print_line(f"Found from other folders with LOPSIDED_DATA={folder}.")
+    print_line(f"To use it from other folders, set LOPSIDED_DATA={folder}.")
 
 
 def _example(names: list[str], out: Path | None, as_json: bool) -> None:

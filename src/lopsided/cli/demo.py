@@ -11,13 +11,16 @@ _OF_THE_TRIAL = ("arms", "recommendation", "winner", "tied_with")
 
 
 def command(
-    out: Annotated[str, typer.Option(help="The report to write (.html, or .png with the picture).")] = (
+    out: Annotated[str, typer.Option(help="Report to write (.html, or .png for the picture alone).")] = (
         "lopsided-demo.html"
     ),
-    seed: Annotated[int, typer.Option(help="Seed of the split, the networks and the folds.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the split, the networks and the folds.", min=0)] = 0,
     as_json: AsJson = False,
 ) -> None:
-    """See it work on embedded data: train on long-tailed digits, audit, forecast, try remedies. Under a minute."""
+    """Train on long-tailed digits, audit, and try remedies.
+
+    Needs no data and takes under a minute. Ends with a recommendation and with what held-out digits showed.
+    """
     import tempfile
     import time
 

@@ -9,22 +9,25 @@ from lopsided.cli.options import StoreFolder, folder
 
 
 def command(
-    out: Annotated[Path, folder("The folder that the pages are written to.")] = Path("lopsided-docs"),
+    out: Annotated[Path, folder("Folder to write the pages to.")] = Path("lopsided-docs"),
     gallery: Annotated[
         str,
         typer.Option(
-            help="Figures of claims: stored (what reproduce kept), few (and some cheap ones) "
-            "or full (all; a quarter of an hour)."
+            help="Figures of claims: stored (results that exist), few (also some cheap ones) "
+            "or full (all; takes a quarter of an hour)."
         ),
     ] = "few",
     store: StoreFolder = None,
-    cache: Annotated[
-        Path | None, folder("Where half-finished pages wait for the next build; docs/_cache by default.")
-    ] = None,
-    brief: Annotated[bool, typer.Option("--brief", help="Leave out the modules behind the public names.")] = False,
+    cache: Annotated[Path | None, folder("Folder of the build cache (default: docs/_cache).")] = None,
+    brief: Annotated[
+        bool,
+        typer.Option(
+            "--brief", help="Build faster: without the modules behind the public names, and with few figures of claims."
+        ),
+    ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the pages in a browser afterwards.")] = False,
 ) -> None:
-    """Build the documentation: tutorials are run, references are read from the code, no network is needed."""
+    """Build the documentation. Runs the tutorials and reads the references from the code; works offline."""
     import os
     import runpy
     import sys
@@ -36,7 +39,7 @@ def command(
         raise InputError("stored, few or full as gallery", repr(gallery))
     pages = Path(__file__).resolve().parents[3] / "docs"
     if not (pages / "conf.py").is_file():
-        raise LopsidedError("Expected the folder docs/ of a source checkout, but there is none; clone the repository.")
+        raise LopsidedError("The folder docs/ was not found; run this from a clone of the repository.")
     if out.exists() and not out.is_dir():
         raise InputError("a folder for the pages", f"the file {out}", "name another with --out")
     try:
@@ -48,7 +51,7 @@ def command(
     # Compiled kernels and BLAS use one thread, so that a build beside other work stays quiet.
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-    print("Building the pages; the tutorials are run, which takes a minute or two the first time.", file=sys.stderr)
+    print("Building the pages. The first build runs the tutorials and takes a minute or two.", file=sys.stderr)
     status = build_main(
         [
             *("-b", "html", "-q", "-W", "--keep-going"),
@@ -61,9 +64,7 @@ def command(
         ]
     )
     if status:
-        raise LopsidedError(
-            "Expected pages without warnings, but Sphinx gave those above; fix the page or docstring they name."
-        )
+        raise LopsidedError("Sphinx gave the warnings above; fix the pages or docstrings that they name.")
     index = (out / "index.html").absolute()
     print(f"Documentation: {index}")
     if show:

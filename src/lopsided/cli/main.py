@@ -22,7 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         result = INTERRUPTED
     if result == INTERRUPTED:
-        print("lopsided: interrupted; results that a store holds are kept.", file=sys.stderr)
+        print("lopsided: interrupted; stored results are kept.", file=sys.stderr)
     return result
 
 
@@ -52,9 +52,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     except OSError as error:
         place = f" ({error.filename})" if error.filename else ""
         reason = error.strerror or str(error)
-        return _complain(f"The system said: {reason}{place}; check the path, the rights and the space left.")
+        return _complain(f"{reason}{place}; check the path, the permissions and the free disk space.")
     except MemoryError:
-        return _complain("Expected the problem to fit into memory, but it does not; use fewer classes or examples.")
+        return _complain("Out of memory; use fewer classes or examples.")
     return result if isinstance(result, int) else 0  # Typer turns Ctrl-C into the number 130
 
 

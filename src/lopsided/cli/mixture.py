@@ -10,26 +10,31 @@ from lopsided.cli.options import options_for
 
 
 def command(
-    specification: Annotated[str, typer.Argument(metavar="SPEC.toml", help="A specification, or the word fit.")],
+    specification: Annotated[str, typer.Argument(metavar="SPEC.toml", help="A TOML specification, or the word fit.")],
     data: Annotated[
         str | None, typer.Argument(metavar="[DATA]", help="After fit: npz, parquet or csv with labels.")
     ] = None,
     samples: Annotated[
-        int | None, typer.Option(help="Training samples n; with fit, the rows of DATA by default.")
+        int | None, typer.Option(help="Number of training samples n (default with fit: the rows of DATA).")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
-    plot: Annotated[Path | None, typer.Option(help="Draw the sweeps into this .html or .png file.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw risk against group size into this .html or .png file.")
+    ] = None,
     group: Annotated[
-        str | None, typer.Option(help="Group to sweep in the plot (its number); with fit, the column.")
+        str | None, typer.Option(help="Number of the group to vary in the plot; with fit, the column of groups.")
     ] = None,
     label: Annotated[str | None, typer.Option(help="With fit: the column of labels.")] = None,
-    positive: Annotated[str | None, typer.Option(help="With fit: the label that counts as 1.")] = None,
-    neurons: Annotated[int, typer.Option(help="With fit: neurons of the network.")] = 2,
-    groups: Annotated[int | None, typer.Option(help="With fit: number of groups; chosen by BIC when absent.")] = None,
-    components: Annotated[int, typer.Option(help="With fit: principal components kept.")] = 5,
-    seed: Annotated[int, typer.Option(help="With fit and the plot: the seed.")] = 0,
+    positive: Annotated[str | None, typer.Option(help="With fit: the label to code as 1.")] = None,
+    neurons: Annotated[int, typer.Option(help="With fit: hidden neurons of the network.")] = 2,
+    groups: Annotated[int | None, typer.Option(help="With fit: number of groups (default: chosen by BIC).")] = None,
+    components: Annotated[int, typer.Option(help="With fit: number of principal components to keep.")] = 5,
+    seed: Annotated[int, typer.Option(help="Random seed of the fit and the plot.")] = 0,
 ) -> None:
-    """Forecast each group's risk under a Gaussian mixture, and whether more of a group helps it."""
+    """Forecast each group's risk, and whether more of it helps.
+
+    The groups are those of a Gaussian mixture, given in a TOML file or fitted to data.
+    """
     given = dict(locals())
     from lopsided.cli.console import Late, print_json
     from lopsided.core.errors import InputError
@@ -75,7 +80,7 @@ def _group_number(text: str | None, fractions: Any) -> int:
     if text is None:
         return int(fractions.argmin())
     if not text.isdecimal() or int(text) >= len(fractions):
-        raise InputError(f"a group number from 0 to {len(fractions) - 1}", repr(text), "count groups from 0")
+        raise InputError(f"a group number from 0 to {len(fractions) - 1}", repr(text))
     return int(text)
 
 
@@ -107,7 +112,7 @@ def _effect(group: dict[str, Any]) -> str:
 
 
 def _print(facts: dict[str, Any]) -> None:
-    from lopsided.cli.console import print_facts, print_line, print_table
+    from lopsided.cli.console import print_line, print_table
     from lopsided.core.published_skill import skill_sentence
     from lopsided.report.style import short
 
@@ -119,13 +124,10 @@ def _print(facts: dict[str, Any]) -> None:
     heads = ("group", "fraction", "label entropy", "excess risk", "a larger fraction", "hurts beyond")
     print_table(title, heads, rows)
     for said, whom in _said(facts["groups"]):
-        print_line(f"The paper on a larger fraction, {whom}: {said}.")
+        print_line(f"The paper says of {whom}: {said}.")
     if not facts["law_reliable"]:
         predicted = f"it predicts a weight error of {facts['relative_weight_error']:.0%}"
         print(f"n is small for this law: {predicted}; expect 1.2 to 2 times the excess stated.")
-    names = ("B", "q", "Ew", "E", "Gamma", "D6", "D12", "sample_complexity")
-    print("Beside it, the paper's order bounds (constants 1: they rank problems, they do not measure them)")
-    print_facts([(name, short(facts[name])) for name in names])
     if "network" in facts:
         kept = f"{facts['explained_variance']:.0%} of the variance kept"
         print(f"Mixture estimated by {facts['estimated_by']}; network: {facts['network']}; {kept}.")
@@ -140,5 +142,8 @@ def _print(facts: dict[str, Any]) -> None:
     told = skill_sentence("more of a group" if "network" in facts else "more of a group, known mixture")
     if told:
         print(f"More of a group helps or hurts: {told[0].lower()}{told[1:]}")
+    names = ("B", "q", "Ew", "E", "Gamma", "D6", "D12", "sample_complexity")
+    bounds = ", ".join(f"{name} {short(facts[name])}" for name in names)
+    print(f"The paper's bounds, with all constants 1, rank problems but do not measure them: {bounds}.")
     print(f"integration: {facts['integration']}, relative error {facts['integration_error']:.1e}")
     print(f"{facts['seconds']:.2f} s")

@@ -27,7 +27,7 @@ def number(help: str) -> Any:
 
 def _folder(text: str | Path) -> Path:
     if not str(text).strip():  # a default comes as the path that it is
-        raise typer.BadParameter("expected a folder, but got an empty name; write . for this one")
+        raise typer.BadParameter("expected a folder, but got an empty name; use . for the current folder")
     return Path(text)
 
 
@@ -36,11 +36,22 @@ def folder(help: str) -> Any:
     return typer.Option(help=help, parser=_folder, metavar="FOLDER")
 
 
+_COLUMNS = ("labels", "groups", "features", "predictions", "probabilities", "logits", "split", "split_by", "time")
+_WORDS = dict.fromkeys((*_COLUMNS, "sample_weight", "group", "label"), "COLUMN") | {"plot": "FILE", "out": "FILE"}
+_KINDS: dict[object, str] = {str: "TEXT", int: "INTEGER", Path: "FILE", list[str]: "TEXT"}
+
+
+def value_word(name: str, kind: object, place: str) -> str | None:
+    """What help calls the value of an option, or an argument; None for switches and choices, which name themselves."""
+    word = _KINDS.get(kind)
+    return None if word is None else name.upper() if place == "argument" else _WORDS.get(name, word)
+
+
 # of all commands
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 Plot = Annotated[str | None, typer.Option(help="Draw into this .html or .png file.")]
-StoreFolder = Annotated[Path | None, folder("Folder of results; else LOPSIDED_STORE, else ./lopsided-results.")]
-DataFolder = Annotated[Path | None, folder("Folder with the data sets; else LOPSIDED_DATA, else ./lopsided-data.")]
+StoreFolder = Annotated[Path | None, folder("Folder of results (default: $LOPSIDED_STORE or ./lopsided-results).")]
+DataFolder = Annotated[Path | None, folder("Folder of data sets (default: $LOPSIDED_DATA or ./lopsided-data).")]
 
 # of commands on a person's own data: where the parts are, and how the network is trained
 Data = Annotated[
@@ -48,14 +59,20 @@ Data = Annotated[
     typer.Argument(help="A table (npz, npy, parquet, csv, feather, jsonl, xlsx), a folder of pictures or of parquet."),
 ]
 Labels = Annotated[str | None, typer.Option(help="Column or array of labels, or a file with one per line.")]
-Name = Annotated[str | None, typer.Option(help="What the data are called in reports; by default the file's name.")]
-ManyClasses = Annotated[bool, typer.Option("--many-classes", help="Labels that are many numbers are classes indeed.")]
-Groups = Annotated[str | None, typer.Option(help="Columns of groups, comma-separated; intersections follow.")]
+Name = Annotated[str | None, typer.Option(help="Name of the data in reports (default: the file's name).")]
+ManyClasses = Annotated[
+    bool, typer.Option("--many-classes", help="The labels are classes, although they are many different numbers.")
+]
+Groups = Annotated[
+    str | None, typer.Option(help="Columns of groups, comma-separated; their intersections are checked too.")
+]
 Features = Annotated[str | None, typer.Option(help="Array or columns (comma-separated) of features.")]
-Split = Annotated[str | None, typer.Option(help="Column that says train or test; plan and trial leave test rows out.")]
-SplitBy = Annotated[str | None, typer.Option(help="Column whose rows (a customer's) are never divided by a fold.")]
+Split = Annotated[str | None, typer.Option(help="Column that says train or test; plan and trial ignore test rows.")]
+SplitBy = Annotated[
+    str | None, typer.Option(help="Column such as a customer: rows with the same value stay in one fold.")
+]
 Time = Annotated[str | None, typer.Option(help="Column of dates or numbers: train on the past, test on what follows.")]
-SampleWeight = Annotated[str | None, typer.Option(help="Column of weights of the rows, in training and in metrics.")]
+SampleWeight = Annotated[str | None, typer.Option(help="Column of sample weights, for training and metrics.")]
 WeightDecay = Annotated[float | None, number("Weight decay of the network.")]
 Learner = Annotated[
     str, typer.Option(help="logistic, boosting, network, deep (PyTorch), or a classifier as package.module:Class.")
@@ -63,28 +80,30 @@ Learner = Annotated[
 Metric = Annotated[
     str | None,
     typer.Option(
-        help="What is to improve: balanced, worst-class, worst-group, overall, f1, precision, recall, "
-        "average-precision, roc-auc (each also of a class, as f1:fraud), precision@recall=0.8, recall@precision=0.5, "
+        help="Metric to improve: balanced, worst-class, worst-group, overall, f1, precision, recall, "
+        "average-precision, roc-auc (also of one class, as in f1:fraud), precision@recall=0.8, recall@precision=0.5, "
         "mcc, cost, brier, log-loss, or the name of a scikit-learn scorer."
     ),
 ]
 Costs = Annotated[
-    str | None, typer.Option(help="What mistakes cost, true:predicted=cost, as fraud:ok=100,ok:fraud=1; or JSON.")
+    str | None,
+    typer.Option(help="Cost of each mistake as true:predicted=cost, such as fraud:ok=100,ok:fraud=1; or JSON."),
 ]
-Group = Annotated[str | None, typer.Option(help="The groups whose worst one counts, such as 'sex' or 'sex × race'.")]
+Group = Annotated[str | None, typer.Option(help="Groups for the worst-group metric, such as 'sex' or 'sex × race'.")]
 LearningRate = Annotated[
-    float | None, number("Learning rate: with --batch-size and --weight-decay rates follow the merging law.")
+    float | None,
+    number("Learning rate; with --batch-size and --weight-decay, it sets the oversampling rates (merging law)."),
 ]
-BatchSize = Annotated[int | None, typer.Option(help="Batch size of the network, for the merging law.", min=1)]
-Momentum = Annotated[float | None, number("Momentum of the network, for the merging law (default 0).")]
+BatchSize = Annotated[int | None, typer.Option(help="Batch size of the network (merging law).", min=1)]
+Momentum = Annotated[float | None, number("Momentum of the network (merging law; default 0).")]
 Export = Annotated[
     Path | None,
-    folder("Write plan.json and arrays (indices, weights, offsets, for which rows and classes) into this folder."),
+    folder("Write plan.json and the arrays of each remedy (indices, weights, offsets) into this folder."),
 ]
 ClusterAddress = Annotated[str | None, typer.Option("--cluster", help="Address of a Dask scheduler, tcp:// or tls://.")]
-TlsCa = Annotated[str | None, typer.Option(help="Authority's certificate for a tls:// scheduler.")]
-TlsCert = Annotated[str | None, typer.Option(help="Our certificate for a tls:// scheduler.")]
-TlsKey = Annotated[str | None, typer.Option(help="Our key for a tls:// scheduler.")]
+TlsCa = Annotated[str | None, typer.Option(help="CA certificate for a tls:// scheduler.")]
+TlsCert = Annotated[str | None, typer.Option(help="Client certificate for a tls:// scheduler.")]
+TlsKey = Annotated[str | None, typer.Option(help="Client key for a tls:// scheduler.")]
 OUTPUTS = ("out", "report", "plot", "export", "publish", "details", "measured")  # options that name what is written
 
 

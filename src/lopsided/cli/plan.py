@@ -30,14 +30,17 @@ def command(
     metric: options.Metric = None,
     costs: options.Costs = None,
     group: options.Group = None,
-    why: Annotated[bool, typer.Option("--why", help="Add the reasons: parameters, grounds, the order.")] = False,
+    why: Annotated[
+        bool, typer.Option("--why", help="Say why: parameters, basis of each forecast, order of the list.")
+    ] = False,
     export: options.Export = None,
-    seed: Annotated[int, typer.Option(help="Seed of the pilot's folds.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the pilot's folds.", min=0)] = 0,
     as_json: options.AsJson = False,
 ) -> None:
-    """Plan remedies: rates, weights, offsets, noise, examples to collect, each with its forecast gain.
+    """List remedies with their parameters and expected gains.
 
-    lopsided trial tries them.
+    Remedies are oversampling rates, class weights, offsets, noise and examples to collect. To try them on your data,
+    use lopsided trial.
     """
     given = dict(locals())
     from lopsided.checkup.plan.plan import plan
@@ -55,7 +58,7 @@ def command(
     else:
         print_plan(made, why=why)
         if not why:
-            print_line("--why gives the reasons.")
+            print_line("--why says why.")
         if written is not None:
             print_line(f"Exported to {written}")
     late.tell()
@@ -72,9 +75,9 @@ def print_plan(made: "Plan", *, why: bool = False) -> None:
         expected = "–" if remedy.counts_as is None else f"{remedy.counts_as:+.3f}"
         rows.append([remedy.name + " *" * own, expected, gain_words(remedy.forecast)])
         other = other or own
-    print_lines(f"{made.title()}, most promising first", ("remedy", "expected gain", "forecast of a pilot"), rows)
+    print_lines(f"{made.title()}, most promising first", ("remedy", "expected gain", "pilot's forecast"), rows)
     if other:
-        print("* forecast in the class's own recall, or the group's own accuracy")
+        print("* forecast gain in the recall of the class, or in the accuracy of the group")
     if why:
         print_rows("", ("remedy", "why"), [[remedy.name, _reasons(remedy)] for remedy in made.remedies])
     for remark in made.remarks() if why else [line for line in (*made.notes, made.skill) if line]:
@@ -82,8 +85,8 @@ def print_plan(made: "Plan", *, why: bool = False) -> None:
 
 
 def _reasons(remedy: "PlannedRemedy") -> str:
-    counts = "" if remedy.counts_as is None else f" Counts as {remedy.counts_as:+.4f}."
-    return remedy.why + ("" if remedy.forecast is None else f" Ground: {remedy.forecast.ground}.{counts}")
+    counts = "" if remedy.counts_as is None else f" Expected gain: {remedy.counts_as:+.4f}."
+    return remedy.why + ("" if remedy.forecast is None else f" Basis: {remedy.forecast.ground}.{counts}")
 
 
 def gain_words(forecast: "GainForecast | None") -> str:

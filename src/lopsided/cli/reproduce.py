@@ -13,33 +13,34 @@ if TYPE_CHECKING:
 
 
 def command(
-    ids: Annotated[list[str] | None, typer.Argument(help="Claims by id; lopsided claims lists them.")] = None,
+    ids: Annotated[list[str] | None, typer.Argument(help="Ids of claims; lopsided claims lists them.")] = None,
     paper: Annotated[list[str] | None, typer.Option(help="All claims of a paper: lp, gi, bo or sd.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every claim.")] = False,
     scale: Annotated[
-        Literal["quick", "paper"], typer.Option(help="quick: seconds a claim; paper: the paper's sizes.")
+        Literal["quick", "paper"], typer.Option(help="quick (seconds per claim) or paper (the sizes of the paper).")
     ] = "quick",
-    seeds: Annotated[int | None, typer.Option(help="How many seeds; each claim's own number when not given.")] = None,
+    seeds: Annotated[int | None, typer.Option(help="Number of seeds (default: each claim's own).")] = None,
     seed_set: Annotated[
-        int, typer.Option(help="Which seeds: 0 is the default; no two sets share one, and stored sets are pooled.")
+        int, typer.Option(help="Which set of seeds to use. Sets do not overlap, and stored sets are pooled.")
     ] = 0,
     confirm: Annotated[
-        bool, typer.Option("--confirm", help="Run the claims that await confirmation, on seeds never used for them.")
+        bool, typer.Option("--confirm", help="Run the claims that are not confirmed yet, on fresh seeds.")
     ] = False,
-    jobs: Annotated[int | None, typer.Option(help="Processes on this machine; all cores when not given.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Number of processes (default: all cores).")] = None,
     cluster: options.ClusterAddress = None,
     tls_ca: options.TlsCa = None,
     tls_cert: options.TlsCert = None,
     tls_key: options.TlsKey = None,
     store: StoreFolder = None,
     data_dir: DataFolder = None,
-    out: Annotated[Path | None, folder("Write a site of pages, offline, into this folder.")] = None,
+    out: Annotated[Path | None, folder("Write the results as web pages into this folder.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not reuse stored results.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
 ) -> None:
-    """Rerun claims of the papers and judge them; resumes, reuses stored results, can write a site.
+    """Rerun claims of the papers and judge them.
 
-    Exit code 0 whatever the verdicts; 1 only if a run broke.
+    Reuses stored results, resumes after an interruption and can write the results as web pages. The exit code is 0
+    whatever the verdicts, and 1 only if a run broke.
     """
     from lopsided.cli.console import Late, print_json
     from lopsided.cli.progress import progress_tasks, stop_on_sigterm
@@ -97,8 +98,8 @@ def _print(run: "Run", index: Path | None) -> None:
     tally = Counter("broken" if claim.broken else claim.verdict for claim in run.claims)
     tasks, reused = sum(claim.tasks for claim in run.claims), sum(claim.reused for claim in run.claims)
     print(
-        f"{', '.join(f'{count} {word}' for word, count in tally.items())}; "
-        f"{tasks} tasks, {reused} of them from the store; {run.seconds:.1f} s"
+        f"{', '.join(f'{count} {word}' for word, count in tally.items())}; {tasks} tasks, {reused} of them from the "
+        f"store; {run.seconds:.1f} s"
     )
     if index is not None:
         print_line(f"site: {index}")

@@ -8,13 +8,13 @@ from lopsided.cli.options import StoreFolder, number
 
 
 def command(
-    question: Annotated[str, typer.Argument(metavar="SQL", help="A question; see --tables.")] = "",
+    question: Annotated[str, typer.Argument(metavar="SQL", help="A SELECT statement; --tables lists the tables.")] = "",
     tables: Annotated[bool, typer.Option("--tables", help="List the tables and their columns.")] = False,
     store: StoreFolder = None,
-    seconds: Annotated[float, number("How long an answer may take.")] = 60.0,
+    seconds: Annotated[float, number("Time limit of a query, in seconds.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list of records.")] = False,
 ) -> None:
-    """Ask the stored results anything in SQL (DuckDB).
+    """Query the stored results in SQL (DuckDB).
 
     For example: "select claim, avg(seconds) from tasks group by claim", or
     "select settings->>'ratio' as ratio, avg(value) from numbers where name = 'cosine' group by all".

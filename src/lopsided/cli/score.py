@@ -19,30 +19,35 @@ def command(
     labels: options.Labels = None,
     many_classes: options.ManyClasses = False,
     features: options.Features = None,
-    out: Annotated[Path | None, typer.Option(help="Where the scores go: .parquet or .csv.")] = None,
-    plot: Annotated[Path | None, typer.Option(help="Draw into this .html or .png.")] = None,
+    out: Annotated[Path | None, typer.Option(help="File for the scores (.parquet or .csv).")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Draw into this .html or .png file.")] = None,
     noise_matrix: Annotated[
-        bool, typer.Option("--noise-matrix", help="Also the class-by-class noise matrix and its ratios.")
+        bool, typer.Option("--noise-matrix", help="Also compute the noise matrix between classes and its ratios.")
     ] = False,
-    estimator: Annotated[str, typer.Option(help="Of the noise matrix: auto, sample, shrunk or unbiased.")] = "auto",
+    estimator: Annotated[
+        str, typer.Option(help="Estimator of the noise matrix: auto, sample, shrunk or unbiased.")
+    ] = "auto",
     convention: Annotated[str, typer.Option(help="Divide covariances by n or n-1.")] = "n-1",
-    extremes: Annotated[int, typer.Option(help="Examples shown at both ends of every class.")] = 8,
+    extremes: Annotated[int, typer.Option(help="Number of examples shown at both ends of every class.")] = 8,
     block_rows: Annotated[
-        int | None, typer.Option(help="Read the data twice in blocks of so many rows; larger files do so anyway.")
+        int | None,
+        typer.Option(help="Read the data twice, in blocks of this many rows; large files are always read so."),
     ] = None,
     standardise: Annotated[
-        bool, typer.Option("--standardise", help="Divide every column by its deviation first; the paper does not.")
+        bool,
+        typer.Option("--standardise", help="Divide every column by its standard deviation first; the paper does not."),
     ] = False,
     cluster: options.ClusterAddress = None,
     tls_ca: options.TlsCa = None,
     tls_cert: options.TlsCert = None,
     tls_key: options.TlsKey = None,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap intervals.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the bootstrap intervals.")] = 0,
     as_json: options.AsJson = False,
 ) -> None:
-    """Score every example by what it adds to the covariance of its class.
+    """Rank the examples of every class by their influence.
 
-    Nothing is trained. Scores and ranks within the class are written to a file; examples that are pictures are drawn.
+    The score says how much an example adds to the covariance of its class; nothing is trained. Scores and ranks are
+    written to a file, and examples that are pictures are drawn.
     """
     given = dict(locals())
     from lopsided.checkup.score import score
@@ -53,9 +58,9 @@ def command(
 
     target = out if out is not None else Path(f"{data.stem}-scores.parquet")
     if target.suffix.lower() not in (".parquet", ".csv"):
-        raise InputError("a file of scores that ends in .parquet or .csv", repr(str(target)), "change its ending")
+        raise InputError("a file of scores that ends in .parquet or .csv", repr(str(target)))
     if not target.parent.is_dir():
-        raise InputError("an existing directory for the scores", str(target.parent), "make it first")
+        raise InputError("an existing directory for the scores", str(target.parent), "create it first")
     if plot is not None:
         check_plot_path(plot)
     with progress_steps("reading and scoring", quiet=as_json) as progress:
@@ -115,18 +120,21 @@ def _facts(result: "Score", target: Path | None, drawn: Path | None) -> dict[str
 
 def _show(result: "Score", target: Path | None, drawn: Path | None) -> None:
     from lopsided.cli.console import print_line, print_table
-    from lopsided.report.style import short
+
+    def _brief(value: float | None) -> str:
+        """Three digits: these scores can be of any size, and only their order counts."""
+        return "–" if value is None else f"{value:.3g}"
 
     print_line(result.read.sentence())
     rows = []
     for entry in result.classes:
         high, low = (", ".join(map(str, some[:3])) for some in (entry.highest_examples, entry.lowest_examples))
-        ends = [short(entry.highest), short(entry.lowest), high or entry.declined or "", low]
+        ends = [_brief(entry.highest), _brief(entry.lowest), high or entry.declined or "", low]
         rows.append([entry.label, f"{entry.count:,}", *ends])
-    heads = ("class", "examples", "highest", "lowest", "examples with the highest", "and lowest")
+    heads = ("class", "examples", "highest", "lowest", "with the highest", "and lowest")
     print_table(f"Influence scores of {result.source}", heads, rows)
     if result.decided_by is not None:
-        way = "" if result.standardised else " With --standardise all columns count."
+        way = "" if result.standardised else " With --standardise, all columns count."
         print_line(f"{result.decided_by.words}{way}")
     if result.noise is not None:
         _show_noise(result.noise)

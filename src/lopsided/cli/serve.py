@@ -9,21 +9,24 @@ from lopsided.cli.options import DataFolder, StoreFolder
 
 
 def command(
-    port: Annotated[int, typer.Option(help="The port; 0 takes any free one.")] = 8000,
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any free port.")] = 8000,
     host: Annotated[
-        str, typer.Option(help="Where to listen; beyond this machine the token is always asked for.")
+        str, typer.Option(help="Address to listen on; beyond this machine, a token is always required.")
     ] = "127.0.0.1",
     token_file: Annotated[
-        Path | None, typer.Option(help="A file with the token; else LOPSIDED_TOKEN, else one is made.")
+        Path | None, typer.Option(help="File with the token (default: $LOPSIDED_TOKEN or a new one).")
     ] = None,
-    no_token: Annotated[bool, typer.Option("--no-token", help="Let every user of this machine in.")] = False,
+    no_token: Annotated[
+        bool, typer.Option("--no-token", help="Let every user of this machine in without a token.")
+    ] = False,
     store: StoreFolder = None,
     data_dir: DataFolder = None,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
 ) -> None:
-    """Open the laboratory in a browser: touch the theories, audit data, rerun claims. Offline; Ctrl-C stops it.
+    """Open the web laboratory in a browser.
 
-    The address that is printed and opened holds a token, without which nobody is let in.
+    Explore the theories, audit data, try remedies and rerun claims. Works offline; Ctrl-C stops it. The address that
+    is printed and opened contains a token, and requests without it are refused.
     """
     import tempfile
 
@@ -36,7 +39,7 @@ def command(
         try:
             token = check_regular(token_file, "a file with the token").read_text(encoding="utf-8").strip()
         except UnicodeDecodeError:
-            raise InputError("a token in the file", "no text", "write a word of letters and digits") from None
+            raise InputError("a token of letters and digits in the file", "binary content") from None
     with tempfile.TemporaryDirectory(prefix="lopsided-serve-") as folder:
 
         def announce(address: str) -> None:

@@ -12,24 +12,26 @@ if TYPE_CHECKING:
 
 
 def command(
-    run: Annotated[bool, typer.Option("--run", help="Run or resume the benchmark instead.")] = False,
-    family: Annotated[list[str] | None, typer.Option(help="Only this family; may be repeated.")] = None,
+    run: Annotated[
+        bool, typer.Option("--run", help="Run or resume the benchmark instead of printing the published score.")
+    ] = False,
+    family: Annotated[list[str] | None, typer.Option(help="Only this family; can be given several times.")] = None,
     split: Annotated[Literal["development", "held-out"] | None, typer.Option(help="Only this half.")] = None,
-    tasks: Annotated[int | None, typer.Option(help="Only so many tasks of each family and half.", min=1)] = None,
+    tasks: Annotated[int | None, typer.Option(help="Only this many tasks of each family and half.", min=1)] = None,
     index: Annotated[int | None, typer.Option(help="Only the task with this number, shown in full.", min=0)] = None,
-    jobs: Annotated[int | None, typer.Option(help="Processes on this machine; all cores when not given.")] = None,
+    jobs: Annotated[int | None, typer.Option(help="Number of processes (default: all cores).")] = None,
     store: StoreFolder = None,
     data_dir: DataFolder = None,
     publish: Annotated[
-        Path | None, typer.Option(help="Write the score to this file, as it ships; families not run keep theirs.")
+        Path | None, typer.Option(help="Write the score to this file; families that were not run keep their score.")
     ] = None,
-    details: Annotated[Path | None, typer.Option(help="Write reliability and worst misses to this file.")] = None,
+    details: Annotated[Path | None, typer.Option(help="Write reliability and the worst misses to this file.")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Write the page: reliability diagrams, the worst misses (.html).")
+        Path | None, typer.Option(help="Write a page with reliability diagrams and the worst misses (.html).")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
 ) -> None:
-    """How often our forecasts came true, on tasks not used to design them; prints the published score at once."""
+    """Show how often our forecasts came true on held-out tasks."""
     given = dict(locals())
     from lopsided.cli.console import Late, print_json, print_line
     from lopsided.cli.progress import progress_tasks
@@ -78,7 +80,7 @@ def _print(found: "Skill") -> None:
     from lopsided.cli.console import print_line, print_table
 
     if not found.scores:
-        print("No score has been published with this version; lopsided skill --run measures one.")
+        print("This version has no published score; measure one with lopsided skill --run.")
         return
     rows = [
         [

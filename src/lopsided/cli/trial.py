@@ -29,30 +29,33 @@ def command(
     learner: options.Learner = "logistic",
     arms: Annotated[
         str | None,
-        typer.Option(help="What to try, with commas: smote, class weights, default, or package.module:Class."),
+        typer.Option(help="Arms to try, comma-separated: smote, class weights, default, or package.module:Class."),
     ] = None,
     metric: options.Metric = None,
     costs: options.Costs = None,
     group: options.Group = None,
-    folds: Annotated[int, typer.Option(help="Folds of the cross-validation.")] = 5,
-    repeats: Annotated[int, typer.Option(help="How often it is repeated with other folds.")] = 2,
+    folds: Annotated[int, typer.Option(help="Number of folds.")] = 5,
+    repeats: Annotated[int, typer.Option(help="Number of repeats, each with new folds.")] = 2,
     budget: Annotated[
-        str | None, typer.Option(help="A time limit such as 60s or 2m: arms that cannot win are dropped on the way.")
+        str | None, typer.Option(help="Time limit such as 60s or 2m; arms that cannot win any more are dropped.")
     ] = None,
-    recalibrate: Annotated[bool, typer.Option("--recalibrate", help="Fit probabilities to held-out rows.")] = False,
-    jobs: Annotated[int | None, typer.Option(help="Processes; all cores when not given.")] = None,
+    recalibrate: Annotated[
+        bool, typer.Option("--recalibrate", help="Calibrate probabilities on held-out rows.")
+    ] = False,
+    jobs: Annotated[int | None, typer.Option(help="Number of processes (default: all cores).")] = None,
     store: Annotated[
-        Path | None, options.folder("Keeps finished folds; else LOPSIDED_STORE, else ./lopsided-results.")
+        Path | None,
+        options.folder("Folder that keeps finished folds (default: $LOPSIDED_STORE or ./lopsided-results)."),
     ] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not reuse stored results.")] = False,
-    report: Annotated[Path | None, typer.Option(help="Write a report (.html, or .png with the pictures).")] = None,
+    report: Annotated[Path | None, typer.Option(help="Report to write (.html, or .png for the figures alone).")] = None,
     export: options.Export = None,
-    seed: Annotated[int, typer.Option(help="Seed of the folds and of the learners.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the folds and of the learners.", min=0)] = 0,
     as_json: options.AsJson = False,
 ) -> None:
-    """Try remedies side by side, cross-validated, each outcome beside its forecast.
+    """Compare remedies on your data by cross-validation.
 
-    An interrupted trial goes on where it was.
+    Each measured gain is shown next to its forecast. An interrupted trial resumes where it stopped.
     """
     given = dict(locals())
     from lopsided.checkup.inputs.gather import gather
@@ -81,7 +84,7 @@ def command(
     else:
         print_trial(outcome)
         for place in filter(None, (report, written)):
-            print_line(f"Written: {place}")
+            print_line(f"Written to {place}")
     late.tell()
 
 
@@ -100,7 +103,7 @@ def print_trial(outcome: "Trial") -> None:
     heads = ("arm", "gain, 95% interval", "helps?", "forecast", "held?")
     for title, collects in (
         (f"Gain in {outcome.metric}{', percentage points' if outcome.in_points else ''}", False),
-        ("Collecting more, simulated: gain in the subject's own accuracy, percentage points", True),
+        ("Collecting more, simulated: gain of the class or group itself, percentage points", True),
     ):
         rows = [_gains(arm, collects or outcome.in_points) for arm in run[1:] if arm.simulated is collects]
         if rows:

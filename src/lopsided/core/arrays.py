@@ -31,7 +31,7 @@ def plain_array(value: Any, name: str) -> NDArray[Any]:
         raise
     except Exception as error:  # also a tensor without data, or whatever an object's own __array__ raises
         if isinstance(error, (TypeError, ValueError)) and not hasattr(value, "detach"):
-            raise InputError(f"an array for {name}", f"a ragged {kind}", "make its rows equal") from None
+            raise InputError(f"an array for {name}", f"a ragged {kind}") from None
         got = f"a {kind}: {str(error).rstrip('.!')}"
         raise InputError(f"a dense array of numbers for {name}", got, "convert it first") from None
     if array.ndim == 0:

@@ -80,7 +80,7 @@ def counts_file(path: str | os.PathLike[str]) -> ClassCounts:
         text = source.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         got = f"other bytes in {source}"
-        raise InputError("a UTF-8 text file of class counts", got, "save it as UTF-8 csv") from None
+        raise InputError("a UTF-8 text file of class counts", got, "save it as UTF-8") from None
     except OSError as error:
         raise InputError("a readable file of class counts", f"{source}: {error.strerror}") from None
     raw = [line.strip() for line in text.splitlines() if line.strip()]
@@ -112,7 +112,7 @@ def _from_table(lines: list[str], source: Path) -> ClassCounts:
             text = io.StringIO("\n".join(lines))
             rows = list(csv.reader(text, delimiter=delimiter, strict=True, skipinitialspace=True))
         except csv.Error as error:
-            raise InputError("a csv file of class counts", f"{source}: {error}", "fix its quotes") from None
+            raise InputError("a csv file of class counts", f"{source}: {error}") from None
     numbers = re.split(r"[;\s]+", lines[0])
     if len(rows) == 1 and len(numbers) > 1 and all(map(_is_number, numbers)):
         return _checked([_number(cell) for cell in numbers], None, True)
@@ -176,7 +176,7 @@ def _parse(text: str) -> FloatArray:
             times = int(match["times"])
         classes += times
         if classes > MOST_CLASSES:
-            raise InputError(f"at most {MOST_CLASSES:,} classes", f"more, at {term.strip()!r}", "give fewer classes")
+            raise InputError(f"at most {MOST_CLASSES:,} classes", f"more, at {term.strip()!r}")
         counts.append(_number(match["count"]))
         repeats.append(times)
     return np.repeat(np.array(counts), repeats)
@@ -210,7 +210,7 @@ def _checked(values: Iterable[float], names: Sequence[str] | None, at_least_two:
         raise InputError("one number of examples per class", f"shape {counts.shape}", "give a flat list of numbers")
     least = 2 if at_least_two else 1
     if counts.size < least:
-        raise InputError(f"at least {least} classes", counts.size, "collapse is between classes")
+        raise InputError(f"at least {least} classes", counts.size)
     bad = ~((counts >= LEAST_COUNT) & (counts <= LARGEST_COUNT))
     if bad.any():
         first = int(bad.argmax())

@@ -31,7 +31,7 @@ class FactoredMatrix:
         if self.left.shape != self.right.shape or self.left.shape[0] != d:
             expected = f"left and right factors of {d} rows and one width"
             got = f"shapes {self.left.shape} and {self.right.shape}"
-            raise InputError(expected, got, "give thin matrices of the same shape")
+            raise InputError(expected, got)
         size = float(np.abs(self.left).max(initial=0.0))
         if size and float(np.abs(self.avoided.T @ self.left).max(initial=0.0)) > _ORTHOGONALITY * size * np.sqrt(d):
             expected = "a noise matrix with u_k^T A = 0 for every feature u_k"

@@ -39,9 +39,7 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, dura
             _sync_folder(target.parent)
     except OSError as error:
         reason = error.strerror or str(error)
-        raise WriteError(
-            f"Expected to write {target}, but the system said: {reason}; choose another place or make room."
-        ) from None
+        raise WriteError(f"Expected to write {target}, but the system said: {reason}.") from None
     finally:
         if temporary is not None:
             with contextlib.suppress(OSError):
@@ -94,11 +92,11 @@ def check_target(path: str | os.PathLike[str], endings: Sequence[str], what: str
     """A path for `what` with one of the endings, in a directory that exists; asked before the work, not after."""
     target = as_path(path, f"a file for the {what}")
     if target.suffix.lower() not in endings:
-        raise InputError(f"a {what} file that ends in {endings[0]}", repr(str(path)), "change its ending")
+        raise InputError(f"a {what} file that ends in {endings[0]}", repr(str(path)))
     if not target.parent.is_dir():
-        raise InputError(f"an existing directory for the {what}", str(target.parent), "make it first")
+        raise InputError(f"an existing directory for the {what}", str(target.parent), "create it first")
     if target.is_dir():
-        raise InputError(f"a file name for the {what}", f"the directory {target}", "add a file name")
+        raise InputError(f"a file name for the {what}", f"the directory {target}")
     return target
 
 
@@ -107,9 +105,9 @@ def as_path(value: object, what: str) -> Path:
     try:
         path = Path(value)  # type: ignore[arg-type]
     except TypeError:
-        raise InputError(what, f"a {type(value).__name__}", "give a path") from None
+        raise InputError(what, f"a {type(value).__name__}") from None
     if "\0" in str(path):
-        raise InputError(what, repr(str(path)), "leave out the NUL")
+        raise InputError(what, repr(str(path)))
     return path
 
 
@@ -125,4 +123,4 @@ def check_regular(path: str | os.PathLike[str], what: str) -> Path:
     if not there:
         raise InputError(what, f"no such file: {source}")
     kind = "a directory" if source.is_dir() else "a pipe, socket or device"
-    raise InputError(what, f"{kind}: {source}", "name a regular file")
+    raise InputError(what, f"{kind}: {source}")

@@ -38,7 +38,7 @@ def mixture_file(path: str | os.PathLike[str]) -> MixtureProblem:
     except RecursionError:  # a hundred thousand brackets
         raise InputError("a mixture specification in TOML", f"{source}: nested too deeply") from None
     except tomllib.TOMLDecodeError as error:
-        raise InputError("a mixture specification in TOML", f"{source}: {error}", "fix that line") from None
+        raise InputError("a mixture specification in TOML", f"{source}: {error}") from None
     return mixture_problem(raw)
 
 
@@ -61,11 +61,11 @@ def mixture_problem(raw: dict[str, Any]) -> MixtureProblem:
         raise InputError("numbers in rows of equal length in group", "ragged lists") from None
     if teacher.weights is not None:
         if len({len(row) for row in teacher.weights}) != 1:
-            raise InputError("rows of equal length in teacher.weights", "ragged rows", "give d rows of K") from None
+            raise InputError("rows of equal length in teacher.weights", "ragged rows") from None
         return problem_of(mixture, teacher.weights, activation)
     if teacher.neurons > mixture.dimension:
         expected = f"at most {mixture.dimension} for teacher.neurons (the dimension)"
-        raise InputError(expected, teacher.neurons, "give fewer neurons")
+        raise InputError(expected, teacher.neurons)
     drawn = generator(teacher.seed, "teacher").standard_normal((mixture.dimension, teacher.neurons))
     return problem_of(mixture, teacher.scale * drawn, activation)
 

@@ -41,7 +41,7 @@ class Mixture:
     def with_fraction(self, group: int, fraction: float) -> "Mixture":
         """The same groups with one fraction changed and the others rescaled in proportion."""
         if self.groups < 2:
-            raise InputError("at least two groups to change a fraction", self.groups, "add a group")
+            raise InputError("at least two groups to change a fraction", self.groups)
         others = 1.0 - self.fractions[group]
         fractions = self.fractions * (1.0 - fraction) / others
         fractions[group] = fraction
@@ -102,7 +102,7 @@ def mixture_of(
     share = _fractions(fractions)
     if not share.size == len(means) == len(covariances):
         got = f"{share.size} fractions, {len(means)} means, {len(covariances)} covariances"
-        raise InputError("as many means and covariances as fractions", got, "give one of each per group")
+        raise InputError("as many means and covariances as fractions", got)
     sizes = {np.shape(entry)[0] for entry in [*means, *covariances] if np.ndim(entry) > 0}
     sizes |= {dimension} if dimension is not None else set()
     if len(sizes) != 1:
@@ -137,7 +137,7 @@ def group_mean(value: Any, dimension: int, name: str) -> FloatArray:
     if mean.ndim == 0:
         mean = np.full(dimension, float(mean))
     if mean.shape != (dimension,):
-        raise InputError(f"a number or {dimension} numbers for {name}", f"shape {mean.shape}", "check the dimension")
+        raise InputError(f"a number or {dimension} numbers for {name}", f"shape {mean.shape}")
     check_finite(mean, name)
     if np.max(np.abs(mean)) > LARGEST_MEAN:
         raise InputError(f"entries of at most {LARGEST_MEAN:g} for {name}", f"{np.max(np.abs(mean)):g}", "rescale x")
@@ -154,7 +154,7 @@ def group_covariance(value: Any, dimension: int, name: str) -> FloatArray:
         entry = np.diag(entry)
     if entry.shape != (dimension, dimension):
         expected = f"a number, {dimension} numbers or a {dimension} x {dimension} matrix for {name}"
-        raise InputError(expected, f"shape {np.shape(value)}", "check the dimension")
+        raise InputError(expected, f"shape {np.shape(value)}")
     check_finite(entry, name)
     # Matrices typed with a few digits are symmetric to those digits; anything further off is a mistake.
     if np.max(np.abs(entry - entry.T)) > 1e-8 * np.max(np.abs(entry)):

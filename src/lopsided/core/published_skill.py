@@ -49,12 +49,12 @@ class Record:
         """For a person: rates of 100, and how many cases they rest on."""
         rule = ""
         if self.baseline_rate is not None:
-            rule = f"; the best simple rule, {self.baseline}, in {round(100 * self.baseline_rate)}"
+            rule = f"; the best simple rule, {self.baseline}, in {round(100 * self.baseline_rate)}%"
         silent = self.asked - self.decided
-        left = f", {silent} left open" if silent else ""
+        left = f", {silent} undecided" if silent else ""
         return (
-            f"Such forecasts were right in {round(100 * self.rate)} of 100 cases {self.cases} "
-            f"({self.right} of {self.decided} in {self.tasks} held-out tasks{left}{rule})."
+            f"Such forecasts were right in {round(100 * self.rate)}% of cases {self.cases} ({self.right} of "
+            f"{self.decided} in {self.tasks} held-out tasks{left}{rule})."
         )
 
 

@@ -80,7 +80,7 @@ def check_texts(values: object, what: str) -> list[str]:
     """A list of texts, or one text, where several of `what` are expected."""
     listed = [values] if isinstance(values, str) else values
     if not isinstance(listed, Iterable):
-        raise InputError(f"a list, each {what}", _kind(values), "give a list of texts")
+        raise InputError(f"a list, each {what}", _kind(values))
     return [check_text(value, what) for value in listed]
 
 
@@ -109,7 +109,7 @@ def check_matrix(
     for axis, wanted, word in ((0, rows, "rows"), (1, columns, "columns")):
         if wanted is not None and array.shape[axis] != wanted:
             got = f"shape {array.shape}"
-            raise InputError(f"{wanted} {word} in {name}", got, "check that the arrays belong together")
+            raise InputError(f"{wanted} {word} in {name}", got)
     check_finite(np.where(np.isnan(array), 0.0, array) if gaps and np.isnan(array).any() else array, name)
     return array
 
@@ -124,7 +124,7 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
         raise InputError(f"one label per example in {name}", f"shape {array.shape}", "give a one-dimensional array")
     if length is not None and array.shape[0] != length:
         expected = f"{length} entries in {name}, one per example"
-        raise InputError(expected, array.shape[0], "check that they belong to these examples")
+        raise InputError(expected, array.shape[0])
     if array.dtype.kind == "f":
         with np.errstate(over="ignore"):  # what a long double holds beyond float64 is refused as infinite below
             array = array.astype(np.float64)
@@ -153,9 +153,9 @@ def check_offsets(value: ArrayLike, classes: int) -> FloatArray:
     try:
         offsets = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"{classes} finite biases", "other values", "give one number per class") from None
+        raise InputError(f"{classes} finite biases", "other values") from None
     if offsets.shape != (classes,) or not np.isfinite(offsets).all():
-        raise InputError(f"{classes} finite biases", f"shape {offsets.shape}", "give one number per class")
+        raise InputError(f"{classes} finite biases", f"shape {offsets.shape}")
     return offsets
 
 

@@ -39,7 +39,7 @@ def open_parquet(path: Path, choice: ColumnChoice) -> Table:
         held = checked_size(handle.metadata, path)
 
     if handle.metadata.num_rows == 0:
-        raise InputError(f"at least one example in {path}", "none", "write the file again")
+        raise InputError(f"at least one example in {path}", "none")
     listed = _feature_columns(handle.schema_arrow, path, replace(choice, needed=False))[1]
     if choice.whole and not listed and held <= _MOST_HELD:
         with reading("parquet", path):
@@ -87,7 +87,7 @@ def open_whole(path: Path, kind: str, choice: ColumnChoice) -> Table:
 def table_over_arrow(table: Any, source: str | Path, choice: ColumnChoice, frame: Rows = None) -> Table:
     """A table over an Arrow table in memory; `frame` is what it was made of, where that is not a file."""
     if table.num_rows == 0:
-        raise InputError(f"at least one example in {source}", "none", "write one row per example below the header")
+        raise InputError(f"at least one example in {source}", "none")
 
     def batches(size: int, names: Sequence[str]) -> Iterator[Any]:
         return iter(table.select(names).to_batches(max_chunksize=size))
@@ -147,7 +147,7 @@ def _table(
             with told():
                 block = _block(batch, listed, source)
             if block.shape[1] != width:
-                raise InputError(f"{width} features in every row of {source}", block.shape[1], "make them equal")
+                raise InputError(f"{width} features in every row of {source}", block.shape[1])
             yield block
 
     ignored = _ignored(schema, names, listed, choice) if choice.features is None else ()
@@ -248,7 +248,7 @@ def reading(kind: str, path: Path) -> Iterator[None]:
         raise InputError("a path in UTF-8, as Arrow asks for", repr(str(path)), "rename the file") from None
     except Exception as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        got = f"{path}, of which the reader says: {first[:300]}"
+        got = f"{path}, which cannot be read: {first[:300]}"
         raise InputError(f"a whole {kind} file", got, "write it again") from None
 
 

@@ -194,7 +194,7 @@ def _checked_probabilities(given: Sequence[float] | None, total: int) -> FloatAr
     probabilities = np.asarray(given, dtype=np.float64)
     if probabilities.shape != (total,) or not np.isfinite(probabilities).all() or (probabilities < 0).any():
         got = f"shape {probabilities.shape}"
-        raise InputError(f"{total} probabilities >= 0, one per component", got, "order them class by class")
+        raise InputError(f"{total} probabilities >= 0, one per component", got)
     if abs(probabilities.sum() - 1) > 1e-9:  # written by hand as decimals; the rest is rounding
         raise InputError("probabilities that sum to 1", f"{probabilities.sum():g}", "divide them by their sum")
     return np.asarray(probabilities / probabilities.sum())

@@ -29,7 +29,7 @@ class Columns:
     width: int | None = None
 
     def sentence(self) -> str:
-        """`18 of 20 columns; label `credit`; not used: `id` (it numbers the rows).`"""
+        """`18 of 20 columns; label `credit`; not used: `id` (it looks like a row number).`"""
         if self.width is not None:
             used = f"{self.width:,} of {self.width:,} columns of `{self.used[0]}`"
         elif not self.used and not self.ignored:
@@ -131,7 +131,7 @@ def unusable(column: Any) -> str | None:
     from pyarrow import types
 
     if types.is_null(column.type) or gaps(column).all():
-        return "it holds no value"
+        return "it is empty"
     if types.is_nested(column.type):
         return "it holds lists or records"
     if is_words(column.type) or is_number(column.type) or types.is_temporal(column.type):
@@ -154,7 +154,7 @@ def useless(column: Any) -> str | None:
         distinct = pc.count_distinct(filled).as_py()
         own = rows - missing >= FEWEST_ROWS and distinct >= DISTINCT * (rows - missing)
         if own and np.mean([len(entry.split()) for entry in text(filled.slice(0, 1000)).to_pylist()]) < FREE_TEXT:
-            return "it names the rows: nearly every one has a value of its own"
+            return "it looks like an identifier: nearly every row has a different value"
         constant = distinct == 1
     elif types.is_temporal(column.type):
         constant = pc.count_distinct(column).as_py() == 1
@@ -163,5 +163,5 @@ def useless(column: Any) -> str | None:
         constant = ends["min"].equals(ends["max"])
         span = ends["max"].as_py() - ends["min"].as_py() if types.is_integer(column.type) and not missing else 0
         if rows >= FEWEST_ROWS and span == rows - 1 and pc.count_distinct(column).as_py() == rows:
-            return "it numbers the rows"
+            return "it looks like a row number"
     return "it has the same value in every row" if constant and missing == 0 else None

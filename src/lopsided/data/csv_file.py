@@ -68,8 +68,10 @@ def _check_quotes(path: Path, delimiter: str) -> bool:
                 long_cells |= rows.line_num > before + 1
                 before = rows.line_num
     except csv.Error:
-        got = f"a stray or unclosed one in the row that begins in line {before + 1}"
-        raise InputError(f"quotes in pairs around cells of {path}", got, "fix it, or write a quote as two") from None
+        got = f"a stray or unclosed quote in the row that begins in line {before + 1}"
+        raise InputError(
+            f"quotes in pairs around cells of {path}", got, "close it, or double a quote inside a cell"
+        ) from None
     finally:
         csv.field_size_limit(usual)
     return long_cells
@@ -131,7 +133,9 @@ def csv_dialect(path: Path) -> Dialect:
         if alone and rows and len(rows[0]) > 1:
             odd = next(place for place, row in enumerate(rows) if len(row) != len(rows[0]))
             got = f"{_NAMES[mark]}, which make {len(rows[0])} in the header but {len(rows[odd])} in row {odd + 1}"
-            raise InputError(f"columns of {path} separated by {_NAMES[own]}", got, "separate every line alike")
+            raise InputError(
+                f"columns of {path} separated by {_NAMES[own]}", got, "use the same separator in every line"
+            )
     return Dialect(own, ".")
 
 

@@ -64,7 +64,7 @@ DATA_SETS = {
         DataSet(
             "mnist",
             "70,000 handwritten digits, 28 x 28 pixels, 10 classes",
-            "no licence text; commonly given as CC BY-SA 3.0",
+            "CC BY-SA 3.0 (as commonly given)",
             "Y. LeCun, C. Cortes, C. Burges: The MNIST database",
             "place the four idx files (train-images-idx3-ubyte.gz, ...) in it",
             tuple(RemoteFile(*facts) for facts in _MNIST),
@@ -89,7 +89,7 @@ DATA_SETS = {
         DataSet(
             "cifar-10",
             "60,000 colour pictures, 32 x 32 pixels, 10 classes",
-            "none stated; cite Krizhevsky 2009",
+            "none; cite Krizhevsky 2009",
             "https://www.cs.toronto.edu/~kriz/cifar.html",
             "unpack cifar-10-python.tar.gz in it",
             (
@@ -105,7 +105,7 @@ DATA_SETS = {
         DataSet(
             "cifar-100",
             "60,000 colour pictures, 32 x 32 pixels, 100 classes in 20 superclasses",
-            "none stated; cite Krizhevsky 2009",
+            "none; cite Krizhevsky 2009",
             "https://www.cs.toronto.edu/~kriz/cifar.html",
             "unpack cifar-100-python.tar.gz in it",
             (
@@ -136,7 +136,7 @@ DATA_SETS = {
         DataSet(
             "cifar-100-lt",
             "a long tail of CIFAR-100: 500 down to 5 training pictures a class",
-            "none stated; cite Krizhevsky 2009",
+            "none; cite Krizhevsky 2009",
             "drawn from CIFAR-100 by this project",
             "place cifar100_lt100.npz in it, or draw a long tail of cifar-100 with data.subsampling",
         ),

@@ -47,7 +47,7 @@ def with_gaps(table: Table) -> Table:
     if len(empty) == table.width:
         raise InputError("features", "nothing but missing values", "give columns that hold values")
     return replace(
-        encoded_table(table, whole, gaps), frame=whole, ignored=tuple((name, "it holds no value") for name in empty)
+        encoded_table(table, whole, gaps), frame=whole, ignored=tuple((name, "it is empty") for name in empty)
     )
 
 
@@ -56,7 +56,7 @@ def sparse_table(matrix: Any, columns: Mapping[str, NDArray[Any]], source: str) 
     rows = matrix.tocsr()
     if rows.ndim != 2 or 0 in rows.shape or rows.dtype.kind not in "biuf":
         got = f"shape {rows.shape} of type {rows.dtype}"
-        raise InputError(f"a sparse matrix of numbers, one row per example, in {source}", got, "give one with rows")
+        raise InputError(f"a sparse matrix of numbers, one row per example, in {source}", got)
     rows = rows.astype(np.float64)
     check_finite(rows.data, f"the features of {source}")
 

@@ -68,8 +68,8 @@ def arrow_of_frame(frame: Any) -> Any:
             table = frame if isinstance(frame, pa.Table) else pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        got = f"one of which Arrow says: {first}"
-        raise InputError("a frame whose columns hold one type each", got, "make the column one type") from None
+        got = f"one that Arrow cannot convert: {first}"
+        raise InputError("a frame whose columns hold one type each", got, "convert the column to one type") from None
     return table
 
 

@@ -72,13 +72,13 @@ class Images:
     def with_groups(self, groups: IntArray, group_names: tuple[str, ...]) -> "Images":
         """The same pictures under other groups."""
         if groups.shape != self.labels.shape:
-            raise InputError(f"{self.size} groups, one per image", f"shape {groups.shape}", "check that they belong")
+            raise InputError(f"{self.size} groups, one per image", f"shape {groups.shape}")
         return replace(self, groups=groups, group_names=group_names)
 
     def with_labels(self, labels: IntArray, class_names: tuple[str, ...]) -> "Images":
         """The same pictures under other classes."""
         if labels.shape != self.labels.shape:
-            raise InputError(f"{self.size} labels, one per image", f"shape {labels.shape}", "check that they belong")
+            raise InputError(f"{self.size} labels, one per image", f"shape {labels.shape}")
         return replace(self, labels=labels, class_names=class_names)
 
 

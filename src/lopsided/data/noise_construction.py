@@ -85,11 +85,11 @@ def _requested(ratios: ArrayLike, K: int) -> FloatArray:
     if given.ndim == 0:
         given = np.full((K, K), float(given))
     if given.shape != (K, K):
-        raise InputError(f"one ratio or a {K} x {K} matrix of ratios", f"shape {given.shape}", "give one per pair")
+        raise InputError(f"one ratio or a {K} x {K} matrix of ratios", f"shape {given.shape}")
     requested = given.copy()
     np.fill_diagonal(requested, 1.0)
     if not np.all(np.isfinite(requested)) or np.any(requested <= 0):
-        raise InputError("positive noise correlation ratios", "others", "give finite numbers above 0")
+        raise InputError("positive noise correlation ratios", "others")
     if np.any(requested * requested.T < 1.0):
         k, j = np.argwhere(requested * requested.T < 1.0)[0]
         expected = "ratios with Gamma_kj Gamma_jk >= 1 (the inequality of Cauchy and Schwarz)"

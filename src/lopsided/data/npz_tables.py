@@ -68,7 +68,7 @@ def open_npz(path: Path, *, features: str | None = None, need_features: bool = T
                 count = min(size, shape[0] - start)
                 content = stream.read(count * width * dtype.itemsize)
                 if len(content) < count * width * dtype.itemsize:
-                    raise InputError(f"{shape[0]} examples in {path}", "fewer", "write the file again")
+                    raise InputError(f"{shape[0]} examples in {path}", "fewer")
                 yield at_most_double(np.frombuffer(content, dtype=dtype).reshape(count, width))
 
     return Table(str(path), shape[0], width, columns, read, image_shape=picture_shape(shape), misfits=misfits)

@@ -88,7 +88,7 @@ class PatchDistribution:
         if len(self.matrices) != self.classes or self.features.shape[0] != self.classes:
             expected = f"features and noise matrices for {self.classes} classes"
             got = f"{self.features.shape[0]} and {len(self.matrices)}"
-            raise InputError(expected, got, "give one of each per class")
+            raise InputError(expected, got)
         if self.classes < 2 or np.any(self.sizes < 0):
             raise InputError("at least 2 classes with sizes >= 0", self.sizes.tolist(), "add classes")
 

@@ -50,7 +50,7 @@ def read_plain_pickle(path: Path) -> Any:
     except _Refused as error:
         expected = "a pickle of plain data (dicts, lists, numbers, text, arrays)"
         got = f"{path}, which holds {error}"
-        raise InputError(expected, got, "fetch the original file; this one is not executed") from None
+        raise InputError(expected, got, "download the original file; this one is not executed") from None
     except _DAMAGE:
         raise InputError("a whole pickle", f"a damaged one: {path}", "download it again") from None
 

@@ -51,7 +51,7 @@ def subsample(labels: ArrayLike, counts: Sequence[int] | IntArray, seed: int, *,
         members = np.flatnonzero(codes == k)
         count = check_count(wanted, f"the size of class {k}", at_least=0)
         if count > members.size:
-            raise InputError(f"{count} examples of class {k}", f"{members.size}", "ask for fewer")
+            raise InputError(f"{count} examples of class {k}", f"{members.size}")
         chosen.append(generator(seed, "subsample", k).permutation(members)[:count])
     indices = np.concatenate(chosen).astype(np.int64) if chosen else np.zeros(0, dtype=np.int64)
     return np.sort(indices) if keep_order else indices

@@ -187,7 +187,7 @@ def array_table(features: NDArray[Any], columns: Mapping[str, NDArray[Any]], sou
     if features.ndim < 2 or features.shape[0] == 0 or features.dtype.kind not in "biuf":
         expected = f"numbers as features, one row per example, in {source}"
         got = f"shape {features.shape} of type {features.dtype}"
-        raise InputError(expected, got, "give a table of numbers with at least one row")
+        raise InputError(expected, got)
     for name, column in columns.items():
         if column.shape[:1] != features.shape[:1]:
             raise InputError(f"{features.shape[0]} entries in {name}", column.shape, "give one per example")
@@ -244,5 +244,5 @@ def read_label_file(path: Path) -> NDArray[Any]:
     if lines and not lines[-1].strip():
         lines = lines[:-1]
     if not lines:
-        raise InputError("a file with one label per line", f"an empty one: {path}", "write the labels first")
+        raise InputError("a file with one label per line", f"an empty one: {path}")
     return np.array([line.strip() for line in lines])

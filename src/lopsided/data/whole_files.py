@@ -75,7 +75,7 @@ def read_sheet(path: Path) -> Any:
     else:
         raise MissingPackage("openpyxl", "reading .xlsx files", "excel")
     if len(rows) < 2:
-        raise InputError(f"a row of names and one per example in {path}", f"{len(rows)} rows", "write them first")
+        raise InputError(f"a row of names and one per example in {path}", f"{len(rows)} rows")
     cells = [[None if cell == "" else cell for cell in row] for row in rows[1:]]
     columns = [_column([row[place] for row in cells]) for place in range(len(rows[0]))]
     return pa.table(columns, names=["" if name is None else str(name) for name in rows[0]])

@@ -92,8 +92,8 @@ def _connect(cluster: Cluster) -> Any:
     except (OSError, ValueError, TypeError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise ClusterError(
-            f"Expected a Dask scheduler at {cluster.address}, but it did not answer ({reason}); "
-            f"start one with: dask scheduler."
+            f"Expected a Dask scheduler at {cluster.address}, but it did not answer ({reason}); start one with: dask "
+            "scheduler."
         ) from None
 
 
@@ -102,8 +102,8 @@ def _wait_for_a_worker(client: Any, cluster: Cluster) -> None:
         client.wait_for_workers(1, timeout=_WORKER_SECONDS)
     except TimeoutError:
         raise ClusterError(
-            f"Expected workers at {cluster.address}, but none joined within {_WORKER_SECONDS} seconds; "
-            f"start one with: dask worker {cluster.address}."
+            f"Expected workers at {cluster.address}, but none joined within {_WORKER_SECONDS} seconds; start one with: "
+            f"dask worker {cluster.address}."
         ) from None
 
 
@@ -190,7 +190,7 @@ def _run(client: Any, tasks: Sequence[Task], store: Store, setup: WorkerSetup, p
 def _outcome(future: Any) -> Result | Failure:
     from distributed import KilledWorker
 
-    lost = ClusterError("Expected the Dask scheduler to stay, but the connection was lost; run the same again.")
+    lost = ClusterError("The connection to the Dask scheduler was lost; run the same command again to resume.")
     if future.cancelled():
         raise lost
     try:
@@ -199,7 +199,7 @@ def _outcome(future: Any) -> Result | Failure:
     except OSError:  # the connection broke while the answer was fetched
         raise lost from None
     if isinstance(error, KilledWorker):
-        return Failure("It lost its Dask workers again and again (out of memory?); see their logs.", str(error))
+        return Failure("Its Dask workers died repeatedly (out of memory?); see their logs.", str(error))
     if error is not None:
         return Failure(f"{type(error).__name__} on a Dask worker: {' '.join(str(error).split())}", repr(error))
     if outcome is None:

@@ -63,7 +63,7 @@ def download(
     if there is not None and _whole(wanted, there):
         return there
     if not wanted.files:
-        raise DownloadError(f"{name} cannot be downloaded ({wanted.licence}). {_by_hand(wanted, place)}")
+        raise DownloadError(f"{name} has to be added by hand (licence: {wanted.licence}). {_by_hand(wanted, place)}")
     try:
         place.mkdir(parents=True, exist_ok=True)
         done = 0
@@ -99,7 +99,7 @@ def _address(mirror: str) -> str:
 
 def _by_hand(wanted: DataSet, place: Path) -> str:
     from_where = f" from {wanted.mirrors[0]}" if wanted.mirrors else f" (source: {wanted.origin})"
-    return f"To add it by hand{from_where}, make the folder {place} and {wanted.by_hand}."
+    return f"To add it by hand{from_where}, create the folder {place} and {wanted.by_hand}."
 
 
 def _get(wanted: DataSet, file: RemoteFile, place: Path, mirrors: Sequence[str], told: Callable[[int], None]) -> None:
@@ -114,7 +114,10 @@ def _get(wanted: DataSet, file: RemoteFile, place: Path, mirrors: Sequence[str],
                 break
             failures.append(f"{mirror}: {failure}")
         else:
-            raise DownloadError(f"No mirror gave {file.name} ({'; '.join(failures)}). {_by_hand(wanted, place)}")
+            raise DownloadError(
+                f"{file.name} could not be downloaded from any mirror ({'; '.join(failures)}). "
+                f"{_by_hand(wanted, place)}"
+            )
         os.replace(part, target)
     told(file.bytes)
     if file.unpack:

@@ -28,7 +28,7 @@ def why_absent(needs: Sequence[str], packages: Sequence[str] = ()) -> str | None
     if not missing:
         return None
     where = f"not found in {folder}" if folder else f"and neither {DATA_VARIABLE} nor --data-dir names a folder"
-    return f"Needs {', '.join(missing)}, {where}; get it with: lopsided data get {' '.join(missing)}"
+    return f"Needs {', '.join(missing)}, {where}; download with: lopsided data get {' '.join(missing)}"
 
 
 def _present(name: str, folder: str | None) -> bool:

@@ -49,8 +49,8 @@ def results(question: str, *, store: str | os.PathLike[str] | None = None, secon
 
     check_positive(seconds, "the seconds for an answer")
 
-    if not check_text(question, "a question in SQL").strip():
-        raise InputError("a question in SQL", "nothing", 'try "select claim, count(*) from tasks group by claim"')
+    if not check_text(question, "a query in SQL").strip():
+        raise InputError("a query in SQL", "nothing", 'try "select claim, count(*) from tasks group by claim"')
     connection = duckdb.connect(":memory:")
     clock = Timer(seconds, connection.interrupt)
     try:
@@ -62,11 +62,11 @@ def results(question: str, *, store: str | os.PathLike[str] | None = None, secon
         columns = _distinct([column[0] for column in cursor.description])
         return Answer(columns, [tuple(row) for row in cursor.fetchall()])
     except duckdb.InterruptException:
-        remedy = "ask for less, or allow more with --seconds"
+        remedy = "simplify the query, or raise --seconds"
         raise InputError(f"an answer within {seconds:g} seconds", "none yet", remedy) from None
     except duckdb.Error as error:
         words = " ".join(str(error).split("\n\n")[0].split()).rstrip(".")[:300]
-        expected = "a question that DuckDB can answer"
+        expected = "a valid query"
         raise InputError(expected, words, f"the tables are {', '.join(TABLES)} (lopsided results --tables)") from None
     finally:
         clock.cancel()
@@ -77,10 +77,10 @@ def _check_one_question(duckdb: Any, statements: list[Any]) -> None:
     """One statement that only reads."""
     reading = {duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN}
     if len(statements) != 1:
-        raise InputError("one question in SQL", f"{len(statements)} statements", "ask them one by one")
+        raise InputError("one query", f"{len(statements)} statements", "run them one by one")
     if statements[0].type not in reading:
         got = f"a statement of type {statements[0].type.name}"
-        raise InputError("a question that only reads (SELECT)", got, "results are written by reproduce alone")
+        raise InputError("a query that only reads (SELECT)", got, "only reproduce writes results")
 
 
 def _distinct(names: list[str]) -> list[str]:

@@ -75,7 +75,7 @@ def _alone(name: str, waiting: dict[str, Task], store: Store, jobs: int, failure
         except TerminatedWorkerError:
             _drop_kept(own, store, progress)
     lost = Failure(
-        f"The system killed its worker process {_LOSSES_ALLOWED} times (out of memory?); try --jobs 1 or more memory.",
+        f"The system killed its worker process {_LOSSES_ALLOWED} times (out of memory?); try --jobs 1.",
         "no traceback: the process was killed",
     )
     failures.update(dict.fromkeys(own, lost))

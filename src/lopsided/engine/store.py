@@ -59,7 +59,7 @@ class Store:
 
     def __init__(self, folder: str | os.PathLike[str] | None = None) -> None:
         if folder is not None and not str(folder).strip():
-            raise InputError("a folder for the results", "an empty name", "name one, or leave it out")
+            raise InputError("a folder for the results", "an empty name")
         given = os.environ.get(STORE_VARIABLE) or DEFAULT_STORE if folder is None else folder
         self.folder = as_path(given, "a folder for the results").absolute()
         try:
@@ -210,7 +210,9 @@ def _is_json(path: Path) -> bool:
 
 
 def _unreadable(path: Path, error: OSError) -> InputError:
-    return InputError("a store that can be read", f"{path}: {error.strerror}", "change its rights, or name another")
+    return InputError(
+        "a store that can be read", f"{path}: {error.strerror}", "change its permissions, or name another"
+    )
 
 
 def _content(path: Path) -> bytes:
@@ -224,7 +226,7 @@ def _result(data: bytes, key: str | None = None) -> Result:
     """The result in a file, of the task with that key where one is given."""
     fields = json.loads(data)
     if not isinstance(fields, dict) or fields.pop("checksum", None) != _checksum(fields):
-        raise ValueError("the checksum does not fit")
+        raise ValueError("the checksum does not match")
     if fields.pop("format") != _FORMAT:
         raise ValueError("another format")
     found = Result(**fields)

@@ -84,8 +84,8 @@ def attempt(task: Task, unfinished: Path | None = None) -> Result | Failure:
     try:
         if (own := code_of(task.home, task.entry)) != task.code:
             raise LopsidedError(
-                f"Expected the code {task.code} of {task.name} on the worker, but it has {own}; "
-                f"install the same lopsided everywhere."
+                f"Expected the code {task.code} of {task.name} on the worker, but it has {own}; install the same "
+                "lopsided everywhere."
             )
         with keeping_unfinished(unfinished):
             numbers = _numbers(task.load(task.home), task)

@@ -79,7 +79,7 @@ class TeacherStudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if self.classes_.size < 2:
             # scikit-learn's checks look for the words "one class".
-            raise InputError("labels of at least two classes", "one class", "give examples of another class")
+            raise InputError("labels of at least two classes", "one class")
         source = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
         # Features far from unit scale would make any start saturated; the fit is done in standardised columns.
         # Divided by a power of two first, which changes no digit and keeps the squares of extreme units in range.

@@ -17,7 +17,7 @@ from lopsided.learners.teacher_student import TrainingSet, probability, training
 def bits_needed(classes: int) -> int:
     """c with 2^c >= classes."""
     if classes < 2:
-        raise InputError("at least two classes", classes, "give labels of two classes or more")
+        raise InputError("at least two classes", classes)
     return int(classes - 1).bit_length()
 
 

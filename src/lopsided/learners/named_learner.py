@@ -176,10 +176,10 @@ def imported(name: str, seed: int, *, samplers: bool = False) -> Any:
         ) from None
     for method in () if samplers and hasattr(learner, "fit_resample") else ("fit", "predict"):
         if not callable(getattr(learner, method, None)):
-            raise InputError(f"a classifier with fit and predict in {name}", f"none with {method}", "name a classifier")
+            raise InputError(f"a classifier with fit and predict in {name}", f"none with {method}")
     kind = learner.__sklearn_tags__().estimator_type if hasattr(learner, "__sklearn_tags__") else None
     if kind not in ("classifier", None, *(["sampler"] if samplers else [])):
-        raise InputError(f"a classifier as {name}", f"a {kind}", "name a classifier")
+        raise InputError(f"a classifier as {name}", f"a {kind}")
     if hasattr(learner, "get_params") and "random_state" in learner.get_params():
         learner.set_params(random_state=seed)
     return learner

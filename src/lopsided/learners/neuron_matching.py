@@ -23,7 +23,7 @@ def match_neurons(weights: FloatArray, teacher: FloatArray) -> Match:
     from scipy.optimize import linear_sum_assignment
 
     if weights.shape != teacher.shape:
-        raise InputError(f"weights of shape {teacher.shape}", f"shape {weights.shape}", "use as many neurons")
+        raise InputError(f"weights of shape {teacher.shape}", f"shape {weights.shape}")
     cost = np.square(weights[:, :, None] - teacher[:, None, :]).sum(axis=0)
     rows, columns = linear_sum_assignment(cost)
     order = tuple(int(row) for row in rows[np.argsort(columns)])

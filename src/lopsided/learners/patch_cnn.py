@@ -92,9 +92,9 @@ def _shapes(weights: FloatArray, features: FloatArray, noise: FloatArray, labels
     if features.shape != (K, d) or noise.ndim != 2 or noise.shape[1] != d or labels.shape != noise.shape[:1]:
         expected = f"features ({K}, {d}), noise (n, {d}) and n labels"
         got = f"shapes {features.shape}, {noise.shape}, {labels.shape}"
-        raise InputError(expected, got, "check that weights and sample belong together")
+        raise InputError(expected, got)
     if labels.size == 0 or labels.min() < 0 or labels.max() >= K:
-        raise InputError(f"labels from 0 to {K - 1}", "others", "count classes from 0")
+        raise InputError(f"labels from 0 to {K - 1}", "others")
 
 
 def outputs(weights: FloatArray, features: FloatArray, noise: FloatArray, labels: IntArray) -> FloatArray:

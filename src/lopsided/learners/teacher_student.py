@@ -43,7 +43,7 @@ def training_set(features: ArrayLike, labels: ArrayLike, activation: object = "s
     matrix = check_matrix(features, "features")
     answers = np.asarray(labels, dtype=np.float64)
     if answers.shape != (matrix.shape[0],):
-        raise InputError(f"{matrix.shape[0]} labels", f"shape {answers.shape}", "give one label per row of features")
+        raise InputError(f"{matrix.shape[0]} labels", f"shape {answers.shape}")
     if not np.all((answers == 0) | (answers == 1)):
         raise InputError("labels 0 or 1", "other values", "code the two classes as 0 and 1")
     kind = check_activation(activation)

@@ -124,9 +124,9 @@ def tensor_start(
     matrix = check_matrix(features, "features", columns=mixture.dimension)
     width = check_count(neurons, "the number of neurons")
     if width > mixture.dimension:
-        raise InputError(f"at most {mixture.dimension} neurons (the dimension)", width, "use fewer neurons")
+        raise InputError(f"at most {mixture.dimension} neurons (the dimension)", width)
     if len(matrix) < 12 * width:
-        raise InputError(f"at least {12 * width} samples", len(matrix), "give more data")
+        raise InputError(f"at least {12 * width} samples", len(matrix))
     centred = np.asarray(labels, dtype=np.float64) - np.mean(labels)
     order = randomness.permutation(len(matrix))
     pieces = [order[start::6] for start in range(6)]  # three parts in two halves each
@@ -149,8 +149,8 @@ def tensor_start(
     warning = None
     if not identifiable:
         warning = (
-            f"the tensors do not identify {width} separate neurons (estimated relative error {relative:.2f}, "
-            f"signal {signal:.2f} times the noise); use more samples, fewer neurons or another start"
+            f"the tensors do not identify {width} separate neurons (estimated relative error {relative:.2f}, signal "
+            f"{signal:.2f} times the noise); use more samples, fewer neurons or another start"
         )
     return TensorStart(
         whole.weights, relative, signal, whole.residual, whole.saturated, symmetric, identifiable, warning

@@ -41,7 +41,7 @@ def shuffled_batches(examples: int, batch_size: int, steps: int, rng: np.random.
     """
     check_count(steps, "the number of steps")
     if check_count(batch_size, "the batch size") > check_count(examples, "the number of examples"):
-        raise InputError(f"batches of at most {examples} examples", batch_size, "make the batches smaller")
+        raise InputError(f"batches of at most {examples} examples", batch_size)
     passes = -(-steps * batch_size // examples)
     stream = np.concatenate([rng.permutation(examples) for _ in range(passes)])
     return stream[: steps * batch_size].reshape(steps, batch_size).astype(np.int64)
@@ -266,7 +266,7 @@ def _checked_weights(weights: ArrayLike | None, examples: int, batch_size: int) 
 def _checked_batches(batches: IntArray, examples: int) -> IntArray:
     array = np.asarray(batches)
     if array.ndim != 2 or array.size == 0 or array.dtype.kind not in "iu":
-        raise InputError("batches as a (steps, batch size) array of indices", f"shape {array.shape}", "draw them first")
+        raise InputError("batches as a (steps, batch size) array of indices", f"shape {array.shape}")
     if array.min() < 0 or array.max() >= examples:
-        raise InputError(f"indices below {examples} in the batches", int(array.max()), "draw them for these points")
+        raise InputError(f"indices below {examples} in the batches", int(array.max()))
     return array.astype(np.int64)

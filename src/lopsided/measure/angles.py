@@ -60,7 +60,7 @@ def cosine_summary(vectors: ArrayLike, within: BoolArray | None = None) -> Cosin
     classes = matrix.shape[0]
     chosen = np.ones(classes, dtype=bool) if within is None else within
     if chosen.shape != (classes,):
-        raise InputError(f"a mask over {classes} classes", f"shape {chosen.shape}", "give one True or False per class")
+        raise InputError(f"a mask over {classes} classes", f"shape {chosen.shape}")
     inner = matrix[np.ix_(chosen, chosen)]
     values = inner[np.triu_indices(inner.shape[0], 1)]
     defined = values[~np.isnan(values)]
@@ -75,7 +75,7 @@ def frame_distance(vectors: ArrayLike) -> float:
     rows = check_matrix(vectors, "the vectors")
     classes = rows.shape[0]
     if classes < 2:
-        raise InputError("at least two vectors", classes, "one vector is no frame")
+        raise InputError("at least two vectors", classes)
     largest = float(np.abs(rows).max())
     if largest == 0:
         raise InputError("vectors of which one at least is not zero", "zeros")

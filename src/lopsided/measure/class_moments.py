@@ -55,7 +55,7 @@ class ClassMoments:
         """Take in the moments of other examples of the same classes."""
         if other.means.shape != self.means.shape:
             expected = f"moments of shape {self.means.shape}"
-            raise InputError(expected, other.means.shape, "use the same classes and columns")
+            raise InputError(expected, other.means.shape)
         for k in range(self.classes):
             if other.counts[k]:
                 self._merge(k, int(other.counts[k]), other.means[k], other.scatters[k])
@@ -122,9 +122,9 @@ def check_block(rows: NDArray[np.floating], codes: IntArray, classes: int, dimen
     if rows.ndim != 2 or rows.shape[1] != dimension or codes.shape != rows.shape[:1]:
         expected = f"examples of {dimension} columns and one class code each"
         got = f"shapes {rows.shape} and {codes.shape}"
-        raise InputError(expected, got, "check that features and labels belong together")
+        raise InputError(expected, got)
     if codes.size and (codes.min() < 0 or codes.max() >= classes):
-        raise InputError(f"class codes from 0 to {classes - 1}", f"{codes.min()} to {codes.max()}", "recode the labels")
+        raise InputError(f"class codes from 0 to {classes - 1}", f"{codes.min()} to {codes.max()}")
     # The sum of a block is finite unless an entry is not (or float32 overflows, which the slow check then clears).
     with np.errstate(over="ignore", invalid="ignore"):
         total = rows.sum(dtype=np.float64) if rows.dtype.kind == "f" else 0.0

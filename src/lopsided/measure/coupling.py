@@ -43,7 +43,7 @@ def pattern_change_of_weights(initial: ArrayLike, final: ArrayLike, points: Arra
     inputs = np.asarray(points)
     if inputs.ndim != 2 or inputs.shape[1] != first.shape[1] or not len(inputs):
         got = f"shape {inputs.shape}"
-        raise InputError(f"inputs with {first.shape[1]} columns", got, "give the layer's own inputs")
+        raise InputError(f"inputs with {first.shape[1]} columns", got)
     changed = np.zeros(len(first), dtype=np.int64)
     for start in range(0, len(inputs), _CHUNK):
         chunk = inputs[start : start + _CHUNK]
@@ -70,7 +70,7 @@ def certified_coupled_fraction(initial: ArrayLike, unit_distances: ArrayLike, le
     reach = np.outer(np.asarray(lengths, dtype=np.float64), np.asarray(unit_distances, dtype=np.float64))
     if values.shape != reach.shape:
         expected = f"initial preactivations of shape {reach.shape}"
-        raise InputError(expected, values.shape, "give the same units and examples")
+        raise InputError(expected, values.shape)
     return float((values > reach).all(axis=0).mean())
 
 
@@ -92,8 +92,8 @@ def _pair(first: ArrayLike, second: ArrayLike, what: str) -> tuple[Array, Array]
     one, other = np.asarray(first), np.asarray(second)
     if one.ndim != 2 or one.shape != other.shape or not one.size:
         got = f"{one.shape} and {other.shape}"
-        raise InputError(f"two matrices of {what} of one shape", got, "compare like with like")
+        raise InputError(f"two matrices of {what} of one shape", got)
     for array in (one, other):
         if array.dtype.kind not in "fiu" or not np.isfinite(array).all():
-            raise InputError(f"finite numbers in the {what}", f"type {array.dtype} or NaN, infinity", "check the run")
+            raise InputError(f"finite numbers in the {what}", f"type {array.dtype} or NaN, infinity")
     return one, other

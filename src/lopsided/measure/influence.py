@@ -122,7 +122,7 @@ def influence_scores_of_blocks(
         start += rows.shape[0]
     if start != codes.shape[0]:
         expected = f"{codes.shape[0]} rows in the blocks"
-        raise InputError(expected, start, "check that features and labels belong together")
+        raise InputError(expected, start)
     present = np.unique(codes)
     return InfluenceScores(
         scores, codes, names, convention, {names[k]: reason for k in present if (reason := reasons[int(k)])}

@@ -113,7 +113,7 @@ def _check_ordinary(values: FloatArray, what: str) -> None:
 def _codes(labels: ArrayLike, length: int, classes: int) -> IntArray:
     codes = np.asarray(labels)
     if codes.shape != (length,):
-        raise InputError(f"{length} labels, one per row of features", f"shape {codes.shape}", "check the batch")
+        raise InputError(f"{length} labels, one per row of features", f"shape {codes.shape}")
     if codes.dtype.kind not in "iu" or codes.min() < 0 or codes.max() >= classes:
         raise InputError(f"labels coded as 0..{classes - 1}", f"{codes.dtype} values", "use check_labels to code them")
     return codes.astype(np.int64)
@@ -126,7 +126,7 @@ def neural_collapse(
     h = check_matrix(features, "the features")
     codes, names = check_labels(labels, length=h.shape[0])
     if len(names) < 2:
-        raise InputError("at least two classes", len(names), "neural collapse compares classes")
+        raise InputError("at least two classes", len(names))
     return neural_collapse_streaming(lambda: [(h, codes)], len(names), h.shape[1], classifier, bias)
 
 

@@ -106,7 +106,7 @@ def noise_matrix_of_blocks(
     if few:
         raise InputError(f"at least {least} examples in every class", ", ".join(few), "leave those classes out")
     if len(names) < 2:
-        raise InputError("at least 2 classes", len(names), "ratios compare classes")
+        raise InputError("at least 2 classes", len(names))
     use, note = _choose(estimator, moments)
     divisors = np.asarray(moments.counts - (1 if convention == "n-1" else 0), dtype=np.float64)
     fourth, drawn = _second_pass(blocks, moments, codes, divisors, interval_examples if resamples else 0, random)

@@ -60,7 +60,7 @@ def separability(points: ArrayLike, labels: ArrayLike, components: ArrayLike, *,
     classes, class_names = check_labels(labels, length=len(matrix))
     parts, _ = check_labels(components, "components", length=len(matrix))
     if len(class_names) < 2:
-        raise InputError("at least two classes", len(class_names), "separability is between classes")
+        raise InputError("at least two classes", len(class_names))
     owner = np.full(int(parts.max()) + 1, -1)
     owner[parts] = classes
     if not np.array_equal(owner[parts], classes):
@@ -181,7 +181,7 @@ def _checked(points: ArrayLike, labels: ArrayLike) -> tuple[FloatArray, IntArray
     matrix = check_matrix(points, "the points")
     classes, names = check_labels(labels, length=len(matrix))
     if len(names) < 2:
-        raise InputError("at least two classes", len(names), "separability is between classes")
+        raise InputError("at least two classes", len(names))
     most = int(np.bincount(classes).max())
     if most > MOST_PER_CLASS:
         raise InputError(f"at most {MOST_PER_CLASS:,} examples per class", f"{most:,}", "give a sample of them")

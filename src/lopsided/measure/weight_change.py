@@ -53,7 +53,7 @@ def relative_distance(initial: ArrayLike, final: ArrayLike) -> RelativeDistance:
     """Compare two weight matrices, rows = neurons."""
     start, end = _matrix(initial), _matrix(final)
     if start.shape != end.shape:
-        raise InputError(f"a final matrix of shape {start.shape}", end.shape, "compare checkpoints of one layer")
+        raise InputError(f"a final matrix of shape {start.shape}", end.shape)
     lengths = np.linalg.norm(start, axis=1).astype(np.float64)
     moved = np.linalg.norm(end - start, axis=1).astype(np.float64)
     return relative_distance_of_lengths(lengths, moved)
@@ -148,5 +148,5 @@ def _matrix(value: ArrayLike) -> NDArray[Any]:
         array = array.astype(np.float64)
     if array.ndim != 2 or not array.size or array.dtype.kind != "f" or not np.isfinite(array).all():
         got = f"type {array.dtype}, shape {array.shape}"
-        raise InputError("a matrix of finite weights, one row per neuron", got, "check the run")
+        raise InputError("a matrix of finite weights, one row per neuron", got)
     return array

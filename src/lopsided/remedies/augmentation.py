@@ -125,7 +125,7 @@ def matching_noise(
     given = check_matrix(features, "features")
     codes, names = check_labels(groups, "groups", length=given.shape[0])
     if str(group) not in names:
-        raise InputError(f"a group among {', '.join(names[:8])}", group, "name one that occurs")
+        raise InputError(f"a group among {', '.join(names[:8])}", group)
     part = check_in_range(share, "the share", 1e-6, 1.0, remedy="give the share of examples that get noise")
     inside = codes == names.index(str(group))
     if inside.all() and target is None:
@@ -157,7 +157,7 @@ def forecast_noise(
         raise InputError("noise variances >= 0", variances, "give a list of numbers")
     mixture, law = problem.mixture, FisherLaw(problem)
     if not 0 <= group < len(law.groups):
-        raise InputError(f"a group from 0 to {len(law.groups) - 1}", group, "number the groups from 0")
+        raise InputError(f"a group from 0 to {len(law.groups) - 1}", group)
     weight = float(mixture.fractions[group])
     clean = law.groups[group].information
     rest, average = law.information() - weight * part * clean, law.information()

@@ -55,7 +55,7 @@ class BalancedBagging(Remedy):
         classes, notes = uneven_classes(occasion.training)
         if classes is None:
             return [], notes
-        why = f"{cls.bags} models, each on equally many examples of every class; their mean decides."
+        why = f"Averages {cls.bags} models, each trained on equally many examples of every class."
         return [Proposal(cls(), why)], []
 
     def train(self, training: LabelledSet, learner: Learner, weights: FloatArray | None, seed: int) -> AveragedModels:

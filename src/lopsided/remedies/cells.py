@@ -58,7 +58,7 @@ def numbers_by_cell(given: Mapping[Any, float], cells: Cells, what: str) -> Floa
     unknown = sorted(" | ".join(key) for key in exact.keys() - known)
     if unknown:
         have = ", ".join(cells.names[:8]) + (", ..." if len(cells.names) > 8 else "")
-        raise InputError(f"{what} for classes that occur ({have})", ", ".join(unknown), "check the keys of the dict")
+        raise InputError(f"{what} for classes that occur ({have})", ", ".join(unknown))
     numbers = np.ones(len(cells.classes))
     for cell, label in enumerate(cells.classes):
         keys = [(label,)] if cells.groups is None else [(label, cells.groups[cell]), (label,)]

@@ -124,7 +124,7 @@ class ClassWeighting(Remedy):
         if classes is None:
             return [], notes
         balanced = named(classes, classes.counts.sum() / (len(classes.names) * classes.counts))
-        return [Proposal(cls(balanced), "Every class has the same total weight in the loss.")], []
+        return [Proposal(cls(balanced), "Gives every class the same total weight in the loss.")], []
 
     def factors(self, names: tuple[str, ...]) -> FloatArray:
         """The weights."""

@@ -17,7 +17,7 @@ from lopsided.remedies.contract import Forecast, GainForecast, Remedy, Subject
 from lopsided.remedies.learning_curve import FURTHEST, LEAST_EXAMPLES, learning_curve
 from lopsided.remedies.pilot import Pilot
 
-CURVE = "a pilot's learning curve continued as a power law"
+CURVE = "the learning curve of a pilot, extrapolated as a power law"
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Collection(Remedy):
         if size < LEAST_EXAMPLES:
             return None, f"No forecast: a learning curve needs {LEAST_EXAMPLES} examples."
         if ratio > FURTHEST:
-            return None, f"No forecast: {ratio:.1f} times as many is further than the learning curve reaches."
+            return None, f"No forecast: the learning curve does not reach {ratio:.1f} times as many examples."
         curve = learning_curve(training, self.axis, code, seed, ratio=ratio)
         value, low, high = curve.gain(since=self.have / size)
         metric = f"recall of {self.subject}" if self.axis == "class" else f"accuracy on {self.subject}"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from lopsided.remedies.pilot import Pilot
 
 EVEN = 1.1  # sizes within a tenth of each other count as equal: nothing to reweight
-PRIOR_SHIFT = "a pilot's held-out probabilities under the changed prior (Elkan 2001; Fang et al. 2021, Proposition 1)"
+PRIOR_SHIFT = "held-out probabilities of a pilot under the changed prior (Elkan 2001; Fang et al. 2021, Proposition 1)"
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,9 @@ def uneven_classes(training: LabelledSet) -> tuple[Partition | None, list[str]]:
     classes = present(training.classes)
     if classes.counts.max() / classes.counts.min() >= EVEN:
         return classes, []
-    return None, ["The classes are equal in size to within a tenth: weights, rates and adjustment are left out."]
+    return None, [
+        "Weights, rates and adjustment are left out, because the classes are equal in size to within a tenth."
+    ]
 
 
 def several_groups(training: LabelledSet) -> tuple[Partition | None, list[str]]:
@@ -244,5 +246,5 @@ def several_groups(training: LabelledSet) -> tuple[Partition | None, list[str]]:
     if groups is None:
         return None, []
     if np.count_nonzero(groups.counts) < 2:
-        return None, [f"There is only one group in {groups.name}: remedies for groups are left out."]
+        return None, [f"Remedies for groups are left out, because {groups.name} has only one group."]
     return groups, []

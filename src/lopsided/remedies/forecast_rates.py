@@ -35,7 +35,7 @@ class SafeRates:
 def forecast_rates(counts: FloatArray, recipe: Recipe) -> SafeRates:
     """Rates by the theory that the recipe names."""
     if counts.shape[0] < 2:
-        raise InputError("at least two classes for a forecast", counts.shape[0], "one class alone cannot collapse")
+        raise InputError("at least two classes for a forecast", counts.shape[0])
     if recipe.target_cosine is not None:
         return _for_cosine(counts, recipe, recipe.target_cosine)
     return _surviving(counts, recipe) if recipe.survives else _layer_peeled(counts, recipe)
@@ -136,7 +136,7 @@ def _raised(level: float, recipe: Recipe, source: str) -> str:
 def _balanced(counts: FloatArray, needed: float, recipe: Recipe, source: str) -> SafeRates:
     reached = float(counts.max()) / needed
     why = (
-        f"Every class is oversampled to the size of the largest. That gives {reached:.2f} times what a class needs; "
+        f"Oversamples every class to the size of the largest. That gives {reached:.2f} times what a class needs; "
         f"{recipe.safety:g} times is out of reach ({source})."
     )
     return SafeRates(counts.max() / counts, needed, why)

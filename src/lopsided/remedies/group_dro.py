@@ -74,7 +74,7 @@ def group_means(losses: ArrayLike, groups: ArrayLike, number: int) -> tuple[Floa
         raise InputError("one loss and one group per example", f"{values.shape} and {codes.shape}", "flatten them")
     check_finite(values, "losses")
     if codes.size and (codes.dtype.kind not in "iu" or codes.min() < 0 or codes.max() >= number):
-        raise InputError(f"groups 0..{number - 1}", f"{codes.min()}..{codes.max()}", "number the groups from 0")
+        raise InputError(f"groups 0..{number - 1}", f"{codes.min()}..{codes.max()}")
     seen = np.bincount(codes, minlength=number)
     return np.bincount(codes, weights=values, minlength=number) / np.maximum(seen, 1), seen.astype(np.int64)
 

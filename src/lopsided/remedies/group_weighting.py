@@ -51,16 +51,16 @@ class GroupWeighting(Remedy):
         counts = groups.counts.astype(float)
         sizes = counts[counts > 0]
         if sizes.max() / sizes.min() < EVEN:
-            return [], ["The groups are equal in size to within a tenth: group weights are left out."]
+            return [], ["Group weights are left out, because the groups are equal in size to within a tenth."]
         weights = np.where(counts > 0, counts.sum() / np.maximum(counts, 1) / sizes.size, 1.0)
-        why = f"Every group of {groups.name} has the same total weight in the loss."
+        why = f"Gives every group of {groups.name} the same total weight in the loss."
         return [Proposal(cls(groups.name, named(groups, weights)), why)], []
 
     def forecast(self, pilot: Pilot, metric: str, *, seed: int = 0) -> Forecast:
         """p(k, g|x) added up with the weights."""
         groups = pilot.training.groups
         if not pilot.sees_groups or groups is None:
-            return None, "No forecast: classes times groups are too many for the pilot to model together."
+            return None, "No forecast: there are too many combinations of class and group for the pilot."
         moved = pilot.probabilities @ by_name(self.group_weights, groups.names)
         return pilot.forecast(metric, np.asarray(moved), PRIOR_SHIFT), ""
 

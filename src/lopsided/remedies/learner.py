@@ -60,9 +60,7 @@ def learner_probabilities(fitted: Any, features: Rows, name: str) -> FloatArray:
 
 
 def _refused(name: str, got: str) -> InputError:
-    return InputError(
-        f"predict_proba of {name} to give finite probabilities that sum to 1, one per class", got, "fix the learner"
-    )
+    return InputError(f"predict_proba of {name} to give finite probabilities that sum to 1, one per class", got)
 
 
 def encoder_for(estimator: Any, features: Rows) -> TableEncoder | None:
@@ -82,7 +80,7 @@ def why_no_numbers(estimator: Any, features: Rows) -> str | None:
     if encoder is not None and (encoder.categories == "one-hot" or is_sparse(features)):
         return None
     kind = "a sparse matrix" if is_sparse(features) else "missing values" if is_matrix(features) else "whole columns"
-    return f"It computes with numbers, and {learner_name(estimator)} gets {kind} as they are."
+    return f"It needs numbers, but {learner_name(estimator)} gets {kind} unchanged."
 
 
 class Learner:

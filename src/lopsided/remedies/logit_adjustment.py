@@ -37,7 +37,7 @@ def check_class_counts(counts: ArrayLike | Rates) -> FloatArray:
     """Positive counts of at least two classes; of rates, those that an epoch shows."""
     values = counts.effective_class_counts if isinstance(counts, Rates) else _numbers(counts)
     if values.ndim != 1 or values.size < 2:
-        raise InputError("one count for each of at least two classes", f"shape {values.shape}", "give a flat list")
+        raise InputError("one count for each of at least two classes", f"shape {values.shape}")
     check_finite(values, "the counts")
     if (values <= 0).any():
         raise InputError(
@@ -65,7 +65,7 @@ def logit_offsets(counts: ArrayLike | Rates, *, tau: float = 1.0, target: ArrayL
     if target is not None:
         wanted = prior_of(target)
         if wanted.size != offsets.size:
-            raise InputError(f"a target prior of {offsets.size} classes", wanted.size, "give one number per class")
+            raise InputError(f"a target prior of {offsets.size} classes", wanted.size)
         offsets = offsets - tau * np.log(wanted)
     return np.asarray(offsets - offsets.mean())
 
@@ -126,14 +126,14 @@ class LogitAdjustment(Remedy):
         classes, notes = uneven_classes(occasion.training)
         if classes is None:
             return [], notes
-        why = "Decide as if all classes were equally frequent: the log of each class's share is taken off its score."
+        why = "Decides as if all classes were equally frequent: subtracts the log of each class's share from its score."
         return [Proposal(cls(named(classes, -logit_offsets(classes.counts))), why)], []
 
     def forecast(self, pilot: Pilot, metric: str, *, seed: int = 0) -> Forecast:
         """The pilot's probabilities, adjusted."""
         values = self.class_offsets(pilot.training)
         moved = pilot.plain() * np.exp(values - values.max())
-        ground = "a pilot's held-out probabilities, adjusted (Menon et al. 2021)"
+        ground = "held-out probabilities of a pilot, adjusted (Menon et al. 2021)"
         return pilot.forecast(metric, moved, ground), ""
 
     def shift(self, training: LabelledSet, learner: Learner, seed: int) -> FloatArray:

@@ -79,7 +79,7 @@ class RemediedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             check_classification_targets(labels)
         codes, names = check_labels(labels, "y", length=features.shape[0])
         if len(names) < 2:
-            raise InputError("two classes or more in y", f"one class, {names[0]!r}", "give examples of others")
+            raise InputError("two classes or more in y", f"one class, {names[0]!r}")
         partition = None
         if groups is not None:
             known, members = np.unique(_group_names(groups, codes.size), return_inverse=True)
@@ -190,7 +190,7 @@ class RemediedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 def _group_names(groups: ArrayLike, rows: int) -> Any:
     names = np.asarray(groups).astype(str)
     if names.shape != (rows,):
-        raise InputError(f"one group for each of {rows:,} rows", f"shape {names.shape}", "check the groups")
+        raise InputError(f"one group for each of {rows:,} rows", f"shape {names.shape}")
     return names
 
 

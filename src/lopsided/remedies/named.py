@@ -30,7 +30,7 @@ def proposed(kind: type[Remedy], training: LabelledSet, metric: str, seed: int) 
     if kind.needs_groups and training.groups is None:
         raise InputError(f"groups for {kind.name}", "none", "give one group per example to fit")
     found, notes = kind.propose(Occasion(training, None, metric, {}, seed))
-    return found[0] if found else Proposal(Plain(), " ".join(notes) or "Nothing is done about imbalance.")
+    return found[0] if found else Proposal(Plain(), " ".join(notes) or "Does nothing about imbalance.")
 
 
 def _plainly(name: str) -> str:

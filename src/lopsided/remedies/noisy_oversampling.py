@@ -40,7 +40,7 @@ class NoisyOversampling(Oversampling):
     def propose(cls, occasion: Occasion) -> Proposals:
         """At the rates of plain oversampling."""
         plain, notes = Oversampling.propose(occasion)
-        why = f"The same rates; copies get Gaussian noise of {NOISE:g} deviations of their class."
+        why = f"Oversamples at the same rates and adds Gaussian noise of {NOISE:g} standard deviations to the copies."
         return [Proposal(cls(found.remedy.parameters["rates"]), why) for found in plain], notes
 
     def factors(self, names: tuple[str, ...]) -> None:

@@ -64,7 +64,7 @@ def examples_to_add(strategy: Strategy, labels: Any, counts: Mapping[Hashable, i
 def _by_class(strategy: Mapping[Any, int], counts: Mapping[Hashable, int]) -> dict[Hashable, int]:
     unknown = [label for label in strategy if label not in counts]
     if unknown:
-        raise InputError("classes that occur in sampling_strategy", unknown[0], "check its keys")
+        raise InputError("classes that occur in sampling_strategy", unknown[0])
     added: dict[Hashable, int] = {}
     for label, wanted in strategy.items():
         if check_count(wanted, f"the size of class {label}") < counts[label]:
@@ -144,7 +144,7 @@ class Oversampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
                 got = f"{name} of type {type(value).__name__}"
                 raise InputError("a table of examples and a label for each", got, "give arrays, lists or frames")
             if _num_samples(value) == 0:
-                raise InputError("at least one example", f"{name} of length 0", "give rows and their labels")
+                raise InputError("at least one example", f"{name} of length 0")
         try:
             check_classification_targets(y)
             several = type_of_target(y) == "multilabel-indicator"
@@ -211,7 +211,7 @@ class Oversampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError("a rate with groups", "a sampling_strategy", "give rate='balanced' or another rate")
         self.sampling_strategy_ = examples_to_add(self.sampling_strategy, labels, counts)
         grown = np.array([1 + self.sampling_strategy_.get(label, 0) / counts[label] for label in given])
-        why = "Classes grow as sampling_strategy says."
+        why = "Oversamples classes as sampling_strategy says."
         return Rates(cells.names, sizes.astype(np.float64), grown, "sampling_strategy", why), cells
 
     def __sklearn_tags__(self) -> Tags:

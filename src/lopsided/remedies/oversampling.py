@@ -55,7 +55,7 @@ class Oversampling(Remedy):
         """Rates for class counts by name, and why: the collapse forecast where it raises a class, else balance."""
         balanced = oversampling_rates(counts, "balanced")
         if not recipe:
-            return balanced, f"{balanced.why} Given a network's weight decay, rates follow the collapse forecast."
+            return balanced, f"{balanced.why} With a network's weight decay, rates follow the collapse forecast."
         try:
             rates = oversampling_rates(counts, "forecast", recipe=recipe)
         except InputError as error:

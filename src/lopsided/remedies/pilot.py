@@ -36,7 +36,7 @@ from lopsided.measure.metrics.named import metric_named
 from lopsided.measure.paired_scores import gain
 from lopsided.remedies.contract import PRIOR_SHIFT, GainForecast, present
 
-TRAINED = "a pilot's held-out probabilities, trained with these weights"
+TRAINED = "held-out probabilities of a pilot trained with these weights"
 FOLDS = 5
 MOST_ROWS = 6000
 MOST_CLASSES = 1000  # with more, the pilot would have a handful of rows a class and take minutes
@@ -164,7 +164,7 @@ def run_pilot(
     linear: whether the learner is, so that what weights do to the pilot they do to it.
     """
     if training.size < FOLDS:
-        raise InputError(f"at least {FOLDS} examples to forecast from", training.size, "collect some first")
+        raise InputError(f"at least {FOLDS} examples to forecast from", training.size)
     groups = 1 if training.groups is None else len(training.groups.names)
     classes = len(training.classes.names)
     sees_groups = groups > 1 and groups * classes <= MOST_CELLS

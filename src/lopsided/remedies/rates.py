@@ -112,13 +112,17 @@ def _chosen(cells: Cells, counts: FloatArray, rate: Rate, recipe: Recipe | Mappi
     needed = None
     what = "class" if cells.groups is None else "cell of class and group"
     if isinstance(rate, Mapping):
-        rule, rates, why = "given", numbers_by_cell(rate, cells, "rates"), "Rates as given; 1 where none was."
+        rule, rates, why = (
+            "given",
+            numbers_by_cell(rate, cells, "rates"),
+            "Uses the given rates, and 1 where none was given.",
+        )
     elif rate == "forecast":
         safe = forecast_rates(counts, recipe_from(recipe))
         rule, rates, needed = "forecast", safe.rates, safe.count_needed
-        why = safe.why + ("" if cells.groups is None else " Cells are counted as classes, which is an analogy.")
+        why = safe.why + ("" if cells.groups is None else " Each cell is treated as a class, by analogy.")
     elif rate == "balanced":
-        rule, rates, why = "balanced", counts.max() / counts, f"Every {what} is oversampled to the size of the largest."
+        rule, rates, why = "balanced", counts.max() / counts, f"Oversamples every {what} to the size of the largest."
     elif rate == "sqrt":
         rule, rates = "sqrt", np.sqrt(counts.max() / counts)
         why = f"Each {what} is repeated up to sqrt(its size x the largest)."

@@ -62,7 +62,7 @@ def resampling_plan(codes: ArrayLike, rates: FloatArray, *, length: int | None =
         raise InputError(f"examples in each of {classes} classes", f"{np.count_nonzero(counts)}", "drop empty classes")
     wanted = rates * counts
     if not wanted.sum() <= MOST_INDICES:
-        raise InputError(f"at most {MOST_INDICES} indices an epoch", f"{wanted.sum():.3g}", "give smaller rates")
+        raise InputError(f"at most {MOST_INDICES} indices an epoch", f"{wanted.sum():.3g}")
     targets = np.maximum(np.rint(wanted), 1).astype(np.int64) if length is None else _shared(wanted, length)
     # NumPy sorts 16-bit integers by radix, several times faster than wide ones
     narrow = given.astype(np.uint16) if classes <= 2**16 else given
@@ -78,7 +78,7 @@ def _shared(wanted: FloatArray, length: int) -> IntArray:
     """Whole numbers of at least 1 with sum `length`, in proportion to `wanted`: rounded down, the largest remainders
     up."""
     if length < wanted.size:
-        raise InputError(f"an epoch of at least {wanted.size} indices, one per class", length, "make it longer")
+        raise InputError(f"an epoch of at least {wanted.size} indices, one per class", length)
     spare = length - wanted.size  # every class has one
     exact = np.maximum(wanted * (length / wanted.sum()) - 1.0, 0.0)
     exact *= spare / max(exact.sum(), 1e-300)

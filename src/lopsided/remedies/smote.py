@@ -45,11 +45,14 @@ class Smote(Remedy):
             return [], notes
         if find_spec("imblearn") is None:
             return [], ["SMOTE needs imbalanced-learn: pip install 'lopsided[sampling]'."]
-        sizes, why = classes.counts, "Small classes grow to the largest by points between neighbours of a class."
+        sizes, why = (
+            classes.counts,
+            "Raises small classes to the size of the largest with points between neighbours of a class.",
+        )
         rates = {name: float(sizes.max() / size) for name, size in zip(classes.names, sizes, strict=True) if size > 1}
         single = [name for name, size in zip(classes.names, sizes, strict=True) if size == 1]
         if all(rate == 1.0 for rate in rates.values()):
-            return [], [f"SMOTE is left out: {', '.join(single)} has one example, which has no neighbour."]
+            return [], [f"SMOTE is left out: {', '.join(single)} has only one example, and so no neighbours."]
         alone = f" Classes of one example stay as they are: {', '.join(single)}." if single else ""
         return [Proposal(cls(rates), why + alone)], []
 

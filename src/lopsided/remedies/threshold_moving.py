@@ -46,11 +46,18 @@ class ThresholdMoving(Remedy):
         pilot, metric = occasion.pilot, occasion.metric
         asked = metric_named(metric, occasion.training.classes)
         if not asked.moved_by_thresholds:
-            return [], [f"Threshold moving is left out: it changes decisions, on which {asked.name} does not depend."]
+            return [], [
+                f"Threshold moving is left out: it only changes decisions, and {asked.name} does not depend on them."
+            ]
         if pilot is None or pilot.training.classes.names != occasion.training.classes.names:  # of some classes only
-            return [Proposal(cls({}, metric), "Offsets per class, tuned on the learner's held-out predictions.")], []
+            return [
+                Proposal(
+                    cls({}, metric),
+                    "Adds an offset to the score of each class, tuned on the learner's held-out predictions.",
+                )
+            ], []
         offsets = tuned_offsets(pilot.plain()[0], pilot.training, metric, occasion.seed)
-        why = "Offsets per class, tuned on held-out predictions; those shown are a pilot's, a learner tunes its own."
+        why = "Adds an offset to the score of each class, tuned on held-out predictions (those shown are a pilot's)."
         return [Proposal(cls(named(pilot.training.classes, offsets), metric), why)], []
 
     def for_metric(self, metric: str) -> "ThresholdMoving":
@@ -66,7 +73,7 @@ class ThresholdMoving(Remedy):
                 others = np.flatnonzero(pilot.fold[repeat] != number)
                 offsets = tuned_offsets(plain[others], pilot.training.subset(others), metric, seed)
                 moved[repeat][pilot.fold[repeat] == number] *= np.exp(offsets - offsets.max())
-        ground = "a pilot's held-out probabilities, offsets tuned on its other folds"
+        ground = "held-out probabilities of a pilot, with offsets tuned on its other folds"
         return pilot.forecast(metric, moved, ground), ""
 
     def shift(self, training: LabelledSet, learner: Learner, seed: int) -> FloatArray:

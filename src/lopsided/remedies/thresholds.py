@@ -211,7 +211,7 @@ class ThresholdMover:
         if not callable(objective) and objective not in ("balanced", "worst"):
             raise InputError("the objective 'balanced' or 'worst', or a function", repr(objective))
         if not candidates or not set(candidates) <= set(get_args(Candidate)):
-            raise InputError(f"candidates among {', '.join(get_args(Candidate))}", candidates, "name at least one")
+            raise InputError(f"candidates among {', '.join(get_args(Candidate))}", candidates)
         self.objective, self.candidates, self.seed = objective, tuple(candidates), check_seed(seed)
 
     def fit(
@@ -262,7 +262,7 @@ class ThresholdMover:
             raise InputError("a fitted ThresholdMover", "one that has seen no data", "call fit first")
         given = _two_columns(probabilities)
         if given.shape[1] != self.biases_.size:
-            raise InputError(f"{self.biases_.size} columns", given.shape[1], "give one column per class")
+            raise InputError(f"{self.biases_.size} columns", given.shape[1])
         return self.classes_[np.argmax(np.log(np.maximum(given, _LEAST_PROBABILITY)) + self.biases_, axis=1)]
 
     def _cross_fitted(self, logs: FloatArray, codes: IntArray, parts: IntArray) -> dict[Candidate, float | None]:

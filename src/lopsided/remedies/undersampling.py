@@ -22,13 +22,13 @@ class Undersampling(Oversampling):
 
     kind: ClassVar[str] = "undersample"
     name: ClassVar[str] = "undersampling"
-    silent: ClassVar[str] = "what the dropped examples would have taught is not known beforehand"
+    silent: ClassVar[str] = "the effect of dropping examples is not known in advance"
 
     @classmethod
     def chosen_rates(cls, counts: Mapping[str, float], recipe: Mapping[str, Any]) -> tuple[Rates, str]:
         """n_min / n_k."""
         sizes = np.array(list(counts.values()))
-        why = f"Each class keeps {sizes.min():,.0f} examples, as many as the smallest has; the others are left out."
+        why = f"Keeps {sizes.min():,.0f} examples of each class, as many as the smallest has, and drops the others."
         return Rates(tuple(counts), sizes, sizes.min() / sizes, "balanced", why), why
 
     def factors(self, names: tuple[str, ...]) -> FloatArray | None:

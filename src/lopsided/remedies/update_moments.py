@@ -107,5 +107,5 @@ def _sizes_and_copies(counts: CountsLike | Rates, rates: ArrayLike | None) -> tu
 def _one_per_class(values: ArrayLike, classes: int) -> FloatArray:
     found = class_counts(np.atleast_1d(np.asarray(values, dtype=np.float64)), at_least_two=False).counts
     if found.size != classes:
-        raise InputError(f"{classes} numbers, one per class", found.size, "give one per class")
+        raise InputError(f"{classes} numbers, one per class", found.size)
     return found

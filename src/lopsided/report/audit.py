@@ -158,7 +158,7 @@ def opening(facts: AuditFacts) -> list[str]:
 def verdict(facts: AuditFacts) -> str:
     """How many findings of each level, and about whom; first, what is missing or broke."""
     ran = len(facts.checked)
-    first = f"A fault in lopsided broke {', '.join(facts.broken)}. " if facts.broken else ""
+    first = f"A bug in lopsided broke {', '.join(facts.broken)}. " if facts.broken else ""
     if facts.evidence.classes is None:
         first += f"No label column was given; {ran} of {len(facts.checked) + len(facts.skipped)} checks ran. "
     bad = [finding for finding in facts.findings if finding.level is facts.level]

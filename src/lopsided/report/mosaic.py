@@ -66,5 +66,5 @@ def _colour(picture: object) -> NDArray[np.uint8]:
     array = array[:, :, None] if array.ndim == 2 else array
     array = np.repeat(array, 3, axis=2) if array.ndim == 3 and array.shape[2] == 1 else array
     if array.ndim != 3 or array.shape[2] != 3:
-        raise InputError("pictures of grey or RGB pixels", f"shape {array.shape}", "give height x width [x 3]")
+        raise InputError("pictures of grey or RGB pixels", f"shape {array.shape}")
     return array

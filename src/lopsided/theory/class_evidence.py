@@ -96,5 +96,5 @@ def _numbers(values: ArrayLike | None, size: int, name: str) -> FloatArray:
         return np.full(size, np.nan)
     array = np.array([np.nan if v is None else v for v in np.asarray(values, dtype=object).ravel()], dtype=np.float64)
     if array.size != size:
-        raise InputError(f"{size} numbers for {name}", array.size, "give one per class")
+        raise InputError(f"{size} numbers for {name}", array.size)
     return array

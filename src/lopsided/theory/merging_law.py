@@ -137,7 +137,7 @@ class MergingLaw:
         """f*, survival of classes and cosines of all pairs, with 90 % intervals."""
         found = class_counts(counts)
         if found.classes != self.alike.shape[0]:
-            raise InputError(f"counts of {self.alike.shape[0]} classes", found.classes, "prepare the law for these")
+            raise InputError(f"counts of {self.alike.shape[0]} classes", found.classes)
         logs, rest = log_frequencies(found), equilibrium(found, self.training, self.facts)
         fixed, terms = threshold_terms(found, self.training, self.facts, self.loss)
         level = log_threshold(fixed, terms, self.law) + self.shift

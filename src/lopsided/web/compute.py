@@ -34,9 +34,9 @@ class Watch:
     def check(self, *about: object) -> None:
         """Shaped like a progress function, so that solvers can call it as one."""
         if self._gone.is_set():
-            raise Refused(503, "Stopped: nobody waits for the answer any more.")
+            raise Refused(503, "Stopped: the request was cancelled.")
         if time.monotonic() > self._end:
-            raise Refused(503, f"Stopped after {self._seconds:.0f} seconds; make the problem smaller.")
+            raise Refused(503, f"Stopped after {self._seconds:.0f} seconds; use a smaller problem.")
 
 
 class Compute:
@@ -61,7 +61,7 @@ class Compute:
             if not answer.done():
                 watch.leave()
                 answer.cancel()
-                raise Refused(503, "Stopped: nobody waits for the answer any more.")
+                raise Refused(503, "Stopped: the request was cancelled.")
             result: Result = answer.result()
             return result
         finally:

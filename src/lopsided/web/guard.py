@@ -31,7 +31,7 @@ _HOST = re.compile(
     r"(?:\[(?P<six>[0-9a-f:.]{2,45})\]|(?P<name>[a-z0-9_-]+(?:\.[a-z0-9_-]+)*))(?::(?P<port>[0-9]{1,5}))?"
 )
 _LARGEST_PORT = 65_535
-_TOO_LARGE = "Expected at most {:,} bytes, but got more; send less."
+_TOO_LARGE = "Expected at most {:,} bytes, but got more."
 # plotly.js puts its rules into an empty <style> element through the object model; this is the hash of the empty text.
 EMPTY_STYLE = "'sha256-47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU='"
 PAGE_POLICY = (
@@ -131,7 +131,7 @@ class Guard:
             return
         uploading = scope["path"] == UPLOADS and scope["method"] == "POST"
         if uploading and self._uploading >= self.limits.uploads_at_once:
-            sentence = f"Expected at most {self.limits.uploads_at_once} uploads at once; wait until one has ended."
+            sentence = f"Expected at most {self.limits.uploads_at_once} uploads at once; wait for one to finish."
             await problem(429, sentence)(scope, receive, _with_headers(send))
             return
         self._uploading += uploading
@@ -181,7 +181,7 @@ def _said_twice(scope: MutableMapping[str, Any]) -> tuple[int, str] | None:
     names = [name for name, _ in scope["headers"]]
     for word in (b"host", b"origin", b"sec-fetch-site", b"content-length", b"authorization"):
         if names.count(word) > 1:
-            return 400, f"Expected one {word.decode().title()}, but got {names.count(word)}; fix the request."
+            return 400, f"Expected one {word.decode().title()}, but got {names.count(word)}."
     return None
 
 

@@ -53,7 +53,7 @@ def _file(packed: bytes, ending: str) -> _File:
 def _answer(request: Request, name: str) -> Response:
     found = _all().get(name)
     if found is None:
-        raise Refused(404, "Expected the name of a page, but there is no such page; go back to the first one.")
+        raise Refused(404, "Page not found.")
     headers = {"ETag": found.tag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
     if request.headers.get("if-none-match") == found.tag:
         return Response(status_code=304, headers=headers)

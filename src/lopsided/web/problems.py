@@ -27,15 +27,15 @@ class Refused(HTTPException):
 def responses(*codes: int) -> dict[int | str, dict[str, Any]]:
     """The answers that any operation may give besides its own, for the description of the API."""
     words = {
-        400: "The request cannot be read",
-        403: "Not from this page",
-        404: "There is no such thing",
-        409: "Not possible in its state",
+        400: "Bad request",
+        403: "Forbidden",
+        404: "Not found",
+        409: "Not possible in this state",
         413: "Too large",
-        422: "The values do not fit",
+        422: "Invalid values",
         429: "Too many at once",
-        503: "Stopped: it took too long or was cancelled",
-        507: "The disk is full",
+        503: "Timed out or cancelled",
+        507: "Disk full",
     }
     return {code: {"model": Problem, "description": words[code]} for code in sorted({400, 403, 413, 422, *codes})}
 
@@ -43,8 +43,8 @@ def responses(*codes: int) -> dict[int | str, dict[str, Any]]:
 def disk_problem(error: OSError) -> JSONResponse:
     """The response for what the system refused: a full disk, too many open files."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    words = "room on the server's disk" if full else "the server's system to help"
-    return problem(507 if full else 503, f"Expected {words}, but it said: {error.strerror}; try again later.")
+    sentence = "The server's disk is full." if full else f"The server's system said: {error.strerror}; try again later."
+    return problem(507 if full else 503, sentence)
 
 
 def problem(status: int, sentence: str) -> JSONResponse:
@@ -54,10 +54,10 @@ def problem(status: int, sentence: str) -> JSONResponse:
 
 # what the framework says in its own words
 _PLAIN = {
-    "Method Not Allowed": "Expected another method for this address, but got this one; see /api/openapi.json.",
-    "Not Found": "Expected a known address, but got another; see /api/openapi.json.",
-    "There was an error parsing the body": "Expected a readable body, but it cannot be parsed.",
-    "Missing boundary in multipart.": "Expected a multipart form with its boundary, but got none; fix the request.",
+    "Method Not Allowed": "This address does not take this method; see /api/openapi.json.",
+    "Not Found": "Address not found; see /api/openapi.json.",
+    "There was an error parsing the body": "The body of the request cannot be parsed.",
+    "Missing boundary in multipart.": "Expected a multipart form with its boundary, but got none.",
 }
 
 
@@ -85,8 +85,8 @@ def install(app: FastAPI) -> None:
             return problem(422, f"Expected JSON in the body, but: {why}.")
         if first["type"] == "string_pattern_mismatch":
             form = _FORMS.get(field, f"a valid {field}")
-            return problem(422, f"Expected {form}, but got {str(first['input'])[:60]!r}; change it.")
-        return problem(422, f"Expected a valid {field or 'request'}, but: {first['msg']}; change it.")
+            return problem(422, f"Expected {form}, but got {str(first['input'])[:60]!r}.")
+        return problem(422, f"Expected a valid {field or 'request'}, but: {first['msg']}.")
 
     @app.exception_handler(OSError)
     async def _system(request: Request, error: OSError) -> JSONResponse:
@@ -94,4 +94,4 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(MemoryError)
     async def _memory(request: Request, error: MemoryError) -> JSONResponse:
-        return problem(422, "Expected the problem to fit into memory, but it does not; make it smaller.")
+        return problem(422, "Out of memory; use a smaller problem.")

@@ -99,7 +99,7 @@ def _token(given: str | None) -> str:
         return secrets.token_urlsafe(24)
     if not given or not given.isascii() or not given.isprintable() or set(given) & set(' ;,"\\'):
         got = "spaces, quotes or nothing"
-        raise InputError("a token of letters, digits and signs", got, "leave it out: one is made")
+        raise InputError("a token of letters, digits and punctuation", got, "without a token, a new one is made")
     return given
 
 
@@ -107,7 +107,9 @@ def _bind(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except socket.gaierror:
-        raise InputError("a name or address of this machine", repr(host), "leave --host out for this machine") from None
+        raise InputError(
+            "a name or address of this machine", repr(host), "without --host, only this machine is served"
+        ) from None
     bound = socket.socket(family, kind, protocol)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -115,10 +117,12 @@ def _bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         bound.close()
         if error.errno == errno.EADDRINUSE:
-            raise InputError("a free port", f"port {port}, which is in use", "give another with --port") from None
+            raise InputError("a free port", f"port {port}, which is in use", "choose another with --port") from None
         if error.errno == errno.EACCES:
-            raise InputError("a port that you may use", port, "give one above 1023 with --port") from None
-        raise InputError("an address of this machine", repr(host), "leave --host out for this machine") from None
+            raise InputError("a port that you may use", port, "choose one above 1023 with --port") from None
+        raise InputError(
+            "an address of this machine", repr(host), "without --host, only this machine is served"
+        ) from None
     return bound
 
 

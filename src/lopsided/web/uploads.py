@@ -86,7 +86,7 @@ class Uploads:
         """The upload of that name."""
         with self._lock:
             if name not in self._kept:
-                raise Refused(404, "Expected the name of an upload, but there is no such upload; send the file again.")
+                raise Refused(404, "Upload not found; upload the file again.")
             self._kept[name] = self._kept.pop(name)  # the latest to be used is the last to be deleted
             return self._kept[name]
 

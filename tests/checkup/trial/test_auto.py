@@ -85,7 +85,7 @@ def test_one_seed_one_model_and_nothing_left_behind(tmp_path, monkeypatch, capfd
 def test_rows_too_few_for_a_trial_are_trained_plainly_and_it_says_so() -> None:
     X, y = unbalanced(200)
     few = np.concatenate([np.flatnonzero(y == "rare")[:1], np.flatnonzero(y == "usual")[:11]])
-    with pytest.warns(UserWarning, match="no trial can be held"):
+    with pytest.warns(UserWarning, match="no trial was possible"):
         model = cheap().fit(X[few], y[few])
     assert model.remedy_ == Plain()
     assert model.recommendation_ is None

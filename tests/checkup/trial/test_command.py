@@ -153,4 +153,4 @@ def test_costs(capsys, data) -> None:
     assert main(arguments) == 2
     assert "costs for the metric cost" in capsys.readouterr().err
     assert main([*arguments, "--costs", "1:2=20"]) == 2
-    assert "name two classes" in capsys.readouterr().err
+    assert "costs of pairs" in capsys.readouterr().err

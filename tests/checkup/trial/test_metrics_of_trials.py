@@ -103,7 +103,7 @@ def test_a_plan_forecasts_any_metric_but_scorers() -> None:
         assert made["class weights"].forecast.metric == made.metric_name == name
     scored = lopsided.plan(features, labels=labels, metric="jaccard_macro")
     assert scored["class weights"].forecast is None
-    assert "only a trial says" in scored["class weights"].why
+    assert "only a trial can tell" in scored["class weights"].why
 
 
 def arm(precision: float, name: str = "precision of fraud") -> Arm:

@@ -99,7 +99,7 @@ def test_the_metric_is_said_first(tmp_path, capsys) -> None:
     assert main(["plan", place]) == 0
     printed = capsys.readouterr().out
     assert f"Plan for {name} (groups of group)" in printed.splitlines()[1]  # below the columns
-    assert "Groups were given, so it is the worst group that counts" in printed
+    assert "Groups were given, so the metric is the accuracy of the worst group" in printed
     assert "tiny: 9" in printed
     assert main(["plan", place, "--metric", "balanced", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)

@@ -123,7 +123,7 @@ def test_the_users_own_pipeline_gets_the_users_own_frame() -> None:
     assert all(dtypes == {"number0": np.dtype(float), "number1": np.dtype(float)} for dtypes in seen)
     assert found.columns.used[-1] == "key"  # a learner of the user's own may have its reasons
     assert run(data, folds=3).columns.ignored == (
-        ("key", "it names the rows: nearly every one has a value of its own"),
+        ("key", "it looks like an identifier: nearly every row has a different value"),
     )
 
 
@@ -216,11 +216,13 @@ def test_the_key_of_the_data_knows_frames() -> None:
 
 def test_plan_audit_and_score_take_the_frame(tmp_path, capsys) -> None:
     data = credit(300).assign(row=np.arange(300), same=1)
-    told = "20 of 22 columns; label `credit`; not used: `row` (it numbers the rows), `same` (it has the same value in"
+    told = (
+        "20 of 22 columns; label `credit`; not used: `row` (it looks like a row number), `same` (it has the same value"
+    )
     assert str(lopsided.plan(data, labels="credit")).startswith(told)
     audit = lopsided.audit(data, labels="credit", name="German credit")
     assert str(audit).startswith(told)
-    assert audit.to_dict()["columns"]["ignored"][0] == {"name": "row", "why": "it numbers the rows"}
+    assert audit.to_dict()["columns"]["ignored"][0] == {"name": "row", "why": "it looks like a row number"}
     assert "German credit" in audit.to_html()
     leak = lopsided.audit(data.assign(leak=data["credit"]), labels="credit", checks=["label_leaks"])
     assert [one.subject for one in leak.findings] == ["column leak"]

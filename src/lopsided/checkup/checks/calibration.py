@@ -25,7 +25,7 @@ RISKY, FAILING = 0.05, 0.15
 FEWEST = 20  # rows below which a part is not called
 MOST_NAMED = 5
 _CALIBRATE = "Calibrate on held-out rows (temperature or Platt scaling)"
-_BY_ITSELF = "for this part by itself if the others are fine"
+_BY_ITSELF = "separately for this class or group if the others are calibrated"
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -125,8 +125,8 @@ def _findings(prefix: str, part: Partition, over: Intervals, evidence: Evidence)
     for code in Intervals(over.value, size, over.high).beyond(RISKY):
         subject = class_subject(part, code) if prefix else group_subject(part, code)
         way = "over-confident" if over.value[code] > 0 else "under-confident"
-        words = f"Among the {int(counts[code]):,} {prefix or 'examples of '}{subject} {evidence.judged_words} the "
-        words += f"model is {way}, by {abs(over.value[code]):.1%} on average."
+        words = f"The model is {way} by {abs(over.value[code]):.1%} on average in the {int(counts[code]):,} "
+        words += f"{prefix or 'examples of '}{subject} {evidence.judged_words}."
         level = Level.beyond(size[code], FAILING)
         found.append(Finding(level, f"{prefix}{subject}", *over.at(code), words, f"{_CALIBRATE}, {_BY_ITSELF}."))
     if found:
@@ -141,8 +141,9 @@ def _findings(prefix: str, part: Partition, over: Intervals, evidence: Evidence)
 def _whole(judged: _Judged, evidence: Evidence) -> list[Finding]:
     """Confidence of all rows together, where it is called."""
     everything = Partition("all", np.zeros(len(judged.codes), dtype=np.int64), ("all rows",), judged.times)
-    words = f"Over {judged.total:,} predictions {evidence.judged_words} the mean confidence is "
-    words += f"{float(judged.known.sure.sum()) / judged.total:.1%}, the accuracy {judged.accuracy:.1%}."
+    sure = float(judged.known.sure.sum()) / judged.total
+    words = f"The mean confidence of {judged.total:,} predictions {evidence.judged_words} is {sure:.1%}, "
+    words += f"their accuracy {judged.accuracy:.1%}."
     found = _findings("", everything, _overconfidence(judged, everything), evidence)
     called = [finding for finding in found if finding.level is not Level.HEALTHY]
     return [replace(finding, subject="the model", message=words, remedy=f"{_CALIBRATE}.") for finding in called]
@@ -179,8 +180,8 @@ CHECK = Check(
     "calibration",
     "Is the model's confidence calibrated for every class and group?",
     f"At risk when the whole interval of the overconfidence lies beyond {RISKY:g} on either side of 0, failing beyond "
-    f"{FAILING:g}; parts below {FEWEST} rows are not called. Intervals hold for all parts of a column at once. Where "
-    "no class is called, all rows together are judged by the same rule.",
+    f"{FAILING:g}; classes and groups with fewer than {FEWEST} rows are not judged. Intervals hold simultaneously. If "
+    "no class is at risk, all rows together are judged by the same rule.",
     "log loss and calibration as group-level risk: Li et al. 2024 (group imbalance), Section 2; Guo et al. 2017 for "
     "ECE",
     frozenset({"labels", "probabilities"}),

@@ -41,7 +41,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     if low <= chance and seen.sum() > 1:
         words = f"Balanced accuracy {balanced:.1%} {evidence.judged_words} is not clearly better than guessing "
         words += f"({chance:.1%})."
-        remedy = "Check that predictions and labels belong to the same rows and name the same classes; then the model."
+        remedy = "Check that predictions and labels belong to the same rows and use the same class names."
         findings.append(Finding(Level.FAILING, "the model", balanced, (low, high), words, remedy))
     findings += _unseen(evidence, totals)
     words = f"No class does clearly worse than the rest {evidence.judged_words}; the lowest recall is "
@@ -66,8 +66,8 @@ def _unseen(evidence: Evidence, totals: IntArray) -> list[Finding]:
         return []
     found = []
     for code in np.flatnonzero((totals == 0) & (classes.counts_where(evidence.training) > 0)):
-        message = f"Class {classes.names[code]} has no test example: nothing measured here says how it does."
-        remedy = "Put some of its examples into the test rows."
+        message = f"Class {classes.names[code]} has no test examples, so its accuracy is unknown."
+        remedy = "Add some of its examples to the test rows."
         found.append(Finding(Level.AT_RISK, class_subject(classes, int(code)), 0.0, None, message, remedy))
     return found
 

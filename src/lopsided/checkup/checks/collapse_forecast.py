@@ -59,10 +59,10 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         has = f"The smallest class has {least:,} example{'' if least == 1 else 's'}, {_times(least / need)} what"
         words = f"{has} it needs ({basis})."
         if least < FEWEST:
-            words = f"{has} it needs to avoid collapse ({basis}). This does not say how well so few examples are "
-            words += "recognised."
+            words = f"{has} it needs to avoid collapse ({basis}). So few examples can still be too few for a good "
+            words += "recall."
         everything, ends = all_of(int(present.size), "classes"), (least / (MARGIN * need), least / need)
-        done = "Nothing to do for the angles."
+        done = "Nothing to do."
         findings = [Finding(Level.HEALTHY, everything, least / need, ends, words, done)]
     measures = {
         "count_needed": need,

@@ -46,7 +46,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """All pairs of classes, the closest first."""
     classes = evidence.labelled
     if len(classes.names) < 2:
-        raise InputError("at least two classes", len(classes.names), "angles are between classes")
+        raise InputError("at least two classes", len(classes.names))
     layer = last_layer(evidence)
     accuracy = _pair_accuracy(layer)
     cosine = layer.classifier_cosines
@@ -63,8 +63,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         level = Level.FAILING if close >= COLLAPSED_COSINE and highest < LOST_ACCURACY else Level.AT_RISK
         first, second = classes.names[i], classes.names[j]
         words = f"The classifiers of {first} and {second} point the same way (cosine {close:.2f}, "
-        words += f"{-1 / (len(classes.names) - 1):.2f} if all classes were apart), and only "
-        words += f"{accuracy.value[i, j]:.0%} of their examples are distinguished, each class counting half."
+        words += f"where {-1 / (len(classes.names) - 1):.2f} means well separated), and only "
+        words += f"{accuracy.value[i, j]:.0%} of their examples are distinguished (mean of both classes)."
         remedy = "Oversample both to the forecast rate, or train with class weights from the start."
         findings.append(Finding(level, f"classes {first} and {second}", *accuracy.at((i, j)), words, remedy))
     if not findings:

@@ -190,11 +190,11 @@ def _findings(
             host = classes.names[int(np.bincount(elsewhere[rows]).argmax())]
             words = f"About {share} {name} look mislabelled: they lie outside it and inside another class, most of "
             words += f"them {host}."
-            remedy = "Look at the examples listed, and correct or drop their labels."
+            remedy = "Look at the examples listed, and correct their labels or drop them."
             level = Level.beyond(rates.low[place], FAILING_SHARE)
         else:
             words = f"{share} {name} lie far outside it and in no other class."
-            remedy = "Look at the examples listed: errors of recording, or a subgroup that deserves a name."
+            remedy = "Look at the examples listed: they may be recording errors or a subgroup of their own."
         listed = tuple(evidence.place(row) for row in evidence.space.sample.rows[rows[:MOST_EXAMPLES]])
         found.append(Finding(level, f"class {name}", *rates.at(place), words, remedy, "example", listed))
     return found

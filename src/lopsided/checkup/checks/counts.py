@@ -70,7 +70,7 @@ def _findings(part: Partition, counts: IntArray, unit: str) -> list[Finding]:
         remedy += f"; about {largest // 10:,} would bring the ratio to 10." if largest // 10 > count else "."
         if count == 0:
             what = f"no training example (the largest has {largest:,}): no model can learn it"
-            remedy = "Put some of its examples into the training rows, or collect some."
+            remedy = "Add some of its examples to the training rows, or collect some."
         who, size = subject(part, int(code)), float(count)
         found.append(Finding(level, who, size, (size, size), f"{opening(who)} has {what}.", remedy))
     if found:

@@ -133,7 +133,7 @@ def group_law(
     """Fit mixture and network to points (of `standardised_components`) with groups and answers (0 or 1); there are
     `rows` examples in all."""
     if np.unique(answers).size < 2:
-        raise InputError("two classes among the training rows", "one", "give labels that differ")
+        raise InputError("two classes among the training rows", "one")
     random = generator(seed, "group law")
     order = np.lexsort(points.T)  # rows in an order of their own, so that the given one changes nothing that is drawn
     points, codes, answers = points[order], codes[order], answers[order]

@@ -42,17 +42,17 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             helped.append(part.names[code])
         if said.effect == "hurts":
             subject = group_subject(part, int(code))
-            words = (
-                f"{opening(subject)} would not gain from a larger share: one percent more of it at the same size of "
-            )
-            words += f"the data is forecast to raise its own excess risk by {said.elasticity:.2f} percent."
+            words = f"{opening(subject)} would not gain from a larger share of the data: one percent more of it is "
+            words += f"forecast to raise its own excess risk by {said.elasticity:.2f} percent."
             remedy = "Collect examples of the other groups, or more of all, rather than more of this one."
             ends = said.low, said.high
             findings.append(Finding(Level.AT_RISK, subject, said.elasticity, ends, words, remedy))
     better = law.estimate.bits_per_dimension - law.bits_together
     if not findings:
-        words = f"More of {', '.join(helped[:6])} is forecast to help it" if helped else _NONE_WORSE
-        words += f"; as Gaussians the groups describe features {better:.3f} bits per dimension better than one."
+        words = f"More data of {', '.join(helped[:6])} is forecast to help it" if helped else _NONE_WORSE
+        words += (
+            f". One Gaussian per group describes the features {better:.3f} bits per dimension better than a single one."
+        )
         findings = [Finding(Level.HEALTHY, f"{part.name}: {law.codes.size} groups", better, None, words)]
     target = classes.names[rarest]
     found = {
@@ -72,8 +72,8 @@ CHECK = Check(
     "group_mixture",
     "Would more data of a group help that group?",
     "At risk when the whole interval of the elasticity (percent of the group's excess risk per percent of its "
-    f"fraction) is above {MATTERS:g}: more of it alone hurts it. Intervals by resampling rows, at the level "
-    "1 - 0.05/m for m groups; every example counts alike.",
+    f"fraction) is above {MATTERS:g}: more of it alone hurts it. Intervals by resampling rows, at the level 1 - 0.05/m "
+    "for m groups; every example counts alike.",
     "the large-n law tr(H^-1 H_l)/(2n) beside Li et al. 2024, eq (11)-(12), which say the opposite in places",
     frozenset({"labels", "groups", "features"}),
     run,

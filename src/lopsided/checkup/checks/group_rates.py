@@ -38,8 +38,8 @@ _WORDS = {
 _REMEDIES = {
     "equalised odds": "Tune thresholds or weights for the worst group (lopsided trial --metric worst-group), or "
     "collect more.",
-    "demographic parity": "Ask whether the base rates differ as much; where they do, equalised odds is the better "
-    "question.",
+    "demographic parity": "Check whether the base rates differ as much; if they do, equalised odds is the better "
+    "criterion.",
 }
 
 

@@ -168,7 +168,9 @@ def _healthy(part: Partition, shifts: _Shifts) -> Finding:
     known = np.isfinite(shifts.value)
     what = f"{part.name}: {all_of(len(part.names), 'groups')}"
     if not known.any():
-        words = f"Groups of {part.name} and classes coincide, so a shift between groups cannot be told from classes."
+        words = (
+            f"Groups of {part.name} coincide with classes, so shifts between groups cannot be separated from classes."
+        )
         return Finding(Level.HEALTHY, what, None, None, words)
     far = int(np.argmax(np.where(known, shifts.value, -1)))
     words = f"No group of {part.name} lies clearly apart; the furthest is {part.names[far]} "

@@ -89,7 +89,9 @@ def _figure(scores: InfluenceScores, share: FloatArray) -> Figure:
         lines.append(Line(((keep + 1) / own.size).tolist(), own[keep].tolist(), scores.names[code]))
     panel = Panel("Shares in order", "share of the class", "share of the covariance", lines, x_log=True)
     left = len(scores.names) - len(lines)
-    told = "A steep start: few examples carry the covariance." + (f" {left} classes are not drawn." if left else "")
+    told = "A steep start means that few examples dominate the covariance." + (
+        f" {left} classes are not drawn." if left else ""
+    )
     return Figure("Influence of the examples, class by class", [panel], told)
 
 

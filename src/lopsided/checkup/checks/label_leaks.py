@@ -39,7 +39,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     rows = chosen_rows(evidence, MOST_ROWS)
     codes = classes.codes[rows]
     if rows.size < FEWEST_ROWS or np.unique(codes).size < 2:
-        raise InputError(f"{FEWEST_ROWS} training rows of two classes", f"{rows.size}", "give more data")
+        raise InputError(f"{FEWEST_ROWS} training rows of two classes", f"{rows.size}")
     half = random.permutation(rows.size) < rows.size // 2
     tested, usual = rows.size, int(rows.size - np.bincount(codes).max())
     columns = _columns(evidence, rows)
@@ -51,18 +51,17 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     caught = np.flatnonzero(suspected & (errors <= together))
     names, right = list(columns), 1 - errors / tested
     intervals = rate_intervals(tested - errors, np.full(errors.size, tested))
-    largest = f"(always saying the largest class: {1 - usual / tested:.1%})"
-    remedy = "If it is written down with the label or after it, leave it out and train again."
+    largest = f"(always predicting the largest class: {1 - usual / tested:.1%})"
+    remedy = "If it is recorded together with the label or later, leave it out and train again."
     findings = []
     for at in caught[np.argsort(errors[caught], kind="stable")]:
-        words = (
-            f"Column {names[at]} alone tells the class of {right[at]:.1%} of {tested:,} held-out examples {largest}."
-        )
+        words = f"Column {names[at]} alone predicts the class of {right[at]:.1%} of {tested:,} held-out examples "
+        words += f"{largest}."
         findings.append(Finding(Level.AT_RISK, f"column {names[at]}", *intervals.at(at), words, remedy))
     if not findings:
         best = int(np.argmin(errors))
         easier = f", but the others together for {1 - together / tested:.1%}" if suspected.any() else ""
-        words = f"No column tells the label by itself; the best, {names[best]}, is right for {right[best]:.1%} of "
+        words = f"No single column gives the label away; the best, {names[best]}, is right for {right[best]:.1%} of "
         words += f"{tested:,} held-out examples{easier} {largest}."
         findings = [Finding(Level.HEALTHY, "all columns", *intervals.at(best), words)]
     measures = {"weighting": "every example counts alike", "held_out": tested, "columns": errors.size}
@@ -135,8 +134,8 @@ CHECK = Check(
     "label_leaks",
     "Does a single column give the label away?",
     f"At risk when the error of one column alone on held-out examples is surely below {LEFT:.0%} of that of always "
-    "saying the largest class, and no larger than that of a forest on all columns of which this is not so. Intervals "
-    "hold for all columns at once; every example counts alike.",
+    "predicting the largest class, and no larger than that of a forest on all columns of which this is not so. "
+    "Intervals hold for all columns at once; every example counts alike.",
     "target leakage (Kaufman et al. 2012): a legitimate column is known before the label",
     frozenset({"labels", "features"}),
     run,

@@ -49,7 +49,7 @@ def _parts(part: Partition, lacking: BoolArray, *, is_class: bool) -> list[Findi
         subject = class_subject(part, code) if is_class else group_subject(part, code)
         own, rest = rates.value[code], rates.value[code] - gaps.value[code]
         words = f"{opening(subject)} lacks a feature value in {own:.1%} of its {int(part.counts[code]):,} rows, "
-        words += f"all others in {rest:.1%}: dropping such rows would make it smaller still."
+        words += f"all others in {rest:.1%}: dropping these rows would make it even smaller."
         remedy = "Fill the values rather than drop the rows, or collect them again for this part."
         found.append(Finding(Level.beyond(gaps.low[code], FAILING_GAP), subject, *rates.at(code), words, remedy))
     return found
@@ -58,9 +58,9 @@ def _parts(part: Partition, lacking: BoolArray, *, is_class: bool) -> list[Findi
 CHECK = Check(
     "missing_values",
     "Are feature values missing?",
-    "At risk when a value is missing; a class or group is at risk when even the "
-    f"lower end of the gap between its rate of such rows and that of all others is above {RISKY_GAP:g}, failing above "
-    f"{FAILING_GAP:g}. Intervals hold for all parts of a column at once.",
+    "At risk when a value is missing; a class or group is at risk when even the lower end of the gap between its rate "
+    f"of such rows and that of all others is above {RISKY_GAP:g}, failing above {FAILING_GAP:g}. Intervals hold for "
+    "all parts of a column at once.",
     "dropping rows changes the fractions of the mixture: Li et al. 2024 (group imbalance), Section 2",
     frozenset({"labels"}),
     run,

@@ -71,9 +71,10 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         "pairs_compared": found.compared,
     }
     if found.crowded:
-        message = f"Rows lie close together by themselves (fewer than {COPIES:.0%} of the pairs within "
-        message += f"{AROUND * found.threshold:.2g} deviations are within {found.threshold:.2g}): they are no sign of "
-        return Checked([Finding(Level.HEALTHY, "all rows", None, None, message + "copies.")], measures)
+        message = f"Rows lie close together everywhere (fewer than {COPIES:.0%} of the pairs within "
+        message += f"{AROUND * found.threshold:.2g} standard deviations are within {found.threshold:.2g}), so near "
+        message += "pairs are not a sign of copies."
+        return Checked([Finding(Level.HEALTHY, "all rows", None, None, message)], measures)
     findings = []
     if evidence.is_test is not None:
         training = evidence.training
@@ -83,9 +84,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         leaked = leaked[~exact[leaked]]
         measures["test_rows_near_training"] = int(leaked.size)
         total = int(evidence.is_test.sum())
-        message = f"{leaked.size:,} of {total:,} test rows ({leaked.size / total:.2%}) differ from a training row by "
-        message += f"no more than {found.threshold:.2g} deviations of a column (root mean square), but are not equal "
-        message += "to one."
+        message = f"{leaked.size:,} of {total:,} test rows ({leaked.size / total:.2%}) nearly equal a training row: "
+        message += f"they differ, but by no more than {found.threshold:.2g} standard deviations (root mean square)."
         remedy = "Look at the listed test rows; drop the copies and measure again."
         findings.append(rows_finding("test rows", _listed(evidence, leaked), total, message, remedy))
     if evidence.classes is not None:
@@ -93,12 +93,12 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         torn = np.unique(pairs[codes[pairs[:, 0]] != codes[pairs[:, 1]]])
         measures["rows_near_another_label"] = int(torn.size)
         message = f"{torn.size:,} rows ({torn.size / evidence.rows:.2%}) have a near copy (within "
-        message += f"{found.threshold:.2g} deviations) with another label."
+        message += f"{found.threshold:.2g} standard deviations) with another label."
         remedy = "Decide which label is right for the rows listed."
         found_rows = _listed(evidence, torn)
         findings.append(rows_finding("labels of near rows", found_rows, evidence.rows, message, remedy, failing=np.inf))
     if not findings:
-        message = f"{len(pairs):,} pairs of rows differ by no more than {found.threshold:.2g} deviations."
+        message = f"{len(pairs):,} pairs of rows differ by no more than {found.threshold:.2g} standard deviations."
         findings = [Finding(Level.HEALTHY, "all rows", None, None, message)]
     return Checked(findings, measures)
 
@@ -110,7 +110,7 @@ def _listed(evidence: Evidence, rows: IntArray) -> Listed:
 def near_pairs(evidence: Evidence, rows: IntArray, random: np.random.Generator) -> NearPairs:
     """Near pairs among `rows` (sorted positions, no two of them equal)."""
     if rows.size < FEWEST_ROWS:
-        raise InputError(f"at least {FEWEST_ROWS} different rows", rows.size, "give more data")
+        raise InputError(f"at least {FEWEST_ROWS} different rows", rows.size)
     mapping = evidence.space.map
     sample = np.sort(random.choice(rows, min(rows.size, _NEIGHBOURS), replace=False))
     scaled = _scaled(read_rows(evidence, sample), mapping)

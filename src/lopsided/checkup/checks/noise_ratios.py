@@ -94,11 +94,9 @@ def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Reg
     bad = [k for k, region in enumerate(found) if region is Region.HARMFUL]
     if len(bad) == len(part.names):
         k = int(np.argmax(signal))
-        words = f"No class is told from the others by its mean in these features: the largest signal is {signal[k]:.2g}"
-        words += (
-            f", of {part.names[k]}, and no noise is a class's own, so what is learned by heart will not carry over."
-        )
-        remedy = "Check that labels belong to these rows; else other features (a model's last layer) before more data."
+        words = f"The features do not separate the classes: the largest signal is {signal[k]:.2g}, of {part.names[k]}, "
+        words += "and no class has noise of its own, so what a network memorises will not generalise."
+        remedy = "Check that the labels belong to these rows; then try other features, such as a model's last layer."
         return [Finding(Level.AT_RISK, all_of(len(part.names), "classes"), float(signal[k]), None, words, remedy)]
     findings = []
     for k in sorted(bad, key=lambda k: signal[k]):

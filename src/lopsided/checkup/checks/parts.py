@@ -76,7 +76,7 @@ def gap_findings(
     found = []
     for part in gaps.beyond(RISKY_GAP):
         words = f"{accuracy.value[part]:.1%} of the {int(totals[part]):,} examples of {subjects[part]} are predicted "
-        words += f"right {rows}, {accuracy.value[part] + gaps.value[part]:.1%} of all others."
+        words += f"correctly {rows}, against {accuracy.value[part] + gaps.value[part]:.1%} of all others."
         level = Level.beyond(gaps.low[part], FAILING_GAP)
         found.append(Finding(level, subjects[part], *accuracy.at(part), words, remedy))
     return found, accuracy
@@ -104,7 +104,7 @@ def accuracy_figure(title: str, names: list[str], accuracy: Intervals, average: 
     below = "" if named else "rank, the worst first"
     words = [names[part] if len(names[part]) <= LONGEST_NAME else names[part][:LONGEST_NAME] + "…" for part in order]
     panel = Panel(title, below, "accuracy", [points], marks, y_range=(0.0, 1.03), x_names=words if named else None)
-    told = "Bars are intervals that hold for all parts at once." + (f" {left} parts are not drawn." if left else "")
+    told = "Bars are simultaneous 95% intervals." + (f" {left} parts are not drawn." if left else "")
     return Figure(title, [panel], told)
 
 

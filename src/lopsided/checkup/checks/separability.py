@@ -23,19 +23,21 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     rows = chosen_rows(evidence, MOST_ROWS)
     codes = classes.codes[rows]
     if np.unique(codes).size < 2:
-        raise InputError("two classes among the training rows", "one", "separability is between classes")
+        raise InputError("two classes among the training rows", "one")
     points = evidence.space.map.apply(read_rows(evidence, rows))
     found = separability(points, codes, codes)
     touching = found.delta == 0
     some = len(rows) < evidence.rows
     part = f"{len(rows):,} of {int(evidence.training.sum()):,} training rows" if some else "all rows"
     if touching:
-        words = f"Two examples of different classes are the same point ({part})."
-        remedy = "Look for contradicting labels; see duplicates."
+        words = f"Two examples of different classes coincide ({part})."
+        remedy = "Look for contradicting labels (see duplicates)."
         finding = Finding(Level.AT_RISK, "all classes", None, None, words, remedy)
     else:
         words = f"The nearest examples of different classes are {found.delta:.3g} apart, and the widest class is "
-        words += f"{found.ratio[0]:.3g} times as wide ({part}); (A1) asks for at most {found.needed_ratio:g}."
+        words += (
+            f"{found.ratio[0]:.3g} times as wide ({part}); assumption (A1) requires at most {found.needed_ratio:g}."
+        )
         remedy = "Nothing to do: real data rarely satisfy (A1)."
         finding = Finding(Level.HEALTHY, "all classes", found.ratio[0], found.ratio, words, remedy)
     measures = {

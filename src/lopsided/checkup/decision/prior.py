@@ -115,8 +115,9 @@ def plan_score(kind: str) -> str:
     if found is None:
         return ""
     return (
-        f"On {found['sets']} held-out tables the first remedy of such a plan was {found['plan']:.1f} points of "
-        f"balanced accuracy behind the best in hindsight; the best fixed rule, {found['rule']}, {found['regret']:.1f}."
+        f"On {found['sets']} held-out tables, the first remedy of such a plan was {found['plan']:.1f} points of "
+        f"balanced accuracy behind the best one in hindsight; the best fixed rule, {found['rule']}, was "
+        f"{found['regret']:.1f} behind."
     )
 
 

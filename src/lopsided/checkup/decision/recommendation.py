@@ -46,16 +46,16 @@ class Recommendation:
     metric: str
     chances: Mapping[str, float]
 
-    def sentence(self, but: str | None = None) -> str:
-        """The advice in plain words; `but` is what it costs."""
-        rivals = [name for name, chance in self.chances.items() if name != self.arm and chance >= RIVAL]
+    def sentence(self, but: str | None = None, *, brief: bool = False) -> str:
+        """The advice in plain words; `but` is what it costs. `brief` leaves out the rivals and what would decide."""
+        rivals = [name for name, chance in self.chances.items() if name != self.arm and chance >= RIVAL and not brief]
         others = f" Rivals: {', '.join(f'{name} ({self.chances[name]:.0%})' for name in rivals)}." if rivals else ""
-        settled = f" {self.settled_by}" if self.settled_by else ""
+        settled = f" {self.settled_by}" if self.settled_by and not brief else ""
         if self.arm == PLAIN:
             return f"Keep plain training: no remedy is expected to improve {self.metric}.{others}{settled}"
         return (
             f"Use {self.arm}: expected gain in {self.metric} {self.gain:+.3f} [{self.low:+.3f}, {self.high:+.3f}], "
-            f"best with a chance of {self.chance_best:.0%}, worse than plain training with {self.chance_worse:.0%}"
+            f"chance of being best {self.chance_best:.0%}, of being worse than plain training {self.chance_worse:.0%}"
             f"{'; but ' + but if but else ''}.{others}{settled}"
         )
 
@@ -156,18 +156,21 @@ def _settled_by(
         return None, None
     second = int(np.argsort(-chances)[0 if np.argsort(-chances)[0] != best else 1])
     if regret <= NEGLIGIBLE:
-        return f"It and {names[second]} are as good as each other: the expected difference is {regret:.4f}.", None
+        return f"It and {names[second]} are equally good: the expected difference is {regret:.4f}.", None
     for repeats in [more for more in _MORE if more > measured.repeats and measured.of_repeat is not None]:
         if _expected_chance(measured, prior, repeats, seed) >= DECIDED:
             time = "" if seconds is None else f" ({seconds * (repeats - measured.repeats):.0f} s)"
-            return f"Undecided between it and {names[second]}; {repeats} repeats{time} would likely decide.", repeats
+            return (
+                f"Too close to call between it and {names[second]}; {repeats} repeats{time} would probably decide.",
+                repeats,
+            )
     another = measured.repeats + 1 if measured.of_repeat is None else None
     known = (
-        "one repeat does not say how many would decide"
+        "one repeat cannot tell how many would decide"
         if another
         else "more repeats would not decide, more examples would"
     )
-    return f"Undecided between it and {names[second]}; {known}.", another
+    return f"Too close to call between it and {names[second]}; {known}.", another
 
 
 def _expected_chance(measured: MeasuredGains, prior: GainPrior, repeats: int, seed: int) -> float:

@@ -62,7 +62,9 @@ def class_scores(
         order = order_of_columns(names, classes.names, what, stated=stated)
         if order is None:
             assumed = some_of(classes.names)
-            notes.append(f"The columns of {what} ({some_of(names)}) are taken in the order of the classes: {assumed}.")
+            notes.append(
+                f"The columns of {what} ({some_of(names)}) are assumed to be in the order of the classes: {assumed}."
+            )
         else:
             matrix = matrix[:, order]
     return (_softmax(matrix) if what == "logits" else _normalised(matrix)), notes

@@ -233,7 +233,7 @@ def _chances(
     except InputError as error:
         if probabilities is not None or logits is not None:
             raise
-        found.leave(f"Probabilities or logits found by their usual name are left aside: {error}")
+        found.leave(f"Probabilities or logits with a usual name are ignored: {error}")
         return None
     found.notes.extend(told)
     return chances

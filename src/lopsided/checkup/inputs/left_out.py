@@ -65,5 +65,5 @@ def columns_of(source: DataSource, roles: Mapping[str, Sequence[str]]) -> Column
 def _why(name: str, table: Table) -> str:
     for meaning, usual in _MEANINGS.items():
         if name.lower() in usual:
-            return f"its name says that it {meaning}; to use it, name the features"
-    return "it holds no numbers" if table.columns[name].dtype.kind not in "biuf" else "it stands beside the features"
+            return f"its name suggests that it {meaning}; to use it, name the features"
+    return "it holds no numbers" if table.columns[name].dtype.kind not in "biuf" else "it is not among the features"

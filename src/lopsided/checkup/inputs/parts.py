@@ -83,7 +83,7 @@ class Finder:
             try:
                 value = check(self.source.find(name))
             except InputError as error:
-                self.leave(f"{name} is left aside, not read as {what} as its name suggests: {error}")
+                self.leave(f"{name} is ignored although its name suggests {what}: {error}")
             else:
                 self.read[name] = what
                 return value

@@ -179,7 +179,7 @@ def _halves(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
             train, test = both["train"], both["test"]
             if train.shape[1:] != test.shape[1:]:
                 got = f"{train.shape[1:]} and {test.shape[1:]}"
-                raise InputError(f"rows of one shape in {stem}_train and {stem}_test", got, "make them alike")
+                raise InputError(f"rows of one shape in {stem}_train and {stem}_test", got)
             whole[stem] = np.concatenate([train, test])
             lengths[stem] = (len(train), len(test))
     if len(set(lengths.values())) > 1:

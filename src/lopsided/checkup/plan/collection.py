@@ -59,7 +59,7 @@ def _group_collections(occasion: Occasion) -> list[PlannedRemedy]:
     for code in worst[: min(MOST_GROUPS_COLLECTED, len(worst) - 1)]:
         place = None if law is None else law.place(code)
         if law is None or place is None:
-            why = declined or f"The large-n law says nothing: {groups.names[code]} has too few examples for it."
+            why = declined or f"The large-n law cannot say: {groups.names[code]} has too few examples."
             found.append(_planned(occasion, "group", code, int(sizes[code]), why))
             continue
         examples = min(law.halves_with(place), int((FURTHEST - 1) * sizes[code]))
@@ -80,27 +80,28 @@ def _law(pilot: Pilot, rows: int, seed: int) -> tuple[GroupLaw | None, str]:
         points = standardised_components(training.features, COMPONENTS)[0]
         return group_law(points, training.group_codes, answers, rows, seed), ""
     except InputError as reason:
-        return None, f"The large-n law declines: {reason}"
+        return None, f"The large-n law does not apply: {reason}"
 
 
 def _advice(law: GroupLaw, place: int, examples: int, names: tuple[str, ...]) -> str:
     """What the law says about these examples: gain, sign of a larger share, whose examples are best."""
     share, low, high = law.lowered(place, place, examples)
-    words = f"By the large-n law they take {share:.0%} [{low:.0%}, {high:.0%}] off its excess log loss"
+    words = f"By the large-n law they lower its excess log loss by {share:.0%} [{low:.0%}, {high:.0%}]"
     needed = law.halves_with(place)
-    words += "" if examples >= needed else f", which {needed:,} would halve"
+    words += "" if examples >= needed else f"; {needed:,} would halve it"
     elasticity, least, most = law.elasticity(place)
     if least > 0:
-        words += f"; a larger share at the same total would hurt it (elasticity {elasticity:+.2f}), so add, do not swap"
+        words += f"; a larger share at the same total would hurt it (elasticity {elasticity:+.2f}), so do not "
+        words += "replace others"
     elif most < 0:
         words += f"; a larger share at the same total would help it too (elasticity {elasticity:+.2f})"
     else:
-        words += f"; what a larger share at the same total does is open (elasticity {elasticity:+.2f})"
+        words += f"; the effect of a larger share at the same total is unclear (elasticity {elasticity:+.2f})"
     better = law.clearly_better(place, examples)
     if better is not None:
         other, _, _ = law.lowered(place, better, examples)
-        words += f"; as many of {names[int(law.codes[better])]} would take {other:.0%} off it: collect those first"
-    return words + ("." if law.forecast.reliable else "; few examples for this law, so a guide only.")
+        words += f"; as many of {names[int(law.codes[better])]} would lower it by {other:.0%}, so collect those first"
+    return words + ("." if law.forecast.reliable else "; with so few examples this is only a rough guide.")
 
 
 def _planned(
@@ -112,8 +113,10 @@ def _planned(
     plural = "" if examples == 1 else "s"
     learned = None if forecast is None or axis == "group" else forecast.learned
     if forecast is not None and learned is not None and forecast.gain - learned > WORTH_SAYING:
-        advice += f" {max(learned, 0.0):.3f} of the forecast gain is learning; the rest comes from the class being "
-        advice += "likelier, which costs other classes."
+        advice += (
+            f" Of the forecast gain, {max(learned, 0.0):.3f} is learning; the rest comes from predicting the class "
+        )
+        advice += "more often, which costs other classes."
     why = f"{examples:,} more example{plural} of {axis} {remedy.subject}, which has {remedy.have:,}. {advice} {reason}"
     return PlannedRemedy(remedy, " ".join(why.split()), forecast)
 

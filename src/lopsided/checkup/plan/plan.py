@@ -34,10 +34,10 @@ if TYPE_CHECKING:
     from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike
 
 _OF_COLLECTION = {
-    "balanced": "a class's counts one over the number of classes, a group's its share of the data",
-    "worst-class": "a class's counts in full, a group's by its share of the data",
-    "worst-group": "a group's counts in full, a class's by its share of the data",
-    "overall": "a class's or a group's counts by its share of the data",
+    "balanced": "a class counts by one over the number of classes, a group by its share of the data",
+    "worst-class": "a class counts in full, a group by its share of the data",
+    "worst-group": "a group counts in full, a class by its share of the data",
+    "overall": "a class or group counts by its share of the data",
 }
 
 
@@ -122,7 +122,7 @@ def plan_for(
     if seen < classes:
         notes.append(f"Forecasts are for {seen:,} of the {classes:,} classes, drawn evenly over their sizes.")
     for found in proposals:
-        forecast, reason = None, f"No forecast: only a trial says what it gains in {wanted.name}."
+        forecast, reason = None, f"No forecast: only a trial can tell its gain in {wanted.name}."
         if wanted.forecast:
             forecast, reason = found.remedy.forecast(pilot, wanted.word, seed=seed)
         planned.append(PlannedRemedy(found.remedy, f"{found.why} {reason}".strip(), forecast))
@@ -146,13 +146,13 @@ def plan_for(
 
 
 def _order(metric: Metric, prior: bool) -> str:
-    known = "the forecast and what such remedies gained on other data" if prior else "the forecast"
+    known = "the forecast and from what the same remedies gained on other data" if prior else "the forecast"
     collection = "and comes last"
     if metric.word in _OF_COLLECTION:
-        collection = f"{_OF_COLLECTION[metric.word]}, without what a class gains by being likelier"
+        collection = f"{_OF_COLLECTION[metric.word]}, without what a class gains from being predicted more often"
     return (
-        f"Ordered by the gain in {metric.name} to expect from {known}. Collection is forecast in its subject's own "
-        f"accuracy{', ' if metric.word not in _OF_COLLECTION else ': '}{collection}."
+        f"Ordered by the expected gain in {metric.name}, from {known}. Collection is forecast as the accuracy of the "
+        f"class or group itself{', ' if metric.word not in _OF_COLLECTION else ': '}{collection}."
     )
 
 
@@ -229,16 +229,20 @@ def small_groups(training: LabelledSet) -> list[str]:
 def _about_metric(training: LabelledSet, asked: Asked | None, metric: Metric) -> list[str]:
     """Why it is the worst group, where nobody asked for it, and which groups are too small to be that."""
     if metric.aim != metric.word:
-        return ["A scorer does not say what would raise it: remedies are tuned for balanced accuracy."]
+        return ["Remedies are tuned for balanced accuracy, because a scorer does not say how to raise it."]
     if metric.word != "worst-group" or training.groups is None:
         return []
     notes = (
-        [] if asked is not None else ["Groups were given, so it is the worst group that counts; a metric can be named."]
+        []
+        if asked is not None
+        else ["Groups were given, so the metric is the accuracy of the worst group; to change it, name a metric."]
     )
     left_out = set(judged_groups(training.groups)) - set(pilot_groups(training))
     unseen = [training.groups.names[code] for code in sorted(left_out)]
     if unseen:
-        unseen = [f"Forecasts leave out groups with few examples among the {MOST_ROWS:,} they use: {named(unseen)}."]
+        unseen = [
+            f"Forecasts leave out groups with few examples among the {MOST_ROWS:,} rows that they use: {named(unseen)}."
+        ]
     return notes + small_groups(training) + unseen
 
 
@@ -250,10 +254,10 @@ def _unjudged(training: LabelledSet) -> list[str]:
     notes = []
     if single:
         verb = "class has one example" if len(single) == 1 else "classes have one example each"
-        notes.append(f"{len(single):,} {verb} and count in no forecast ({named(single)}): collect more of them first.")
+        notes.append(
+            f"{len(single):,} {verb} and are left out of forecasts ({named(single)}): collect more of them first."
+        )
     if few:
         verb = "class has" if len(few) == 1 else "classes have"
-        notes.append(
-            f"{len(few):,} {verb} fewer than {FOLDS} examples ({named(few)}): there is almost nothing to forecast from."
-        )
+        notes.append(f"{len(few):,} {verb} fewer than {FOLDS} examples ({named(few)}), too few for a useful forecast.")
     return notes

@@ -35,7 +35,7 @@ def choose(
     try:
         folded(training, None, FOLDS, REPEATS, seed)
     except InputError as error:
-        return Proposal(Plain(), f"Trained plainly, because no trial can be held: {error}")
+        return Proposal(Plain(), f"Used plain training, because no trial was possible: {error}")
     with TemporaryDirectory(prefix="lopsided-") as store:
         try:
             found = trial(
@@ -51,5 +51,5 @@ def choose(
                 forecasts=False,
             )
         except NothingFits as error:
-            return Proposal(Plain(), f"Trained plainly: {error}")
+            return Proposal(Plain(), f"Used plain training: {error}")
     return Proposal(found.recommended.remedy, found.headline(), found.recommendation)

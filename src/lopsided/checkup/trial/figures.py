@@ -17,10 +17,10 @@ def times(repeats: int) -> str:
 
 
 def gains_figure(trial: "Trial") -> Figure:
-    """The gains, with who won as the caption."""
+    """The measured gains beside their forecasts."""
     starred = any(arm.read_in != trial.metric for arm in trial.arms if arm.skipped is None)
-    own = " * in the class's own recall, or the group's own accuracy." if starred else ""
-    return Figure("Remedies and their forecasts", [gains_panel(trial)], trial.headline() + own)
+    own = "* recall of the class, or accuracy of the group. " if starred else ""
+    return Figure("Remedies and their forecasts", [gains_panel(trial)], f"{own}Bars are 95% intervals.")
 
 
 def gains_panel(trial: "Trial") -> Panel:

@@ -78,13 +78,15 @@ def about_design(training: LabelledSet, folds: int, seed: int, recalibrated: boo
     design, notes = training.design, []
     if design.given is None and design.time is not None:
         never = int((training.folds(folds, seed).fold < 0).sum())
-        notes.append(f"Trained on the past, tested on the block that follows; the first {never:,} rows are not tested.")
+        notes.append(
+            f"Each fold trains on the past and tests on the rows that follow; the first {never:,} rows are not tested."
+        )
     if design.given is None and design.together is not None:
-        notes.append("Rows of one value of split_by are never trained on and tested at once.")
+        notes.append("Rows with the same value of split_by stay in one fold.")
     if design.weights is not None:
         notes.append("sample_weight counts in training and in every metric; threshold moving tunes on unweighted rows.")
     if recalibrated:
-        notes.append("Probabilities are recalibrated on held-out training rows; decisions are the remedies' own.")
+        notes.append("Probabilities are recalibrated on held-out training rows; decisions stay those of the remedies.")
     return notes
 
 
@@ -101,6 +103,6 @@ def about_copies(evidence: Evidence, training: LabelledSet, seed: int) -> list[s
     if found.crowded or rows < WORTH_SAYING * training.size:
         return []
     return [
-        f"{rows:,} rows ({rows / training.size:.0%}) have a near copy, which may be trained on while they are tested: "
-        "name whose they are with split_by, or when they were with time."
+        f"{rows:,} rows ({rows / training.size:.0%}) have a near copy, so a model may be tested on rows it has nearly "
+        "seen; keep copies together with split_by, or order rows with time."
     ]

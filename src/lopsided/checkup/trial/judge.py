@@ -40,7 +40,7 @@ class TrialJudge:
         self.judged = judged_parts(run.tested.classes, run.tested.groups)
         plain = run.answers(run.entries[0])
         if isinstance(plain, str):
-            other = InputError(f"plain training with {run.learner} to work", plain.rstrip("."), "fix the learner")
+            other = InputError(f"plain training with {run.learner} to work", plain.rstrip("."))
             raise run.refusal(run.entries[0]) or other
         self.plain = plain
         if metric.needs_probabilities:

@@ -61,5 +61,5 @@ def seconds_of(budget: float | str) -> float:
     except (ValueError, TypeError, KeyError):
         seconds = math.nan
     if not (math.isfinite(seconds) and seconds > 0):
-        raise InputError("a time limit such as 60, 60s, 2m or 1h", repr(budget), "give a positive number of seconds")
+        raise InputError("a time limit such as 60, 60s, 2m or 1h", repr(budget))
     return seconds

@@ -183,11 +183,11 @@ class Trial:
         """Which columns of the data were used, and why not the others."""
         return Columns() if self.training is None else self.training.columns
 
-    def headline(self) -> str:
-        """The sentence that a report opens with: what to use."""
+    def headline(self, *, brief: bool = False) -> str:
+        """The sentence that a report opens with: what to use; `brief` leaves out the rivals."""
         if self.recommendation is None:
             return self.sentence()
-        return self.recommendation.sentence(precision_collapse(self.recommended, self.arms[0]))
+        return self.recommendation.sentence(precision_collapse(self.recommended, self.arms[0]), brief=brief)
 
     def code(self) -> str:
         """Five lines of Python that train the recommended arm."""
@@ -260,7 +260,8 @@ class Trial:
             ("cross-validation", how),
             (
                 "intervals",
-                f"{LEVEL:.0%}, paired with plain training by example; the winner's {AT_ONCE:.0%} for all arms at once",
+                f"{LEVEL:.0%}, paired with plain training by example; the winner's is a {AT_ONCE:.0%} interval for all "
+                "arms at once",
             ),
             *[("note", note) for note in self.notes],
         ]
@@ -270,7 +271,7 @@ class Trial:
         main = [*self.main_metrics(), *self.other_metrics()]
         short = [name.replace(" accuracy", "").replace(" recall", "") for name in main]
         rows = [self._row(arm, main) for arm in self.arms if not arm.simulated]
-        return ["arm", *short, "gain", "helps?", "forecast", "forecast held?"], rows
+        return ["arm", "gain", "helps?", *short, "forecast", "forecast held?"], rows
 
     def collection_table(self) -> tuple[list[str], list[list[str]]]:
         """Columns and rows of the arms that need new examples, each gain in the metric of its own class or group."""
@@ -320,10 +321,10 @@ class Trial:
 
     def _row(self, arm: Arm, main: Sequence[str]) -> list[str]:
         if arm.skipped is not None:
-            return [arm.name, *["–"] * len(main), "–", "–", _words(arm.forecast), f"skipped: {arm.skipped}"]
+            return [arm.name, "–", "–", *["–"] * len(main), _words(arm.forecast), f"skipped: {arm.skipped}"]
         gain = arm.metrics[arm.read_in].gain
         told = "–" if gain is None else f"{gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
-        return [arm.name, *self.values(arm, main), told, arm.helps or "–", _words(arm.forecast), arm.held]
+        return [arm.name, told, arm.helps or "–", *self.values(arm, main), _words(arm.forecast), arm.held]
 
     def figures(self) -> list[Figure]:
         """Gains beside forecasts, and the metrics of every arm."""

@@ -191,7 +191,7 @@ class TrialRun:
         for repeat, number in np.ndindex(repeats, self.folds):
             key = self._task(entry, repeat, number).key
             if key not in self.numbers:
-                return f"It broke in fold {number + 1}: {self._why(key, 'its result vanished from the store')}"
+                return f"It failed in fold {number + 1}: {self._why(key, 'its result vanished from the store')}"
             found[repeat, number] = self.numbers[key]
         predicted = np.zeros(fold.shape, dtype=np.int64)
         chances = None
@@ -218,7 +218,7 @@ class TrialRun:
     def forecasts(self) -> dict[str, Forecast]:
         """Forecasts of the folds, averaged: gain, low and high each. None as soon as a fold has none."""
         if not self.forecasting:
-            reason = "Forecasts were not asked for." if self.metric.forecast else ""
+            reason = "No forecast was requested." if self.metric.forecast else ""
             return {remedy.name: (None, reason) for remedy in self.plan.remedies}
         by_fold = [self.numbers.get(self._forecast_task(fold).key) for fold in range(self.folds)]
         found: dict[str, Forecast] = {}

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike
 
 FOLDS, REPEATS = 5, 2
-_TRAINED = "Trained for {}: thresholds were tuned and forecasts made for that."
+_TRAINED = "Thresholds were tuned and forecasts made for {}."
 
 
 @shared_parameters
@@ -230,8 +230,8 @@ def _notes(training: LabelledSet, folds: int, plan: Plan, learner: Any) -> list[
     by_itself = own_factors(by_codes(learner, training.classes.names), training)[1]
     if by_itself:
         notes.append(
-            f"{learner_name(learner)} {by_itself} by itself; logit adjustment, threshold moving, class weights start "
-            "from the prior that it sees. Forecasts do not."
+            f"{learner_name(learner)} {by_itself} by itself. Logit adjustment, threshold moving and class weights take "
+            "that into account; forecasts do not."
         )
     notes += [note for note in small_groups(training) if note not in notes]
     counts = training.classes.counts
@@ -242,10 +242,12 @@ def _notes(training: LabelledSet, folds: int, plan: Plan, learner: Any) -> list[
     if small:
         notes.append(f"{small} classes have fewer examples than folds; each example is still tested once a repeat.")
     if not keeps_probabilities(training):
-        notes.append("Probabilities are not kept for so many rows and classes: metrics that need them are left out.")
+        notes.append(
+            "Metrics that need probabilities are left out, because there are too many rows and classes to keep them."
+        )
     if any(planned.remedy.collects is not None for planned in plan.remedies):
         notes.append(
-            f"Collection is simulated: {HELD_BACK:.0%} of the subject's training examples are held back, then added; "
-            "its gain is against training without them."
+            f"Collecting is simulated: {HELD_BACK:.0%} of the training examples of the class or group are held back, "
+            "then added. The gain is relative to training without them."
         )
     return notes

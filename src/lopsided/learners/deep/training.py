@@ -293,9 +293,9 @@ class _Run:
             return torch.from_numpy(generator(self.seed, "order", self.epoch).permutation(examples))
         drawn = np.asarray(self.order(self.epoch))
         if drawn.ndim != 1 or drawn.dtype.kind not in "iu" or drawn.size < 2:
-            raise InputError("indices of at least two examples per epoch", f"shape {drawn.shape}", "check the order")
+            raise InputError("indices of at least two examples per epoch", f"shape {drawn.shape}")
         if drawn.min() < 0 or drawn.max() >= examples:
-            raise InputError(f"indices from 0 to {examples - 1}", f"{drawn.min()} to {drawn.max()}", "check the order")
+            raise InputError(f"indices from 0 to {examples - 1}", f"{drawn.min()} to {drawn.max()}")
         return torch.from_numpy(drawn.astype(np.int64))
 
     def fingerprint(self) -> str:

@@ -149,9 +149,7 @@ def _matrix(costs: Any, names: tuple[str, ...]) -> Any:
         for pair, cost in pairs.items():
             given = tuple(str(name) for name in pair) if isinstance(pair, tuple) else (str(pair),)
             if len(given) != 2 or not set(given) <= set(names):
-                raise InputError(
-                    f"costs of pairs (true, predicted) of {', '.join(names[:8])}", repr(pair), "name two classes"
-                )
+                raise InputError(f"costs of pairs (true, predicted) of {', '.join(names[:8])}", repr(pair))
             matrix[names.index(given[0]), names.index(given[1])] = cost
         return matrix
     try:
@@ -163,7 +161,6 @@ def _matrix(costs: Any, names: tuple[str, ...]) -> Any:
         raise InputError(
             f"{len(names)} x {len(names)} costs, true x predicted, classes in the order {', '.join(names[:8])}",
             got,
-            "give a row and a column for every class",
         )
     return matrix
 

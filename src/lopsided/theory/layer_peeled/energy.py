@@ -206,7 +206,5 @@ def _representable(regulariser: Regulariser, classes: int) -> Regulariser:
                 "with larger ones the loss is below the smallest number a computer holds, and no class collapses",
             )
     elif regulariser.multiplier < SMALLEST_MULTIPLIER:
-        raise InputError(
-            f"a multiplier of at least {SMALLEST_MULTIPLIER:g}", f"{regulariser.multiplier:g}", "give a larger one"
-        )
+        raise InputError(f"a multiplier of at least {SMALLEST_MULTIPLIER:g}", f"{regulariser.multiplier:g}")
     return regulariser

@@ -91,7 +91,7 @@ class ReluSolution(Minimiser):
         live = np.flatnonzero(self.margins > 0)
         width = live.size if dimension is None else check_count(dimension, "the feature dimension", at_least=0)
         if width < live.size:
-            raise InputError(f"a feature dimension of at least {live.size}, the rank of Z", width, "give a larger one")
+            raise InputError(f"a feature dimension of at least {live.size}, the rank of Z", width)
         h = np.zeros((width, self.problem.classes))
         norms = self.feature_norms[live]
         h[np.arange(live.size), live] = norms

@@ -164,7 +164,7 @@ class LayerPeeledSolution(Minimiser):
         rank = singular.shape[0]
         width = rank if dimension is None else check_count(dimension, "the feature dimension", at_least=0)
         if width < rank:
-            raise InputError(f"a feature dimension of at least {rank}, the rank of Z", width, "give a larger one")
+            raise InputError(f"a feature dimension of at least {rank}, the rank of Z", width)
         scale = self.weight_to_feature_energy**0.25
         w = np.zeros((problem.classes, width))
         h = np.zeros((width, problem.classes))

@@ -14,8 +14,8 @@ from lopsided.web.problems import Refused, responses
 JobId = Annotated[str, Path(pattern="^[0-9a-f]{16}$", description="The name of a job.")]
 # The report is one page with its own scripts inside, so it is shown in a frame without any rights of this page.
 REPORT_POLICY = (
-    "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; "
-    "style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    "sandbox allow-scripts allow-downloads; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
 )
 _HEARTBEAT_SECONDS = 15.0
 router = APIRouter(prefix="/api/jobs", tags=["jobs"], responses=responses(404))
@@ -66,7 +66,7 @@ def read_report(request: Request, job_id: JobId, download: bool = False) -> Resp
     """The page it wrote, for a frame or for the disk."""
     job = jobs_of(request).job(job_id)
     if job.report is None:
-        raise Refused(404, "Expected a job with a report, but it has none; look at its result.")
+        raise Refused(404, "This job has no report.")
     headers = {"Content-Security-Policy": REPORT_POLICY}
     if download:
         headers["Content-Disposition"] = f'attachment; filename="lopsided-{job.kind}.html"'

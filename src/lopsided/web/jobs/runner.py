@@ -78,7 +78,7 @@ class Jobs:
         with self._lock:
             if self.closing or len(self._waiting()) >= self._limits.jobs_waiting:
                 most = f"at most {self._limits.jobs_waiting} waiting jobs"
-                raise Refused(429, f"Expected {most}; cancel one, or wait for its turn.")
+                raise Refused(429, f"Expected {most}; cancel one, or wait.")
             job = Job(secrets.token_hex(8), kind, title, parameters)
             self._jobs[job.id] = job
             self._forget_old()
@@ -100,7 +100,7 @@ class Jobs:
         """The job of that name."""
         with self._lock:
             if job_id not in self._jobs:
-                raise Refused(404, "Expected the name of a job, but there is no such job; it may have expired.")
+                raise Refused(404, "Job not found; it may have expired.")
             return self._jobs[job_id]
 
     def status(self, job_id: str) -> JobStatus:
@@ -125,7 +125,7 @@ class Jobs:
         with self._lock:
             job = self.job(job_id)
             if job.state is not before:
-                raise Refused(409, f"Expected a {before.value} job, but it is {job.state.value}; nothing was changed.")
+                raise Refused(409, f"Expected a {before.value} job, but it is {job.state.value}.")
             self._workers[job_id].signal(signal.SIGCONT if resume else signal.SIGSTOP)
             job.state = after
             job.wake()
@@ -179,7 +179,7 @@ class Jobs:
             worker.process.join(1.0)
             with self._lock:
                 if not job.state.ended:
-                    why = "Its process was ended by the system (memory or time); make it smaller."
+                    why = "The system ended its process (out of memory or time); use a smaller problem."
                     self._end(job, State.FAILED, why)
         worker.stop()
         with self._lock:
@@ -198,7 +198,9 @@ class Jobs:
             last = now
             if ran > self._limits.job_seconds or rested > self._limits.pause_seconds:
                 with self._lock:
-                    self._end(job, State.FAILED, f"Stopped after {ran:.0f} seconds of work and {rested:.0f} of pause.")
+                    self._end(
+                        job, State.FAILED, f"Stopped after running for {ran:.0f} seconds and pausing for {rested:.0f}."
+                    )
 
     def _take(self, job: Job, message: dict[str, Any]) -> None:
         with self._lock:

@@ -65,14 +65,16 @@ def _outcome(job: dict[str, Any], connection: Connection, limits: Limits) -> dic
         result = jsonable(getattr(importlib.import_module(module), name)(job["parameters"], report))
         page = result.pop("report", None)
         if len(json.dumps(result)) + len(page or "") > limits.result_bytes:
-            return {"failed": f"Expected a result below {limits.result_bytes:,} bytes; make the problem smaller."}
+            return {"failed": f"The result is larger than {limits.result_bytes:,} bytes; use a smaller problem."}
         return {"result": result, "report": page}
     except LopsidedError as error:
         return {"failed": str(error)}
     except MemoryError:
-        return {"failed": f"It needs more than the {limits.job_memory_bytes / 1e9:g} GB allowed; make it smaller."}
+        return {
+            "failed": f"The job needs more than {limits.job_memory_bytes / 1e9:g} GB, its limit; use a smaller problem."
+        }
     except Exception as error:
-        return {"failed": f"It broke: {type(error).__name__}: {' '.join(str(error).split())}"}
+        return {"failed": f"The job failed: {type(error).__name__}: {' '.join(str(error).split())}"}
 
 
 def _send(connection: Connection, message: dict[str, Any]) -> None:

@@ -115,7 +115,7 @@ def _page(claim_id: str, store: Path | None, data: Path | None) -> ClaimPage:
 def _known(claim_id: str) -> Registered:
     entry = register(own_claims()).get(claim_id)
     if entry is None:
-        raise Refused(404, "Expected the id of a claim, but there is no such claim; the list of claims has them all.")
+        raise Refused(404, "Claim not found; the list of claims has all ids.")
     return entry
 
 

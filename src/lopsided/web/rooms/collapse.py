@@ -235,7 +235,7 @@ def _angles(found: CollapseForecast, weights: FloatArray | None) -> Drawing | No
     values = np.degrees(np.arccos(cosines(weights)))
     heat = Heatmap(names, names, values.tolist(), "degrees", low=0.0, high=180.0)
     panel = Panel("Angles between classifiers", "class", "class", [heat])
-    return drawing(Figure("Angles", [panel], "0 degrees off the diagonal: two classes share one classifier."))
+    return drawing(Figure("Angles", [panel], "0 degrees off the diagonal means that two classes share one classifier."))
 
 
 @router.post("/cure")

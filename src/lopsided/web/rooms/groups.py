@@ -122,8 +122,8 @@ def _sweep(problem: MixtureProblem, asked: GroupsProblem) -> Drawing:
         Panel("Excess risk", label, "excess risk (nats)", lines("excess_risk"), marks, y_log=True),
         Panel("Label entropy", label, "entropy (nats)", lines("label_entropy"), marks),
     ]
-    told = "Lines: large-n law of maximum likelihood. The test loss of a group is entropy plus excess risk."
-    return drawing(Figure(f"What n = {asked.samples:,} samples teach", panels, told))
+    told = "Lines: forecast for large n. The test loss of a group is its label entropy plus its excess risk."
+    return drawing(Figure(f"Excess risk at n = {asked.samples:,}", panels, told))
 
 
 def _plane(problem: MixtureProblem, seed: int) -> Drawing:
@@ -145,7 +145,7 @@ def _plane(problem: MixtureProblem, seed: int) -> Drawing:
             own = sample.features[(sample.groups == g) & (sample.labels == label)]
             series.append(Points(own[:, 0].tolist(), own[:, 1].tolist(), f"group {g}, {word}"))
             colours.append(style.colour(g))
-    told = "Rings: one and two deviations. Filled: label 1; open: label 0, drawn by the teacher."
+    told = "Rings: one and two standard deviations. Filled points have label 1, open points label 0."
     found = drawing(Figure("Groups", [Panel("The groups", "x", "y", series)], told))
     for trace, colour in zip(found.panels[0].data, colours, strict=True):
         if trace["mode"] == "markers":

@@ -25,7 +25,7 @@ export function fileChooser({ onFile, onClear = () => {}, stops }) {
   async function take(file) {
     if (!file) return;
     onClear();
-    words.textContent = `${file.name}: sending …`;
+    words.textContent = `${file.name}: uploading …`;
     try {
       const kept = await upload(file);
       const job = await start(`/api/uploads/${kept.id}/inspect`);
@@ -47,7 +47,7 @@ export function fileChooser({ onFile, onClear = () => {}, stops }) {
 
 // What to work on: a built-in set or a file, and which of its columns and arrays mean what; `asked` says it to the server.
 export function dataChooser({ label, columns, arrays = {}, otherwise, stops, onChange = () => {} }) {
-  const sets = [["long-tailed digits", "digits, a long tail"], ["digits", "digits"]], mapping = el("div");
+  const sets = [["long-tailed digits", "long-tailed digits"], ["digits", "digits"]], mapping = el("div");
   let asked = { builtin: sets[0][0], upload: null }, file = null;
   const changed = () => onChange(asked, file?.columns.find(column => column.name === asked.labels));
   const builtin = choice({ label, options: sets, value: sets[0][0], onChange: value => { if (value === "file") return; chooser.clear(); builtin.set(value); asked = { builtin: value, upload: null }; changed(); } });

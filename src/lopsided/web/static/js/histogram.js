@@ -11,7 +11,7 @@ export class Histogram {
     const button = (text, act) => el("button", { class: "small", type: "button", text, title: `Download as ${text}`, on: { click: act } });
     this.element = el("figure", { class: "panel" }, this.root,
       el("div", { class: "row between" },
-        el("span", {}, key("", "distinguished"), key("collapsed", "collapsed"), key("ghost", "cured: repeat examples up to here")),
+        el("span", {}, key("", "distinguished"), key("collapsed", "collapsed"), key("ghost", "oversample to here")),
         el("span", { class: "plot-tools" }, button("PNG", () => this.png()), button("CSV", () => this.save()))));
     this.element.style.margin = "0";
     this.observer = new ResizeObserver(() => this.draw());

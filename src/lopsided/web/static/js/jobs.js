@@ -36,10 +36,10 @@ export async function start(path, body) {
 }
 
 export function words(job) {
-  if (job.state === "waiting") return job.position ? `waits behind ${job.position + 1} jobs` : "waits for its turn";
+  if (job.state === "waiting") return job.position ? `waiting behind ${job.position + 1} jobs` : "waiting";
   if (job.state === "failed") return job.error ?? "failed";
   if (job.state === "done") return `done in ${job.seconds.toFixed(1)} s`;
-  return job.state === "running" ? job.words || "begins" : job.state;
+  return job.state === "running" ? job.words || "starting" : job.state;
 }
 
 // A line under a button: progress, what happens, cancel and pause.
@@ -55,7 +55,7 @@ export function jobLine({ pausable = false } = {}) {
     const active = !ENDED.includes(job.state);
     bar.hidden = stop.hidden = !active;
     rest.hidden = !pausable || !["running", "paused"].includes(job.state);
-    rest.textContent = job.state === "paused" ? "Go on" : "Pause";
+    rest.textContent = job.state === "paused" ? "Resume" : "Pause";
     if (job.total) { bar.max = job.total; bar.value = job.done ?? 0; } else bar.removeAttribute("value");
     text.className = job.state === "failed" ? "error" : "soft";
     text.textContent = words(job);
@@ -77,7 +77,7 @@ export async function refresh() {
       const line = jobLine({ pausable: true });
       line.show(job);
       return el("div", { class: "job" }, el("strong", { text: job.title }), line);
-    }) : [el("p", { class: "soft", text: "None yet. Long work runs here, one job after the other." })]));
+    }) : [el("p", { class: "soft", text: "No jobs yet. Long computations run here, one at a time." })]));
   }
   if (active.length || !tray().hidden) timer = setTimeout(refresh, 1500);
 }

@@ -16,6 +16,7 @@ async function enter() {
   forget();
   for (const link of nav.children) {
     link.dataset.room === room ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
+    if (link.dataset.room === room) nav.scrollLeft = link.offsetLeft - nav.offsetLeft - 16; // on a phone the rooms scroll
     if (link.dataset.room === room) nav.scrollLeft = link.offsetLeft - nav.offsetLeft - nav.clientWidth / 2 + link.clientWidth / 2;
   }
   document.title = `${ROOMS[room]} · lopsided`;

@@ -4,7 +4,7 @@ import { colour, download, el } from "./dom.js";
 export class Vectors {
   constructor() {
     this.turn = .6; this.tilt = .35; this.points = []; this.collapsed = [];
-    this.canvas = el("canvas", { class: "vectors", tabindex: "0", role: "img", "aria-label": "Classifier vectors in three dimensions; the arrow keys turn them" });
+    this.canvas = el("canvas", { class: "vectors", tabindex: "0", role: "img", "aria-label": "Classifier vectors in three dimensions; the arrow keys rotate them" });
     const button = (text, act) => el("button", { class: "small", type: "button", text, title: `Download as ${text}`, on: { click: act } });
     this.words = el("p", { class: "soft" });
     this.element = el("figure", { class: "panel" }, el("h2", { text: "Classifier vectors" }), this.canvas, this.words, el("div", { class: "plot-tools" }, button("PNG", () => this.png()), button("JSON", () => this.json())));
@@ -29,7 +29,7 @@ export class Vectors {
   rotate(turn, tilt) { this.turn += turn; this.tilt = Math.max(-1.5, Math.min(1.5, this.tilt + tilt)); this.draw(); }
   show(points, collapsed) {
     this.points = points; this.collapsed = collapsed;
-    this.words.textContent = points.length ? "A linear shadow of all classifiers: classes on one point share one classifier. Drag to turn." : "Drawn for up to 100 classes.";
+    this.words.textContent = points.length ? "A linear projection of the classifier vectors. Classes at one point share one classifier. Drag to rotate." : "Drawn for up to 100 classes.";
     this.draw();
   }
   draw() {

@@ -12,7 +12,7 @@ const ARRAYS = { probabilities: "Probabilities", logits: "Logits", classifier: "
 export function mount(place, { values }) {
   const stops = [], line = jobLine(), code = recipe(), verdict = el("p", { class: "verdict", "aria-live": "polite" }), shown = el("div", { class: "stack" });
   code.hidden = true;
-  const data = dataChooser({ label: "What to audit", columns: COLUMNS, arrays: ARRAYS, otherwise: "as the audit finds it", stops });
+  const data = dataChooser({ label: "Data", columns: COLUMNS, arrays: ARRAYS, otherwise: "detected automatically", stops });
   const decay = el("input", { type: "number", min: "0", step: "any", placeholder: "unknown", "aria-label": "Weight decay" });
   const go = el("button", { class: "primary", type: "button", text: "Audit", on: { click: async () => {
     go.disabled = true;
@@ -32,10 +32,12 @@ export function mount(place, { values }) {
     verdict.textContent = found.verdict;
     verdict.className = `verdict ${{ failing: "bad", "at-risk": "warn", healthy: "good" }[level] ?? ""}`;
     const chip = word => el("span", { class: `chip ${word.replaceAll(" ", "-")}`, text: word });
+    const healthy = found.facts.findings.filter(one => one.level === "healthy"), alarms = found.facts.findings.filter(one => one.level !== "healthy");
+    const skill = some => [...new Set(some.filter(one => one.skill).map(one => `${one.id.replaceAll("_", " ")}: ${one.skill}`))].map(told => el("p", { class: "soft", text: told }));
     const address = `/api/jobs/${id}/report`;
     shown.replaceChildren(
-      el("section", { class: "panel" }, el("h2", { text: "Findings" }), table(["level", "subject", "finding", "remedy"], found.facts.findings.map(one => [chip(one.level), one.subject, one.message, one.level === "healthy" ? "" : one.remedy])),
-        [...new Set(found.facts.findings.filter(one => one.skill).map(one => `${one.id.replaceAll("_", " ")}: ${one.skill}`))].map(told => el("p", { class: "soft", text: told }))),
+      alarms.length ? el("section", { class: "panel" }, el("h2", { text: "Findings" }), table(["level", "subject", "finding", "what to do"], alarms.map(one => [chip(one.level), one.subject, one.message, one.remedy])), skill(alarms)) : "",
+      healthy.length ? el("details", { class: "panel" }, el("summary", { text: `${healthy.length} healthy` }), table(["level", "subject", "finding"], healthy.map(one => [chip(one.level), one.subject, one.message])), skill(healthy)) : "",
       found.facts.skipped.length ? el("details", { class: "panel" }, el("summary", { text: `${found.facts.skipped.length} checks did not run` }), table(["check", "why"], found.facts.skipped.map(one => [one.check, one.why]))) : "",
       el("section", {}, el("div", { class: "row between" }, el("h2", { text: "The report" }), el("a", { href: `${address}?download=true`, download: "", text: "Download the report" })),
         el("iframe", { class: "report", title: "Report of the audit", sandbox: "allow-scripts allow-downloads", src: address })));

@@ -21,7 +21,7 @@ async function register(place, values, stops) {
   const list = el("div", { class: "stack" });
   let paper = values.get("paper") ?? "", verdict = values.get("verdict") ?? "", all = null;
   const bar = el("div", { class: "row" });
-  place.append(head("Claims", "What the papers claim, rerun. Each verdict comes from a rule; open a claim to see it, its measurements, and to run it again."), bar, list);
+  place.append(head("Claims", "What the papers claim, and whether it holds. A rule gives each verdict; open a claim to see the rule and the measurements, or to run it again."), bar, list);
   const draw = () => {
     write("claims", { paper, verdict });
     const chosen = all.claims.filter(claim => (!paper || claim.paper === paper) && (!verdict || claim.verdict === verdict));

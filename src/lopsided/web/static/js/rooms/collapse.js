@@ -8,7 +8,7 @@ import { Drawing } from "../plots.js";
 import { Vectors } from "../vectors.js";
 
 const FORMS = {
-  energies: { words: "Energies (lengths)", fields: { feature_energy: ["Feature energy E_H", .05, 100, 5], weight_energy: ["Weight energy E_W", .01, 100, 1] } },
+  energies: { words: "Energies of features and weights", fields: { feature_energy: ["Feature energy E_H", .05, 100, 5], weight_energy: ["Weight energy E_W", .01, 100, 1] } },
   decay: { words: "Weight decay", fields: { weight_decay: ["Weight decay", 1e-6, 1, 5e-3], feature_decay: ["Feature decay", 1e-6, 1, 5e-3] } },
   tau: { words: "τ = K √(E_H E_W)", fields: { tau: ["τ", .5, 500, 22.36] } },
   multiplier: { words: "Multiplier", fields: { multiplier: ["Multiplier", 1e-6, 1, 5e-3] } },
@@ -40,7 +40,7 @@ export function mount(place, { values }) {
 
   const histogram = new Histogram({ onChange: counts => { state.counts = counts; box.value = compact(counts); ask(true); } });
   const vectors = new Vectors(), angles = new Drawing("angles"), curve = new Drawing("collapse-curve"), code = recipe();
-  const verdict = el("p", { class: "verdict", "aria-live": "polite" }), remedy = statusLine(() => { cure.cancel(); remedy.say("The oversampling cure: cancelled."); }), facts = el("div", { class: "panel facts-box" });
+  const verdict = el("p", { class: "verdict", "aria-live": "polite" }), remedy = statusLine(() => { cure.cancel(); remedy.say("Oversampling: cancelled."); }), facts = el("div", { class: "panel facts-box" });
   remedy.classList.add("remedy");
   const status = statusLine(() => { forecast.cancel(); cure.cancel(); curves.cancel(); status.say("cancelled"); });
 
@@ -55,7 +55,7 @@ export function mount(place, { values }) {
       found.angles ? angles.show(found.angles) : angles.show(null);
       facts.replaceChildren(el("h2", { text: "Forecast" }), factTable(found.summary));
       code.show(found.recipe);
-      status.say(`answered in ${took.toFixed(0)} ms${found.draft ? `, while you move to a gap of ${found.facts.relative_gap.toExponential(0)}` : ""}`);
+      status.say(`answered in ${took.toFixed(0)} ms${found.draft ? ` (draft, to a gap of ${found.facts.relative_gap.toExponential(0)})` : ""}`);
       cure({ ...shown, page }); // after the forecast, so that it never holds it up
     },
     fail: sentence => status.say(sentence, true),
@@ -67,11 +67,11 @@ export function mount(place, { values }) {
       code.show(found.recipe); // with the plan, whose numbers are shown now
       const repeated = found.rates.filter(rate => rate > 1.0005);
       remedy.say(!found.possible ? `Oversampling cannot help: ${found.why_not}.`
-        : repeated.length ? `The oversampling cure: repeat the examples of ${repeated.length} classes up to ${short(Math.max(...repeated))} times, ${short(found.added_total)} more in total; then ${found.collapsed_after.length ? `${found.collapsed_after.length} still collapse` : "none collapses"}.`
-        : "No cure is needed.");
+        : repeated.length ? `To prevent it, oversample ${repeated.length} classes up to ${short(Math.max(...repeated))} times (${short(found.added_total)} more examples in all); then ${found.collapsed_after.length ? `${found.collapsed_after.length} still collapse` : "none collapses"}.`
+        : "No oversampling is needed.");
     },
     fail: sentence => remedy.say(sentence, true),
-    busy: now => remedy.busy(now, "The oversampling cure: computing …"),
+    busy: now => remedy.busy(now, "Oversampling: computing …"),
   });
   const curves = latest((body, signal) => post("/api/collapse/curve", body, signal), { show: found => curve.show(found), fail: () => {} });
 
@@ -87,7 +87,7 @@ export function mount(place, { values }) {
 
   const box = el("textarea", { spellcheck: false, "aria-label": "Counts", text: compact(state.counts), on: { input: () => {
     const counts = parse(box.value.trim().replace(/[\s;]+/g, ",").replace(/,+/g, ",").replace(/^,|,$/g, ""));
-    if (!counts) return status.say("Expected counts such as 5000*5,50*5, two classes or more, at most 1000.", true);
+    if (!counts) return status.say("Expected counts of 2 to 1000 classes, such as 5000*5,50*5.", true);
     use(counts, false);
   } } });
   function use(counts, write = true) { state.counts = counts; if (write) box.value = compact(counts); histogram.set(counts); ask(); }
@@ -101,11 +101,11 @@ export function mount(place, { values }) {
     el("div", { class: "row" }, Object.entries(PRESETS).map(([name, counts]) => el("button", { class: "small", type: "button", text: name, on: { click: () => use(parse(counts)) } })),
       el("button", { class: "small", type: "button", text: "+ class", on: { click: () => state.counts.length < 1000 && use([...state.counts, state.counts.at(-1)]) } }),
       el("button", { class: "small", type: "button", text: "− class", on: { click: () => state.counts.length > 2 && use(state.counts.slice(0, -1)) } })),
-    choice({ label: "What holds the network", options: Object.entries(FORMS).map(([name, { words }]) => [name, words]), value: state.form, onChange: form => { state.form = form; showHeld(); ask(); } }),
+    choice({ label: "Regularisation", options: Object.entries(FORMS).map(([name, { words }]) => [name, words]), value: state.form, onChange: form => { state.form = form; showHeld(); ask(); } }),
     held,
-    choice({ label: "Features", options: [["free", "free (the paper)"], ["relu", "ReLU: not negative"]], value: state.features, onChange: features => { state.features = features; ask(); } }));
+    choice({ label: "Features", options: [["free", "free (the paper)"], ["relu", "ReLU (nonnegative)"]], value: state.features, onChange: features => { state.features = features; ask(); } }));
   showHeld();
-  place.append(head("Collapse", "From class counts to the classes that a network will fail to distinguish. Drag the bars and watch the smallest classes fall together."),
+  place.append(head("Collapse", "Which classes will a network fail to distinguish? Class counts are enough to say. Drag the bars and watch the smallest classes collapse."),
     el("div", { class: "columns" }, controls, el("div", { class: "stack" }, el("div", {}, verdict, remedy, status), histogram.element,
       el("div", { class: "grid" }, vectors.element, angles.element), curve.element, facts, code)));
   histogram.set(state.counts);

@@ -35,7 +35,7 @@ export function mount(place, { values }) {
       result.replaceChildren(el("h2", { text: `Forecast for n = ${facts.samples.toLocaleString("en")}` }),
         table(["group", "fraction", "label entropy", "excess risk", "more of it", "hurts beyond"], facts.groups.map((group, g) =>
           [`group ${g}`, group.fraction, group.label_entropy, group.excess_risk, `${group.fraction_effect} (${group.fraction_elasticity >= 0 ? "+" : ""}${group.fraction_elasticity.toFixed(2)})`, group.fraction_crossing === null ? "–" : short(group.fraction_crossing)])),
-        el("p", { class: "soft", text: `Average excess risk ${short(facts.average_excess_risk)} nats whatever the mixture; ${facts.law_reliable ? "n is large enough for the law." : `n is small for this law: it predicts a weight error of ${(100 * facts.relative_weight_error).toFixed(0)} %.`}` }),
+        el("p", { class: "soft", text: `Average excess risk: ${short(facts.average_excess_risk)} nats, the same for every mixture. ${facts.law_reliable ? "n is large enough for this forecast." : `n is small for this forecast, which implies a weight error of ${(100 * facts.relative_weight_error).toFixed(0)} %.`}` }),
         found.skill ? el("p", { class: "soft", text: found.skill }) : "");
       status.say(`answered in ${took.toFixed(0)} ms`);
     },
@@ -81,7 +81,7 @@ export function mount(place, { values }) {
     swept.select.replaceChildren(...state.groups.map((_, g) => el("option", { value: String(g), text: `group ${g}` })));
     swept.set(String(Math.min(state.swept, state.groups.length - 1)));
   }
-  const swept = choice({ label: "Fraction that is swept", options: [], value: "", onChange: value => { state.swept = Number(value); ask(); } });
+  const swept = choice({ label: "Fraction to vary", options: [], value: "", onChange: value => { state.swept = Number(value); ask(); } });
   const controls = el("section", { class: "panel", "aria-label": "Settings" },
     choice({ label: "Groups", options: [["2", "two"], ["3", "three"]], value: String(state.groups.length), onChange: value => { state.groups = state.groups.slice(0, Number(value)); while (state.groups.length < Number(value)) state.groups.push([...USUAL[state.groups.length]]); showGroups(); ask(); } }),
     slider({ label: "Training samples n", min: 100, max: 1e6, log: true, step: 1, value: state.samples, onInput: value => { state.samples = Math.round(value); ask(); } }),
@@ -90,8 +90,8 @@ export function mount(place, { values }) {
       slider({ label: "Strength", min: .2, max: 5, step: .1, value: state.strength, onInput: value => { state.strength = value; ask(); } }),
       slider({ label: "Angle between them (degrees)", min: 5, max: 175, step: 1, value: state.turn, onInput: value => { state.turn = value; ask(); } })));
   showGroups();
-  place.append(head("Groups", "Groups of a Gaussian mixture, one network for all. Does more of a group help it? Excess risk and label entropy apart, by the large-n law; the button trains networks and lays them over it."),
-    el("div", { class: "columns" }, controls, el("div", { class: "stack" }, status, result, el("div", { class: "grid" }, plane.element, el("section", { class: "panel" }, el("h2", { text: "Simulation" }), el("p", { class: "soft", text: "Networks are trained on fresh samples at several fractions; the mean of each group is laid over the law below, with bars of two standard errors." }), el("div", { class: "row" }, simulate), line, agreement)), plane.caption, sweep.element, sweep.caption, code)));
+  place.append(head("Groups", "Does more data of a group help that group? One network learns all groups of a Gaussian mixture. The curves forecast the excess risk and the label entropy of each group; a simulation trains networks to compare."),
+    el("div", { class: "columns" }, controls, el("div", { class: "stack" }, status, result, el("div", { class: "grid" }, plane.element, el("section", { class: "panel" }, el("h2", { text: "Simulation" }), el("p", { class: "soft", text: "Trains networks on fresh samples at several fractions and draws the mean risk of each group over the forecast below. Bars are two standard errors." }), el("div", { class: "row" }, simulate), line, agreement)), plane.caption, sweep.element, sweep.caption, code)));
   ask();
   return () => { forecast.cancel(); stop?.(); plane.remove(); sweep.remove(); };
 }

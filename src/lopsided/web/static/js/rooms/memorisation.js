@@ -14,11 +14,11 @@ export function mount(place, { values }) {
   const status = statusLine(() => { phase.cancel(); status.say("cancelled"); });
   const diagram = new Drawing("phase-diagram", { tall: true, onClick: point => { if (point.data.type !== "heatmap") return; move(point.x, point.y); } });
   const facts = el("div", { class: "panel" }), code = recipe(), trained = el("div");
-  const measure = el("button", { type: "button", class: "primary", text: "Measure the borders (some seconds)", hidden: true });
+  const measure = el("button", { type: "button", class: "primary", text: "Measure the borders (takes some seconds)", hidden: true });
   const line = jobLine(), note = el("p", { class: "soft" });
   const phase = latest((body, signal) => post("/api/memorisation/phase", body, signal), {
     show: (found, took) => {
-      facts.replaceChildren(el("h2", { text: "This problem" }), factTable([["signal term", short(found.signal)], ["ratio Γ", short(found.ratio)], ["region", found.region ?? "needs measured borders"],
+      facts.replaceChildren(el("h2", { text: "This problem" }), factTable([["signal term", short(found.signal)], ["ratio Γ", short(found.ratio)], ["region", found.region ?? "unknown until the borders are measured"],
         ...(found.constants ? [["fitted constants", `C1 = ${short(found.constants.C1)}, C2 = ${short(found.constants.C2)}, C3 = ${short(found.constants.C3)} and ${short(found.constants.C3_signal)}`]] : [])]));
       measure.hidden = Boolean(found.diagram);
       if (borders && !found.diagram && !measure.disabled) { borders = false; measure.click(); }
@@ -56,7 +56,7 @@ export function mount(place, { values }) {
     el("div", { class: "row" }, train), trainLine, trained);
 
   const scored = scores(stops);
-  place.append(head("Memorisation", "A network that memorises noise can still be right: where features are strong, or where a class's noise points its own way. Below, the examples that stretch their class most."),
+  place.append(head("Memorisation", "A network that memorises noise can still be right on test data, if features are strong or if the noise of a class has directions of its own. Below: the examples with the most influence on their class."),
     el("div", { class: "columns" }, controls, el("div", { class: "stack" }, status, el("div", { class: "row" }, measure), line, diagram.element, note, facts, code)), scored.element);
   ask();
   example(values, () => { borders = true; if (!measure.hidden) measure.click(); }, () => scored.begin());
@@ -92,7 +92,7 @@ function scores(stops) {
         if (last.state !== "done") return;
         found = await result(job.id);
         pictures.show({ panels: found.figures.flatMap(figure => figure.panels), caption: found.figures[0]?.caption });
-        classes.replaceChildren(table(["class", "examples", "highest", "lowest", "extreme examples"], found.classes.map(entry => [entry.label, entry.count, entry.highest, entry.lowest, entry.declined ?? entry.highest_examples.slice(0, 5).join(", ")])));
+        classes.replaceChildren(table(["class", "examples", "highest", "lowest", "examples with the highest"], found.classes.map(entry => [entry.label, entry.count, entry.highest, entry.lowest, entry.declined ?? entry.highest_examples.slice(0, 5).join(", ")])));
         classes.hidden = false;
         save.hidden = !found.scores;
         code.hidden = false;

@@ -16,7 +16,7 @@ export function mount(place, { values }) {
   code.hidden = true;
   const sizes = el("section", { class: "panel", hidden: true });
   let sets = {};
-  const data = dataChooser({ label: "What to try remedies on", columns: COLUMNS, otherwise: "as the trial finds it", stops, onChange: draw });
+  const data = dataChooser({ label: "Data", columns: COLUMNS, otherwise: "detected automatically", stops, onChange: draw });
   function draw(chosen, column) {
     const rows = column ? column.largest : chosen.upload ? [] : Object.entries(sets[chosen.builtin] ?? {});
     const more = column && column.values > rows.length ? `, the ${rows.length} largest of ${column.values}` : "";
@@ -24,13 +24,13 @@ export function mount(place, { values }) {
     sizes.replaceChildren(el("h2", { text: `Examples of each class${more}` }), bars(rows));
   }
   const learner = choice({ label: "Learner", options: [["logistic", "logistic"]], value: "logistic", onChange: value => { asked.learner = value; } });
-  const usual = ["", "balanced; the worst group if any"];
-  const metric = choice({ label: "What is to rise", options: [usual], value: "", onChange: value => { asked.metric = value || null; } });
+  const usual = ["", "balanced accuracy; with groups, the worst group"];
+  const metric = choice({ label: "Metric to improve", options: [usual], value: "", onChange: value => { asked.metric = value || null; } });
   const fill = (control, options) => { const before = control.select.value; control.select.replaceChildren(...options.map(([value, text]) => el("option", { value, text }))); control.set(before); };
   get("/api/trial/choices").then(found => { fill(learner, found.learners.map(name => [name, name])); fill(metric, [usual, ...Object.entries(found.metrics)]); sets = found.sets; draw(data.asked()); }).catch(() => {});
-  const repeats = slider({ label: "Repeats of the five folds (more settle what is close)", min: 1, max: 20, step: 1, value: asked.repeats, onInput: value => { asked.repeats = Math.round(value); } });
-  const budget = el("input", { type: "number", min: "1", max: "600", step: "any", placeholder: "no limit", "aria-label": "Seconds at most" });
-  const hint = el("p", { class: "soft", text: "Every remedy is trained and tested on the same folds as plain training. Choose a file, or start with the built-in digits; these take about a minute." });
+  const repeats = slider({ label: "Repeats of the five folds (more decide close calls)", min: 1, max: 20, step: 1, value: asked.repeats, onInput: value => { asked.repeats = Math.round(value); } });
+  const budget = el("input", { type: "number", min: "1", max: "600", step: "any", placeholder: "no limit", "aria-label": "Time limit in seconds" });
+  const hint = el("p", { class: "soft", text: "Every remedy is trained and tested on the same folds as plain training. Choose a file, or start with the built-in digits, which take about a minute." });
   const go = el("button", { class: "primary", type: "button", text: "Try the remedies", on: { click: async () => {
     go.disabled = true;
     clear();
@@ -60,8 +60,8 @@ export function mount(place, { values }) {
     code.hidden = false;
     code.show(found.recipe);
   }
-  place.append(head("Trial", "Which remedy to train with: each is tried on your data by cross-validation, beside its forecast. Files stay on this machine."),
-    el("div", { class: "columns" }, el("section", { class: "panel", "aria-label": "Settings" }, data.elements, learner, metric, repeats, el("label", { class: "field" }, el("span", { text: "Seconds at most (arms that cannot win are dropped)" }), budget), el("div", { class: "row" }, go), line),
+  place.append(head("Trial", "Which remedy should you train with? Each is tried on your data by cross-validation and compared with its forecast. Files stay on this machine."),
+    el("div", { class: "columns" }, el("section", { class: "panel", "aria-label": "Settings" }, data.elements, learner, metric, repeats, el("label", { class: "field" }, el("span", { text: "Time limit in seconds (arms that cannot win are dropped)" }), budget), el("div", { class: "row" }, go), line),
       el("div", { class: "stack" }, hint, verdict, sizes, shown, drawings.map(drawing => [drawing.element, drawing.caption]).flat(), more, code)));
   const job = values.get("job");
   if (/^[0-9a-f]{16}$/.test(job ?? "")) get(`/api/jobs/${job}`).then(watch).catch(error => line.fail(error.message));

@@ -7,7 +7,7 @@ import { example, follow, jobLine, result, start } from "../jobs.js";
 import { Plot } from "../plots.js";
 
 const SLIDERS = { width: ["Width m", 50, 4000, true, 1000], classes: ["Classes k", 2, 20, false, 10], components: ["Components per class l", 1, 8, false, 2], dimension: ["Dimension d", 10, 1000, true, 500], spread: ["Spread of a component", 0, 5, false, 1], steps: ["SGD steps", 40, 2000, true, 200], rate_times_width: ["Learning rate times m", .5, 100, true, 10], seed: ["Seed", 0, 50, false, 0] };
-const PANELS = [["accuracy", "Test accuracy", "accuracy"], ["pattern_change", "Activation patterns changed", "fraction of (unit, example) pairs"], ["distance", "Distance from the start", "|W − W₀| / |W₀|"]];
+const PANELS = [["accuracy", "Test accuracy", "accuracy"], ["pattern_change", "Activation patterns changed", "fraction of (unit, example) pairs"], ["distance", "Distance from initialisation", "|W − W₀| / |W₀|"]];
 
 export function mount(place, { values }) {
   const state = Object.fromEntries(Object.entries(SLIDERS).map(([name, [, min, max, , usual]]) => [name, number(values, name, usual, min, max)]));
@@ -47,14 +47,14 @@ export function mount(place, { values }) {
         const found = await result(job.id);
         spectrum = found.update_values; weights = found.weight_values;
         soon();
-        facts.replaceChildren(el("h2", { text: "At the end" }), factTable([["test accuracy", short(found.accuracy.at(-1))], ["test loss", short(found.loss.at(-1))], ["patterns changed", short(found.pattern_change.at(-1))], ["distance from the start", short(found.distance.at(-1))], ["largest gap of the update's spectrum", `after ${found.update_gap_at}, a factor of ${short(found.update_gap)}; k·l = ${state.classes * state.components}`], ["effective rank", `update ${short(found.update_entropy_rank)}, weights ${short(found.weight_entropy_rank)}`]]));
+        facts.replaceChildren(el("h2", { text: "At the end" }), factTable([["test accuracy", short(found.accuracy.at(-1))], ["test loss", short(found.loss.at(-1))], ["patterns changed", short(found.pattern_change.at(-1))], ["distance from initialisation", short(found.distance.at(-1))], ["largest gap of the update's spectrum", `after ${found.update_gap_at}, a factor of ${short(found.update_gap)}; k·l = ${state.classes * state.components}`], ["effective rank", `update ${short(found.update_entropy_rank)}, weights ${short(found.weight_entropy_rank)}`]]));
       } });
     } catch (error) { line.fail(error.message); go.disabled = false; }
   } } });
   const controls = el("section", { class: "panel", "aria-label": "Settings" }, Object.entries(SLIDERS).map(([name, [label, min, max, log]]) =>
     slider({ label, min, max, log, step: name === "spread" ? .1 : name === "rate_times_width" ? "any" : 1, value: state[name], onInput: value => { state[name] = name === "spread" || name === "rate_times_width" ? value : Math.round(value); changed(); } })),
     el("div", { class: "row" }, go), line);
-  place.append(head("Width", "A wide two-layer ReLU network on classes made of components. Accuracy rises while few activation patterns change, the weights stay near their start, and the update has as many large singular values as there are components."),
+  place.append(head("Width", "A wide two-layer ReLU network on classes made of components. Accuracy rises while few activation patterns change, the weights stay near their initial values, and the update has as many large singular values as there are components."),
     el("div", { class: "columns" }, controls, el("div", { class: "stack" }, el("div", { class: "grid" }, Object.values(plots).map(plot => plot.element)), facts, code)));
   curves = { steps: [], accuracy: [], loss: [], pattern_change: [], distance: [] };
   draw();
