@@ -101,6 +101,9 @@ def _audit(draw: st.DrawFn) -> dict[str, Any]:
     return {"data": data, "labels": draw(mostly(labels(rows))), **_options(draw, more, 2)}
 
 
+ARMS = ([], ["x"], [3], "smoot", [("x", None)], ["os:system"], [object()], *([one] for one in SAMPLERS))
+
+
 def _plan(draw: st.DrawFn) -> dict[str, Any]:
     made = _audit(draw)
     made = {key: value for key, value in made.items() if key in ("data", "labels", "groups", "split", "weight_decay")}
@@ -122,6 +125,7 @@ def _plan(draw: st.DrawFn) -> dict[str, Any]:
         ),
         "group": TEXT,
         "recipe": st.dictionaries(st.sampled_from(("weight_decay", "tau", "odd")), NUMBERS, max_size=2),
+        "arms": st.sampled_from(ARMS),
         "seed": st.integers(-1, 9),
     }
     return made | _options(draw, more, 1)
@@ -133,9 +137,7 @@ def _trial(draw: st.DrawFn) -> dict[str, Any]:
         "folds": st.sampled_from((0, 1, 2.5, 1000)),
         "repeats": st.sampled_from((0, -1)),
         "jobs": st.sampled_from((0, -1)),
-        "arms": st.sampled_from(
-            ([], ["x"], [3], "smoot", [("x", None)], ["os:system"], [object()], *([one] for one in SAMPLERS))
-        ),
+        "arms": st.sampled_from(ARMS),
         "cv": st.sampled_from(("x", -1, [], [1], [([0], [0])], [([0, 1], [10**9])], object(), *SPLITTERS)),
         "split_by": TEXT | st.just([[1]]) | st.just([None]),
         "time": TEXT | st.just([float("nan")]) | st.sampled_from(TIMES),

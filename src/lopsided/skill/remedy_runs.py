@@ -3,7 +3,7 @@ and `lopsided.trial` say of a seventh.
 
 Plan and trial are the public functions on that one sample, told which learner will be trained, with their own folds,
 pilot and search; what they list is trained for the truth by `remedy.wrap(learner)`, so a remedy is here what it is for
-a user. Collection is left out: the examples that it asks for are not there.
+a user. Collection is left out of both, by the `arms` that are asked for: the examples that it asks for are not there.
 """
 
 import tempfile
@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from lopsided.checkup.plan import plan as planning
+from lopsided.checkup.plan.arms import default_kinds
 from lopsided.checkup.plan.result import Plan
 from lopsided.checkup.trial import trial as trying
 from lopsided.core.seeds import generator
@@ -59,19 +60,15 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def planned(sample: Sample, metric: str, learner: Any) -> Plan:
-    """What `lopsided.plan` says of the sample for that learner."""
-    asked = ASKED[metric]
-    return planning.plan(sample.features, labels=sample.codes, groups=sample.groups, metric=asked, learner=learner)
+    """What `lopsided.plan` says of the sample for that learner, collection left out."""
+    known = {"labels": sample.codes, "groups": sample.groups, "learner": learner, "arms": default_kinds()}
+    return planning.plan(sample.features, metric=ASKED[metric], **known)
 
 
 def listed(made: Plan) -> list[dict[str, Any]]:
     """The remedies for the data as they are, in the plan's order, with their forecasts."""
-    found = []
-    for one in made.remedies:
-        if one.remedy.collects is None:
-            gain = None if one.forecast is None else [one.forecast.gain, one.forecast.low, one.forecast.high]
-            found.append({"name": one.name, "gain": gain})
-    return found
+    told = [(one.name, one.forecast) for one in made.remedies]
+    return [{"name": name, "gain": None if one is None else [one.gain, one.low, one.high]} for name, one in told]
 
 
 def tried(sample: Sample, made: Plan, learner: Any, store: str) -> dict[str, Any]:
@@ -88,7 +85,7 @@ def tried(sample: Sample, made: Plan, learner: Any, store: str) -> dict[str, Any
     )
     arms = {}
     for arm in found.arms:
-        if arm.skipped is None and not arm.simulated:
+        if arm.skipped is None:
             measured = arm.metrics[METRICS[made.metric].name]
             gain = None if measured.gain is None else [measured.gain.value, measured.gain.low, measured.gain.high]
             arms[arm.name] = {"value": measured.estimate.value, "gain": gain}
@@ -100,7 +97,7 @@ def tried(sample: Sample, made: Plan, learner: Any, store: str) -> dict[str, Any
 def _truth(settings: Settings, test: Sample, samples: Sequence[Sample], plans: dict[str, Plan]) -> dict[str, Any]:
     """Metric -> remedy -> its value on the test rows, one a sample; a remedy of both plans is trained once."""
     wanted: dict[str, dict[str, Remedy]] = {
-        metric: {Plain().name: Plain()} | {one.name: one.remedy for one in made.remedies if one.remedy.collects is None}
+        metric: {Plain().name: Plain()} | {one.name: one.remedy for one in made.remedies}
         for metric, made in plans.items()
     }
     recalls: dict[str, list[FloatArray]] = {}

@@ -34,6 +34,15 @@ def test_best_forecast_first_and_reasons_where_there_is_none(plan) -> None:
     json.dumps(plan.to_dict())
 
 
+def test_a_plan_of_named_arms_forecasts_them_as_the_whole_plan_does(plan) -> None:
+    """In place of all that a plan proposes, collection among it."""
+    names = ["class weights", "logit adjustment"]
+    made = make_plan(two_gaussians([300, 40], 1.0, np.random.default_rng(0)), arms=names)
+    assert {one.name for one in made.remedies} == set(names)
+    assert any(one.remedy.collects for one in plan.remedies)
+    assert all(made[name].forecast == plan[name].forecast for name in names)
+
+
 def test_forecast_of_adjustment_is_what_theory_says() -> None:
     """Two Gaussians at distance 1, r times more of the first: Bayes' balanced accuracy is Phi(1/2) with the prior taken
     off, and with it (Phi(1/2 + ln r) + Phi(1/2 - ln r)) / 2; at r = 7.5 the gain is 0.162."""

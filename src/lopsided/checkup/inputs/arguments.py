@@ -66,6 +66,10 @@ metric : str, callable or Metric, optional
 costs : dict or array of shape (K, K), optional
     For the metric "cost": what each answer costs, true classes by row and predicted ones by column, classes sorted; or
     {true: {predicted: cost}}, where right answers cost 0 and other mistakes 1. Text as in "fraud:ok=100,ok:fraud=1".
+arms : list, optional
+    Remedies in place of those that are proposed unasked: their names ("smote", "half-way oversampling"), remedies,
+    samplers with `fit_resample` (imbalanced-learn's), classifiers in place of `learner`, pairs (name, classifier or
+    sampler), package.module:Class; "default" stands for all that a plan proposes.
 name : str, optional
     What the data are called in reports. Without it, the file.
 seed : int, default 0
@@ -95,7 +99,7 @@ def shared_parameters(function: Function) -> Function:
 def of_known_data(function: Callable[..., Any]) -> Callable[[Function], Function]:
     """For a method that calls `function` on data that are known: `help()` shows the parameters that are left, named and
     documented as there, under the method's own first line."""
-    known = {"data", *PARAMETERS} - {"metric", "costs", "seed"}
+    known = {"data", *PARAMETERS} - {"metric", "costs", "arms", "seed"}
 
     def decorated(method: Function) -> Function:
         taken = inspect.signature(function)

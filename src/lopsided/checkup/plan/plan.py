@@ -59,6 +59,7 @@ def plan(
     group: str | None = None,
     recipe: Mapping[str, Any] | None = None,
     learner: Any = "logistic",
+    arms: Sequence[Any] | None = None,
     seed: int = 0,
 ) -> Plan:
     """What to do about imbalance in your data, with which parameters, and what it is forecast to gain.
@@ -99,7 +100,7 @@ def plan(
     known = measured_recipe(evidence) if recipe is None else recipe
     training = training_set(evidence, group=group)
     wanted = None if metric is None and costs is None else chosen_metric(metric, training, costs)
-    return plan_for(training, metric=wanted, recipe=known, learner=learner, seed=seed)
+    return plan_for(training, metric=wanted, recipe=known, learner=learner, seed=seed, arms=arms)
 
 
 def plan_for(

@@ -101,10 +101,6 @@ def trial(
     learner : str or scikit-learn classifier, default "logistic"
         logistic, boosting, network or deep (PyTorch; both networks with `weight_decay`), a class as
         package.module:Class, or a classifier of your own.
-    arms : list, optional
-        What to try beside plain training, in place of the plan's remedies: their names ("smote", "half-way
-        oversampling"), remedies, samplers with `fit_resample` (imbalanced-learn's), classifiers in place of `learner`,
-        pairs (name, classifier or sampler), package.module:Class; "default" stands for all that a plan proposes.
     group : str, optional
         The partition into groups whose worst group counts, where there are several.
     recipe : dict, optional
