@@ -23,7 +23,7 @@ _LARGE = 1 << 30  # bytes of a parquet file, unpacked, above which it is not hel
 
 
 @dataclass(frozen=True)
-class Part:
+class DataPart:
     """`rows` rows from `start` on: one row group, or one fragment of another Arrow data set."""
 
     fragment: Any
@@ -84,7 +84,7 @@ class Parts:
     source: str
     schema: Any
     rows: int
-    parts: tuple[Part, ...]
+    parts: tuple[DataPart, ...]
 
 
 def is_in_parts(data: Any) -> bool:
@@ -138,7 +138,7 @@ def open_parts(data: Any) -> Parts:
 
 def _parts(found: Any, source: str) -> Parts:
     check_distinct(found.schema.names, source)
-    parts: list[Part] = []
+    parts: list[DataPart] = []
     start = 0
     first: Any = None
     with reading("parquet", Path(source)):
@@ -150,7 +150,7 @@ def _parts(found: Any, source: str) -> Parts:
                 raise InputError(f"the same columns in all parts of {source}", f"some with {odd}", "make them alike")
             for piece, rows in _pieces(fragment, source):
                 if rows:
-                    parts.append(Part(piece, found.schema, source, start, rows))
+                    parts.append(DataPart(piece, found.schema, source, start, rows))
                 start += rows
     if start == 0:
         raise InputError(f"at least one example in {source}", "none", "write the file again")

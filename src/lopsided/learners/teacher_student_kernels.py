@@ -66,15 +66,26 @@ def _fast_exp(x: float) -> float:
 
 
 @_compiled_sum
-def _project(features: Any, start: int, count: int, weights: Any, signs: Any, out: Any) -> None:
-    """out[j, i] = s_i w_j^T x_i for one block of samples; four features a pass, so that few partial sums are stored."""
+def _project(features: Any, start: int, count: int, weights: Any, out: Any) -> None:
+    """out[j, i] = w_j^T x_i for one block of samples; four features a pass, so that few partial sums are stored."""
     dimension, neurons = weights.shape
-    sign = signs[start : start + count]
     for j in range(neurons):
         row = out[j, :count]
-        for i in range(count):
-            row[i] = 0.0
-        for a in range(0, dimension - 3, 4):
+        rest = dimension % 4
+        if rest == 0:
+            for i in range(count):
+                row[i] = 0.0
+        else:
+            w0 = weights[0, j]
+            x0 = features[0, start : start + count]
+            for i in range(count):
+                row[i] = w0 * x0[i]
+        for a in range(1, rest):
+            w0 = weights[a, j]
+            x0 = features[a, start : start + count]
+            for i in range(count):
+                row[i] += w0 * x0[i]
+        for a in range(rest, dimension, 4):
             w0, w1, w2, w3 = weights[a, j], weights[a + 1, j], weights[a + 2, j], weights[a + 3, j]
             x0 = features[a, start : start + count]
             x1 = features[a + 1, start : start + count]
@@ -82,35 +93,34 @@ def _project(features: Any, start: int, count: int, weights: Any, signs: Any, ou
             x3 = features[a + 3, start : start + count]
             for i in range(count):
                 row[i] += w0 * x0[i] + w1 * x1[i] + w2 * x2[i] + w3 * x3[i]
-        for a in range(dimension - dimension % 4, dimension):
-            w0 = weights[a, j]
-            x0 = features[a, start : start + count]
-            for i in range(count):
-                row[i] += w0 * x0[i]
-        for i in range(count):
-            row[i] *= sign[i]
 
 
 @_compiled_sum
 def _accumulate(features: Any, start: int, count: int, coefficients: Any, gradient: Any) -> None:
-    """gradient[a, j] += sum_i coefficients[j, i] x_i[a] for one block of samples; two features a pass."""
+    """gradient[a, j] += sum_i coefficients[j, i] x_i[a] for one block of samples; four features a pass."""
     dimension, neurons = gradient.shape
+    rest = dimension % 4
     for j in range(neurons):
         row = coefficients[j, :count]
-        for a in range(0, dimension - 1, 2):
-            x0, x1 = features[a, start : start + count], features[a + 1, start : start + count]
-            first, second = 0.0, 0.0
-            for i in range(count):
-                first += row[i] * x0[i]
-                second += row[i] * x1[i]
-            gradient[a, j] += first
-            gradient[a + 1, j] += second
-        if dimension % 2 == 1:
-            x0 = features[dimension - 1, start : start + count]
+        for a in range(rest):
+            x0 = features[a, start : start + count]
             first = 0.0
             for i in range(count):
                 first += row[i] * x0[i]
-            gradient[dimension - 1, j] += first
+            gradient[a, j] += first
+        for a in range(rest, dimension, 4):
+            x0, x1 = features[a, start : start + count], features[a + 1, start : start + count]
+            x2, x3 = features[a + 2, start : start + count], features[a + 3, start : start + count]
+            first, second, third, fourth = 0.0, 0.0, 0.0, 0.0
+            for i in range(count):
+                first += row[i] * x0[i]
+                second += row[i] * x1[i]
+                third += row[i] * x2[i]
+                fourth += row[i] * x3[i]
+            gradient[a, j] += first
+            gradient[a + 1, j] += second
+            gradient[a + 2, j] += third
+            gradient[a + 3, j] += fourth
 
 
 @_compiled_sum
@@ -220,18 +230,18 @@ def _activate(signed: Any, count: int, code: int, value: Any, slope: Any, total:
 
 
 @_compiled
-def add_gradient(features: Any, signs: Any, weights: Any, code: int, gradient: Any, work: Any, total: Any) -> None:
-    """gradient <- (1/n) sum_i grad l_i. `work` is (3, K, BLOCK), `total` is (BLOCK,)."""
+def add_gradient(features: Any, weights: Any, code: int, gradient: Any, work: Any, total: Any) -> None:
+    """gradient <- (1/n) sum_i grad l_i. `features` are s_i x_i; `work` is (3, K, BLOCK), `total` is (BLOCK,)."""
     count = features.shape[1]
     neurons = weights.shape[1]
     signed, value, slope = work[0], work[1], work[2]
     gradient[:] = 0.0
     for start in range(0, count, BLOCK):
         size = min(BLOCK, count - start)
-        _project(features, start, size, weights, signs, signed)
+        _project(features, start, size, weights, signed)
         in_tail = _activate(signed, size, code, value, slope, total)
         for i in range(size):
-            total[i] = -signs[start + i] / total[i]
+            total[i] = -1.0 / total[i]
         for j in range(neurons):
             for i in range(size):
                 slope[j, i] *= total[i]
@@ -240,7 +250,7 @@ def add_gradient(features: Any, signs: Any, weights: Any, code: int, gradient: A
                 if not abs(total[i]) <= 1.0 / TINY:
                     _tail(signed, i, code, value)
                     for j in range(neurons):
-                        slope[j, i] = -signs[start + i] * value[j, i] * _hazard_tail(signed[j, i], code)
+                        slope[j, i] = -value[j, i] * _hazard_tail(signed[j, i], code)
         _accumulate(features, start, size, slope, gradient)
     gradient /= count
 
@@ -258,9 +268,12 @@ def loss_terms(
     loss = 0.0
     for start in range(0, count, BLOCK):
         size = min(BLOCK, count - start)
-        _project(features, start, size, weights, signs, signed)
-        in_tail = _activate(signed, size, code, value, slope, total)
+        _project(features, start, size, weights, signed)
         sign = signs[start : start + size]
+        for j in range(neurons):
+            for i in range(size):
+                signed[j, i] *= sign[i]
+        in_tail = _activate(signed, size, code, value, slope, total)
         for i in range(size):
             loss -= log(total[i] / neurons) if not in_tail or total[i] >= TINY else 0.0
         for j in range(neurons):
@@ -306,12 +319,13 @@ def descend(
     """
     weights = start.copy()
     gradient = np.empty_like(weights)
+    turned = features * signs  # s_i x_i: no step needs the sign again
     neurons = weights.shape[1]
     work, total = np.empty((3, neurons, BLOCK)), np.empty(BLOCK)
     if record_every > 0:
         trajectory[0] = weights
     for t in range(steps):
-        add_gradient(features, signs, weights, code, gradient, work, total)
+        add_gradient(turned, weights, code, gradient, work, total)
         length = sqrt(np.sum(gradient * gradient))
         if length <= tolerance or not np.isfinite(length):
             return weights, gradient, t
@@ -321,5 +335,5 @@ def descend(
             weights -= step * (gradient + noise[min(t, noise.shape[0] - 1)])
         if record_every > 0 and (t + 1) % record_every == 0:
             trajectory[(t + 1) // record_every] = weights
-    add_gradient(features, signs, weights, code, gradient, work, total)
+    add_gradient(turned, weights, code, gradient, work, total)
     return weights, gradient, steps

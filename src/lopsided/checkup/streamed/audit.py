@@ -20,7 +20,7 @@ from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.inputs.missing import MissingValues
 from lopsided.checkup.inputs.parts import is_name
-from lopsided.checkup.streamed.cells import Cells
+from lopsided.checkup.streamed.cells import CountedCells
 from lopsided.checkup.streamed.looks import (
     BIN,
     GUESS,
@@ -30,8 +30,8 @@ from lopsided.checkup.streamed.looks import (
     SURE,
     Encode,
     FirstLook,
-    Question,
     SecondLook,
+    WhatToCount,
     first_look,
     half_digests,
     nothing_seen,
@@ -43,7 +43,7 @@ from lopsided.core.seeds import check_seed, generator
 from lopsided.core.validation import IntArray, check_classes, check_count, name_one_of
 from lopsided.data.columns import is_list
 from lopsided.data.encoding import TableEncoder
-from lopsided.data.parts import Part, Parts
+from lopsided.data.parts import DataPart, Parts
 from lopsided.data.row_digests import DigestFile, Repeats
 from lopsided.data.rows import select
 from lopsided.data.tables import GROUP_NAMES, LABEL_NAMES, PREDICTION_NAMES, SPLIT_NAMES, Table
@@ -109,7 +109,7 @@ def audit_parts(
     roles = _roles(data, given)
     told = partial(_say, progress, 2 * len(data.parts))
     positions = _positions(data, given.seed, sample_rows)
-    seen = FirstLook(Cells(tuple(dict.fromkeys(name for names in roles.values() for name in names))))
+    seen = FirstLook(CountedCells(tuple(dict.fromkeys(name for names in roles.values() for name in names))))
     for place, own in enumerate(mapper(partial(_first, roles=seen.cells.keys, wanted=positions), data.parts)):
         seen.merge(own)
         told(place + 1, "labels, groups and a sample")
@@ -171,12 +171,12 @@ def _positions(data: Parts, seed: int, wanted: int) -> IntArray:
     return np.sort(drawn).astype(np.int64)
 
 
-def _first(part: Part, roles: Sequence[str], wanted: IntArray) -> FirstLook:
+def _first(part: DataPart, roles: Sequence[str], wanted: IntArray) -> FirstLook:
     low, high = np.searchsorted(wanted, (part.start, part.start + part.rows))
     return first_look(part, roles, wanted[low:high])
 
 
-def _counted(cells: Cells, data: Parts, given: Given) -> Evidence:
+def _counted(cells: CountedCells, data: Parts, given: Given) -> Evidence:
     """The evidence of counts alone: one row a cell."""
     if not any(name in data.schema.names for name in cells.keys):
         return Evidence(given.name or data.source, len(cells.times), times=cells.times)
@@ -235,13 +235,15 @@ def _encode(table: Table) -> Encode:
     return Encode(table.used, False, np.median(table.features(), axis=0), None)
 
 
-def _question(given: Given, roles: dict[str, list[str]], cells: Cells, counted: Evidence, sample: Evidence) -> Question:
+def _question(
+    given: Given, roles: dict[str, list[str]], cells: CountedCells, counted: Evidence, sample: Evidence
+) -> WhatToCount:
     table, mapping = sample.table, None
     if table is not None:
         with contextlib.suppress(InputError):  # the checks that need it will say why there is none
             mapping = sample.space.map
     encode = None if table is None else _encode(table)
-    return Question(
+    return WhatToCount(
         roles=cells.keys,
         classes=counted.classes,
         labels=_key(cells, roles["labels"], None if counted.classes is None else counted.classes.codes),
@@ -257,7 +259,7 @@ def _question(given: Given, roles: dict[str, list[str]], cells: Cells, counted: 
     )
 
 
-def _key(cells: Cells, names: Sequence[str], codes: Any) -> tuple[str, Any, Any] | None:
+def _key(cells: CountedCells, names: Sequence[str], codes: Any) -> tuple[str, Any, Any] | None:
     """(column, its distinct values, the code of each)."""
     if codes is None or not names:
         return None
@@ -268,7 +270,7 @@ def _key(cells: Cells, names: Sequence[str], codes: Any) -> tuple[str, Any, Any]
 
 
 def _second(
-    data: Parts, ask: Question, counted: Evidence, mapper: Mapper, told: Callable[[int], None]
+    data: Parts, ask: WhatToCount, counted: Evidence, mapper: Mapper, told: Callable[[int], None]
 ) -> tuple[SecondLook, Repeats | None]:
     """What the second pass found, and the repeats among all rows."""
     found, kept = nothing_seen(ask), DigestFile(data.rows)
@@ -288,7 +290,7 @@ def _second(
     return found, replace(repeats, halves=_halves(data, ask, mapper)) if many and wide else repeats
 
 
-def _halves(data: Parts, ask: Question, mapper: Mapper) -> tuple[int, int]:
+def _halves(data: Parts, ask: WhatToCount, mapper: Mapper) -> tuple[int, int]:
     """How many different left and right halves of rows there are: a third pass."""
     left, right = DigestFile(data.rows), DigestFile(data.rows)
     try:

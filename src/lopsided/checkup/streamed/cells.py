@@ -19,7 +19,7 @@ _TIMES, _ONE = "\0times", "\0one"  # names that no column of a file has
 
 
 @dataclass
-class Cells:
+class CountedCells:
     """An Arrow table: `keys`, the number of rows in each cell, and sums by name. Empty (None) before the first rows."""
 
     keys: tuple[str, ...]
@@ -35,7 +35,7 @@ class Cells:
         columns = {name: found[name] for name in (*self.keys, *self.sums)}
         self._take_in(pa.table(columns | {_TIMES: pa.array(np.ones(rows.num_rows, dtype=np.int64))}))
 
-    def merge(self, other: "Cells") -> None:
+    def merge(self, other: "CountedCells") -> None:
         """Take in the cells of other rows."""
         if other.table is not None:
             self._take_in(other.table)

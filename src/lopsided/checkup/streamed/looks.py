@@ -17,14 +17,14 @@ from lopsided.checkup.inputs.class_scores import class_scores
 from lopsided.checkup.inputs.confidence import confidence_of
 from lopsided.checkup.inputs.feature_space import FeatureMap
 from lopsided.checkup.inputs.sources import DataSource
-from lopsided.checkup.streamed.cells import Cells
+from lopsided.checkup.streamed.cells import CountedCells
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.arrow_tables import column_values, plain_numbers
 from lopsided.data.columns import decoded, gaps, is_number
 from lopsided.data.encoding import TableEncoder
-from lopsided.data.parts import Part
+from lopsided.data.parts import DataPart
 from lopsided.data.row_digests import Digests, digest_numbers, digest_words, empty_digests
 from lopsided.measure.class_moments import LARGEST_FEATURE, ClassMoments, empty_moments
 
@@ -35,7 +35,7 @@ LACKS, GUESS, BIN, SURE, LOSS, SQUARES = "\0lacks", "\0guess", "\0bin", "\0sure"
 class FirstLook:
     """The cells of the columns beside the features, and the sampled rows as Arrow tables."""
 
-    cells: Cells
+    cells: CountedCells
     drawn: list[Any] = field(default_factory=list)
 
     def update(self, batch: Any, start: int, wanted: IntArray) -> None:
@@ -51,9 +51,9 @@ class FirstLook:
         self.drawn += other.drawn
 
 
-def first_look(part: Part, roles: Sequence[str], wanted: IntArray) -> FirstLook:
+def first_look(part: DataPart, roles: Sequence[str], wanted: IntArray) -> FirstLook:
     """All batches of a part; `wanted` are positions in all data."""
-    found = FirstLook(Cells(tuple(roles)))
+    found = FirstLook(CountedCells(tuple(roles)))
     for start, batch in part.batches():
         found.update(batch, start, wanted)
     return found
@@ -80,7 +80,7 @@ class Encode:
 
 
 @dataclass(frozen=True)
-class Question:
+class WhatToCount:
     """What the second look needs to know.
 
     `labels` and `tests` turn values of the columns of labels and split into class codes and parts: (column, values,
@@ -112,8 +112,8 @@ class Question:
 class SecondLook:
     """Cells with what each row lacks and how sure the model was; moments; missing values; digests in order."""
 
-    question: Question
-    cells: Cells
+    question: WhatToCount
+    cells: CountedCells
     moments: ClassMoments | None
     missing: dict[str, int] = field(default_factory=dict)
     digests: list[tuple[int, Digests, BoolArray, IntArray | None]] = field(default_factory=list)
@@ -156,16 +156,16 @@ class SecondLook:
             self.missing[name] = self.missing.get(name, 0) + count
 
 
-def nothing_seen(ask: Question) -> SecondLook:
+def nothing_seen(ask: WhatToCount) -> SecondLook:
     """The record before the first batch."""
     keys = (*ask.roles, LACKS, *((GUESS, BIN) if ask.scored else ()))
     moments = None
     if ask.mapping is not None and ask.classes is not None:
         moments = empty_moments(len(ask.classes.names), ask.mapping.width)
-    return SecondLook(ask, Cells(keys, (SURE, LOSS, SQUARES) if ask.scored else ()), moments)
+    return SecondLook(ask, CountedCells(keys, (SURE, LOSS, SQUARES) if ask.scored else ()), moments)
 
 
-def second_look(part: Part, ask: Question) -> SecondLook:
+def second_look(part: DataPart, ask: WhatToCount) -> SecondLook:
     """All batches of a part."""
     found = nothing_seen(ask)
     for start, batch in part.batches():
@@ -173,7 +173,7 @@ def second_look(part: Part, ask: Question) -> SecondLook:
     return found
 
 
-def half_digests(part: Part, ask: Question) -> list[tuple[int, Digests, Digests]]:
+def half_digests(part: DataPart, ask: WhatToCount) -> list[tuple[int, Digests, Digests]]:
     """(first row, digests of the left and of the right half of the features) of every batch."""
     assert ask.encode is not None
     found = []
@@ -202,7 +202,7 @@ def _coded(batch: Any, key: tuple[str, Any, Any] | None, start: int) -> Any:
     return codes[np.asarray(found, dtype=np.int64)]
 
 
-def _confidences(batch: Any, ask: Question, codes: IntArray, start: int) -> Mapping[str, Any]:
+def _confidences(batch: Any, ask: WhatToCount, codes: IntArray, start: int) -> Mapping[str, Any]:
     assert ask.classes is not None
     given = ask.probabilities if ask.probabilities is not None else ask.logits
     names = [given] if isinstance(given, str) else list(given)
@@ -229,7 +229,7 @@ def refuse_infinite(table: Any, names: Sequence[str], rows: IntArray) -> None:
                 raise InputError("finite numbers as features", got, "remove or fill such entries first")
 
 
-def _check_finite(block: FloatArray, start: int, ask: Question) -> None:
+def _check_finite(block: FloatArray, start: int, ask: WhatToCount) -> None:
     with np.errstate(over="ignore", invalid="ignore"):
         if abs(float(block.sum())) < LARGEST_FEATURE and (largest := float(np.abs(block).max())) <= LARGEST_FEATURE:
             return
@@ -245,7 +245,7 @@ def _check_finite(block: FloatArray, start: int, ask: Question) -> None:
         raise InputError(expected, f"{largest:.2g}", "rescale them: their squares overflow")
 
 
-def _digests(batch: Any, block: FloatArray, ask: Question) -> Digests:
+def _digests(batch: Any, block: FloatArray, ask: WhatToCount) -> Digests:
     """Numbers by their bits, words as text, then the columns that describe an example."""
     found = empty_digests(batch.num_rows)
     kinds = {} if ask.lists else {name: is_number(batch.schema.field(name).type) for name in ask.features}

@@ -17,7 +17,7 @@ from lopsided.checkup.streamed.audit import in_turn
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.arrow_tables import plain_numbers
 from lopsided.data.class_partition import OneClass, by_class
-from lopsided.data.parts import Part
+from lopsided.data.parts import DataPart
 from lopsided.data.tables import Table
 from lopsided.engine.cluster import Cluster, mapping_on
 from lopsided.measure.class_moments import (
@@ -101,19 +101,19 @@ class _Reader:
     width: int
     convention: Convention
 
-    def blocks(self, part: Part, codes: IntArray) -> Iterator[Block]:
+    def blocks(self, part: DataPart, codes: IntArray) -> Iterator[Block]:
         for start, batch in part.batches(self.columns, self.rows):
             block = plain_numbers(batch, self.columns, self.lists)
             own = codes[start - part.start : start - part.start + len(block)]
             yield block if self.scale is None else block / self.scale, own
 
 
-def _moments(item: tuple[Part, IntArray], reader: _Reader) -> ClassMoments:
+def _moments(item: tuple[DataPart, IntArray], reader: _Reader) -> ClassMoments:
     return moments_of_blocks(reader.blocks(*item), len(reader.names), reader.width)
 
 
 def _scores(
-    item: tuple[Part, IntArray], reader: _Reader, moments: ClassMoments, widest: int
+    item: tuple[DataPart, IntArray], reader: _Reader, moments: ClassMoments, widest: int
 ) -> tuple[InfluenceScores, FloatArray]:
     kept = np.empty(len(item[1]))
     found = influence_scores_of_blocks(
