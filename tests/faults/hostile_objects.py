@@ -6,6 +6,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GroupKFold, LeaveOneOut, ShuffleSplit, StratifiedKFold, TimeSeriesSplit
+
+from lopsided.measure.metrics import METRICS as KNOWN
+from lopsided.measure.metrics.named import OF_CLASSES
+from lopsided.remedies.every import EVERY
 
 
 class Unfit(BaseEstimator):
@@ -58,14 +63,39 @@ class Splitter:
         yield from self.pairs
 
 
+def without_weights(model: Any, X: Any, y: Any) -> float:
+    """A sound scorer."""
+    return float((model.predict(X) == y).mean())
+
+
+def breaking(model: Any, X: Any, y: Any) -> float:
+    """A scorer that breaks."""
+    raise RuntimeError("no score\nin two lines")
+
+
+def wordy(model: Any, X: Any, y: Any) -> Any:
+    """A scorer that gives no number."""
+    return "good"
+
+
+def endless(model: Any, X: Any, y: Any) -> float:
+    """A scorer that gives nothing finite."""
+    return float("nan")
+
+
 LEARNERS = (Unfit(), Unfit, Breaking(), Nonsense(), 3, None)
 SAMPLERS = (BreakingSampler(), EmptySampler(), ("mine", BreakingSampler()), BreakingSampler)
 SPLITTERS = (Splitter(None), Splitter([]), Splitter([([], [0])]), Splitter([([0, 1], [])]), Splitter([3]), Splitter)
+SOUND_SPLITTERS = (GroupKFold(3), LeaveOneOut(), ShuffleSplit(3), StratifiedKFold(12), TimeSeriesSplit(3))
 BUDGETS = (-1, 0, "abc", "", "1x", float("nan"), float("inf"), None, True, [60], "1e-3s")
 COSTS = ([[0, 1]], [[0, -1], [1, 0]], [[0, float("nan")], [1, 0]], "0:1=", {"a": 3}, {"0": {"z": 1}}, 5, [["a", "b"]])
 WEIGHTS = ([float("nan")] * 30, [0.0] * 30, [1.0], ["a"] * 30, [-1.0] * 30, [[1.0]] * 30)
 TIMES = (["noon"] * 30, [None] * 30, [0] * 30, [float("inf")] * 30)
 METRICS = ("x", "", 3, None, "f1:nobody", "precision@recall=7", "worst-group", "cost", len, object)
+SCORERS = (without_weights, breaking, wordy, endless, "neg_log_loss", "jaccard", "r2")
+WORDS = (*KNOWN, *OF_CLASSES, *(f"{word}:macro" for word in OF_CLASSES), "f1:rare", "precision@recall=0.8")
+SOUND_METRICS = (*WORDS, "recall@precision=0.5:usual", "jaccard_macro", *SCORERS)
+ARMS = tuple(str(kind.name) for kind in EVERY if isinstance(kind.name, str))
 
 
 def sound() -> tuple[Any, Any]:
@@ -81,7 +111,7 @@ def each_once() -> Iterator[tuple[str, dict[str, Any]]]:
     for option, values in {
         "learner": LEARNERS,
         "arms": [[sampler] for sampler in SAMPLERS],
-        "cv": SPLITTERS,
+        "cv": (*SPLITTERS, *SOUND_SPLITTERS),
         "budget": BUDGETS,
         "sample_weight": WEIGHTS,
         "time": TIMES,
@@ -89,6 +119,7 @@ def each_once() -> Iterator[tuple[str, dict[str, Any]]]:
         "metric": METRICS,
     }.items():
         yield from (("trial", few | {option: value}) for value in values)
+    yield "trial", few | {"arms": list(ARMS), "learner": "boosting"}
     yield from (("trial", few | {"metric": "cost", "costs": value}) for value in COSTS)
     make = {"estimator": LogisticRegression(), "remedy": ["class weights"], "budget": 1e-6}
     for option, values in {"estimator": LEARNERS, "remedy": SAMPLERS, "budget": BUDGETS, "metric": METRICS}.items():

@@ -4,13 +4,15 @@ import json
 from pathlib import Path
 from random import Random
 
+import numpy as np
 import pytest
 
 import lopsided
+from lopsided.core.errors import LopsidedError
 from tests.faults import bad_input, clients, crashes, crowds, disk, fuzz, numbers, rearranged
 from tests.faults.call_cases import outcome
 from tests.faults.console import Said, fault
-from tests.faults.hostile_objects import each_once
+from tests.faults.hostile_objects import SCORERS, SOUND_METRICS, each_once, sound, without_weights
 from tests.faults.tally import Row, record, total
 
 
@@ -36,6 +38,21 @@ def test_extreme_numbers(kind) -> None:
 def test_every_hostile_object_gets_an_answer_or_a_sentence(name, arguments, tmp_path: Path) -> None:
     _, ended, words = outcome(name, arguments, tmp_path)
     assert ended != "lost", words
+
+
+def test_every_metric_of_a_weighted_trial_gets_an_answer_or_a_sentence(tmp_path: Path) -> None:
+    X, y = sound()
+    options = {"labels": y, "sample_weight": np.arange(30) % 4 / 2.0, "folds": 3, "repeats": 1, "store": tmp_path}
+    tried = lopsided.trial(X, arms=["class weights"], forecasts=False, **options)
+    refused = {}
+    for metric in SOUND_METRICS:
+        try:
+            assert tried.judge(metric).recommendation is not None
+        except LopsidedError as error:
+            refused[metric] = str(error)
+    assert without_weights in refused
+    assert set(refused) <= {*SCORERS, "worst-group"}
+    assert all(sentence.startswith("Expected ") and "\n" not in sentence for sentence in refused.values()), refused
 
 
 def said(code: int = 2, out: str = "", err: str = "lopsided: Expected a, but got b; do c.\n", **more) -> Said:

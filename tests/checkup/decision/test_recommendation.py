@@ -113,6 +113,20 @@ def test_more_repeats_are_said_to_decide_only_where_repeats_are_what_is_missing(
     assert recommend(decided, weak(["a", "b"]), "m").settled_by is None
 
 
+def test_the_sentence_says_what_a_reader_can_use() -> None:
+    errors, of_repeat = np.eye(3) * 0.03**2, np.eye(3) * 1e-9
+    measured = MeasuredGains(("a", "b", "c"), np.array([0.060, 0.055, 0.052]), errors, of_repeat, 2)
+    near = recommend(measured, weak(["a", "b", "c"]), "m")
+    assert near.sentence().endswith(" Nearly as good, within 0.01: b, c.")
+    assert near.gains == {PLAIN: 0.0, "a": pytest.approx(0.06), "b": pytest.approx(0.055), "c": pytest.approx(0.052)}
+    apart = recommend(MeasuredGains(("a", "b"), np.array([0.06, 0.03]), np.eye(2) * 0.03**2), weak(["a", "b"]), "m")
+    assert "Rivals: b (" in apart.sentence()
+    assert "Undecided between it and b" in apart.sentence()
+    loss = recommend(MeasuredGains(("a",), np.array([0.2]), np.eye(1) * 0.05**2), weak(["a"]), "cost", falls=True)
+    assert loss.sentence("it is slow").startswith("Use a: cost lower by 0.200 [0.1")
+    assert loss.sentence("it is slow").endswith("; but it is slow.")
+
+
 def test_arms_that_are_as_good_as_each_other_are_called_so() -> None:
     near = np.full((2, 2), 0.02**2) + np.eye(2) * 1e-7
     advice = recommend(MeasuredGains(("a", "b"), np.array([0.08, 0.08]), near), weak(["a", "b"]), "m")

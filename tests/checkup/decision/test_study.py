@@ -5,6 +5,8 @@ import json
 import numpy as np
 import pytest
 from bench import decisions
+from bench.keel import judging, prior_fit
+from bench.keel.study import source_of
 
 
 @pytest.fixture(scope="module")
@@ -14,7 +16,7 @@ def studies():
 
 def test_the_prior_is_what_the_fit_gives(studies) -> None:
     # Rounded to five and seven digits when written, so equal texts are equal numbers.
-    committed = json.loads(decisions.PRIOR.read_text())
+    committed = json.loads(prior_fit.PRIOR.read_text())
     assert committed.pop("score") == decisions.plan_scores(studies)
     assert committed == json.loads(json.dumps(decisions.fit(studies)))
 
@@ -23,7 +25,7 @@ def test_sets_of_one_source_are_in_one_half(studies) -> None:
     halves: dict[str, set[bool]] = {}
     for study in studies:
         for name in study.names:
-            halves.setdefault(decisions.source_of(name), set()).add(decisions.development(name))
+            halves.setdefault(source_of(name), set()).add(decisions.development(name))
     assert all(len(half) == 1 for half in halves.values())
     assert {half for found in halves.values() for half in found} == {True, False}
 
@@ -43,7 +45,7 @@ def test_the_page_shows_the_regrets_of_the_committed_study(studies) -> None:
     rows = {line.split(" | ")[0].removeprefix("| "): line for line in shown.splitlines()}
     for place, study in enumerate(studies):
         names = [name for name in study.names if not decisions.development(name)]
-        found = decisions._regrets(study, names, half=False)
+        found = judging.regrets(study, names, half=False)
         for rule in ("recommendation of the trial", "always plain", "plan's first"):
             assert rows[rule].split(" | ")[2 + 2 * place].removesuffix(" |") == f"{found[rule]:.2f}"
 
@@ -51,6 +53,6 @@ def test_the_page_shows_the_regrets_of_the_committed_study(studies) -> None:
 def test_choosing_at_random_is_worse_than_the_recommendation(studies) -> None:
     for study in studies:
         names = [name for name in study.names if not decisions.development(name)]
-        found = decisions._regrets(study, names, half=False)
+        found = judging.regrets(study, names, half=False)
         always = [regret for rule, regret in found.items() if rule.startswith("always ")]
         assert found["recommendation of the trial"] < np.mean(always)

@@ -26,14 +26,16 @@ DECIDED = 0.8  # a chance of being best that needs no further repeats
 NEGLIGIBLE = 0.002  # arms whose expected difference is smaller are as good as each other
 PLAIN = Plain.name
 RIVAL = 0.1  # a chance of being best that is worth a mention
+NEAR = 0.01  # of arms whose expected gains are so near each other, it hardly matters which is used
 _DRAWS = 4000
 _MORE = (3, 5, 10, 20, 50)  # repeats that are considered
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to use. `chances` are those of being best, by arm; `settled_by` says what would decide between rivals,
-    `more_repeats` how many repeats in all would, where they would."""
+    """What to use. `chances` are those of being best, `gains` what is expected, by arm; `settled_by` says what would
+    decide between rivals, `more_repeats` how many repeats in all would, where they would. `falls`: the metric is the
+    better the smaller, and gains are what it falls by."""
 
     arm: str
     chance_best: float
@@ -45,23 +47,35 @@ class Recommendation:
     more_repeats: int | None
     metric: str
     chances: Mapping[str, float]
+    gains: Mapping[str, float]
+    falls: bool = False
 
     def sentence(self, but: str | None = None, *, brief: bool = False) -> str:
         """The advice in plain words; `but` is what it costs. `brief` leaves out the rivals and what would decide."""
-        rivals = [name for name, chance in self.chances.items() if name != self.arm and chance >= RIVAL and not brief]
-        others = f" Rivals: {', '.join(f'{name} ({self.chances[name]:.0%})' for name in rivals)}." if rivals else ""
-        settled = f" {self.settled_by}" if self.settled_by and not brief else ""
+        others = "" if brief else self._rivals()
         if self.arm == PLAIN:
-            return f"Keep plain training: no remedy is expected to improve {self.metric}.{others}{settled}"
+            return f"Keep plain training: no remedy is expected to improve {self.metric}.{others}"
+        sign, gained = ("", f"{self.metric} lower by") if self.falls else ("+", f"expected gain in {self.metric}")
+        low, high = (f"{bound:{sign}.3f}" for bound in (self.low, self.high))
         return (
-            f"Use {self.arm}: expected gain in {self.metric} {self.gain:+.3f} [{self.low:+.3f}, {self.high:+.3f}], "
+            f"Use {self.arm}: {gained} {self.gain:{sign}.3f} [{low}, {high}], "
             f"chance of being best {self.chance_best:.0%}, of being worse than plain training {self.chance_worse:.0%}"
-            f"{'; but ' + but if but else ''}.{others}{settled}"
+            f"{'; but ' + but if but else ''}.{others}"
         )
+
+    def _rivals(self) -> str:
+        """The arms that may be best as well, and what would decide; less of it where they are nearly as good."""
+        rivals = [name for name, chance in self.chances.items() if name != self.arm and chance >= RIVAL]
+        settled = f" {self.settled_by}" if self.settled_by else ""
+        if not rivals:
+            return settled
+        if self.more_repeats is None and all(self.gains[name] >= self.gains[self.arm] - NEAR for name in rivals):
+            return f" Nearly as good, within {NEAR:g}: {', '.join(rivals)}."
+        return f" Rivals: {', '.join(f'{name} ({self.chances[name]:.0%})' for name in rivals)}.{settled}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values under the names that scripts rely on."""
-        return asdict(self) | {"chances": dict(self.chances)}
+        return asdict(self) | {"chances": dict(self.chances), "gains": dict(self.gains)}
 
 
 @dataclass(frozen=True)
@@ -108,7 +122,13 @@ def common_gain(metric: Metric, arm: Answers, against: Answers, judged: Judged) 
 
 
 def recommend(
-    measured: MeasuredGains, prior: GainPrior, metric: str, *, seconds: float | None = None, seed: int = 0
+    measured: MeasuredGains,
+    prior: GainPrior,
+    metric: str,
+    *,
+    falls: bool = False,
+    seconds: float | None = None,
+    seed: int = 0,
 ) -> Recommendation:
     """The arm with the largest expected gain; `seconds` is what one repeat of the leading arms takes."""
     mean, covariance = prior.posterior(measured.values, prior.trial_errors(measured.errors))
@@ -130,6 +150,8 @@ def recommend(
         more_repeats=repeats,
         metric=metric,
         chances={names[code]: float(chances[code]) for code in np.argsort(-chances, kind="stable")},
+        gains=dict(zip(names, centre.tolist(), strict=True)),
+        falls=falls,
     )
 
 

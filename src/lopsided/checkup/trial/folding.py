@@ -56,6 +56,7 @@ def _splits(cv: Any, training: LabelledSet) -> Iterable[Any]:
         try:
             with warnings.catch_warnings():
                 warnings.filterwarnings("ignore", "The groups parameter is ignored")
+                warnings.filterwarnings("ignore", "The least populated class in y")  # a note of the trial says it
                 return list(cv.split(np.zeros((training.size, 1)), training.classes.codes, training.design.together))
         except Exception as error:  # a splitter of the user's may raise anything
             message, mend = " ".join(str(error).split()), "give split_by where it needs groups"

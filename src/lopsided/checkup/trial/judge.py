@@ -18,7 +18,7 @@ from lopsided.checkup.trial.run import TrialRun
 from lopsided.checkup.trial.task import HELD_BACK
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
-from lopsided.measure.metrics.contract import Answers, Metric, judged_parts
+from lopsided.measure.metrics.contract import Answers, Influence, Metric, judged_parts
 from lopsided.measure.metrics.named import metric_named
 from lopsided.measure.metrics.shares import BALANCED, OVERALL, WORST_CLASS, WORST_GROUP, class_recall, group_accuracy
 from lopsided.measure.paired_scores import Estimate, estimate, simultaneous
@@ -49,14 +49,17 @@ class TrialJudge:
 
     @cached_property
     def able(self) -> dict[str, Answers]:
-        """What the arms that could win answered."""
+        """What the arms that could win answered; not those that only move thresholds, where the metric does not see
+        it: they are plain training by another name."""
         tried = [entry for entry in self.run.entries[1:] if entry.skipped is None and entry.remedy.collects is None]
         found = {entry.remedy.name: self.run.answers(entry) for entry in tried}
-        probable = self.metric.needs_probabilities
+        probable, plain = self.metric.needs_probabilities, self.metric.influence(self.plain, self.judged)
         return {
             name: answers
             for name, answers in found.items()
-            if not isinstance(answers, str) and not (probable and answers.probabilities is None)
+            if not isinstance(answers, str)
+            and not (probable and answers.probabilities is None)
+            and not (probable and _same(self.metric.influence(answers, self.judged), plain))
         }
 
     @cached_property
@@ -75,7 +78,8 @@ class TrialJudge:
         kind, counts = learner_kind(run.learner), run.training.classes.counts
         prior = gain_prior(self.measured.arms, self.metric.family, kind, counts)
         repeat = run.fit_seconds / max(run.repeats_of.values())
-        return recommend(self.measured, prior, self.metric.name, seconds=repeat, seed=run.seed)
+        falls = not self.metric.larger_is_better
+        return recommend(self.measured, prior, self.metric.name, falls=falls, seconds=repeat, seed=run.seed)
 
     def arms(self) -> list[Arm]:
         """Every arm with its metrics, gains and forecast."""
@@ -148,6 +152,13 @@ class TrialJudge:
         deviations = simultaneous(against @ self.measured.errors @ against.T, self.measured.degrees)
         leads = [common_gain(self.metric, self.able[best.name], self.able[name], self.judged) for name in others]
         return best.name, [name for name, lead in zip(others, leads, strict=True) if lead.within(deviations)[0] <= 0]
+
+
+def _same(arm: Influence, plain: Influence) -> bool:
+    """Whether every answer has the same effect; probabilities are kept in single precision."""
+    if arm.moves.shape != plain.moves.shape or arm.draws is not None:
+        return False
+    return abs(arm.value - plain.value) < 1e-9 and bool(np.allclose(arm.moves, plain.moves, rtol=1e-6, atol=1e-12))
 
 
 def _gain(arm: Arm, metric: str) -> Estimate:

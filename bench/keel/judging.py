@@ -1,0 +1,199 @@
+"""How good advice was, by what the study measured: regrets of every rule, stated chances and intervals, power, ranks.
+
+The regret of a choice is the best arm's truth less that of the arm chosen. A set of the development half is judged by a
+prior that was fitted without its source.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from bench.keel.prior_fit import fitted, pilot_error
+from bench.keel.study import ENSEMBLES, TUNED, Study, development, source_of
+
+from lopsided.checkup.decision.prior import (
+    GainPrior,
+    context,
+    expected_gains,
+    gain_prior,
+    pilot_covariance,
+    pilot_errors,
+)
+from lopsided.checkup.decision.recommendation import PLAIN, MeasuredGains, Recommendation, recommend
+from lopsided.core.validation import FloatArray
+from lopsided.measure.paired_scores import simultaneous
+
+
+def plan_scores(studies: Sequence[Study]) -> dict[str, Any]:
+    """Regret on the held-out half of the first remedy of a plan, beside that of the best fixed rule."""
+    found = {}
+    for study in studies:
+        names = [name for name in study.names if not development(name)]
+        lost = regrets(study, names, half=False)
+        rule = min((rule for rule in lost if rule.startswith("always ")), key=lambda rule: lost[rule])
+        scores = {"plan": round(lost["plan's first"], 2), "regret": round(lost[rule], 2)}
+        found[study.kind] = {"sets": len(names), "rule": rule, **scores}
+    return found
+
+
+def every_regret(studies: Sequence[Study]) -> dict[tuple[Study, bool], dict[str, float]]:
+    """By study and half (True: development), the regret of every rule."""
+    found = {}
+    for study in studies:
+        for half in (True, False):
+            names = [name for name in study.names if development(name) == half]
+            if names:
+                found[study, half] = regrets(study, names, half)
+    return found
+
+
+def where(half: bool) -> str:
+    """The half in words."""
+    return "development, its own source left out" if half else "held out"
+
+
+def _planned(study: Study, name: str, half: bool) -> Iterator[str]:
+    """The remedy that a plan puts first, on every cut."""
+    found, arms = study.sets[name], study.arms[1:]
+    prior, errors = _prior(study, name, arms, half), _pilot_errors(study, name, half)
+    for forecasts in found["forecasts"]:
+        expected = expected_gains(prior, forecasts, errors)
+        yield max(expected, key=lambda arm: expected[arm])
+
+
+def _prior(study: Study, name: str, arms: Sequence[str], half: bool) -> GainPrior:
+    """The committed prior; for a set that it was fitted on, one without the set's source."""
+    counts = np.array(study.sets[name]["counts"])
+    if not half:
+        return gain_prior(arms, "balanced", study.kind, counts)
+    stored = _without(study, source_of(name))[0]
+    place = [stored["arms"].index(arm) for arm in arms]
+    mean = np.array(stored["effects"]) @ context(counts)
+    return GainPrior(tuple(arms), mean[place], np.array(stored["covariance"])[np.ix_(place, place)])
+
+
+def _pilot_errors(study: Study, name: str, half: bool) -> FloatArray:
+    arms = study.arms[1:]
+    if not half:
+        return pilot_errors(arms, "balanced", study.kind)
+    return pilot_covariance(arms, _without(study, source_of(name))[1])
+
+
+@cache
+def _without(study: Study, source: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Prior and errors of forecasts from all other sources."""
+    return fitted(study, "balanced", source), pilot_error(study, source)
+
+
+def _of(trial: dict[str, Any]) -> MeasuredGains:
+    return MeasuredGains(tuple(trial["arms"]), np.array(trial["values"]), np.array(trial["errors"]))
+
+
+def _helping(trial: dict[str, Any]) -> dict[str, float]:
+    """Gains of the arms that a trial says "helps: yes" of."""
+    measured = _of(trial)
+    low = measured.values - simultaneous(measured.errors, measured.degrees) * np.sqrt(np.diag(measured.errors))
+    return {arm: gain for arm, gain, least in zip(measured.arms, measured.values, low, strict=True) if least > 0}
+
+
+def _advice(study: Study, name: str, half: bool) -> Iterator[tuple[dict[str, Any], Recommendation]]:
+    for trial in study.trials(name):
+        yield trial, recommend(_of(trial), _prior(study, name, trial["arms"], half), "balanced accuracy")
+
+
+def regrets(study: Study, names: Sequence[str], half: bool) -> dict[str, float]:
+    """Mean regret of every rule, in points."""
+    own = [arm for arm in study.sets[names[0]]["truth"] if not arm.startswith(ENSEMBLES)]
+    best = {name: max(study.truth(name, arm) for arm in own) for name in names}
+    rules: dict[str, list[float]] = {f"always {arm}": [best[n] - study.truth(n, arm) for n in names] for arm in own}
+    rules["the best of our own arms, known"] = [best[n] - max(study.truth(n, arm) for arm in study.arms) for n in names]
+    rules["plan's first"] = [best[n] - study.truth(n, arm) for n in names for arm in _planned(study, n, half)]
+    picked = []
+    for name in names:
+        for trial, advice in _advice(study, name, half):
+            largest = (PLAIN, *trial["arms"])[int(np.append(0.0, trial["values"]).argmax())]
+            helping = _helping(trial)
+            picked.append((name, advice.arm, largest, max(helping, key=lambda arm: helping[arm], default=PLAIN)))
+    for place, rule in (
+        (1, "recommendation of the trial"),
+        (2, "largest mean of the trial"),
+        (3, "winner, else plain"),
+    ):
+        rules[rule] = [best[pick[0]] - study.truth(pick[0], str(pick[place])) for pick in picked]
+    return {rule: 100 * float(np.mean(regrets)) for rule, regrets in rules.items()}
+
+
+def calibration(study: Study, names: Sequence[str], half: bool) -> Iterator[dict[str, Any]]:
+    """Intervals of the gain, the chance of being worse than plain training, and chances of being best by fifths."""
+    inside, worse, chances = [], [], []
+    for name in names:
+        truth = {arm: study.truth(name, arm) for arm in study.arms}
+        for _, advice in _advice(study, name, half):
+            gain = truth[advice.arm] - truth[PLAIN]
+            if advice.arm != PLAIN:
+                inside.append(advice.low <= gain <= advice.high)
+                worse.append((advice.chance_worse, gain < 0))
+            best = [arm for arm in truth if truth[arm] == max(truth.values())]  # on easy sets several, which share it
+            chances += [(chance, (arm in best) / len(best)) for arm, chance in advice.chances.items()]
+    told_where = where(half)
+    said, true = np.array(chances).T
+    bins = np.minimum((said * 5).astype(int), 4)
+    told = ", ".join(
+        f"{said[bins == place].mean():.2f}: {true[bins == place].mean():.2f} ({np.sum(bins == place)})"
+        for place in range(5)
+        if (bins == place).any()
+    )
+    stated, happened = np.array(worse).mean(axis=0)
+    yield {
+        "what": f"{study.learner}: 90% intervals of the gain",
+        "note": f"hold in {np.mean(inside):.2f}, {told_where}",
+    }
+    yield {
+        "what": f"{study.learner}: worse than plain",
+        "note": f"stated {stated:.3f}, true {happened:.3f}, {told_where}",
+    }
+    yield {
+        "what": f"{study.learner}: stated chance of being best",
+        "note": f"stated: true (number) {told}, {told_where}",
+    }
+
+
+def power(study: Study, names: Sequence[str], half: bool) -> Iterator[dict[str, Any]]:
+    """How often "helps: yes" is said of an arm that truly gains five points and more, by the size of the class."""
+    sizes = ((6, 15), (15, 30), (30, 50), (50, 10**9))
+    for least, most in sizes:
+        said = []
+        for name in names:
+            gaining = [arm for arm in study.arms if study.truth(name, arm) - study.truth(name, PLAIN) >= 0.05]
+            for trial in study.trials(name):
+                if least <= min(trial["counts"]) < most:
+                    helping = _helping(trial)
+                    said += [arm in helping for arm in gaining]
+        if said:
+            sizes_told = f"{least} to {most - 1}" if most < 10**9 else f"{least} and more"
+            note = f"said of {np.mean(said):.2f} of {len(said)} arms that gain 5 points; {where(half)}"
+            yield {"what": f"{study.learner}: helps, smaller class of {sizes_told}", "note": note}
+
+
+def ranks(studies: Sequence[Study]) -> Iterator[dict[str, Any]]:
+    """Mean balanced accuracy and mean rank of whole classifiers, on the cuts that have a trial."""
+    from scipy.stats import rankdata
+
+    rows: dict[str, list[float]] = {}
+    for name in set.intersection(*[set(study.names) for study in studies]):
+        both = [list(_advice(study, name, development(name))) for study in studies]
+        for found in zip(*both, strict=False):
+            for study, (trial, advice) in zip(studies, found, strict=True):
+                scores = trial["scores"]
+                rows.setdefault(f"MendedClassifier({study.learner}, auto)", []).append(scores[advice.arm])
+                rows.setdefault(f"{TUNED}, {study.learner}", []).append(scores[TUNED])
+                for peer in scores:
+                    if peer.startswith(ENSEMBLES):
+                        rows.setdefault(peer, []).append(scores[peer])
+    if rows:
+        ranks = rankdata(-np.array(list(rows.values())), axis=0).mean(axis=1)
+        for place in np.argsort(ranks):
+            who = list(rows)[place]
+            note = f"mean rank {ranks[place]:.2f} of {len(rows)}, mean balanced accuracy {np.mean(rows[who]):.4f}"
+            yield {"what": who, "note": f"{note}; {len(rows[who])} cuts"}
