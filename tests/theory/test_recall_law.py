@@ -23,9 +23,9 @@ def test_the_committed_constants_are_what_the_fit_gives(tasks) -> None:
     committed = json.loads(recall_fit.COMMITTED.read_text())
     assert committed["tasks"] == len(tasks)
     assert set(committed["laws"]) == set(recall_fit.VARIANTS)
-    for variant in ("held out", "before"):  # one with time and one without: seconds
-        features, times, recalls, weights, _ = recall_fit.observations(tasks, variant)
-        law = recall_fit.fit(features, times, recalls, weights, recall_fit.NAMES[variant])
+    before = recall_fit.fit_variant(tasks, "before")
+    for variant in ("before", "held out, before"):  # one without time and the one that is scored: seconds
+        law = before if variant == "before" else recall_fit.fit_variant(tasks, variant, before)
         for name, values in committed["laws"][variant].items():
             if name != "names":
                 # five digits are kept, and the optimum is flat: L-BFGS stops within 1e-3 of it

@@ -10,6 +10,8 @@ import numpy as np
 
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 
+FEW = 12  # rows of a class
+
 
 def class_margins(logits: FloatArray, codes: IntArray) -> FloatArray:
     """Mean margin of every class, nan without rows."""
@@ -31,22 +33,26 @@ def class_aucs(logits: FloatArray, codes: IntArray) -> FloatArray:
     present = counts > 0
     if present.sum() < 2:
         return np.full(classes, np.nan)
-    weight = 1.0 / counts[codes]
+    weight, columns = 1.0 / counts[codes], np.ascontiguousarray(logits.T)
+    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(counts[:-1]).astype(np.int64))
     found = np.full(classes, np.nan)
     for k in np.flatnonzero(present):
-        own = np.asarray(codes == k)
-        order = np.argsort(logits[:, k], kind="stable")
-        weights = np.where(own, 0.0, weight)[order]
-        below = np.cumsum(weights) - weights
-        values = logits[order, k]
-        # of tied logits, half of the weight counts as below
-        starts = np.flatnonzero(np.r_[True, values[1:] != values[:-1]])
-        tied = np.add.reduceat(weights, starts)
-        first = below[starts]
-        lengths = np.diff(np.r_[starts, values.size])
-        smaller = np.repeat(first + tied / 2, lengths)
-        found[k] = smaller[own[order]].sum() / (counts[k] * (present.sum() - 1))
+        weights, column = weight.copy(), columns[k]
+        weights[rows[k]] = 0.0
+        below = _weight_below(column[rows[k]], column, weights)
+        found[k] = below / (counts[k] * (present.sum() - 1))
     return found
+
+
+def _weight_below(values: FloatArray, column: FloatArray, weights: FloatArray) -> float:
+    """The weights of all entries of a column below each value, added up; of tied entries half counts as below."""
+    if values.size <= FEW:  # comparing each costs less than sorting
+        smaller, equal = column < values[:, None], column == values[:, None]
+        return float((smaller.sum(axis=0) + 0.5 * equal.sum(axis=0)) @ weights)
+    order = np.argsort(column)
+    totals = np.concatenate([[0.0], np.cumsum(weights[order])])
+    places = [np.searchsorted(column, values, side=side, sorter=order) for side in ("left", "right")]
+    return float((totals[places[0]] + totals[places[1]]).sum() / 2)
 
 
 def adjusted_recalls(logits: FloatArray, codes: IntArray, counts: FloatArray) -> FloatArray:

@@ -24,9 +24,9 @@ ANOTHER = "another run"
 
 
 def evidence_at(settings: Settings, seen: Seen, mark: float, *, known: bool = True) -> ClassEvidence:
-    """What the first run had shown at a mark; `known` is whether the planned length is."""
+    """What the first run had shown at a mark, and the forecast before it; `known` is whether the planned length is."""
     told = {name: values for name, values in seen["marks"][str(mark)].items() if name != "posthoc"}
-    return ClassEvidence.of(told, seen=mark if known else None)
+    return ClassEvidence.of(told | {"before_score": before(settings, seen).score}, seen=mark if known else None)
 
 
 def before_of(settings: Settings, seen: Seen) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, PlannedTraining]:
@@ -51,11 +51,12 @@ def array(values: Sequence[float | None]) -> FloatArray:
     return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
-def early(mark: float, *, held_out: bool = True, known: bool = True) -> Law:
-    """The shipped forecast at a mark."""
+def early(mark: float, *, inputs: bool = True, held_out: bool = True, known: bool = True) -> Law:
+    """The shipped forecast at a mark; `inputs` is whether a forecast before training was made."""
 
     def law(settings: Settings, seen: Seen) -> RecallForecast:
         evidence = evidence_at(settings, seen, mark, known=known)
+        evidence = evidence if inputs else evidence.without_before()
         return recall_forecast(evidence if held_out else evidence.without_held_out())
 
     return law

@@ -5,7 +5,7 @@ are shares in [0, 1]; nan stands for what was not recorded.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -34,6 +34,7 @@ class ClassEvidence:
         left out of it.
     held_out_counts, held_out_recall, held_out_loss, held_out_auc, held_out_adjusted : the same of validation examples.
     held_out_nearest : share of validation examples nearest to the mean of their class in training.
+    before_score : what the forecast before training says (`RecallForecast.score`), where one was made.
     seen : share of the planned training that is over, None where the plan is not known.
     """
 
@@ -50,6 +51,7 @@ class ClassEvidence:
     held_out_auc: FloatArray
     held_out_adjusted: FloatArray
     held_out_nearest: FloatArray
+    before_score: FloatArray
     seen: float | None = None
 
     @classmethod
@@ -77,9 +79,15 @@ class ClassEvidence:
 
     def without_held_out(self) -> "ClassEvidence":
         """The same without what a validation set told."""
+        return self._hiding("held_out")
+
+    def without_before(self) -> "ClassEvidence":
+        """The same without the forecast before training."""
+        return self._hiding("before")
+
+    def _hiding(self, start: str) -> "ClassEvidence":
         nan = np.full(self.classes, np.nan)
-        hidden = {field.name: nan for field in fields(self) if field.name.startswith("held_out")}
-        return ClassEvidence(**{**{field.name: getattr(self, field.name) for field in fields(self)}, **hidden})
+        return replace(self, **{field.name: nan for field in fields(self) if field.name.startswith(start)})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; nan as None."""

@@ -38,23 +38,21 @@ def lost_causes(evidence: ClassEvidence, lost: Collection[int], merged: Collecti
     lost : classes that are lost or likely to be.
     merged : classes whose classifiers have merged with another one.
     """
-    return [_cause(evidence, k, k in merged) if k in lost else None for k in range(evidence.classes)]
-
-
-def _cause(evidence: ClassEvidence, k: int, merged: bool) -> Cause | None:
-    if merged:
-        return "merged"
-    validated = bool(np.isfinite(evidence.held_out_adjusted[k]))
-    recall, adjusted = (
-        (evidence.held_out_recall[k], evidence.held_out_adjusted[k])
-        if validated
-        else (evidence.train_recall[k], evidence.train_adjusted[k])
-    )
-    if recall >= RECOVERED:
-        return None  # nothing is wrong with it yet
-    if adjusted >= RECOVERED and _adjustment_helps(evidence, validated):
-        return "prior"
-    return "memorised" if validated and evidence.train_recall[k] >= LEARNT else "never learnt"
+    validated = np.isfinite(evidence.held_out_adjusted)
+    recall = np.where(validated, evidence.held_out_recall, evidence.train_recall)
+    adjusted = np.where(validated, evidence.held_out_adjusted, evidence.train_adjusted)
+    helps = np.where(validated, *(_adjustment_helps(evidence, of_validation) for of_validation in (True, False)))
+    with np.errstate(invalid="ignore"):
+        learnt = validated & (evidence.train_recall >= LEARNT)
+        prior = (adjusted >= RECOVERED) & helps
+        well = recall >= RECOVERED  # nothing is wrong with it yet
+    found: list[Cause | None] = [None] * evidence.classes
+    for k in lost:
+        if k in merged:
+            found[k] = "merged"
+        elif not well[k]:
+            found[k] = "prior" if prior[k] else "memorised" if learnt[k] else "never learnt"
+    return found
 
 
 def _adjustment_helps(evidence: ClassEvidence, validated: bool) -> bool:
@@ -65,4 +63,4 @@ def _adjustment_helps(evidence: ClassEvidence, validated: bool) -> bool:
         else (evidence.train_adjusted, evidence.train_recall)
     )
     known = np.isfinite(pair[0]) & np.isfinite(pair[1])
-    return bool(pair[0][known].mean() >= pair[1][known].mean())
+    return bool(known.any() and pair[0][known].mean() >= pair[1][known].mean())

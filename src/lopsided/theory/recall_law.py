@@ -7,14 +7,16 @@ For a class with features x (below) and u = log(seen / 0.2), the distribution of
 a logistic regression at every cut with common slopes. From it come the median (`recall`), the 5 % and 95 % points
 (`low`, `high`) and `chance_lost` = P(r < 0.2), cuts being joined by straight lines. There is one set of constants for
 runs with a validation set, one without, each also for runs whose planned length is not known (no u), and one for
-before training. All are fitted by `bench/laws/recall_fit.py` on the development half of the skill family
-`recall-early`: networks as people train them (MLP, ResNet, ViT, text transformer, frozen and fine-tuned backbones).
+before training. Where a forecast before training was made, its score b . x is one more feature of runs of known length:
+early in training the inputs say more about a class than the network does. All are fitted by
+`bench/laws/recall_fit.py` on the development half of the skill family `recall-early`: networks as people train them
+(MLP, ResNet, ViT, text transformer, frozen and fine-tuned backbones).
 
 No network's mathematics enters: this is an empirical law, and `lopsided skill` says how often it came true.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
 from typing import Any, Self
@@ -39,13 +41,14 @@ class RecallForecast:
     """One number per class each: median and 90 % interval of the final recall, and the chance that it is below 0.2.
 
     `seen` is the share of the training that the forecast rests on: 0 before training, None where the planned length is
-    not known.
+    not known. `score` is b . x, the larger the better.
     """
 
     recall: FloatArray
     low: FloatArray
     high: FloatArray
     chance_lost: FloatArray
+    score: FloatArray
     seen: float | None
 
 
@@ -66,21 +69,25 @@ class RecallLaw:
         """From the committed constants."""
         return cls(tuple(told["names"]), *(np.array(told[name]) for name in list(cls.__dataclass_fields__)[1:]))
 
-    def distribution(self, features: FloatArray, time: float) -> FloatArray:
+    def score(self, features: FloatArray, time: float = 0.0) -> FloatArray:
+        """(b + u b') . x of every row."""
+        found: FloatArray = ((features - self.centre) / self.scale) @ (self.slopes + time * self.slopes_by_time)
+        return found
+
+    def distribution(self, score: FloatArray, time: float) -> FloatArray:
         """K x cuts: P(r <= c_j)."""
-        x = (features - self.centre) / self.scale
-        score = x @ (self.slopes + time * self.slopes_by_time)
         chances = 1.0 / (1.0 + np.exp(-np.clip(self.cuts + time * self.cuts_by_time - score[:, None], -50, 50)))
         return np.maximum.accumulate(chances, axis=1)  # cuts are fitted apart, and may cross where few fell between
 
     def forecast(self, features: FloatArray, time: float, seen: float | None) -> RecallForecast:
         """Median, interval and chance of every row of features."""
-        chances = self.distribution(features, time)
+        score = self.score(features, time)
+        chances = self.distribution(score, time)
         low, middle, high, one_sided = (_quantiles(chances, level) for level in (_TAIL, 0.5, 1 - _TAIL, LEVEL))
         # where a recall of 0 has the chance of the lower tail or more, all that the interval leaves out lies above it
         high = np.where(chances[:, 0] >= _TAIL, one_sided, high)
         # a recall of exactly 0.2 is kept; between cuts no recall has a chance of its own
-        return RecallForecast(middle, low, high, chances[:, CUTS.index(LOST)], seen)
+        return RecallForecast(middle, low, high, chances[:, CUTS.index(LOST)], score, seen)
 
 
 def recall_forecast(evidence: ClassEvidence) -> RecallForecast:
@@ -94,26 +101,26 @@ def recall_forecast(evidence: ClassEvidence) -> RecallForecast:
     Returns
     -------
     RecallForecast
-        Classes without validation examples are forecast from their training examples alone.
+        Classes without validation examples are forecast from their training examples alone. A forecast before training
+        in the evidence is used where the planned length is known.
     """
-    suffix = "" if evidence.seen is not None else ", unknown length"
+    before = evidence.seen is not None and bool(np.isfinite(evidence.before_score).all())
+    suffix = ", unknown length" if evidence.seen is None else ", before" if before else ""
     time = 0.0 if evidence.seen is None else float(np.log(max(evidence.seen, 0.02) / REFERENCE))
-    found = _law(f"training{suffix}").forecast(training_features(evidence), time, evidence.seen)
+    found = _law(f"training{suffix}").forecast(training_features(evidence, before=before), time, evidence.seen)
     if not evidence.has_held_out:
         return found
-    better = _law(f"held out{suffix}").forecast(held_out_features(evidence), time, evidence.seen)
+    features = held_out_features(evidence, before=before)
+    better = _law(f"held out{suffix}").forecast(features, time, evidence.seen)
     known = np.isfinite(evidence.held_out_recall)
-    return RecallForecast(
-        np.where(known, better.recall, found.recall),
-        np.where(known, better.low, found.low),
-        np.where(known, better.high, found.high),
-        np.where(known, better.chance_lost, found.chance_lost),
-        evidence.seen,
-    )
+    numbers = [field.name for field in fields(RecallForecast) if field.name != "seen"]
+    joined = {name: np.where(known, getattr(better, name), getattr(found, name)) for name in numbers}
+    return RecallForecast(**joined, seen=evidence.seen)
 
 
-def training_features(evidence: ClassEvidence) -> FloatArray:
-    """K x features of the variant "training"; what was not recorded of a class counts as at its worst."""
+def training_features(evidence: ClassEvidence, *, before: bool = False) -> FloatArray:
+    """K x features of the variant "training"; what was not recorded of a class counts as at its worst. `before` adds
+    the score of the forecast before training, the last column."""
     size = np.maximum(evidence.counts, 1.0)
     recall = np.nan_to_num(evidence.train_recall, nan=0.0)
     known = np.isfinite(evidence.train_loss)
@@ -132,6 +139,7 @@ def training_features(evidence: ClassEvidence) -> FloatArray:
         _logit(_known(evidence.train_adjusted, 0.0), size),
         _logit(_known(evidence.nearest_recall, 0.0), size),
         np.full(size.size, _whole(everyone)),
+        *([evidence.before_score] if before else []),
     ]
     return np.stack(columns, axis=1)
 
@@ -150,7 +158,7 @@ TRAINING_NAMES = (
 )
 
 
-def held_out_features(evidence: ClassEvidence) -> FloatArray:
+def held_out_features(evidence: ClassEvidence, *, before: bool = False) -> FloatArray:
     """K x features of the variant "held out": those of training, and what the validation examples showed."""
     size = np.nan_to_num(evidence.held_out_counts, nan=1.0).clip(1.0)
     loss = np.where(np.isfinite(evidence.held_out_loss), evidence.held_out_loss, np.log(evidence.classes))
@@ -163,7 +171,7 @@ def held_out_features(evidence: ClassEvidence) -> FloatArray:
         _logit(_known(evidence.held_out_nearest, 0.0), size),
         np.full(size.size, _whole(everyone)),
     ]
-    return np.column_stack([training_features(evidence), *columns])
+    return np.column_stack([training_features(evidence), *columns, *([evidence.before_score] if before else [])])
 
 
 HELD_OUT_NAMES = (
@@ -241,6 +249,7 @@ def before_features(
     return np.column_stack([*own, *(np.full(size.size, value) for value in common)])
 
 
+BEFORE_SCORE = "score before training"  # the name of the column that `before` adds
 BEFORE_NAMES = (
     "log count",
     "log count over mean",

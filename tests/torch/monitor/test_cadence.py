@@ -20,12 +20,20 @@ def full_epochs(examples, count, seen=lambda done: None, told=None, classes=10):
 
 def test_how_often() -> None:
     assert full_epochs(60_000, 5) == [0, 1, 2, 3, 4]
-    assert full_epochs(2_500, 20) == [0, 1, 2, 9, 16]  # 16,384 / 2,500: one in seven
-    assert full_epochs(100, 25) == [0, 1, 2, 12, 22]  # one in ten at least
+    assert full_epochs(2_500, 20) == [0, 1, 2, 14]  # 30,000 / 2,500: one in twelve
+    assert full_epochs(100, 45) == [0, 1, 2, 22, 42]  # one in twenty at least
     assert full_epochs(100, 8, seen=lambda done: done / 8) == [0, 1, 2, 7]  # the last is known
     assert full_epochs(100, 9, told=3) == [0, 1, 2, 5, 8]
     assert full_epochs(30_000, 7, classes=1000) == [0, 1, 2, 5]  # many classes cost more
     assert full_epochs(100, 4, told=1) == [0, 1, 2, 3]
+
+
+def test_rows_are_kept_at_times_that_grow() -> None:
+    cadence, found = Cadence(None, 10), []
+    for epoch in range(30):
+        found += [epoch] if cadence.rows else []
+        cadence.end_epoch(100, epoch + 1, None)
+    assert found == [0, 1, 2, 4, 7, 11, 17, 22]  # each 1.5 times as late as the one before; 22 is measured in full
 
 
 def test_spectra_come_with_full_epochs_alone() -> None:

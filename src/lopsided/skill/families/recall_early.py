@@ -22,7 +22,8 @@ MAIN = 0.2
 def _laws(mark: float) -> dict[str, Law]:
     return {
         DEFAULT: early(mark),
-        "from training alone": early(mark, held_out=False),
+        "without the forecast before training": early(mark, inputs=False),
+        "from training alone": early(mark, inputs=False, held_out=False),
         "length not known": early(mark, known=False),
     }
 

@@ -4,21 +4,26 @@ Recall, losses, counts and the cosines of up to MANY classifiers are taken in ev
 means and of many classifiers, the change of the layers and the activation patterns take as long as training on some
 hundred examples to some thousand; so an epoch of ENOUGH examples has them always, and of shorter epochs so few, one in
 RAREST at least, that they cost little. The FIRST epochs are measured in full, and the last one where it is known.
+
+What forecasts of recall read from single rows (margins, ranks, nearest means) is due in full epochs, and whenever the
+training has become LATER times as long as at the last time: the law of those forecasts goes by the logarithm of time.
 """
 
 import math
 from dataclasses import dataclass
 
-ENOUGH = 16_384  # examples
+ENOUGH = 30_000  # examples
 ENOUGH_OF_MANY = 65_536  # for more than MANY classes
-RAREST = 10  # epochs
+RAREST = 20  # epochs
 FIRST = 3
+LATER = 1.5
 MANY = 256
 
 
 @dataclass
 class Cadence:
-    """`full` tells whether the running epoch is measured in full; `spectra` whether whole spectra are due."""
+    """`full` tells whether the running epoch is measured in full, `rows` whether rows are kept; `spectra` whether
+    whole spectra are due."""
 
     told: int | None
     spectra_every: int
@@ -27,6 +32,8 @@ class Cadence:
     waited: int = 0  # epochs since the last full one
     every: int = 1  # epochs from one full measurement to the next
     last_spectra: int | None = None
+    rows: bool = True
+    rows_at: int = 0  # the latest epoch in which they were kept, counted from 1
 
     def spectra(self, epoch: int) -> bool:
         """Whether whole spectra are taken at the end of this epoch: so much rarer in short epochs as these are."""
@@ -43,3 +50,5 @@ class Cadence:
         self.waited = 1 if self.full else self.waited + 1
         last = seen is not None and seen * (epochs_done + 1) / max(epochs_done, 1) > 1 - 1e-9
         self.full = epochs_done < FIRST or self.waited >= self.every or last
+        self.rows_at = epochs_done if self.rows else self.rows_at
+        self.rows = self.full or epochs_done + 1 >= LATER * self.rows_at

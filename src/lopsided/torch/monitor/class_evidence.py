@@ -24,7 +24,7 @@ MOST_ROWS = 8192
 
 @dataclass(frozen=True)
 class RowsSnapshot:
-    """Kept rows as arrays: features n x p, logits n x K, class codes n."""
+    """Kept rows as arrays: features n x p, logits n x K, both in single precision, class codes n."""
 
     features: FloatArray
     logits: FloatArray
@@ -67,8 +67,8 @@ class KeptRows:
             return None
         features, logits, codes = (torch.cat(list(part)).cpu().numpy() for part in zip(*self._parts, strict=True))
         finite = np.isfinite(features).all(axis=1) & np.isfinite(logits).all(axis=1)  # a run may diverge
-        kept = RowsSnapshot(*(part[finite] for part in (features.astype(np.float64), logits.astype(np.float64), codes)))
-        return kept if finite.any() else None
+        parts = (features, logits, codes) if finite.all() else (features[finite], logits[finite], codes[finite])
+        return RowsSnapshot(*parts) if finite.any() else None
 
 
 def separation(

@@ -258,7 +258,9 @@ def _spread(values: FloatArray, present: BoolArray) -> tuple[float | None, ...]:
         return tuple(values.tolist())
     filled = np.full(len(present), np.nan)
     filled[present] = values
-    return tuple(value if known else None for value, known in zip(filled.tolist(), np.isfinite(filled), strict=True))
+    plain = filled.astype(object)
+    plain[~np.isfinite(filled)] = None
+    return tuple(plain.tolist())
 
 
 def _group(name: str, count: float, correct: float, losses: float) -> GroupRecord:

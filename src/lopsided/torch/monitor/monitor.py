@@ -20,6 +20,7 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -51,6 +52,7 @@ from lopsided.torch.monitor.layer_change import LayerStarts
 from lopsided.torch.monitor.lost_classes import LostClasses
 from lopsided.torch.monitor.monitor_state import load_state, state_of
 from lopsided.torch.monitor.phase_sums import Batches, PhaseSums, measure_exactly, quiet
+from lopsided.torch.monitor.recall_outlook import RecallOutlook
 from lopsided.torch.monitor.recall_watch import RecallWatch
 from lopsided.torch.monitor.run_forecast import RunForecast, run_forecast
 from lopsided.torch.monitor.run_settings import RunReader, RunSettings
@@ -97,6 +99,7 @@ class Monitor:
         when not told, 1 for epochs of 16,384 examples and more (65,536 for more than 256 classes), up to 10 for short
         ones.
     scheduler: learning-rate scheduler, from which the length is read where neither is told.
+    before: what `recall_before` said of this training; the forecasts of recall while it runs then rest on it, too.
     """
 
     def __init__(
@@ -127,6 +130,7 @@ class Monitor:
         steps: int | None = None,
         scheduler: Any = None,
         geometry_every: int | None = None,
+        before: RecallOutlook | None = None,
     ) -> None:
         model = checked.whole_parameters(model)
         given = None if counts is None else class_counts(counts)
@@ -147,7 +151,7 @@ class Monitor:
             patience=check_count(patience, "patience"),
         )
         self._lost = LostClasses(self.head.classes, self.names)
-        self._ahead = RecallWatch(self.names)
+        self._ahead = RecallWatch(self.names, checked.made_before(before, self.head.classes))
         self._layers = LayerStarts(model, layers)
         self._cadence = Cadence(
             None if geometry_every is None else check_count(geometry_every, "geometry_every"),
@@ -262,7 +266,7 @@ class Monitor:
             named = {name: found for name, found in phases.items() if isinstance(name, str) and found is not None}
             train = phases.get(True)
             held_out = phases.get(False) or next((named[name] for name in VALIDATION if name in named), None)
-            forecast = self._forecast(snapshots.get(True), weight, shown, finite=finite, spectra=spectra)
+            forecast = self._forecast(snapshots.get(True), weight, shown, finite=finite, full=full, spectra=spectra)
             absent = () if labels is None else tuple(np.flatnonzero(labels == 0).tolist())
             classifier = classifier_record(weight, angles, minority) if finite else None
             recall = [None if found is None else found.class_accuracy for found in (train, held_out)]
@@ -309,7 +313,7 @@ class Monitor:
         self._cadence.end_epoch(
             sum(int(sums.counts.sum()) for sums in snapshots.values()) + int(unobserved.sum()), epoch + 1, record.seen
         )
-        self._phases.start_epoch(sampling=self._cadence.full)
+        self._phases.start_epoch(sampling=self._cadence.full, keeping=self._cadence.rows)
         numbers = {f"lopsided/{name}": value for name, value in record.scalars().items()} if self._loggers else {}
         for logger in self._loggers:
             logger.log(numbers, record.step)
@@ -370,12 +374,23 @@ class Monitor:
         return phase_record(sums, own, angles, minority, names, full=full)
 
     def _forecast(
-        self, train: SumsSnapshot | None, weight: FloatArray, shown: FloatArray | None, *, finite: bool, spectra: bool
+        self,
+        train: SumsSnapshot | None,
+        weight: FloatArray,
+        shown: FloatArray | None,
+        *,
+        finite: bool,
+        full: bool,
+        spectra: bool,
     ) -> RunForecast:
-        processes, _ = process_group()
+        settings = self._run.read(self._counters.batch_size * process_group()[0], self.seen)
+        counts = np.zeros(self.head.classes) if shown is None else shown
+        latest = self.records[-1].forecast if self.records else None
+        if not full and finite and latest is not None and latest.holds(settings, counts):
+            return replace(latest, settings=settings)
         return run_forecast(
-            self._run.read(self._counters.batch_size * processes, self.seen),
-            np.zeros(self.head.classes) if shown is None else shown,
+            settings,
+            counts,
             weight if finite else np.zeros_like(weight),
             None if train is None or self._told_features or not finite else train.means,
             "relu" if train is not None and bool((np.nan_to_num(train.means) >= 0).all()) else "free",

@@ -9,6 +9,7 @@ import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray
 from lopsided.torch.loggers import Logger
+from lopsided.torch.monitor.recall_outlook import RecallOutlook
 from torch import nn
 
 
@@ -34,6 +35,16 @@ def minority_mask(minority: Iterable[int] | None, classes: int) -> BoolArray | N
     mask = np.zeros(classes, dtype=bool)
     mask[[int(k) for k in chosen]] = True
     return mask
+
+
+def made_before(before: Any, classes: int) -> RecallOutlook | None:
+    """A forecast before training, of as many classes as the head has."""
+    if before is None or (isinstance(before, RecallOutlook) and len(before.scores) == classes):
+        return before
+    got = f"{len(before.scores)} classes" if isinstance(before, RecallOutlook) else type(before).__name__
+    raise InputError(
+        f"a forecast of {classes} classes for before=", got, "give what lopsided.torch.recall_before returns"
+    )
 
 
 def group_names(groups: Sequence[str] | None) -> tuple[str, ...]:

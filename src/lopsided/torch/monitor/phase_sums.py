@@ -35,7 +35,7 @@ class PhaseSums:
     def __init__(self, head: Head, *, interval: int, ignored: int, all_reduce: bool) -> None:
         self._head, self._interval, self._ignored, self._all_reduce = head, interval, ignored, all_reduce
         self._buffers: dict[Phase, RowBuffer] = {}
-        self._sampling = True
+        self._sampling = self._keeping = True
 
     def add(
         self,
@@ -53,7 +53,9 @@ class PhaseSums:
     def _buffer(self, phase: Phase, features: torch.Tensor) -> "RowBuffer":
         sums = self.new(features)
         sums.sampling = self._sampling
-        return RowBuffer(sums, KeptRows(self._head.classes, sums.width, per_class=phase is True))
+        buffer = RowBuffer(sums, KeptRows(self._head.classes, sums.width, per_class=phase is True))
+        buffer.keeping = self._keeping
+        return buffer
 
     def new(self, features: torch.Tensor, interval: int | None = None) -> ClassSums:
         """Empty sums for features such as these."""
@@ -66,11 +68,11 @@ class PhaseSums:
                 ignored=self._ignored,
             )
 
-    def start_epoch(self, *, sampling: bool) -> None:
-        """Sample rows for the scatter, NC4 and the evidence of classes in this epoch, or not."""
-        self._sampling = sampling
+    def start_epoch(self, *, sampling: bool, keeping: bool) -> None:
+        """Sample rows for the scatter and NC4 in this epoch, and keep some for the evidence of classes, or not."""
+        self._sampling, self._keeping = sampling, keeping
         for buffer in self._buffers.values():
-            buffer.sums.sampling = sampling
+            buffer.sums.sampling, buffer.keeping = sampling, keeping
 
     def flush(self) -> bool:
         """Add what waits in the buffers; whether there is anything to close."""
@@ -117,7 +119,7 @@ class RowBuffer:
     """Stands before the sums of one phase."""
 
     def __init__(self, sums: ClassSums, kept: KeptRows) -> None:
-        self.sums, self.kept = sums, kept
+        self.sums, self.kept, self.keeping = sums, kept, True
         self._capacity = min(MOST_ROWS, MOST_NUMBERS // sums.width)
         self._used = 0
         self._grouped = False
@@ -171,7 +173,7 @@ class RowBuffer:
 
     def _keeps(self) -> bool:
         """Whether rows are kept in this epoch, and there is room for more."""
-        return self.sums.sampling and not self.kept.full
+        return self.keeping and not self.kept.full
 
     def _add_logits(self, place: slice, logits: torch.Tensor) -> None:
         if self._logits is None or self._logits.shape[1] != logits.shape[1]:

@@ -30,11 +30,15 @@ class ClassOutlook:
 
 @dataclass(frozen=True)
 class RecallOutlook:
-    """Every class; `seen` is the share of the training that it rests on, 0 before, None where the plan is not known."""
+    """Every class; `seen` is the share of the training that it rests on, 0 before, None where the plan is not known.
+
+    `scores` are what the law orders classes by, the larger the better; `Monitor(before=...)` reads them.
+    """
 
     seen: float | None
     classes: tuple[ClassOutlook, ...]
     notes: tuple[str, ...] = ()
+    scores: tuple[float, ...] = ()
 
     @property
     def likely_lost(self) -> list[int]:
@@ -50,7 +54,9 @@ def outlook(
     known = causes or [None] * forecast.recall.size
     columns = (forecast.recall, forecast.low, forecast.high, forecast.chance_lost)
     rows = zip(*(column.tolist() for column in columns), known, strict=True)
-    return RecallOutlook(forecast.seen, tuple(ClassOutlook(*row) for row in rows), notes)
+    return RecallOutlook(
+        forecast.seen, tuple(ClassOutlook(*row) for row in rows), notes, tuple(forecast.score.tolist())
+    )
 
 
 def run_outlook(evidence: ClassEvidence, merged: Sequence[int] = ()) -> RecallOutlook:

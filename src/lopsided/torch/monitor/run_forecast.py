@@ -13,7 +13,7 @@ assumptions is None, and `declined` says why.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -57,6 +57,11 @@ class RunForecast:
     def threshold(self) -> float | None:
         """Examples a class needs: by the law of lost classes where it applies, else by the multiplier."""
         return self.merging_threshold if self.merging_threshold is not None else self.count_needed
+
+    def holds(self, settings: RunSettings, counts: FloatArray) -> bool:
+        """Whether another forecast would differ by the weights alone: settings and examples are what they were."""
+        then, now = (replace(one, forgetting=None, planned_forgetting=None) for one in (self.settings, settings))
+        return then == now and self.examples == float(counts.sum())
 
 
 def run_forecast(
