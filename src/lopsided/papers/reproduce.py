@@ -23,8 +23,8 @@ from lopsided.engine.runner import Failures, run_here
 from lopsided.engine.store import Result, Store
 from lopsided.engine.task import PlanError, Row, Task, tasks_of
 from lopsided.papers.catalogue import paper_of
-from lopsided.papers.claim import MEASUREMENT, Claim, Outcome, Scale
-from lopsided.papers.evidence import sets_of, shipped
+from lopsided.papers.claim import MEASUREMENT, SET_SIZE, Claim, Outcome, Scale
+from lopsided.papers.evidence import ShippedEvidence, sets_of, shipped
 from lopsided.papers.frozen import AWAITING, frozen, rule_hash
 from lopsided.papers.judging import SeedSetRun, judged
 from lopsided.papers.register import Registered, load_claim, own_claims, register, select
@@ -191,7 +191,8 @@ def _next_set(claim_id: str, earlier: dict[str, dict[str, Any]]) -> int:
 
 
 def rejudged(store: Store) -> Iterator[tuple[Reproduced, list[Row]]]:
-    """Every claim of which the store holds a verdict and still all measurements, judged by the present rule."""
+    """Every claim of which the store holds a verdict and still all measurements, judged by the present rule, together
+    with the seed sets that ship and that the store lacks, as long as their rule is the present one."""
     known = register(own_claims())
     for earlier in store.verdicts():
         entry, scale = known.get(str(earlier["id"])), earlier["scale"]
@@ -200,7 +201,10 @@ def rejudged(store: Store) -> Iterator[tuple[Reproduced, list[Row]]]:
         for first in sets_of(earlier):
             tasks = expand(entry.claim, entry.home, scale, first.number, first.seeds)
             plan = _Planned(entry, tasks, seed_set=first.number)
-            record, rows = _judge(plan, store, scale, {}, {}, earlier)
+            rule = rule_hash(entry.claim, entry.home, scale)
+            same = [one for one in shipped(entry.id) if (one.record["scale"], one.record["rule"]) == (scale, rule)]
+            packed = [run for one in same for run in _shipped_runs(one)]
+            record, rows = _judge(plan, store, scale, {}, {}, earlier, packed)
             if rows and not record.broken:
                 yield replace(record, time=str(earlier["time"])), rows
                 break
@@ -252,6 +256,7 @@ def _judge(
     failures: Failures,
     stored: dict[str, Result],
     earlier: dict[str, Any],
+    packed: Sequence[SeedSetRun] = (),
 ) -> tuple[Reproduced, list[Row]]:
     claim, home = plan.registered.claim, plan.registered.home
     record = _blank(plan.registered, scale)
@@ -273,6 +278,8 @@ def _judge(
     runs = _seed_sets(
         claim, home, scale, SeedSetRun(number=plan.seed_set, first_rule=rule, results=whole), store, earlier
     )
+    known = {run.number for run in runs}
+    runs = sorted([*runs, *(run for run in packed if run.number not in known)], key=lambda run: run.number)
     rows = [row for run in runs for row in run.rows]
     try:
         verdict = judged(claim, rule, runs)
@@ -301,6 +308,31 @@ def _seed_sets(
         if whole and len(whole) == len(results):
             runs[known.number] = SeedSetRun(number=known.number, first_rule=known.first_rule, results=whole)
     return [runs[number] for number in sorted(runs)]
+
+
+def _shipped_runs(evidence: ShippedEvidence) -> Iterator[SeedSetRun]:
+    """The seed sets of packed evidence; a row's cost is the mean of them all."""
+    record, rows = evidence.record, evidence.rows
+    origin = record["provenance"]
+    packages = dict(origin["versions"][-1])
+    provenance = {"version": packages.pop("lopsided"), "packages": packages, "machine": origin["machines"][-1]}
+    shared = {"name": record["id"], "version": record["version"], "code": origin["code"]}
+    seconds = record["seconds"] / len(rows)
+    results = [
+        Result(
+            **shared,
+            settings=dict(row.settings),
+            seed=row.seed,
+            numbers=dict(row.numbers),
+            seconds=seconds,
+            processor_seconds=seconds,
+            provenance={**provenance, "time": origin["last" if place else "first"]},
+        )
+        for place, row in enumerate(rows)
+    ]
+    for known in sets_of(record):
+        own = [result for result in results if result.seed // SET_SIZE == known.number]
+        yield SeedSetRun(number=known.number, first_rule=known.first_rule, results=own)
 
 
 def _blank(registered: Registered, scale: Scale) -> Reproduced:

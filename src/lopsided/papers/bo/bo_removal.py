@@ -16,6 +16,7 @@ from lopsided.core.validation import IntArray
 from lopsided.data.image_set import standardised
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_runs import image_sample, trained_network
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.summary import by_world, chosen, curve, level, paired
@@ -142,4 +143,5 @@ CLAIM = Claim(
     revised="the quick scale first had LeNet-5 on pictures of half the side with a step of 0.05; many of those "
     "networks had hardly left their start (training loss above 1), so pictures are whole and the step is 0.02 since.",
     quick_budget_seconds=60.0,
+    alternatives={"every example counts alike": constant("which")},
 )

@@ -14,6 +14,7 @@ from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import ENERGIES, RECIPES, forecast_lines, recipe_errors
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, VGG, split_over, varied
 from lopsided.papers.shared.summary import chosen, crossings, curve, level, named, paired
@@ -103,4 +104,5 @@ CLAIM = network_claim(
     judge=judge,
     plot=plot,
     paper_needs=("fashion-mnist", "cifar-10"),
+    alternatives={"no dependence on R": constant("ratio")},
 )

@@ -11,6 +11,7 @@ from lopsided.core.figure import Bars, Figure, Panel
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import EQUILIBRIUM, SURVIVAL, forecast_lines
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, varied
 from lopsided.papers.shared.summary import by_world, curve, grouped, level, named, paired
@@ -131,4 +132,5 @@ CLAIM = network_claim(
     judge=judge,
     plot=plot,
     paper_needs=("fashion-mnist",),
+    alternatives={"no dependence on the rate": constant("oversample")},
 )
