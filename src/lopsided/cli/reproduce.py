@@ -1,5 +1,6 @@
 """`lopsided reproduce`: rerun a paper's claims and print the verdicts."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -17,7 +18,8 @@ def command(
     paper: Annotated[list[str] | None, typer.Option(help="All claims of a paper: lp, gi, bo or sd.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every claim.")] = False,
     scale: Annotated[
-        Literal["quick", "paper"], typer.Option(help="quick: seconds a claim; paper: the paper's sizes.")
+        Literal["quick", "paper"],
+        typer.Option(help="quick: seconds a claim; paper: the paper's sizes, with an estimate of the time first."),
     ] = "quick",
     seeds: Annotated[int | None, typer.Option(help="How many seeds; each claim's own number when not given.")] = None,
     seed_set: Annotated[
@@ -64,6 +66,7 @@ def command(
             data=data_dir,
             fresh=fresh,
             progress=progress,
+            tell=lambda sentence: print(sentence, file=sys.stderr, flush=True),
         )
     index, late = None, Late()
     if out is not None:

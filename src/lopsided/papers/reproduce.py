@@ -7,7 +7,7 @@ set; the verdict is that of all the sets that the store holds, and the record sa
 import os
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -24,6 +24,7 @@ from lopsided.engine.store import Result, Store
 from lopsided.engine.task import PlanError, Row, Task, tasks_of
 from lopsided.papers.catalogue import paper_of
 from lopsided.papers.claim import MEASUREMENT, SET_SIZE, Claim, Outcome, Scale
+from lopsided.papers.cost import estimate
 from lopsided.papers.evidence import ShippedEvidence, sets_of, shipped
 from lopsided.papers.frozen import AWAITING, frozen, rule_hash
 from lopsided.papers.judging import SeedSetRun, judged
@@ -115,6 +116,7 @@ def reproduce(
     data: str | os.PathLike[str] | None = None,
     fresh: bool = False,
     progress: ProgressStart | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Run:
     """Run the named claims and judge them; what the store holds is reused unless `fresh`.
 
@@ -139,6 +141,8 @@ def reproduce(
         Do not reuse stored results.
     progress
         Called with the number of tasks.
+    tell
+        Called with a sentence on the time that the tasks will take, before they run; at paper scale only.
     """
     if scale not in ("quick", "paper"):
         raise InputError("quick or paper as scale", repr(scale), "choose one of those")
@@ -163,6 +167,8 @@ def reproduce(
                 keeper.forget(task)
         stored = {task.key: result for task in wanted if (result := keeper.load(task)) is not None}
         missing = [task for task in wanted if task.key not in stored]
+        if tell is not None and scale == "paper" and missing:
+            tell(estimate(task.settings for task in missing).words)
         failures = _run(missing, keeper, jobs, cluster, progress)
         ended = {
             claim_id: _judge(plan, keeper, scale, failures, stored, earlier.get(claim_id, {}))
