@@ -18,7 +18,7 @@ from lopsided.papers.evidence import ShippedEvidence, pack, shipped, unpack
 from lopsided.papers.frozen import AWAITING, frozen, rule_hash
 from lopsided.papers.judging import confirms
 from lopsided.papers.register import ClaimStatus, claims, load_claim, register
-from lopsided.papers.reproduce import expand, reproduce
+from lopsided.papers.reproduce import expand, rejudged, reproduce
 from tests.engine.conftest import TOYS
 
 FILES = {claim_id: entry for claim_id, entry in register().items() if entry.home is not None}
@@ -134,6 +134,22 @@ def test_what_ships_is_shown_until_there_is_an_own_run(tmp_path: Path, monkeypat
     assert (line().verdict, line().seed_sets, line().parts) == ("holds", None, [])
     again = reproduce(["toy-sum"], jobs=1, store=tmp_path / "own").claims[0]
     assert (again.verdict, again.seed_sets) == ("holds", {"same": 1, "of": 1})
+
+
+def test_a_set_that_ships_is_kept_beside_a_new_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOPSIDED_CLAIMS", str(TOYS))
+    made = reproduce(["toy-sum"], jobs=1, store=tmp_path / "made")
+    ships = (ShippedEvidence(jsonable(made.claims[0]), made.rows["toy-sum"]),)
+    reproduce(["toy-sum"], jobs=1, store=tmp_path / "new", seed_set=2)
+    monkeypatch.setattr("lopsided.papers.reproduce.shipped", lambda claim_id: ships)
+    ((record, rows),) = rejudged(Store(tmp_path / "new"))
+    assert [(one["set"], one["role"]) for one in record.sets] == [(0, "exploration"), (2, "confirmation")]
+    assert {row.seed // SET_SIZE for row in rows} == {0, 2}
+    assert record.seed_sets == {"same": 2, "of": 2}
+    changed = replace(ships[0], record={**ships[0].record, "rule": "another"})
+    monkeypatch.setattr("lopsided.papers.reproduce.shipped", lambda claim_id: (changed,))
+    ((record, _),) = rejudged(Store(tmp_path / "new"))
+    assert [one["set"] for one in record.sets] == [2]
 
 
 def _parts(words: str) -> Sequence[Part]:

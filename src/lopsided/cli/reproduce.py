@@ -1,5 +1,6 @@
 """`lopsided reproduce`: rerun a paper's claims and print the verdicts."""
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -17,7 +18,10 @@ def command(
     paper: Annotated[list[str] | None, typer.Option(help="All claims of a paper: lp, gi, bo or sd.")] = None,
     everything: Annotated[bool, typer.Option("--all", help="Every claim.")] = False,
     scale: Annotated[
-        Literal["quick", "paper"], typer.Option(help="quick (seconds per claim) or paper (the sizes of the paper).")
+        Literal["quick", "paper"],
+        typer.Option(
+            help="quick (seconds per claim) or paper (the paper's sizes; prints an estimate of the time first)."
+        ),
     ] = "quick",
     seeds: Annotated[int | None, typer.Option(help="Number of seeds (default: each claim's own).")] = None,
     seed_set: Annotated[
@@ -65,6 +69,7 @@ def command(
             data=data_dir,
             fresh=fresh,
             progress=progress,
+            tell=lambda sentence: print(sentence, file=sys.stderr, flush=True),
         )
     index, late = None, Late()
     if out is not None:

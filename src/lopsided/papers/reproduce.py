@@ -7,7 +7,7 @@ set; the verdict is that of all the sets that the store holds, and the record sa
 import os
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -23,8 +23,9 @@ from lopsided.engine.runner import Failures, run_here
 from lopsided.engine.store import Result, Store
 from lopsided.engine.task import PlanError, Row, Task, tasks_of
 from lopsided.papers.catalogue import paper_of
-from lopsided.papers.claim import MEASUREMENT, Claim, Outcome, Scale
-from lopsided.papers.evidence import sets_of, shipped
+from lopsided.papers.claim import MEASUREMENT, SET_SIZE, Claim, Outcome, Scale
+from lopsided.papers.cost import estimate
+from lopsided.papers.evidence import ShippedEvidence, sets_of, shipped
 from lopsided.papers.frozen import AWAITING, frozen, rule_hash
 from lopsided.papers.judging import SeedSetRun, judged
 from lopsided.papers.register import Registered, load_claim, own_claims, register, select
@@ -115,6 +116,7 @@ def reproduce(
     data: str | os.PathLike[str] | None = None,
     fresh: bool = False,
     progress: ProgressStart | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> Run:
     """Run the named claims and judge them; what the store holds is reused unless `fresh`.
 
@@ -139,6 +141,8 @@ def reproduce(
         Do not reuse stored results.
     progress
         Called with the number of tasks.
+    tell
+        Called with a sentence on the time that the tasks will take, before they run; at paper scale only.
     """
     if scale not in ("quick", "paper"):
         raise InputError("quick or paper as scale", repr(scale), "choose one of those")
@@ -163,6 +167,8 @@ def reproduce(
                 keeper.forget(task)
         stored = {task.key: result for task in wanted if (result := keeper.load(task)) is not None}
         missing = [task for task in wanted if task.key not in stored]
+        if tell is not None and scale == "paper" and missing:
+            tell(estimate(task.settings for task in missing).words)
         failures = _run(missing, keeper, jobs, cluster, progress)
         ended = {
             claim_id: _judge(plan, keeper, scale, failures, stored, earlier.get(claim_id, {}))
@@ -188,6 +194,26 @@ def _next_set(claim_id: str, earlier: dict[str, dict[str, Any]]) -> int:
     known = [earlier.get(claim_id, {}), *(found.record for found in shipped(claim_id))]
     used = {one.number for record in known for one in sets_of(record)}
     return max(used, default=0) + 1
+
+
+def rejudged(store: Store) -> Iterator[tuple[Reproduced, list[Row]]]:
+    """Every claim of which the store holds a verdict and still all measurements, judged by the present rule, together
+    with the seed sets that ship and that the store lacks, as long as their rule is the present one."""
+    known = register(own_claims())
+    for earlier in store.verdicts():
+        entry, scale = known.get(str(earlier["id"])), earlier["scale"]
+        if entry is None or entry.claim is None or entry.home is None:
+            continue
+        for first in sets_of(earlier):
+            tasks = expand(entry.claim, entry.home, scale, first.number, first.seeds)
+            plan = _Planned(entry, tasks, seed_set=first.number)
+            rule = rule_hash(entry.claim, entry.home, scale)
+            same = [one for one in shipped(entry.id) if (one.record["scale"], one.record["rule"]) == (scale, rule)]
+            packed = [run for one in same for run in _shipped_runs(one)]
+            record, rows = _judge(plan, store, scale, {}, {}, earlier, packed)
+            if rows and not record.broken:
+                yield replace(record, time=str(earlier["time"])), rows
+                break
 
 
 @dataclass(frozen=True)
@@ -236,6 +262,7 @@ def _judge(
     failures: Failures,
     stored: dict[str, Result],
     earlier: dict[str, Any],
+    packed: Sequence[SeedSetRun] = (),
 ) -> tuple[Reproduced, list[Row]]:
     claim, home = plan.registered.claim, plan.registered.home
     record = _blank(plan.registered, scale)
@@ -257,6 +284,8 @@ def _judge(
     runs = _seed_sets(
         claim, home, scale, SeedSetRun(number=plan.seed_set, first_rule=rule, results=whole), store, earlier
     )
+    known = {run.number for run in runs}
+    runs = sorted([*runs, *(run for run in packed if run.number not in known)], key=lambda run: run.number)
     rows = [row for run in runs for row in run.rows]
     try:
         verdict = judged(claim, rule, runs)
@@ -285,6 +314,31 @@ def _seed_sets(
         if whole and len(whole) == len(results):
             runs[known.number] = SeedSetRun(number=known.number, first_rule=known.first_rule, results=whole)
     return [runs[number] for number in sorted(runs)]
+
+
+def _shipped_runs(evidence: ShippedEvidence) -> Iterator[SeedSetRun]:
+    """The seed sets of packed evidence; a row's cost is the mean of them all."""
+    record, rows = evidence.record, evidence.rows
+    origin = record["provenance"]
+    packages = dict(origin["versions"][-1])
+    provenance = {"version": packages.pop("lopsided"), "packages": packages, "machine": origin["machines"][-1]}
+    shared = {"name": record["id"], "version": record["version"], "code": origin["code"]}
+    seconds = record["seconds"] / len(rows)
+    results = [
+        Result(
+            **shared,
+            settings=dict(row.settings),
+            seed=row.seed,
+            numbers=dict(row.numbers),
+            seconds=seconds,
+            processor_seconds=seconds,
+            provenance={**provenance, "time": origin["last" if place else "first"]},
+        )
+        for place, row in enumerate(rows)
+    ]
+    for known in sets_of(record):
+        own = [result for result in results if result.seed // SET_SIZE == known.number]
+        yield SeedSetRun(number=known.number, first_rule=known.first_rule, results=own)
 
 
 def _blank(registered: Registered, scale: Scale) -> Reproduced:

@@ -11,6 +11,7 @@ from lopsided.engine.task import Row, Settings
 from lopsided.measure.patch_network import long_tail_levels
 from lopsided.papers.bo.overfitting_runs import READING_WORDS, accuracy_means, patch_run, patch_settings, readings_of
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.summary import chosen, per_seed
 
 SIGNIFICANT = 3.0
@@ -98,4 +99,5 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     readings={name: READING_WORDS[name] for name in ("mini-batch", "converged")},
+    alternatives={"no dependence on the other sizes": constant("others")},
 )

@@ -17,6 +17,7 @@ from lopsided.data.images import load_images
 from lopsided.engine.task import Row, Settings
 from lopsided.measure.noise_matrix import noise_matrix
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
+from lopsided.papers.shared.alternatives import renumbered
 from lopsided.papers.shared.summary import of_one_seed
 
 LARGE = 10.0
@@ -118,4 +119,12 @@ CLAIM = Claim(
         "per example": "ratios without class sizes, tr(Sigma_i^2) / tr(Sigma_i Sigma_j); the sizes are nearly equal"
     },
     needs=("mnist", "fashion-mnist"),
+    alternatives={
+        "noise that all classes share": renumbered(
+            lambda row: {
+                key: np.full_like(row.numbers["ratios"], value)
+                for key, value in (("ratios", 1.0), ("low", 0.9), ("high", 1.1))
+            }
+        )
+    },
 )

@@ -16,6 +16,7 @@ from lopsided.core.validation import FloatArray
 from lopsided.data.images import load_images
 from lopsided.engine.task import Row, Settings
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
+from lopsided.papers.shared.alternatives import renumbered
 from lopsided.papers.shared.summary import of_one_seed
 
 APART = 0.9  # share of pairs of classes whose cosine lies below that of the halves of either class
@@ -120,4 +121,7 @@ CLAIM = Claim(
     plot=plot,
     readings={"covariances": "shape is the direction of the covariance in pixels, not the outline of a blob in a map"},
     needs=("mnist", "fashion-mnist"),
+    alternatives={
+        "one shape for all classes": renumbered(lambda row: {"cosines": np.full_like(row.numbers["cosines"], 0.8)})
+    },
 )

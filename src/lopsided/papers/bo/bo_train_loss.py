@@ -9,6 +9,7 @@ from lopsided.core.figure import Figure, Line, Panel
 from lopsided.engine.task import Row, Settings
 from lopsided.papers.bo.overfitting_runs import patch_run, patch_settings
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
+from lopsided.papers.shared.alternatives import renumbered
 from lopsided.papers.shared.summary import named, of_one_seed
 
 EPSILON = 0.05
@@ -110,4 +111,5 @@ CLAIM = Claim(
     plot=plot,
     readings={"scaled step": "full-batch steps of rate 0.05 m, which undoes the 1/m of eq (1); only the clock changes"},
     quick_budget_seconds=10,
+    alternatives={"1/t from the start": renumbered(lambda row: {"rate_kept": 0.5})},
 )

@@ -10,6 +10,7 @@ from typing import Any
 from lopsided.papers.claim import Claim, Runs
 from lopsided.papers.gi.group_claims import augmentation_judge, augmentation_plans, augmentation_plot
 from lopsided.papers.gi.group_pictures import NEEDED, TINY_DIGITS, picture_numbers
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_settings import varied
 
 LEVELS = (0.0, 0.1, 0.25, 0.5, 0.75)
@@ -34,4 +35,5 @@ CLAIM = Claim(
     readings={"resized": "a square at a random place, resized to the old size; the copies stand beside the originals"},
     quick_budget_seconds=60.0,
     **NEEDED,
+    alternatives={"no dependence on the crop": constant("cut")},
 )

@@ -16,6 +16,7 @@ from lopsided.data.image_set import standardised
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.gi import group_pictures as pictures
+from lopsided.papers.shared.alternatives import renumbered
 from lopsided.papers.shared.network_runs import image_sample, trained_network
 from lopsided.papers.shared.summary import by_world
 
@@ -157,4 +158,11 @@ CLAIM = Claim(
     readings={TEN: "all ten classes of the set with one network"},
     quick_budget_seconds=30.0,
     **pictures.NEEDED,
+    alternatives={
+        "every singular value counts alike": renumbered(
+            lambda row: {
+                "accuracies": [row.numbers["all"] * rank / row.numbers["width"] for rank in row.numbers["ranks"]]
+            }
+        )
+    },
 )

@@ -12,6 +12,7 @@ from lopsided.data.mixture import random_mixture
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
+from lopsided.papers.shared.alternatives import renumbered
 from lopsided.theory.fisher_law import FisherLaw
 
 DIMENSION, NEURONS = 4, 2
@@ -160,4 +161,12 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
+    alternatives={
+        "the same excess in every group, whatever its fraction": renumbered(
+            lambda row: {
+                "observed": [row.numbers["average_observed"]] * len(row.numbers["observed"]),
+                "change_observed": 0.0,
+            }
+        )
+    },
 )

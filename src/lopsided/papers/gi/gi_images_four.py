@@ -24,6 +24,7 @@ from lopsided.papers.gi.group_claims import (
     hill,
 )
 from lopsided.papers.gi.group_forecast import fraction_numbers
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.summary import chosen
 
@@ -97,4 +98,5 @@ CLAIM = Claim(
     paper_needs=("fashion-mnist",),
     packages=("torch",),
     quick_budget_seconds=60.0,
+    alternatives={"no dependence on the noise": constant("noise"), "no dependence on the share": constant("share")},
 )

@@ -10,6 +10,7 @@ from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
+from lopsided.papers.shared.alternatives import renumbered, tilted
 
 DIMENSION, NEURONS, BITS = 4, 2, 2
 
@@ -95,4 +96,8 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     quick_budget_seconds=12,
+    alternatives={
+        "the excess of one output": renumbered(lambda row: {"over_law": row.numbers["over_law"] / BITS}),
+        "a weight error like n^(-1/4)": tilted("distance", "n", 0.25),
+    },
 )

@@ -18,6 +18,7 @@ from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import descend, largest_distance, problem
+from lopsided.papers.shared.alternatives import renumbered
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.summary import chosen
 from lopsided.theory.layer_peeled.energy import restraint
@@ -124,4 +125,9 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
+    alternatives={
+        "classes below the mean size collapse": renumbered(
+            lambda row: {"count_needed": float(np.mean(row.numbers["counts"]))}
+        )
+    },
 )

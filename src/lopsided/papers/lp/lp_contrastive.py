@@ -19,6 +19,7 @@ from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.descents import Sphere, descents, lowest
 from lopsided.papers.lp.peeled import deviation_panel, frame_error
+from lopsided.papers.shared.alternatives import renumbered
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.summary import chosen, column
 
@@ -106,4 +107,5 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     quick_budget_seconds=10.0,
+    alternatives={"orthogonal means": renumbered(lambda row: {"frame_error": 1 / (row.settings["classes"] - 1)})},
 )

@@ -13,6 +13,7 @@ from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import class_means, descend, deviation_panel, energies, frame_error, problem
+from lopsided.papers.shared.alternatives import renumbered
 from lopsided.papers.shared.summary import column
 
 # The loss is flat to second order at its minimum, so a loss exact to 1e-15 leaves angles uncertain by about
@@ -89,4 +90,5 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     quick_budget_seconds=10.0,
+    alternatives={"orthogonal classifiers": renumbered(lambda row: {"frame_error": 1 / (row.settings["classes"] - 1)})},
 )

@@ -14,6 +14,7 @@ from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.lp.peeled import curves_over_ratio, descend, energies, largest_distance, ratio_settings, two_sizes
+from lopsided.papers.shared.alternatives import power_law
 from lopsided.papers.shared.summary import column
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_two_sizes
@@ -83,4 +84,5 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
+    alternatives={"distances like R^(-1/2)": power_law("distance", "ratio", -0.5)},
 )

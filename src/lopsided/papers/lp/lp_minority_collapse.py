@@ -16,6 +16,7 @@ from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict, decided
 from lopsided.papers.lp.peeled import curves_over_ratio, descend, energies, mean_cosine, ratio_settings, two_sizes
+from lopsided.papers.shared.alternatives import renumbered
 from lopsided.papers.shared.summary import column, grouped, named
 from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.solve import solve_two_sizes
@@ -118,4 +119,9 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
+    alternatives={
+        "collapse in the limit only": renumbered(
+            lambda row: {"cosine": 1 - 1.2 / row.settings["ratio"], "vanished": False}
+        )
+    },
 )

@@ -14,8 +14,19 @@ from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import ENERGIES, RECIPES, forecast_lines, recipe_errors
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_runs import network_claim
-from lopsided.papers.shared.network_settings import LARGE, SMALL, SPLITS, TINY, VGG, split_over, varied
+from lopsided.papers.shared.network_settings import (
+    GARMENTS,
+    LARGE,
+    RESNET,
+    SMALL,
+    SPLITS,
+    TINY,
+    VGG,
+    split_over,
+    varied,
+)
 from lopsided.papers.shared.summary import chosen, crossings, curve, level, named, paired
 
 COLLAPSED = 0.9  # of the mean minority cosine; scatter and noise keep real networks below 1
@@ -96,6 +107,8 @@ CLAIM = network_claim(
             *split_over(LARGE, SPLITS, ratio=(1, 5, 10, 20, 40, 80, 160, 250, 500)),
             *varied({**LARGE, "network": "mlp-plain", "rate": 0.03}, ratio=(1, 10, 40, 160, 500)),
             *split_over(VGG, ((7, 3),), ratio=(1, 10, 40, 160, 500)),
+            *split_over(RESNET, ((7, 3),), ratio=(1, 10, 40, 160, 500)),
+            *split_over(GARMENTS, ((7, 3),), ratio=(1, 10, 40, 160, 500)),
         ],
         seeds=range(5),
     ),
@@ -103,4 +116,5 @@ CLAIM = network_claim(
     judge=judge,
     plot=plot,
     paper_needs=("fashion-mnist", "cifar-10"),
+    alternatives={"no dependence on R": constant("ratio")},
 )

@@ -18,6 +18,7 @@ from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import Peeled, descend, energies, mean_cosine, problem
+from lopsided.papers.shared.alternatives import renumbered
 from lopsided.papers.shared.network_settings import split_over
 from lopsided.papers.shared.summary import column, named
 from lopsided.theory.layer_peeled.energy import restraint
@@ -118,4 +119,5 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
+    alternatives={"half the effect": renumbered(lambda row: {"loss_enlarged": row.numbers["loss_control"] / 2})},
 )

@@ -11,8 +11,9 @@ from lopsided.core.figure import Bars, Figure, Panel
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import EQUILIBRIUM, SURVIVAL, forecast_lines
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_runs import network_claim
-from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, varied
+from lopsided.papers.shared.network_settings import GARMENTS, LARGE, RESNET, SMALL, TINY, varied
 from lopsided.papers.shared.summary import by_world, curve, grouped, level, named, paired
 
 ACCURACIES = {"minority": "test_minority", "overall": "test_balanced"}
@@ -124,11 +125,14 @@ CLAIM = network_claim(
             *_settings(SMALL, 100, (1, 3, 10, 30, 100)),
             *_settings({**LARGE, "majority_size": 5000}, 1000, (1, 10, 100, 1000)),
             *_settings({**LARGE, "majority_size": 5000, "weight_decay": 5e-4}, 1000, (1, 10, 100, 1000)),
+            *_settings(GARMENTS, 100, (1, 10, 100)),
+            *_settings(RESNET, 100, (1, 10, 100)),
         ],
         seeds=range(5),
     ),
     smoke=Runs(_settings(TINY, 10, (1, 3, 10)), seeds=range(2)),
     judge=judge,
     plot=plot,
-    paper_needs=("fashion-mnist",),
+    paper_needs=("fashion-mnist", "cifar-10"),
+    alternatives={"no dependence on the rate": constant("oversample")},
 )

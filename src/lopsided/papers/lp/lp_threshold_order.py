@@ -16,6 +16,7 @@ from lopsided.core.seeds import generator
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import descend, largest_distance, two_sizes
+from lopsided.papers.shared.alternatives import renumbered
 from lopsided.theory.layer_peeled.two_sizes_thresholds import collapse_ratio
 
 PARAMETERS = ("feature_energy", "weight_energy", "minority_classes")
@@ -114,4 +115,5 @@ CLAIM = Claim(
         "total fixed": "K = K_A + K_B stays 10, as in the figures",
         "majority fixed": "K_A stays 5 and K grows with K_B, the literal words",
     },
+    alternatives={"one threshold for all": renumbered(lambda row: {"threshold": 10.0})},
 )

@@ -24,6 +24,7 @@ from lopsided.core.validation import FloatArray, IntArray
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict
 from lopsided.papers.lp.peeled import cross_entropy
+from lopsided.papers.shared.alternatives import renumbered
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.summary import column
 
@@ -163,4 +164,12 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     quick_budget_seconds=10.0,
+    alternatives={
+        "a ratio like sqrt(w)": renumbered(
+            lambda row: {
+                key: row.numbers[key] / row.settings["ratio"] ** 0.5
+                for key in ("variance_ratio", "ratio_seen", "ratio_seen_error")
+            }
+        )
+    },
 )

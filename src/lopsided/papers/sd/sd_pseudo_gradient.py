@@ -19,6 +19,7 @@ from lopsided.learners.wide_relu import (
 from lopsided.measure.separability import separability
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_runs import as_curves, case_s, point_mixture
+from lopsided.papers.shared.alternatives import renumbered
 from lopsided.papers.shared.summary import chosen
 from lopsided.theory.wide_bounds import gradient_bound, gradient_energy_bound
 
@@ -146,4 +147,9 @@ CLAIM = Claim(
     plot=plot,
     readings=DATA,
     quick_budget_seconds=10.0,
+    alternatives={
+        "a share of order (delta/(k l))^2": renumbered(
+            lambda row: {"large_share": [row.numbers["needed_share"] * share for share in row.numbers["large_share"]]}
+        )
+    },
 )

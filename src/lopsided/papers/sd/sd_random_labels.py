@@ -14,6 +14,7 @@ from lopsided.learners.wide_relu import accuracy
 from lopsided.measure.weight_change import Travelled
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_runs import as_curves, descent, draw, run_settings
+from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.shapes import WORTH
 from lopsided.papers.shared.summary import band, chosen
 
@@ -107,4 +108,5 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     quick_budget_seconds=10.0,
+    alternatives={"random labels cost nothing": constant("labels")},
 )

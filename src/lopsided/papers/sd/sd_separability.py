@@ -12,6 +12,7 @@ from lopsided.data.clusters import ClusterSpec, random_mixture, sample_mixture, 
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_runs import separability_numbers
+from lopsided.papers.shared.alternatives import renumbered
 from lopsided.papers.shared.summary import chosen, column, grouped
 
 SHOWN = 400  # examples of the XOR picture
@@ -107,4 +108,7 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     quick_budget_seconds=10.0,
+    alternatives={
+        "one component does": renumbered(lambda row: {"verdict": "holds", "components_lower": 1, "components_upper": 1})
+    },
 )

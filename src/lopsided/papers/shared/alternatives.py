@@ -1,8 +1,9 @@
 """Rows as another law than the claimed one would give them, for `Claim.alternatives`."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from lopsided.engine.task import Row
+from lopsided.engine.task import Numbers, Row
 
 Law = Callable[[Sequence[Row]], Sequence[Row]]
 
@@ -54,3 +55,8 @@ def tilted(number: str, x: str, power: float) -> Law:
         ]
 
     return law
+
+
+def renumbered(numbers: Callable[[Row], Numbers]) -> Law:
+    """Some numbers of every row are others."""
+    return lambda rows: [replace(row, numbers={**row.numbers, **numbers(row)}) for row in rows]

@@ -59,6 +59,8 @@ VGG = {
     "test_per_class": 200,
 }
 del VGG["widths"]
+RESNET = {**VGG, "network": "resnet-18"}
+GARMENTS = {**VGG, "images": "fashion-mnist", "network": "vgg-11"}
 # A few steps: the tests see that everything fits together.
 TINY = {**SMALL, "majority_size": 40, "widths": [16, 8], "batch": 16, "steps": 30, "test_per_class": 20}
 SPLITS = ((3, 7), (5, 5), (7, 3))

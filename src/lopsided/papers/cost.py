@@ -1,0 +1,93 @@
+"""What a plan will cost on this machine, said before it runs: networks by a few timed steps of each kind.
+
+Steps of one network, picture size and batch are timed once on random pictures, on one thread as the tasks run, and
+multiplied by the steps of every task. Tasks without a network are not estimated; nor is what a task does besides.
+"""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache
+from statistics import median
+from typing import Any
+
+from lopsided.engine.task import Settings
+from lopsided.papers.shared.network_settings import class_sizes, training_recipe
+
+SHAPES = {"mnist": (1, 28, 28), "fashion-mnist": (1, 28, 28), "cifar-10": (3, 32, 32), "digits": (1, 8, 8)}
+_TIMED = 3  # steps after a first one that warms up
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Seconds of one core for the tasks that could be estimated, and how many could not."""
+
+    seconds: float
+    estimated: int
+    others: int
+
+    @property
+    def words(self) -> str:
+        """A sentence."""
+        if not self.estimated:
+            return f"No estimate of the time: none of the {self.others} tasks trains a network that can be timed."
+        rest = f"; the other {self.others} tasks are not estimated" if self.others else ""
+        return f"Estimated time: {_spoken(self.seconds)} of one core for {self.estimated} networks{rest}."
+
+
+def estimate(settings: Iterable[Settings]) -> Estimate:
+    """The cost of tasks with these settings; one entry for each task."""
+    known = [_seconds(one) for one in settings]
+    found = [seconds for seconds in known if seconds is not None]
+    return Estimate(sum(found), len(found), len(known) - len(found))
+
+
+def _seconds(settings: Settings) -> float | None:
+    """Of one task; None where it trains no network, or one whose steps or pictures the settings do not tell."""
+    shape = SHAPES.get(str(settings.get("images")))
+    if shape is None or "network" not in settings:
+        return None
+    steps = settings.get("steps")
+    if steps is None and "majority_size" in settings and "epochs" in settings:
+        steps = training_recipe(settings).total_steps(int(class_sizes(settings).sum()))
+    if steps is None:
+        return None
+    side = int(settings.get("shrink", 1))
+    smaller = (shape[0], shape[1] // side, shape[2] // side)
+    options = tuple(
+        (name, tuple(value) if isinstance(value, list) else value)
+        for name, value in settings.items()
+        if name in ("width", "widths")
+    )
+    return float(steps) * _step_seconds(str(settings["network"]), smaller, int(settings["batch"]), options)
+
+
+@cache
+def _step_seconds(network: str, shape: tuple[int, ...], batch: int, options: tuple[tuple[str, Any], ...]) -> float:
+    """The median time of a few steps of SGD on random pictures."""
+    import torch
+    from lopsided.learners.deep.networks import build
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        made = build(network, shape, 10, **dict(options)).train()
+        optimiser = torch.optim.SGD(made.parameters(), lr=0.0)
+        pictures, labels = torch.zeros(batch, *shape), torch.arange(batch) % 10
+        spent = []
+        for _ in range(1 + _TIMED):
+            begin = time.process_time()  # of one core, however busy the machine is
+            optimiser.zero_grad()
+            torch.nn.functional.cross_entropy(made(pictures), labels).backward()
+            optimiser.step()
+            spent.append(time.process_time() - begin)
+    finally:
+        torch.set_num_threads(threads)
+    return median(spent[1:])
+
+
+def _spoken(seconds: float) -> str:
+    for size, unit in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * size:
+            return f"about {seconds / size:.3g} {unit}"
+    return f"about {seconds:.0f} seconds"
