@@ -77,7 +77,7 @@ FEATURES: dict[str, tuple[Feature, ...]] = {
         _command(
             "reproduce", "lp-limit", "--fresh", "--cluster", "tcp://127.0.0.1:1", code=2, says="lopsided[cluster]"
         ),
-        _command("docs", code=2, says="source checkout"),
+        _command("docs", code=2, says="clone of the repository"),
     ),
     "torch": (
         _program("checkpoints", _CHECKPOINTS),

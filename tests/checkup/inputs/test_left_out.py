@@ -119,7 +119,7 @@ def test_lists_of_names_of_groups_still_work(frame) -> None:
 def test_what_nobody_asked_for_is_left_aside_and_what_was_asked_for_is_refused(frame, name, values, argument) -> None:
     frame = frame.assign(**{name: values})
     found = lopsided.audit(frame, checks=["counts"])
-    assert noted(found.evidence, f"{name} is left aside", argument, "Expected")
+    assert noted(found.evidence, f"{name} is ignored", argument, "Expected")
     with pytest.raises(InputError):
         gather(frame, **{argument: name})
 
@@ -143,8 +143,8 @@ def test_arrays_that_only_look_like_scores_or_a_classifier_are_left_aside(frame)
     parts = {"x": frame[["x", "z"]].to_numpy(), "y": frame["label"].to_numpy(), "probs": np.ones((N, 5)), "wd": -1.0}
     found = gather(parts | {"w": np.ones((7, 2))})
     assert found.has == {"features", "labels"}
-    assert noted(found, "Probabilities or logits", "left aside")
-    assert noted(found, "w is left aside", "3 rows in the classifier")
+    assert noted(found, "Probabilities or logits", "ignored")
+    assert noted(found, "w is ignored", "3 rows in the classifier")
     assert noted(found, "wd is left aside")
 
 
