@@ -198,7 +198,7 @@ def test_the_order_is_by_a_number_that_is_shown(capsys, tmp_path, monkeypatch) -
     facts = made.to_dict()
     assert [remedy["counts_as"] for remedy in facts["remedies"]][: len(counted)] == counted
     assert facts["metric_name"] == "worst group accuracy"
-    assert "Ordered by the gain in worst group accuracy" in facts["order"]
+    assert "Ordered by the expected gain in worst group accuracy" in facts["order"]
     assert f"expected gain {fraud.counts_as:+.4f}" in str(made)
 
     np.savez(tmp_path / "data.npz", features=features, labels=labels, group=groups)

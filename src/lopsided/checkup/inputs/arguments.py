@@ -57,7 +57,7 @@ weight_decay : float or str, optional
 classes : list, optional
     The order of the classifier's rows and of unnamed columns of probabilities, where it is not the sorted one.
 many_classes : bool, default False
-    Take labels that are numbers as classes although there are many and they hardly repeat, instead of asking.
+    Treat labels that are many different numbers as classes, instead of raising an error.
 metric : str, callable or Metric, optional
     What is to improve: balanced, worst-class, worst-group, overall, mcc, brier or log-loss; f1, precision, recall,
     average-precision or roc-auc of the smaller of two classes (of more, the mean), or of a class as in "f1:fraud";

@@ -91,7 +91,7 @@ def trial(
     """Train remedies side by side on your data, cross-validated, each outcome beside its forecast.
 
     Plain training, every remedy of the plan and simulated collection are trained and tested on the same folds. Test
-    rows of `split` are left alone. Finished folds are kept, so an interrupted trial goes on where it was.
+    rows of `split` are left alone. Finished folds are kept, so an interrupted trial resumes where it stopped.
 
     Parameters
     ----------
