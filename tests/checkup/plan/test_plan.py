@@ -206,7 +206,7 @@ def test_the_order_is_by_a_number_that_is_shown(capsys, tmp_path, monkeypatch) -
     assert main(["plan", str(tmp_path / "data.npz"), "--why"]) == 0
     printed = capsys.readouterr().out
     assert "most promising first" in printed.splitlines()[1]  # below the columns
-    shown = [float(number) for number in re.findall(r"Counts as ([+-]\d\.\d{4})\.", printed)]
+    shown = [float(number) for number in re.findall(r"Expected gain: ([+-]\d\.\d{4})\.", printed)]
     assert shown == [round(number, 4) for number in counted]
     assert facts["order"] in printed
 
