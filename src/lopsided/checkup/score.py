@@ -147,9 +147,9 @@ def score(
     data: a path (npz, npy, parquet, csv, a folder of pictures), a table, a pandas or Polars frame, or an array or
     tensor of one row or picture per example.
     labels: the name of a column, a file with one label per example, or an array. block_rows: read the data in blocks of
-    that many rows, twice, instead of holding it. standardise: divide every column by its deviation first; the paper
-    does not, so scores follow the columns with the largest numbers, and `decided_by` names a column that alone counts.
-    many_classes: take labels that are many numbers as classes, instead of asking. progress: told (rows read, rows to
+    that many rows, twice, instead of holding it. standardise: divide every column by its standard deviation first;
+    the paper does not, so columns with large numbers dominate, and `decided_by` names one that does so alone.
+    many_classes: treat labels that are many numbers as classes. progress: told (rows read, rows to
     read) while it reads in blocks.
     """
     started = time.perf_counter()

@@ -60,9 +60,9 @@ def plan(
     learner: Any = "logistic",
     seed: int = 0,
 ) -> Plan:
-    """What to do about imbalance in your data, with which parameters, and what it is forecast to gain.
+    """List remedies for imbalance in your data, with their parameters and forecast gains.
 
-    Nothing is trained but a small pilot; `lopsided.trial` trains the remedies.
+    Trains only a small pilot; `lopsided.trial` trains the remedies.
 
     Parameters
     ----------
