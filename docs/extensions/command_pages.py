@@ -78,7 +78,7 @@ def _write(app: Sphinx) -> None:
         heading("Commands")
         + "\nRead from the program itself. ``--json`` prints one JSON object and nothing else. Exit codes: 0 done, 1"
         + " findings beyond what was allowed or a claim that broke, 2 bad input with one sentence that says what was"
-        + " expected, what came and what to do, 3 an audit of which a check broke by a fault of ours.\n\n"
+        + " expected, what came and what to do, 3 an audit in which a check broke because of a bug.\n\n"
         + table
         + f"\n.. toctree::\n   :hidden:\n\n{listed}\n",
     )

@@ -14,7 +14,7 @@ forecast; its interval is Wilson's at 95 %. The best simple rule is chosen after
 ``lopsided skill --out skill.html`` writes this with reliability diagrams and the worst misses, each opened to its run.
 
 """
-_NONE = "No score has been published with this version; ``lopsided skill --run`` measures one.\n"
+_NONE = "This version has no published score; measure one with ``lopsided skill --run``.\n"
 
 
 def skill_scores(found: Skill) -> str:

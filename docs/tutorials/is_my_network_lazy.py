@@ -77,7 +77,7 @@ lines = [
     Line(widths, [1 - a for a in accuracies], "test error", markers=True),
 ]
 panel = Panel("Digits, 500 steps", "hidden units", "share", lines, [Mark(0.1, "0.1", "y")], x_log=True, y_log=True)
-Figure("Wider networks stay nearer to where they began", [panel])
+Figure("Wider networks stay nearer to their initial weights", [panel])
 
 # %%
 # And the learning rate

@@ -25,7 +25,7 @@ import lopsided
 # Two groups of Gaussian inputs; the second is the minority, and its inputs spread more. A network with three sigmoid
 # neurons is to be learned. With :math:`H_l` the Fisher information of group :math:`l` and
 # :math:`H = \sum_l \lambda_l H_l`, the group's excess risk is :math:`\mathrm{tr}(H^{-1} H_l) / 2n`. The label entropy,
-# which no training removes, is kept apart.
+# which no training removes, is reported separately.
 
 groups = {
     "group": [
@@ -53,7 +53,7 @@ sweep_figure(forecast.problem, forecast.samples, 1, seed=0)
 # Groups of people
 # ----------------
 #
-# Six columns of the census: age, years of education, capital gain and loss (logarithms), hours a week, married or not.
+# Six columns of the census: age, years of education, capital gain and loss (logarithms), hours per week, married.
 
 from lopsided.data.mixture_table import LabelledTable
 
@@ -155,6 +155,6 @@ for wanted, size in ((0.1, samples), (share, samples), (0.6, samples), (share, s
 # than a hundredth of a nat, hardly more than its error, while the gap between the groups is twenty times that; the
 # men pay about as much as the women could gain; and a second thousand people of both kinds does at least as much as
 # any share. That is what the law said: the share matters little here. Its sizes are another matter. It takes the
-# fitted network for the truth, and real data are no Gaussian mixture: its label entropy for women is far above the
+# fitted network for the truth, and real data are not a Gaussian mixture: its label entropy for women is far above the
 # loss that is measured. So use the law to see *whether* a share can matter, and the few lines above to see *how
 # much*. :doc:`/theory/group-imbalance` has the law and its limits.

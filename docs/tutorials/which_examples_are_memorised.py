@@ -70,7 +70,7 @@ memorised = inside - outside
 print(f"learned from the others: {np.mean(memorised < 0.1):.1%}; memorised, above 1/2: {np.mean(memorised > 0.5):.1%}")
 
 # %%
-# The most memorised digits, with what they are said to be:
+# The most memorised digits, with their labels:
 
 most = np.argsort(-memorised)[:16]
 rows = [[(16 * digits.images[i]).clip(0, 255).tolist() for i in most[part : part + 8]] for part in (0, 8)]

@@ -27,7 +27,7 @@ print("examples per class:", counts)
 # What is wrong
 # -------------
 #
-# The audit runs every check that the data permit and says what it skipped. Features and labels are given, no model yet.
+# The audit runs every check that the data allow and says what it skipped. There are features and labels, no model yet.
 
 audit = lopsided.audit(features, labels=classes, checks=["counts", "noise_ratios", "duplicates"])
 for finding in audit.findings[:5]:
@@ -37,8 +37,8 @@ for finding in audit.findings[:5]:
 # What could help
 # ---------------
 #
-# The plan lists remedies with their parameters, most promising first. A forecast has an interval and a ground; a remedy
-# about which no theory speaks says why.
+# The plan lists remedies with their parameters, most promising first. A forecast has an interval and a basis; a remedy
+# without a forecast says why.
 
 plan = lopsided.plan(features, labels=classes)
 for remedy in plan.remedies:

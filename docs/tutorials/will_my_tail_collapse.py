@@ -37,7 +37,7 @@ print(f"certified: the objective is within {forecast.relative_gap:.0e} (relative
 # Train and look
 # --------------
 #
-# A network with one hidden layer, trained with the same weight decay until it rests. The other digits are held out.
+# A network with one hidden layer, trained with the same weight decay until it converges. The other digits are held out.
 
 from sklearn.neural_network import MLPClassifier
 

@@ -5,6 +5,7 @@ import inspect
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
 import zlib
@@ -42,6 +43,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def build(out: Path, cache: Path, store: Path) -> str:
     """Exit code and output of `lopsided docs` in a process of its own, where warnings are as for a reader."""
+    (cache / "screenshots").mkdir(parents=True)  # where ./test lets the browser tests put them
+    shutil.copy(ROOT / "docs/images/web.png", cache / "screenshots/collapse-1280.png")
     command = [sys.executable, "-m", "lopsided", "docs", "--brief", "--gallery", "few"]
     command += ["--out", str(out), "--cache", str(cache), "--store", str(store)]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
@@ -88,6 +91,12 @@ def test_the_gallery_shows_pictures(site: Path) -> None:
     shown = re.findall(r'src="\.\./(_images/[^"]+\.png)"', page)
     assert shown
     assert all((site / path).stat().st_size > 5000 for path in shown)
+
+
+def test_screenshots_of_the_browser_tests_are_kept(site: Path) -> None:
+    page = (site / "screens.html").read_text(encoding="utf-8")
+    assert re.findall(r'src="(_images/collapse-1280[^"]*\.png)"', page)
+    assert 'href="screens.html"' in (site / "web.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", TUTORIALS)

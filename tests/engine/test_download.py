@@ -111,7 +111,7 @@ def test_a_wrong_checksum_is_refused_and_the_next_mirror_asked(tmp_path: Path) -
 def test_a_cut_download_goes_on_where_it_stopped(tmp_path: Path, ranges: bool) -> None:
     with mirror(CONTENT, cut=True) as (address, _), pytest.raises(DownloadError, match="bytes") as caught:
         download("adult", tmp_path, mirrors=[address])
-    assert f"make the folder {tmp_path / 'adult'}" in str(caught.value)
+    assert f"create the folder {tmp_path / 'adult'}" in str(caught.value)
     half = (tmp_path / "adult/adult.data.part").stat().st_size
     assert 0 < half < len(CONTENT["adult.data"])
     assert find_data_set("adult", tmp_path) is None

@@ -146,7 +146,7 @@ def test_stopping_and_refusals() -> None:
     assert fit.trajectory.epochs[-1] <= unasked.trajectory.epochs[-1] < fit.trajectory.epochs[-1] + 10
     short = train(W, features, noise, labels, Training(epochs=1, stop_at_loss=1e-9), generator(0, "x"))
     assert short.status == "loss 1e-09 not reached"
-    with pytest.raises(InputError, match="belong together"):
+    with pytest.raises(InputError, match=r"but got shapes"):
         train(W, features[:, :3], noise, labels, Training(), generator(0, "x"))
     with pytest.raises(InputError, match="labels from 0"):
         train(W, features, noise, labels + 5, Training(), generator(0, "x"))

@@ -198,7 +198,7 @@ def test_blocks_must_belong_to_the_labels() -> None:
         empty_moments(1000, 100_000)
     with pytest.raises(InputError, match="convention"):
         class_scores(rows, "n-2")
-    with pytest.raises(InputError, match="same classes"):
+    with pytest.raises(InputError, match="moments of shape"):
         empty_moments(2, 2).merge(empty_moments(2, 3))
 
 

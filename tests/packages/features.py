@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from tests.docs.pages import ROOT, blocks, command_lines
+
 
 @dataclass(frozen=True)
 class Feature:
@@ -64,6 +66,18 @@ if __name__ == "__main__":
     print("works")
 """
 
+
+def _first_hour() -> str:
+    """The ten tasks of docs/first-hour.md, every block of the page in order."""
+    lines = ["from lopsided.cli.main import main", "if __name__ == '__main__':"]
+    for block in blocks(ROOT / "docs/first-hour.md"):
+        if block.kind == "python":
+            lines += [f"    {line}" for line in block.body.splitlines()]
+        elif block.kind == "sh":
+            lines += [f"    assert main({arguments!r}) == 0" for arguments in command_lines(block)]
+    return "\n".join([*lines, "    print('works')"])
+
+
 FEATURES: dict[str, tuple[Feature, ...]] = {
     "": (
         _program("data", _DATA),
@@ -77,10 +91,11 @@ FEATURES: dict[str, tuple[Feature, ...]] = {
         _command(
             "reproduce", "lp-limit", "--fresh", "--cluster", "tcp://127.0.0.1:1", code=2, says="lopsided[cluster]"
         ),
-        _command("docs", code=2, says="source checkout"),
+        _command("docs", code=2, says="clone of the repository"),
     ),
     "torch": (
         _program("checkpoints", _CHECKPOINTS),
+        _program("first hour", _first_hour()),
         _command("compare", "a.safetensors", "b.safetensors", says="head.weight"),
     ),
     "web": (_program("server", _SERVER),),

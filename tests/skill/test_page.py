@@ -90,7 +90,7 @@ def test_the_page_shows_scores_diagrams_and_runs() -> None:
 
 
 def test_a_page_without_scores_says_so() -> None:
-    assert "No score has been published" in skill_page(Skill("0.1.0", "", [], {}))
+    assert "This version has no published score" in skill_page(Skill("0.1.0", "", [], {}))
 
 
 def test_the_diagram_has_both_halves_against_the_diagonal() -> None:
@@ -112,4 +112,4 @@ def test_the_documented_page_has_every_family() -> None:
         sys.path.remove(folder)
     text = skill_scores(_skill())
     assert text.count("2 of 4") == 2
-    assert "No score has been published" in skill_scores(replace(_skill(), scores=[]))
+    assert "This version has no published score" in skill_scores(replace(_skill(), scores=[]))

@@ -37,8 +37,8 @@ def test_only_the_held_out_half_is_quoted(publish) -> None:
     assert found is not None
     assert (found.right, found.decided) == (44, 50)
     assert found.sentence == (
-        "Such forecasts were right in 88 of 100 cases with random mixtures, which fit its model exactly (44 of 50 in "
-        "20 held-out tasks, 2 left open; the best simple rule, more data helps, in 70)."
+        "Such forecasts were right in 88% of cases with random mixtures, which fit its model exactly (44 of 50 in "
+        "20 held-out tasks, 2 undecided; the best simple rule, more data helps, in 70%)."
     )
 
 
@@ -65,9 +65,9 @@ def test_an_audit_and_a_plan_carry_it(publish) -> None:
     publish(entry)
     found = lopsided.audit(labels=["cat"] * 900 + ["dog"] * 8, checks=["collapse_forecast", "counts"])
     said = {finding.id: finding.skill for finding in found.findings}
-    assert said["collapse_forecast"].startswith("Such forecasts were right in 88 of 100 cases")
+    assert said["collapse_forecast"].startswith("Such forecasts were right in 88% of cases")
     assert said["counts"] == ""  # it measures, it does not forecast
-    assert "right in 88 of 100" in str(found.to_html())
+    assert "right in 88% of cases" in str(found.to_html())
     random = np.random.default_rng(0)
     labels = np.repeat([0, 1], [60, 12])
     made = lopsided.plan(features=random.standard_normal((72, 3)) + labels[:, None], labels=labels)

@@ -21,10 +21,10 @@ AUTO = "auto"
 
 
 class MendedClassifier(RemediedClassifier):
-    """A classifier that does something about imbalance: any other classifier, with a remedy around it.
+    """Any classifier, with a remedy for imbalance added.
 
-    `fit` chooses the remedy by a trial on the training data (`lopsided.trial`) unless one is named, and trains the
-    estimator under it on all of them.
+    Unless a remedy is named, `fit` chooses one by a trial on the training data (`lopsided.trial`). It then trains the
+    estimator with it on all rows.
 
     Parameters
     ----------
@@ -34,9 +34,9 @@ class MendedClassifier(RemediedClassifier):
         "auto" tries the remedies of a plan and takes the one that the trial recommends; a list is tried in their place,
         as the `arms` of `lopsided.trial`.
         A remedy by name ("logit adjustment", "class weights", "SMOTE") gets its parameters from the data. A sampler has
-        `fit_resample`, as imbalanced-learn's. None trains plainly.
+        `fit_resample`, as imbalanced-learn's. None means plain training.
     metric : str, Metric or scikit-learn scorer, default "balanced"
-        What the trial is to raise, and threshold moving, too; as `lopsided.trial` takes it.
+        The metric that the trial and threshold moving improve, as in `lopsided.trial`.
     costs : array or dict, optional
         The cost matrix of the metric "cost".
     budget : float or str or None, default 60

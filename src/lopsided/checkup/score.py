@@ -149,11 +149,11 @@ def score(
     data: a path (npz, npy, parquet, csv, a folder of pictures or of parquet files), a table, a pandas or Polars frame,
     an Arrow data set, or an array or tensor of one row or picture per example.
     labels: the name of a column, a file with one label per example, or an array. block_rows: read the data in blocks of
-    that many rows, twice, instead of holding it. standardise: divide every column by its deviation first; the paper
-    does not, so scores follow the columns with the largest numbers, and `decided_by` names a column that alone counts.
-    many_classes: take labels that are many numbers as classes, instead of asking. cluster: address of a Dask scheduler
-    whose workers read a parquet file or a folder of them, where they see the same files. progress: told (rows read,
-    rows to read) while it reads in blocks.
+    that many rows, twice, instead of holding it. standardise: divide every column by its standard deviation first;
+    the paper does not, so columns with large numbers dominate, and `decided_by` names one that does so alone.
+    many_classes: treat labels that are many numbers as classes. cluster: address of a Dask scheduler whose workers
+    read a parquet file or a folder of them, where they see the same files. progress: told (rows read, rows to read)
+    while it reads in blocks.
     """
     started = time.perf_counter()
     check_count(extremes, "the number of extremes", at_least=1)

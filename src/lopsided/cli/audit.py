@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lopsided.report.audit import Audit
 
 
-BROKEN = 3  # exit code where a check broke by a fault of ours; what the others found stands
+BROKEN = 3  # exit code where a check broke by a bug of ours; the other findings are valid
 
 
 def command(

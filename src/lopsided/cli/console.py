@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lopsided.core.errors import LopsidedError
 
 MOST_ROWS = 1000  # a longer table is not read, and takes minutes to lay out
+MOST_LETTERS = 240  # of one value of a record: three lines of a terminal; --json prints it whole
 VERDICT_COLOURS = {
     "holds": "green",
     "partly": "yellow",
@@ -159,7 +160,7 @@ def print_records(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None
     for number, row in enumerate(rows[:MOST_ROWS], start=1):
         print(f"row {number}")
         for column, cell in zip(columns, row, strict=True):
-            print(f"  {printable(column):<{name}}  {one_sentence(cell)}")
+            print(f"  {printable(column):<{name}}  {one_sentence(cell, MOST_LETTERS)}")
     if len(rows) > MOST_ROWS:
         print(f"The first {MOST_ROWS:,} of {len(rows):,} rows; --json prints all.")
 

@@ -1,6 +1,6 @@
 """What the published benchmark says about a kind of forecast, in one sentence to stand beside it.
 
-    measured_skill("classes lost").sentence -> "Such forecasts were right in 87 of 100 cases with small networks (..."
+    measured_skill("classes lost").sentence -> "Such forecasts were right in 87% of cases with small networks (..."
 
 A forecast is looked up under the family and the recipe that make it, on the held-out half alone: that is the half no
 recipe was designed on. Where nothing was published for it the answer is None and nothing is said.

@@ -23,13 +23,13 @@ FAST_QUARTER = 0.75
 
 
 def load_example(name: str, *, seed: int = 0) -> Any:
-    """A small imbalanced table to try things on, as an Arrow table that `audit`, `plan` and `trial` take as it is.
+    """Load a small imbalanced table, as an Arrow table that `audit`, `plan` and `trial` accept.
 
     Parameters
     ----------
     name : str
         "long-tailed digits" (label `digit`), "rare tumours" (label `tumour`) or "diabetes by sex" (label
-        `progression`, group `sex`). Hyphens may stand for the spaces.
+        `progression`, group `sex`). Hyphens can replace the spaces.
     seed : int
         Which rows are left out of the training part.
 

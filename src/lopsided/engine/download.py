@@ -27,7 +27,7 @@ Told = Callable[[int, int, str], None]  # bytes done, bytes in all, the file und
 
 
 class DownloadError(LopsidedError):
-    """No mirror gave the file."""
+    """The file could not be downloaded from any mirror."""
 
 
 def download(
@@ -54,7 +54,7 @@ def download(
     Raises
     ------
     DownloadError
-        No mirror gave a file with the right sum; the message says how to place the files by hand.
+        No mirror has a file with the right sum; the message says how to place the files by hand.
     """
     wanted = data_set(name)
     asked = [_address(mirror) for mirror in mirrors] + list(wanted.mirrors)

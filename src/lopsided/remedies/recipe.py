@@ -54,7 +54,7 @@ class Recipe:
 
     @property
     def restraint(self) -> dict[str, float | None]:
-        """What holds the network back, as `theory.collapse` takes it."""
+        """The regularisation, as `theory.collapse` takes it."""
         names = ("multiplier", "tau", "feature_energy", "weight_energy", "weight_decay", "feature_decay")
         return {name: getattr(self, name) for name in names}
 

@@ -99,9 +99,9 @@ def audit(
     seed: int = 0,
     progress: StepProgress | None = None,
 ) -> Audit:
-    """Which classes and groups of your data fail or are about to, why, and what to do about it.
+    """Find the classes and groups of your data that fail or are about to, why, and what to do about it.
 
-    Give what you have. What is given decides which checks run, and `skipped` of the result says what the others need.
+    Runs every check that the given data allow; `skipped` of the result lists the others with what they need.
 
     Parameters
     ----------

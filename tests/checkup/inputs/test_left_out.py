@@ -43,10 +43,12 @@ def test_a_column_of_a_usual_name_is_a_feature_once_the_part_is_named(frame, for
 def test_what_may_be_the_labels_is_left_out_with_a_note(frame) -> None:
     found = gather(frame)
     assert found.table.feature_names == ("x", "z")
-    assert noted(found, "2 of 3 columns; label `label`", "`y` (its name says that it could be the labels", "features")
+    assert noted(
+        found, "2 of 3 columns; label `label`", "`y` (its name suggests that it could be the labels", "features"
+    )
     assert found.columns.to_dict()["ignored"][0]["name"] == "y"
     beside = gather(frame.drop(columns="label"), labels=frame["label"])  # an array, which may well be the column
-    assert noted(beside, "`y` (its name says that it could be the labels")
+    assert noted(beside, "`y` (its name suggests that it could be the labels")
     assert gather(frame, features=["x", "y", "z"]).columns.ignored == ()
 
 
@@ -55,7 +57,7 @@ def test_names_of_rows_and_outcomes_stay_out_with_a_note(frame) -> None:
     found = gather(frame, labels="label", predictions=frame["label"].to_numpy())
     assert found.table.feature_names == ("x", "y", "z")
     assert noted(
-        found, "`id`, `index` (its name says that it names rows", "`pred` (its name says that it could be pred"
+        found, "`id`, `index` (its name suggests that it names rows", "`pred` (its name suggests that it could be pred"
     )
     assert noted(found, "split `is_test`")
     assert noted(gather(frame.assign(group=np.arange(N) % 2), labels="label"), "groups `group`")
@@ -119,14 +121,14 @@ def test_lists_of_names_of_groups_still_work(frame) -> None:
 def test_what_nobody_asked_for_is_left_aside_and_what_was_asked_for_is_refused(frame, name, values, argument) -> None:
     frame = frame.assign(**{name: values})
     found = lopsided.audit(frame, checks=["counts"])
-    assert noted(found.evidence, f"{name} is left aside", argument, "Expected")
+    assert noted(found.evidence, f"{name} is ignored", argument, "Expected")
     with pytest.raises(InputError):
         gather(frame, **{argument: name})
 
 
 def test_a_domain_of_many_values_is_left_aside() -> None:
     data = pd.DataFrame({"x": np.arange(1600.0), "label": np.arange(1600) % 2, "domain": np.arange(1600) % 800})
-    assert noted(gather(data), "domain is left aside", "800 different values")
+    assert noted(gather(data), "domain is ignored", "800 different values")
     with pytest.raises(InputError, match="at most 500 groups"):
         gather(data, groups="domain")
 
@@ -134,7 +136,7 @@ def test_a_domain_of_many_values_is_left_aside() -> None:
 def test_the_next_usual_name_is_asked_where_the_first_does_not_fit(frame) -> None:
     found = gather(frame.assign(target=frame["label"]).drop(columns="label"))
     assert found.classes.names == ("0", "1", "2")
-    assert noted(found, "`y` (its name says that it could be the labels")
+    assert noted(found, "`y` (its name suggests that it could be the labels")
     with pytest.raises(InputError, match="fractions"):
         gather(frame.drop(columns="label"))
 
@@ -143,9 +145,9 @@ def test_arrays_that_only_look_like_scores_or_a_classifier_are_left_aside(frame)
     parts = {"x": frame[["x", "z"]].to_numpy(), "y": frame["label"].to_numpy(), "probs": np.ones((N, 5)), "wd": -1.0}
     found = gather(parts | {"w": np.ones((7, 2))})
     assert found.has == {"features", "labels"}
-    assert noted(found, "Probabilities or logits", "left aside")
-    assert noted(found, "w is left aside", "3 rows in the classifier")
-    assert noted(found, "wd is left aside")
+    assert noted(found, "Probabilities or logits", "ignored")
+    assert noted(found, "w is ignored", "3 rows in the classifier")
+    assert noted(found, "wd is ignored")
 
 
 def test_a_series_of_the_frame_is_no_feature_beside_itself(frame) -> None:

@@ -207,7 +207,7 @@ def test_the_order_is_by_a_number_that_is_shown(capsys, tmp_path, monkeypatch) -
     facts = made.to_dict()
     assert [remedy["counts_as"] for remedy in facts["remedies"]][: len(counted)] == counted
     assert facts["metric_name"] == "worst group accuracy"
-    assert "Ordered by the gain in worst group accuracy" in facts["order"]
+    assert "Ordered by the expected gain in worst group accuracy" in facts["order"]
     assert f"expected gain {fraud.counts_as:+.4f}" in str(made)
 
     np.savez(tmp_path / "data.npz", features=features, labels=labels, group=groups)
@@ -215,7 +215,7 @@ def test_the_order_is_by_a_number_that_is_shown(capsys, tmp_path, monkeypatch) -
     assert main(["plan", str(tmp_path / "data.npz"), "--why"]) == 0
     printed = capsys.readouterr().out
     assert "most promising first" in printed.splitlines()[1]  # below the columns
-    shown = [float(number) for number in re.findall(r"Counts as ([+-]\d\.\d{4})\.", printed)]
+    shown = [float(number) for number in re.findall(r"Expected gain: ([+-]\d\.\d{4})\.", printed)]
     assert shown == [round(number, 4) for number in counted]
     assert facts["order"] in printed
 

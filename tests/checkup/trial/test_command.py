@@ -87,7 +87,7 @@ def test_plan(capsys, data, monkeypatch) -> None:
     assert main(["plan", str(data), "--weight-decay", "0.01", "--why"]) == 0
     explained = capsys.readouterr().out
     assert all(explained.count(f" {remedy['name']} ") >= 2 for remedy in remedies)
-    assert "Ground: " in explained
+    assert "Basis: " in explained
 
 
 def test_tables_of_one_line_cut_names_and_move_columns(capsys, monkeypatch) -> None:

@@ -39,7 +39,7 @@ def test_another_metric_after_the_trial_is_that_of_a_trial_asked_for_it(tried) -
     assert later["class weights"].metrics == asked["class weights"].metrics
     assert later["threshold moving"].remedy.tuned_for == "balanced"
     assert asked["threshold moving"].remedy.tuned_for == "f1:fraud"
-    assert any("Trained for balanced accuracy" in note for note in later.notes)
+    assert any("forecasts made for balanced accuracy" in note for note in later.notes)
     assert (
         later.judge("balanced")["plain"].metrics["balanced accuracy"] == outcome["plain"].metrics["balanced accuracy"]
     )

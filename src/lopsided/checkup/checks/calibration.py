@@ -41,7 +41,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     measures: dict[str, Any] = {
         "judged": evidence.judged_words,
         "log_loss": loss,
-        "log_loss_weighting": "every example counts alike",
+        "log_loss_weighting": "every example has the same weight",
         "overconfidence": sure - judged.accuracy,
         "mean_confidence": sure,
         "ece": _ece(judged),

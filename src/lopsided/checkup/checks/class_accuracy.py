@@ -1,7 +1,7 @@
 """Which classes does the model get wrong more often than the rest?
 
-Recall of every class on the judged rows, and three averages with their weighting said: over rows (every example counts
-alike), over classes (balanced accuracy), and the worst class.
+Recall of every class on the judged rows, and three averages with their weighting said: over rows (equal weight for
+every example), over classes (balanced accuracy), and the worst class.
 """
 
 import numpy as np
@@ -50,8 +50,12 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     lowest, ends = accuracy.at(worst)
     measures = {
         "judged": evidence.judged_words,
-        "accuracy": {"value": overall, "interval": whole.of(0), "weighting": "every example counts alike"},
-        "balanced_accuracy": {"value": balanced, "interval": (low, high), "weighting": "every class counts alike"},
+        "accuracy": {"value": overall, "interval": whole.of(0), "weighting": "every example has the same weight"},
+        "balanced_accuracy": {
+            "value": balanced,
+            "interval": (low, high),
+            "weighting": "every class has the same weight",
+        },
         "worst_class": {"value": lowest, "interval": ends, "class": classes.names[worst]},
         "recall": rates_by_name(classes.names, accuracy, totals),
     }

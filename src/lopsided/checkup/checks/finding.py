@@ -53,7 +53,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A check that did not run: why, and what to provide; or one that broke, which is a fault of ours."""
+    """A check that did not run: why, and what to provide; or one that broke, which is a bug of ours."""
 
     check: str
     why: str

@@ -58,7 +58,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         measures[name] = {
             "average_over_rows": overall,
             "average_over_groups": float(accuracy.value[seen].mean()),
-            "weighting": "over rows every example counts alike, over groups every group does",
+            "weighting": "over rows every example has the same weight, over groups every group",
             "worst_group": {"group": part.names[worst], "value": lowest, "interval": ends},
             "accuracy": rates_by_name(part.names, accuracy, totals),
             "worst_cell": _worst_cell(classes, part, rows, hit),

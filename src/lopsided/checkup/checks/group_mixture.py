@@ -73,7 +73,7 @@ CHECK = Check(
     "Would more data of a group help that group?",
     "At risk when the whole interval of the elasticity (percent of the group's excess risk per percent of its "
     f"fraction) is above {MATTERS:g}: more of it alone hurts it. Intervals by resampling rows, at the level 1 - 0.05/m "
-    "for m groups; every example counts alike.",
+    "for m groups; every example has the same weight.",
     "the large-n law tr(H^-1 H_l)/(2n) beside Li et al. 2024, eq (11)-(12), which say the opposite in places",
     frozenset({"labels", "groups", "features"}),
     run,

@@ -64,7 +64,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         words = f"No single column gives the label away; the best, {names[best]}, is right for {right[best]:.1%} of "
         words += f"{tested:,} held-out examples{easier} {largest}."
         findings = [Finding(Level.HEALTHY, "all columns", *intervals.at(best), words)]
-    measures = {"weighting": "every example counts alike", "held_out": tested, "columns": errors.size}
+    measures = {"weighting": "every example has the same weight", "held_out": tested, "columns": errors.size}
     return Checked(shortened(findings, MOST_NAMED, "columns"), measures)
 
 
@@ -135,7 +135,7 @@ CHECK = Check(
     "Does a single column give the label away?",
     f"At risk when the error of one column alone on held-out examples is surely below {LEFT:.0%} of that of always "
     "predicting the largest class, and no larger than that of a forest on all columns of which this is not so. "
-    "Intervals hold for all columns at once; every example counts alike.",
+    "Intervals hold for all columns at once; every example has the same weight.",
     "target leakage (Kaufman et al. 2012): a legitimate column is known before the label",
     frozenset({"labels", "features"}),
     run,

@@ -23,7 +23,7 @@ from lopsided.remedies.plain import Plain
 
 LEVEL = 0.9  # of the interval of the gain
 DECIDED = 0.8  # a chance of being best that needs no further repeats
-NEGLIGIBLE = 0.002  # arms whose expected difference is smaller are as good as each other
+NEGLIGIBLE = 0.002  # arms whose expected difference is smaller count as equal
 PLAIN = Plain.name
 RIVAL = 0.1  # a chance of being best that is worth a mention
 NEAR = 0.01  # of arms whose expected gains are so near each other, it hardly matters which is used

@@ -21,45 +21,45 @@ ColumnsLike = ColumnLike | Mapping[str, ArrayLike]
 _ENTRIES = """
 data : path, DataFrame, dict of arrays, array or tensor, optional
     A file (npz, npy, parquet, csv, tsv, csv.gz, feather, jsonl, xlsx) or a folder of pictures; a pandas, Polars or
-    Arrow frame; arrays by name; or an array or sparse matrix of features with one row or picture per example. May be
-    left out where the arrays below say it all.
+    Arrow frame; arrays by name; or an array or sparse matrix of features with one row or picture per example. Not
+    needed if the arrays below are given.
 labels : str, path or array of shape (n,), optional
     The class of each example: the name of a column or array in `data`, a file of labels (npy, txt, csv), or the array
-    itself. Found under a usual name (label, y, target, class) where it is not given.
+    itself. By default, the one with a usual name (label, y, target, class).
 groups : str, list of str, array, dict of arrays or DataFrame, optional
-    One or several columns of groups, by name or as arrays. Two or more columns are also crossed with each other.
+    One or several columns of groups, by name or as arrays. Intersections of two columns are groups too.
 features : str, list of str or array of shape (n, p), optional
-    The columns (or the one array) of `data` that are features, or the features themselves. Without it, all columns that
-    are nothing else: numbers, categories, words and dates.
+    The columns (or the one array) of `data` that are features, or the features themselves. By default, all columns
+    without another role: numbers, categories, text and dates.
 classifier : str, array of shape (K, p) or object, optional
     Weights of the last layer over `features`, one row per class; or an object with `weight` and `bias` (PyTorch) or
     `coef_` and `intercept_` (scikit-learn).
 bias : str or array of shape (K,), optional
-    Biases of the classifier, where it is given as an array.
+    Biases of the classifier, if it is given as an array.
 probabilities : str, list of str, array of shape (n, K) or DataFrame, optional
     Predicted probabilities. Columns named for the classes are matched by name; the others follow `classes`. With two
     classes, one column is enough.
 logits : str, list of str, array of shape (n, K) or DataFrame, optional
     Logits in place of probabilities.
 predictions : str or array of shape (n,), optional
-    Predicted labels. Without it, the most probable class.
+    Predicted labels. By default, the most probable class.
 split : str or array of shape (n,), optional
-    Words such as train and test, or True for test rows. What is learned is learned from training rows, and predictions
-    are judged on test rows.
+    Words such as train and test, or True for test rows. Models are trained on training rows, and predictions are judged
+    on test rows.
 split_by : str or array of shape (n,), optional
-    Rows with the same entry (a customer, a patient) are never divided between training and testing.
+    Rows with the same entry (a customer, a patient) stay together, in training or in testing.
 time : str or array of shape (n,), optional
-    Numbers or dates: models are trained on the past and tested on the block of rows that follows.
+    Numbers or dates: models are trained on the past and tested on the rows that follow.
 sample_weight : str or array of shape (n,), optional
-    What each row counts: in training, where it is multiplied with the weights of a remedy, and in every metric.
+    A weight for each row, in training (multiplied by those of a remedy) and in every metric.
 weight_decay : float or str, optional
-    The weight decay that the network is trained with, or the name under which `data` holds it.
+    The weight decay of the network, or its name in `data`.
 classes : list, optional
-    The order of the classifier's rows and of unnamed columns of probabilities, where it is not the sorted one.
+    The order of the classifier's rows and of unnamed columns of probabilities, if they are not sorted.
 many_classes : bool, default False
-    Take labels that are numbers as classes although there are many and they hardly repeat, instead of asking.
+    Treat labels that are many different numbers as classes, instead of raising an error.
 metric : str, callable or Metric, optional
-    What is to improve: balanced, worst-class, worst-group, overall, mcc, brier or log-loss; f1, precision, recall,
+    The metric to improve: balanced, worst-class, worst-group, overall, mcc, brier or log-loss; f1, precision, recall,
     average-precision or roc-auc of the smaller of two classes (of more, the mean), or of a class as in "f1:fraud";
     "precision@recall=0.8" or "recall@precision=0.5"; "cost"; the name of a scikit-learn scorer, or a scorer. Without
     it, that of a given plan, else the worst group where groups are given, else balanced accuracy.
@@ -71,9 +71,9 @@ arms : list, optional
     samplers with `fit_resample` (imbalanced-learn's), classifiers in place of `learner`, pairs (name, classifier or
     sampler), package.module:Class; "default" stands for all that a plan proposes.
 name : str, optional
-    What the data are called in reports. Without it, the file.
+    The name of the data in reports. By default, the name of the file.
 seed : int, default 0
-    Seed of all that is drawn at random.
+    The random seed.
 """
 
 

@@ -68,7 +68,7 @@ def find_part(source: DataSource, given: Any, usual: Sequence[str], what: str) -
 
 @dataclass
 class Finder:
-    """Finds parts and checks them; one that nobody asked for and that does not fit is left aside with a note."""
+    """Finds parts and checks them; one that nobody asked for and that does not fit is ignored, with a note."""
 
     source: DataSource
     notes: list[str]

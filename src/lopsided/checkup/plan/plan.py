@@ -2,8 +2,8 @@
 
 The order is by the gain to expect in the plan's metric: for a remedy for the data as they are, what its forecast and
 what such remedies gained elsewhere (`checkup.decision.prior`) say together. Collection is forecast in the accuracy of
-its own subject, of which a share counts (`Collection.share_of`), without what a class gains by being likelier, because
-other classes pay for it. What has neither forecast nor prior comes last, with the reason.
+its own subject, of which a share counts (`Collection.share_of`), without what a class gains from being predicted more
+often, because other classes pay for it. What has neither forecast nor prior comes last, with the reason.
 """
 
 from collections.abc import Mapping, Sequence
@@ -62,9 +62,9 @@ def plan(
     arms: Sequence[Any] | None = None,
     seed: int = 0,
 ) -> Plan:
-    """What to do about imbalance in your data, with which parameters, and what it is forecast to gain.
+    """List remedies for imbalance in your data, with their parameters and forecast gains.
 
-    Nothing is trained but a small pilot; `lopsided.trial` trains the remedies.
+    Trains only a small pilot; `lopsided.trial` trains the remedies.
 
     Parameters
     ----------

@@ -88,10 +88,10 @@ def trial(
     forecasts: bool = True,
     progress: ProgressStart | None = None,
 ) -> Trial:
-    """Train remedies side by side on your data, cross-validated, each outcome beside its forecast.
+    """Compare remedies on your data by cross-validation, each gain next to its forecast.
 
     Plain training, every remedy of the plan and simulated collection are trained and tested on the same folds. Test
-    rows of `split` are left alone. Finished folds are kept, so an interrupted trial goes on where it was.
+    rows of `split` are not used. Finished folds are kept, so an interrupted trial resumes where it stopped.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What holds the network back: energies (a ball, tau = K sqrt(E_H E_W)) or weight decay (a penalty, sqrt(l_W l_H)).
+"""The regularisation: energies (a ball, tau = K sqrt(E_H E_W)) or weight decay (a penalty, sqrt(l_W l_H)).
 
 Angles and losses depend on tau or on the multiplier alone; the two energies, or the two decays, set only the scales of
 W and H. |W|^2 / |H|^2 is E_W / E_H in the first form and l_H / l_W in the second.

@@ -1,4 +1,4 @@
-"""Room 1, Collapse: class counts to angles, threshold, the collapsed tail and the oversampling cure."""
+"""Room 1, Collapse: class counts to angles, threshold, the collapsed tail and the oversampling that prevents it."""
 
 import math
 import re
@@ -55,7 +55,7 @@ class CollapseProblem(BaseModel):
     )
 
     def held(self) -> dict[str, Any]:
-        """What holds the network, as `collapse` takes it."""
+        """The regularisation, as `collapse` takes it."""
         return self.model_dump(exclude={"counts", "features", "page", "draft"})
 
 

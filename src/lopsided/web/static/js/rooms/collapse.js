@@ -76,7 +76,7 @@ export function mount(place, { values }) {
   const curves = latest((body, signal) => post("/api/collapse/curve", body, signal), { show: found => curve.show(found), fail: () => {} });
 
   let later = null, shown = null;
-  // A draft starts from the last forecast and is certified to 1e-6; when the hand rests, the full forecast follows.
+  // A draft starts from the last forecast and is certified to 1e-6; after a pause, the full forecast follows.
   function ask(draft = false) {
     shown = problem();
     write("collapse", { ...shown, form: state.form === "energies" ? null : state.form, features: state.features === "free" ? null : state.features });
