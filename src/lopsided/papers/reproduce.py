@@ -7,7 +7,7 @@ set; the verdict is that of all the sets that the store holds, and the record sa
 import os
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -188,22 +188,6 @@ def _next_set(claim_id: str, earlier: dict[str, dict[str, Any]]) -> int:
     known = [earlier.get(claim_id, {}), *(found.record for found in shipped(claim_id))]
     used = {one.number for record in known for one in sets_of(record)}
     return max(used, default=0) + 1
-
-
-def rejudged(store: Store) -> Iterator[tuple[Reproduced, list[Row]]]:
-    """Every claim of which the store holds a verdict and still all measurements, judged by the present rule."""
-    known = register(own_claims())
-    for earlier in store.verdicts():
-        entry, scale = known.get(str(earlier["id"])), earlier["scale"]
-        if entry is None or entry.claim is None or entry.home is None:
-            continue
-        for first in sets_of(earlier):
-            tasks = expand(entry.claim, entry.home, scale, first.number, first.seeds)
-            plan = _Planned(entry, tasks, seed_set=first.number)
-            record, rows = _judge(plan, store, scale, {}, {}, earlier)
-            if rows and not record.broken:
-                yield replace(record, time=str(earlier["time"])), rows
-                break
 
 
 @dataclass(frozen=True)
