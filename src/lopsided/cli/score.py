@@ -54,11 +54,13 @@ def command(
     from lopsided.cli.console import Late, print_json
     from lopsided.cli.progress import progress_steps
     from lopsided.core.errors import InputError
+    from lopsided.core.files import check_apart
     from lopsided.report.drawing import check_plot_path, write_figures
 
     target = out if out is not None else Path(f"{data.stem}-scores.parquet")
     if target.suffix.lower() not in (".parquet", ".csv"):
         raise InputError("a file of scores that ends in .parquet or .csv", repr(str(target)))
+    check_apart({"--out": target}, [data])
     if not target.parent.is_dir():
         raise InputError("an existing directory for the scores", str(target.parent), "create it first")
     if plot is not None:

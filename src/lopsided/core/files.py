@@ -3,7 +3,7 @@
 import contextlib
 import os
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from lopsided.core.errors import InputError, LopsidedError
@@ -70,7 +70,8 @@ def check_apart(writes: Mapping[str, Path], reads: Iterable[str | os.PathLike[st
     """Refuse to write over a file that is read, or two outputs to one place, however the paths are spelt.
 
     writes: the name of an option and its file. reads: files and folders; names of nothing are ignored. In a folder
-    that is read, a page or a table, which no reader of folders takes, may be written again.
+    that is read, a page or a table, which no reader of folders takes, may be written again; in one of parquet files no
+    other may appear.
     """
     sources = [source for source in map(Path, reads) if os.path.exists(source)]
     taken: dict[str, str] = {}
@@ -79,13 +80,35 @@ def check_apart(writes: Mapping[str, Path], reads: Iterable[str | os.PathLike[st
         if place in taken:
             raise InputError(f"different files for {taken[place]} and {option}", f"{target} for both", "rename one")
         taken[place] = option
-        for source in sources if os.path.lexists(target) else ():
+        for source in sources:
             inside = source.is_dir() and Path(os.path.realpath(source)) in Path(place).parents
-            if (os.path.exists(target) and os.path.samefile(source, target)) or (
-                inside and target.suffix.lower() not in (".html", ".htm", ".parquet", ".csv")
+            part = inside and target.suffix.lower() in PARQUET and next(parquet_parts(source), None) is not None
+            if not part and not os.path.lexists(target):
+                continue
+            if (
+                part
+                or (os.path.exists(target) and os.path.samefile(source, target))
+                or (inside and target.suffix.lower() not in (".html", ".htm", ".parquet", ".csv"))
             ):
                 got = f"{target}, which this command reads" + (f" in {source}" if inside else "")
                 raise InputError(f"a file of its own for {option}", got, "write to another file")
+
+
+PARQUET = (".parquet", ".pq")
+
+
+def parquet_parts(folder: Path) -> Iterator[Path]:
+    """The parquet files of a folder and of its partitions (`key=value`), in order; none where it has other subfolders,
+    which hold pictures, or cannot be listed. Hidden entries and those that begin with _ are ignored."""
+    try:
+        entries = [entry for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "_"))]
+    except OSError:  # whoever opens it says so
+        return
+    inner = [entry for entry in entries if entry.is_dir()]
+    if all("=" in entry.name for entry in inner):
+        yield from (entry for entry in entries if entry.suffix.lower() in PARQUET and not entry.is_dir())
+        for entry in inner:
+            yield from parquet_parts(entry)
 
 
 def check_target(path: str | os.PathLike[str], endings: Sequence[str], what: str) -> Path:

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from lopsided.core.errors import InputError
-from lopsided.core.files import check_regular
+from lopsided.core.files import PARQUET, check_regular, parquet_parts
 from lopsided.data.arrow_tables import STREAMED, checked_size, reading
 from lopsided.data.csv_file import check_distinct
 
-PARQUET = (".parquet", ".pq")
 _BATCH_NUMBERS = 4_000_000  # 32 MB as float64
 _LARGE = 1 << 30  # bytes of a parquet file, unpacked, above which it is not held in memory
 
@@ -94,7 +93,7 @@ def is_in_parts(data: Any) -> bool:
     path = Path(data)
     try:
         if path.is_dir():
-            return next(_parquet_files(path), None) is not None
+            return next(parquet_parts(path), None) is not None
     except OSError:  # no permission, or no name of a path: whoever opens it says so
         return False
     if path.suffix.lower() not in PARQUET or not path.is_file():
@@ -120,7 +119,7 @@ def open_parts(data: Any) -> Parts:
         raise InputError("a file or folder of examples", f"no such path: {path}")
     if path.is_dir():
         with reading("parquet", path):
-            files = sorted(map(str, _parquet_files(path, everywhere=True)))
+            files = [str(entry) for entry in parquet_parts(path)]
         if not files:
             raise InputError("a folder of parquet files", str(path), "name the folder that holds them")
     else:
@@ -168,15 +167,3 @@ def _pieces(fragment: Any, source: str) -> Iterator[tuple[Any, int]]:
 
 def _is_data_set(data: Any) -> bool:
     return any(cls.__module__ == "pyarrow._dataset" and cls.__name__ == "Dataset" for cls in type(data).__mro__)
-
-
-def _parquet_files(folder: Path, *, everywhere: bool = False) -> Iterator[Path]:
-    """Those in the folder and in its partitions (`key=value`), or `everywhere` below; hidden ones are ignored."""
-    for entry in sorted(folder.iterdir()):
-        if entry.name.startswith((".", "_")):
-            continue
-        if entry.is_dir():
-            if everywhere or "=" in entry.name:
-                yield from _parquet_files(entry, everywhere=everywhere)
-        elif entry.suffix.lower() in PARQUET:
-            yield entry

@@ -12,6 +12,8 @@ import pytest
 
 import lopsided
 from lopsided.core.errors import InputError
+from lopsided.core.files import check_apart
+from lopsided.data.parts import is_in_parts
 from tests.checkup.streamed.small_parts import CLASSES, EXACT, GIVEN, table, written
 
 
@@ -140,3 +142,14 @@ def test_what_cannot_be_read_in_parts_is_one_sentence(rows: pa.Table, tmp_path: 
     (place / "zz.parquet").write_bytes(b"PAR1 and nothing more")
     with pytest.raises(InputError, match="a whole parquet file"):
         lopsided.audit(place, **GIVEN)
+
+
+def test_no_output_becomes_a_part(rows: pa.Table, tmp_path: Path) -> None:
+    place = written(tmp_path / "parts", rows)
+    for name in ("0001.parquet", "scores.parquet"):
+        with pytest.raises(InputError, match="which this command reads"):
+            check_apart({"--out": place / name}, [place])
+    check_apart({"--report": place / "page.html"}, [place])
+    (place / "pictures").mkdir()  # a folder of pictures, with a table of scores from an earlier run
+    assert not is_in_parts(place)
+    check_apart({"--out": place / "0001.parquet"}, [place])
