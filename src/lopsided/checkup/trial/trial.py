@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike
 
 FOLDS, REPEATS = 5, 2
+OVER = 1.5  # a time limit that is overrun by more than that is worth a note
 _TRAINED = "Thresholds were tuned and forecasts made for {}."
 
 
@@ -167,16 +168,17 @@ def trial(
     run = TrialRun(
         training, entries, plan, learner, known_by, wanted, folds, repeats, seed, kept, forecasts, recalibrate
     )
-    limit = None if budget is None else seconds_of(budget) - (perf_counter() - began)
-    dropped: dict[str, int] = {}
-    if limit is None:
+    raced: list[str] = []
+    if budget is None:
         run.work(jobs, fresh, progress)
     else:
         race = Race(partial(run.work, jobs, fresh, progress), lambda: TrialJudge(run, wanted).recommendation())
         fixed = training.design.given is not None or training.design.time is not None
-        dropped = race.run(limit, repeats if fixed else MOST)
+        limit = seconds_of(budget)
+        dropped = race.run(limit - (perf_counter() - began), repeats if fixed else MOST)
+        raced = _about_race(dropped, perf_counter() - began, limit)
     notes = [*_notes(training, folds, plan, made), *about_design(training, folds, seed, recalibrate)]
-    notes += [*about_copies(evidence, training, seed), *_about_race(dropped)]
+    notes += [*about_copies(evidence, training, seed), *raced]
     return _judged(run, [training.columns.sentence(), *notes], began, wanted)
 
 
@@ -214,10 +216,13 @@ def _judged(run: TrialRun, notes: Sequence[str], began: float | None, asked: Ask
     )
 
 
-def _about_race(dropped: Mapping[str, int]) -> list[str]:
-    """Which arms were not repeated to the end."""
+def _about_race(dropped: Mapping[str, int], took: float, limit: float) -> list[str]:
+    """Which arms were not repeated to the end, and whether one repeat of all took longer than the limit."""
     told = ", ".join(f"{name} (after {repeats} repeats)" for name, repeats in dropped.items())
-    return [f"Dropped, because they could no longer be best: {told}."] if dropped else []
+    notes = [f"Dropped, because they could no longer be best: {told}."] if dropped else []
+    if took > OVER * limit:
+        notes.append(f"All arms are tried at least once, which took longer than the time limit: {took:.0f} s.")
+    return notes
 
 
 def _notes(training: LabelledSet, folds: int, plan: Plan, learner: Any) -> list[str]:
