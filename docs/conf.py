@@ -27,6 +27,7 @@ extensions = [
     "bench_page",
     "skill_pages",
     "faults_page",
+    "monitor_picture",
 ]
 exclude_patterns = ["extensions", "_cache", "measured", "tutorials", "images", "CHANGELOG.md", "CONTRIBUTING.md"]
 exclude_patterns += ["SECURITY.md", "faults-table.md"]
