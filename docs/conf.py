@@ -28,6 +28,7 @@ extensions = [
     "skill_pages",
     "faults_page",
     "screens_page",
+    "monitor_picture",
 ]
 exclude_patterns = ["extensions", "_cache", "measured", "tutorials", "images", "CHANGELOG.md", "CONTRIBUTING.md"]
 exclude_patterns += ["SECURITY.md", "faults-table.md"]

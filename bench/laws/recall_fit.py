@@ -8,12 +8,13 @@ schedule and the plan's features one by one were no better in the same compariso
 
     python -m bench.laws.recall_fit              writes theory/recall_law.json from docs/measured
     python -m bench.laws.recall_fit STORE        writes docs/measured/recall_development.json.gz first
+    python -m bench.laws.recall_fit --left-out   prints how well tasks are forecast that are left out of the fit
 """
 
 import gzip
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from lopsided.core.files import write_atomically
+from lopsided.core.seeds import generator
 from lopsided.skill.families import recall_early
 from lopsided.skill.recall_questions import before_of, evidence_at
 from lopsided.theory import recall_law
@@ -121,6 +123,35 @@ def fit_variant(rows: Sequence[dict[str, Any]], variant: str, before: RecallLaw 
     return fit(features, times, recalls, weights, names, ridge)
 
 
+def left_out(rows: Sequence[dict[str, Any]], variant: str, folds: int = 6) -> Iterator[dict[str, float]]:
+    """Mark by mark, how well a variant forecasts tasks that had no part in its fit."""
+    from sklearn.metrics import roc_auc_score
+
+    fold = generator(0, "recall law left out").permutation(len(rows)) % folds
+    parts = []
+    for number in range(folds):
+        inside = [row for row, own in zip(rows, fold, strict=True) if own != number]
+        outside = [row for row, own in zip(rows, fold, strict=True) if own == number]
+        before = fit_variant(inside, "before") if variant.endswith(BEFORE) else None
+        law = fit_variant(inside, variant, before)
+        features, times, recalls, *_ = observations(outside, variant, before)
+        for time in np.unique(times):
+            own = times == time
+            found = law.forecast(features[own], float(time), None)
+            inside_interval = (recalls[own] >= found.low) & (recalls[own] <= found.high)
+            parts.append((times[own], recalls[own], found.chance_lost, found.recall, inside_interval))
+    times, recalls, chances, forecast, held = (np.concatenate(part) for part in zip(*parts, strict=True))
+    for time in np.unique(times):
+        own, lost = times == time, recalls[times == time] < LOST
+        yield {
+            "mark": REFERENCE * float(np.exp(time)),
+            "AUC": float(roc_auc_score(lost, chances[own])),
+            "hit rate": float(np.mean((chances[own] > 0.5) == lost)),
+            "error": float(np.mean(np.abs(forecast[own] - recalls[own]))),
+            "intervals hold": float(np.mean(held[own])),
+        }
+
+
 def as_json(laws: dict[str, RecallLaw], tasks: int) -> str:
     """The committed form: five significant digits."""
     plain = {
@@ -132,7 +163,12 @@ def as_json(laws: dict[str, RecallLaw], tasks: int) -> str:
 
 
 def main(store: str | None = None) -> None:
-    """Write the measured tasks if a store is given, then the constants."""
+    """Write the measured tasks if a store is given, then the constants; or print forecasts of tasks left out."""
+    if store == "--left-out":
+        for variant in KINDS[1], KINDS[1] + BEFORE:
+            for row in left_out(measured_rows(), variant):
+                print(variant, {name: round(value, 3) for name, value in row.items()}, flush=True)
+        return
     if store is not None:
         from lopsided.skill.benchmark import rows_of
 

@@ -5,13 +5,14 @@ python monitor_adamw.py [picture.png]: some seconds on one core. Prints what was
 
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 from sklearn.datasets import load_digits
 from torch.utils.data import DataLoader, TensorDataset
 
 import torch
-from lopsided.torch import ImbalanceWarning, Monitor, mend
+from lopsided.torch import ImbalanceWarning, MendedModel, Monitor, mend
 from torch import nn
 
 COUNTS = np.round(110 * (3 / 110) ** (np.arange(10) / 9)).astype(int)  # 110, 74, 49, ... 3
@@ -59,20 +60,45 @@ def train(seed: int = 0) -> tuple[nn.Module, Monitor, list[TensorDataset]]:
     return model, monitor, data
 
 
-if __name__ == "__main__":
+def draw(path: str | Path, monitor: Monitor, before: list[float], after: list[float]) -> None:
+    """What was forecast while training, and what the remedy did: the picture of docs/monitor.md, drawn by the build."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.4, 3.2), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    for k, style in ((3, ":"), (7, "-."), (8, "--"), (9, "-")):
+        chances = [record.recall_forecast.classes[k].chance_lost for record in monitor.records]
+        left.plot(range(1, EPOCHS + 1), chances, style, label=f"digit {k}, {COUNTS[k]} examples")
+    left.set(
+        xlabel="epoch", ylabel="forecast chance of a recall below 0.2", ylim=(-0.03, 1.35), xticks=[1, 5, 10, 15, 20]
+    )
+    left.legend(frameon=False, fontsize=8, loc="upper center", ncols=2)
+    places = np.arange(10)
+    right.bar(places - 0.2, before, 0.4, label=f"as trained, mean {np.mean(before):.2f}", color="#b0b0b0")
+    right.bar(places + 0.2, after, 0.4, label=f"after mend, mean {np.mean(after):.2f}", color="#0072b2")
+    right.set(xlabel="digit, from 110 examples to 3", ylabel="recall on test digits", xticks=places, ylim=(0, 1.25))
+    right.legend(frameon=False, fontsize=8, loc="upper center", ncols=2)
+    figure.savefig(path, dpi=110, metadata={"Software": None})
+
+
+def run() -> tuple[Monitor, MendedModel, list[float], list[float]]:
+    """Train, correct by means of the validation digits, and the recall of test digits before and after."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ImbalanceWarning)  # printed below
+        warnings.simplefilter("ignore", ImbalanceWarning)  # the records keep them
         model, monitor, (_, shown, test) = train()
+    mended = mend(model, DataLoader(shown, batch_size=64), counts=COUNTS.tolist())
+    return monitor, mended, recall(model, test), recall(mended.model, test)
+
+
+if __name__ == "__main__":
+    monitor, mended, before, after = run()
     for record in monitor.records:
         for words in record.warnings:
             if "likely to end" in words or "post-hoc" in words:
                 print(f"epoch {record.epoch}: {words}")
-    before = recall(model, test)
-    mended = mend(model, DataLoader(shown, batch_size=64), counts=COUNTS.tolist())
-    after = recall(mended.model, test)
     print("recall of test digits, before:", " ".join(f"{value:.2f}" for value in before), f"mean {np.mean(before):.3f}")
     print("recall of test digits, after: ", " ".join(f"{value:.2f}" for value in after), f"mean {np.mean(after):.3f}")
     gain = mended.gain
     print(f"mend chose: {mended.chosen}; expected gain {gain.value:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]")
     if len(sys.argv) > 1:
-        monitor.report(sys.argv[1])
+        draw(sys.argv[1], monitor, before, after)

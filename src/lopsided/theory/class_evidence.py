@@ -87,7 +87,8 @@ class ClassEvidence:
 
     def _hiding(self, start: str) -> "ClassEvidence":
         nan = np.full(self.classes, np.nan)
-        return replace(self, **{field.name: nan for field in fields(self) if field.name.startswith(start)})
+        hidden: dict[str, Any] = {field.name: nan for field in fields(self) if field.name.startswith(start)}
+        return replace(self, **hidden)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; nan as None."""

@@ -287,8 +287,8 @@ class _Run:
 
     def _epoch_indices(self) -> Tensor:
         examples = len(self.data.labels)
-        if hasattr(self.loss, "set_epoch"):
-            self.loss.set_epoch(self.epoch)
+        if (announce := getattr(self.loss, "set_epoch", None)) is not None:
+            announce(self.epoch)
         if self.order is None:
             return torch.from_numpy(generator(self.seed, "order", self.epoch).permutation(examples))
         drawn = np.asarray(self.order(self.epoch))

@@ -6,9 +6,12 @@ paired difference behind the best. Classes with one example do not count.
 
 The score of the chosen one is too good, because it was chosen by it. So its gain is estimated by bootstrap bias
 corrected cross-validation (Tsamardinos et al. 2018): examples are drawn with replacement, class by class, the same rule
-chooses on the answers to those, and its choice is scored on the examples that were not drawn. No fit is repeated. The
-squared error of the gain is that of the chosen candidate's paired gain (`measure.paired_scores`) and the variance, over
-draws, of the gain of what was chosen.
+chooses on the answers to those, and its choice is scored on the examples that were not drawn. No fit is repeated. This
+corrects too much: a draw holds 63 % of the examples, chooses worse than all of them do, and is scored on what is left,
+which of a class with few examples is next to nothing. So the gain is the mean of the corrected and the plain
+cross-validated one, and its interval reaches from an error below the lower to an error above the higher of the two. The
+squared error is that of the chosen candidate's paired gain (`measure.paired_scores`) and the variance, over draws, of
+the gain of what was chosen.
 """
 
 import math
@@ -84,9 +87,10 @@ def choose(
     full = sign * (values - values[nothing])
     error = math.sqrt(measured.error**2 + float(full[draws.choices].var()))
     half = float(stdtrit(max(measured.degrees, 1.0), 0.5 + LEVEL / 2)) * error
-    value = float(draws.outside.mean())
+    ends = sorted([float(draws.outside.mean()), float(full[chosen])])
     widest = metric.bounds[1] - metric.bounds[0]
-    return ChosenCorrection(chosen, values, Gain(value, max(value - half, -widest), min(value + half, widest)))
+    low, high = max(ends[0] - half, -widest), min(ends[1] + half, widest)
+    return ChosenCorrection(chosen, values, Gain(sum(ends) / 2, low, high))
 
 
 def _answers(

@@ -96,7 +96,7 @@ class Monitor:
     all_reduce: add the sums of all processes at the end of an epoch.
     epochs, steps: planned length of the training, in epochs or optimizer steps, for `seen`.
     geometry_every: epochs between measurements of NC1-NC4, angles of class means, layers and activation patterns;
-        when not told, 1 for epochs of 16,384 examples and more (65,536 for more than 256 classes), up to 10 for short
+        when not told, 1 for epochs of 30,000 examples and more (65,536 for more than 256 classes), up to 20 for short
         ones.
     scheduler: learning-rate scheduler, from which the length is read where neither is told.
     before: what `recall_before` said of this training; the forecasts of recall while it runs then rest on it, too.

@@ -6,7 +6,7 @@ From the measured energies, holding the multiplier (not the energies):
     lambda N sqrt(K/(K-1))                                        (`theory.collapse`, penalised form)
 
 and lambda = wd K E_W / |Z|_* with Z the class-mean logits beside it. From weight decay, step, momentum, batch size and
-depth alone, the law of lost classes that scored best (`theory.network_forecast`), here for BatchNorm under SGD.
+depth alone, the law of merging classes that scored best (`theory.network_forecast`), here for BatchNorm under SGD.
 The first needs a last layer near its equilibrium: it means little in the first epochs. A forecast outside its
 assumptions is None, and `declined` says why.
 """
@@ -55,7 +55,7 @@ class RunForecast:
 
     @property
     def threshold(self) -> float | None:
-        """Examples a class needs: by the law of lost classes where it applies, else by the multiplier."""
+        """Examples a class needs: by the law of merging classes where it applies, else by the multiplier."""
         return self.merging_threshold if self.merging_threshold is not None else self.count_needed
 
     def holds(self, settings: RunSettings, counts: FloatArray) -> bool:

@@ -142,12 +142,12 @@ def _layer(remedy: Remedy, training: LabelledSet, *, seed: int = 0) -> nn.Linear
 
 @torch_form.register
 def _balanced_softmax(remedy: BalancedSoftmax, training: LabelledSet, *, seed: int = 0) -> BalancedSoftmaxLoss:
-    return BalancedSoftmaxLoss(present(training.classes).counts)
+    return BalancedSoftmaxLoss(present(training.classes).counts.tolist())
 
 
 @torch_form.register
 def _ldam(remedy: Ldam, training: LabelledSet, *, seed: int = 0) -> LDAMLoss:
-    return LDAMLoss(present(training.classes).counts, margin=remedy.margin)
+    return LDAMLoss(present(training.classes).counts.tolist(), margin=remedy.margin)
 
 
 @torch_form.register
