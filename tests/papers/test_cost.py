@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-from lopsided.papers.cost import Estimate, estimate
+from lopsided.papers.cost import RunCost, estimate
 from lopsided.papers.register import register
 from lopsided.papers.reproduce import expand
 
@@ -27,8 +27,8 @@ def test_epochs_become_steps_by_the_class_sizes() -> None:
 
 
 def test_words() -> None:
-    assert Estimate(7200.0, 3, 0).words == "Estimated time: about 2 hours of one core for 3 networks."
-    assert "none of the 4 tasks" in Estimate(0.0, 0, 4).words
+    assert RunCost(7200.0, 3, 0).words == "Estimated time: about 2 hours of one core for 3 networks."
+    assert "none of the 4 tasks" in RunCost(0.0, 0, 4).words
 
 
 @pytest.mark.parametrize("claim_id", ["lp-networks", "lp-oversampling-networks", "bo-removal"])

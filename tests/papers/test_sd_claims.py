@@ -10,10 +10,13 @@ import numpy as np
 import pytest
 
 from lopsided.core.jsonable import jsonable
+from lopsided.data.clusters import component_points, hexagon_mixture
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Claim, Outcome, Part, weigh
+from lopsided.papers.sd.sd_appendix import _worst_signals
 from lopsided.papers.sd.structured_runs import READINGS, measure_run
 from lopsided.papers.shared.summary import difference, exponent, grouped
+from lopsided.theory.wide_bounds import pattern_kernel
 
 SMALL = {"dimension": 60, "train": 120, "test": 150, "steps": 60, "record": 20}
 SETTINGS: Mapping[str, list[dict[str, Any]]] = {
@@ -188,3 +191,16 @@ def test_parts_add_up_to_an_outcome() -> None:
     assert weigh([yes, against], "x", {}).outcome is Outcome.PARTLY
     assert weigh([no, no, against], "x", {}).outcome is Outcome.FAILS
     assert weigh([against], "x", {}).outcome is Outcome.CONTRADICTED
+
+
+def test_the_worst_signals_cancel_on_the_hexagon_and_not_with_a_bias() -> None:
+    """On the hexagon x_1 + x_3 = x_2 for neighbours, so signals of alternating sign leave no unit a gradient."""
+    energies = {}
+    for normalisation in ("unit", "lifted"):
+        corners = component_points(hexagon_mixture(normalisation=normalisation))
+        kernel = pattern_kernel(corners.points)
+        signals = _worst_signals(kernel, corners, 0)
+        assert signals[0] == pytest.approx(1 / 6)
+        energies[normalisation] = float(signals @ kernel @ signals)
+    assert energies["unit"] < 1e-12  # rounding of a quadratic form of order 1/36
+    assert energies["lifted"] > 1e-6

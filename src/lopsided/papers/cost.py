@@ -19,7 +19,7 @@ _TIMED = 3  # steps after a first one that warms up
 
 
 @dataclass(frozen=True)
-class Estimate:
+class RunCost:
     """Seconds of one core for the tasks that could be estimated, and how many could not."""
 
     seconds: float
@@ -35,11 +35,11 @@ class Estimate:
         return f"Estimated time: {_spoken(self.seconds)} of one core for {self.estimated} networks{rest}."
 
 
-def estimate(settings: Iterable[Settings]) -> Estimate:
+def estimate(settings: Iterable[Settings]) -> RunCost:
     """The cost of tasks with these settings; one entry for each task."""
     known = [_seconds(one) for one in settings]
     found = [seconds for seconds in known if seconds is not None]
-    return Estimate(sum(found), len(found), len(known) - len(found))
+    return RunCost(sum(found), len(found), len(known) - len(found))
 
 
 def _seconds(settings: Settings) -> float | None:

@@ -145,11 +145,11 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-convexity",
-    rule="for every teacher at the largest n all curvatures within the theory's r lie between Lemma 1's bounds "
+    rule="For every teacher at the largest n all curvatures within the theory's r lie between Lemma 1's bounds "
     f"(constants 1), and so do those at {AWAY:g} |W*|; r is at least {TOLD:g} |W*|, so that the lemma speaks of more "
     f"than W* itself; the Hessian's noise lies within Lemma 8, with an exponent in n within {MARGIN:g} of -0.5. All: "
     f"holds; "
-    "half of them: partly",
+    "half of them: partly.",
     revised="with the theory's r, 1e-6, the rule tested W* itself; two parts were added.",
     alternatives={"convex at W* alone": narrow},
     quick=Runs([{"n": n} for n in (2000, 8000, 32_000)], tuple(range(6))),

@@ -257,7 +257,7 @@ CLAIM = Claim(
     f"samples needed over d and the log-log exponent is in [{LINEAR[0]:g}, {LINEAR[1]:g}]. In the authors' reading "
     f"the d "
     f"up to which half of the teachers succeed grows with n with an exponent in the same range; below {WALL:g} it is a "
-    "wall in d, the opposite. All: holds; two: partly",
+    "wall in d, the opposite. All: holds; two: partly.",
     revised="first the error relative to |W*| was measured, which is level in d (fails), then the absolute error and "
     "the excess (partly), then larger n with the same rule (holds). The paper scale then became Fig 2's whole grid "
     "with teachers and samples not used before, under that rule; the quick scale, drawn anew too, gives partly. "

@@ -136,7 +136,7 @@ def plot(rows: Sequence[Row]) -> Figure:
 _MANY = {"majority_size": 800, "minority_size": 400, "test_per_group": 1000}
 CLAIM = Claim(
     id="gi-features-mixture",
-    rule="holds if in every world, on pictures not fitted, two groups beat one Gaussian and the shortfall against the "
+    rule="Holds if in every world, on pictures not fitted, two groups beat one Gaussian and the shortfall against the "
     "mixture's own samples is below half of that gain (in the paper 0.17 against 0.55), both by 95 % intervals over "
     "seeds; partly if in at least half; contradicted if everywhere the shortfall exceeds the gain beyond its interval.",
     quick=Runs([{**pictures.QUICK_PLANES, **_MANY}, {**pictures.QUICK_DIGITS, **_MANY}], seeds=range(4)),

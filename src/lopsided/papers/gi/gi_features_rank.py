@@ -127,7 +127,7 @@ def _ten(base: Mapping[str, Any], per_class: int, images: str) -> dict[str, Any]
 _EVEN = {"majority_size": 400, "minority_size": 400}
 CLAIM = Claim(
     id="gi-features-rank",
-    rule="holds if, in every world with two classes, the test accuracy from the five largest singular values is less "
+    rule="Holds if, in every world with two classes, the test accuracy from the five largest singular values is less "
     "than 4.5 points below that from all, by the whole 95 % interval over seeds; partly if in at least half; "
     "contradicted if it "
     "is more in all. Ten classes are stated beside it.",

@@ -152,9 +152,9 @@ def _agreement(x: list[float], y: list[float], errors: list[float], label: str) 
 
 CLAIM = Claim(
     id="gi-fisher",
-    rule="where the law deems n large enough: holds if the median group excess is within 25 % and the average within "
+    rule="Where the law deems n large enough: holds if the median group excess is within 25 % and the average within "
     "15 % of prediction and 90 % of at least three clear changes with the fraction have the predicted sign; "
-    "partly if at least half of these; contradicted if most signs are wrong",
+    "partly if at least half of these; contradicted if most signs are wrong.",
     revised="more repeats and a larger change of the fraction, because one clear case was too few.",
     quick=Runs([{"kind": kind, "n": 3000, "repeats": 20} for kind in ("random", "paper")], tuple(range(6))),
     paper=Runs([{"kind": kind, "n": 20_000, "repeats": 100} for kind in ("random", "paper")], tuple(range(40))),

@@ -87,9 +87,9 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-multiclass",
-    rule="holds if, at the largest n, the excess over four classes is within 15 % (or two standard errors, "
+    rule="Holds if, at the largest n, the excess over four classes is within 15 % (or two standard errors, "
     "themselves at most 0.15) of c d K / (2n) and the weight error falls with an exponent in [-0.75, -0.35]; "
-    "partly if one; contradicted if the error grows with n",
+    "partly if one; contradicted if the error grows with n.",
     quick=Runs([{"n": n, "repeats": 8} for n in (2000, 6000, 18_000)], tuple(range(4))),
     paper=Runs([{"n": n, "repeats": 40} for n in (2000, 6000, 18_000, 54_000)], tuple(range(20))),
     measure=measure,

@@ -88,8 +88,8 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-rate-covariance",
-    rule="holds if the asymptotic speed is a hill in sigma with the paper's step (both sides beyond their 95 % "
-    "intervals); partly if only with the authors' step; contradicted if it is a valley",
+    rule="Holds if the asymptotic speed is a hill in sigma with the paper's step (both sides beyond their 95 % "
+    "intervals); partly if only with the authors' step; contradicted if it is a valley.",
     quick=Runs(varied({"n": 6000, "steps": 200}, reading=READINGS, sigma=(0.25, 0.5, 1.0, 2.0, 4.0)), tuple(range(6))),
     paper=Runs(
         varied({"n": 50_000, "steps": 6000}, reading=READINGS, sigma=(0.25, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)),

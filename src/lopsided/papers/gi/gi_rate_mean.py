@@ -129,7 +129,7 @@ CLAIM = Claim(
     rule="Three parts, in the text's reading: of the runs that came within a thousandth of their first distance (at "
     f"least half) {LINEAR:.0%} keep {lab.KEPT:g} of the slope of log distance in their last quarter (1/t keeps 0.71); "
     "from the smallest to the largest mean the asymptotic speed with the paper's step falls, and so does the least "
-    "curvature alone, which is the speed at one common step; 95 % intervals over teachers",
+    "curvature alone, which is the speed at one common step; 95 % intervals over teachers.",
     revised="the verdict moved from the speed of the run, which was flat, to the asymptotic speed, and n was raised; "
     "then step and curvature were judged apart, since the step alone gives most of the change, and R² >= 0.99 over 500 "
     "steps, which 1/t passes too, became a run that settles.",

@@ -134,10 +134,10 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-tensor-init",
-    rule=f"per reading, on medians, with the paper's subspace: the start's relative error is at most {NEAR:g}; descent "
+    rule=f"Per reading, on medians, with the paper's subspace: the start's relative error is at most {NEAR:g}; descent "
     f"from it ends within {AS_NEAR:g} times the distance of the near start (or {CLOSE:g}), which has to end within "
     f"{NEAR:g} of W*; from afar it ends {FAR:g} "
-    "times farther; holds if all do, partly if half of them",
+    "times farther; holds if all do, partly if half of them.",
     revised="at first our own subspace, from Q1 and Q3(I, I, Q1), was judged; it now stands beside the paper's.",
     alternatives={"a start without information": uninformed},
     version=2,
