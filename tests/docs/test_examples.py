@@ -28,9 +28,9 @@ def name(page: Path) -> str:
 @pytest.mark.parametrize("page", RUN, ids=name)
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    # A newcomer's: none of our settings, an empty home; and what a block sets ends with the page.
+    # A newcomer's environment, without our settings; and what a block sets ends with the page.
     own = {name: value for name, value in os.environ.items() if not name.startswith("LOPSIDED_")}
-    monkeypatch.setattr(os, "environ", own | {"HOME": str(tmp_path)})
+    monkeypatch.setattr(os, "environ", own)
     namespace: dict[str, object] = {"__name__": "page"}
     for block in blocks(page):
         if block.file is not None:

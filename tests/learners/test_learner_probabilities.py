@@ -66,7 +66,7 @@ def test_odd_probabilities_are_refused(given, odd, words) -> None:
 
 @pytest.mark.parametrize("odd", ["NaN", "sums"])
 def test_a_trial_with_them_is_refused(tmp_path, given, odd) -> None:
-    with pytest.raises(InputError, match=r"^Expected predict_proba of Odd to give [^;]*; fix the learner\.$"):
+    with pytest.raises(InputError, match=r"^Expected predict_proba of Odd to give [^;]*\.$"):
         run_trial(given, learner=Odd(odd), store=tmp_path, repeats=1, forecasts=False)
 
 

@@ -57,6 +57,8 @@ export function mount(place, { values }) {
       code.show(found.recipe);
       status.say(`answered in ${took.toFixed(0)} ms${found.draft ? ` (draft, to a gap of ${found.facts.relative_gap.toExponential(0)})` : ""}`);
       cure({ ...shown, page }); // after the forecast, so that it never holds it up
+      clearTimeout(later);
+      later = setTimeout(() => (found.draft ? forecast({ ...shown, page }) : curves(shown)), 300);
     },
     fail: sentence => status.say(sentence, true),
     busy: now => status.busy(now, "solving …"),
@@ -76,13 +78,12 @@ export function mount(place, { values }) {
   const curves = latest((body, signal) => post("/api/collapse/curve", body, signal), { show: found => curve.show(found), fail: () => {} });
 
   let later = null, shown = null;
-  // A draft starts from the last forecast and is certified to 1e-6; after a pause, the full forecast follows.
+  // A draft starts from the last forecast and is certified to 1e-6; 300 ms after its answer the full forecast follows.
   function ask(draft = false) {
     shown = problem();
     write("collapse", { ...shown, form: state.form === "energies" ? null : state.form, features: state.features === "free" ? null : state.features });
     forecast({ ...shown, page, draft });
     clearTimeout(later);
-    later = setTimeout(() => { if (draft) forecast({ ...shown, page }); curves(shown); }, 300);
   }
 
   const box = el("textarea", { spellcheck: false, "aria-label": "Counts", text: compact(state.counts), on: { input: () => {

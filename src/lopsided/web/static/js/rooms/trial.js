@@ -24,7 +24,7 @@ export function mount(place, { values }) {
     sizes.replaceChildren(el("h2", { text: `Examples of each class${more}` }), bars(rows));
   }
   const learner = choice({ label: "Learner", options: [["logistic", "logistic"]], value: "logistic", onChange: value => { asked.learner = value; } });
-  const usual = ["", "balanced accuracy; with groups, the worst group"];
+  const usual = ["", "automatic"];
   const metric = choice({ label: "Metric to improve", options: [usual], value: "", onChange: value => { asked.metric = value || null; } });
   const fill = (control, options) => { const before = control.select.value; control.select.replaceChildren(...options.map(([value, text]) => el("option", { value, text }))); control.set(before); };
   get("/api/trial/choices").then(found => { fill(learner, found.learners.map(name => [name, name])); fill(metric, [usual, ...Object.entries(found.metrics)]); sets = found.sets; draw(data.asked()); }).catch(() => {});
