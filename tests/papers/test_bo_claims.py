@@ -176,11 +176,33 @@ def test_lemmas_rule() -> None:
         "scale_factor": 0.3,
         "balance": 3.0,
         "largest_constant": 1.0,
+        "preference_of_pairs": 20.0,
+        "largest_over_bound": 0.5,
+        "rate_over_stated": 1.0,
+        "mean_loss_over_bound": 0.5,
+        "bound_at_end": 0.1,
+        "start_loss": 0.7,
+        "times": [10.0, 20.0, 50.0],
+        "times_over_bound": 0.01,
+        "reached": True,
     }
     assert claim.judge(graded(claim, lambda s, seed: good)).outcome is Outcome.HOLDS
     with_m = graded(claim, lambda s, seed: {**good, "scale_factor": 0.3 * s["width"]})
-    assert claim.judge(with_m).numbers["parts"]["6 scale, without the factor m"] is False
-    for key, value in (("rank_share", 0.5), ("tail_over_bound", 0.5), ("rarely_active", 0.05), ("balance", 1e4)):
+    assert "6 scale, without the factor m" in claim.judge(with_m).numbers["missed"]
+    with_width = graded(claim, lambda s, seed: {**good, "largest_over_bound": s["width"] ** 0.5})
+    assert claim.judge(with_width).numbers["missed"] == ["3 largest singular value"]
+    for key, value in (
+        ("rank_share", 0.5),
+        ("tail_over_bound", 0.5),
+        ("rarely_active", 0.05),
+        ("balance", 1e4),
+        ("preference_of_pairs", 2.0),
+        ("rate_over_stated", 0.01),
+        ("mean_loss_over_bound", 2.0),
+        ("bound_at_end", 5.0),
+        ("times", [10.0, 14.0, 22.0]),
+        ("times_over_bound", 3.0),
+    ):
         bad = claim.judge(graded(claim, lambda s, seed, key=key, value=value: {**good, key: value}))
         assert bad.outcome is Outcome.PARTLY
 
