@@ -43,7 +43,7 @@ def responses(*codes: int) -> dict[int | str, dict[str, Any]]:
 def disk_problem(error: OSError) -> JSONResponse:
     """The response for what the system refused: a full disk, too many open files."""
     full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-    sentence = "The server's disk is full." if full else f"The server's system said: {error.strerror}; try again later."
+    sentence = f"The server's {'disk is full' if full else 'system refused'}: {error.strerror}."
     return problem(507 if full else 503, sentence)
 
 
