@@ -150,5 +150,5 @@ CLAIM = Claim(
     revised="the quick scale first had LeNet-5 on pictures of half the side with a step of 0.05; many of those "
     "networks had hardly left their start (training loss above 1), so pictures are whole and the step is 0.02 since.",
     quick_budget_seconds=60.0,
-    alternatives={"every example counts alike": constant("which")},
+    alternatives={"every example has the same weight": constant("which")},
 )

@@ -159,7 +159,7 @@ CLAIM = Claim(
     quick_budget_seconds=30.0,
     **pictures.NEEDED,
     alternatives={
-        "every singular value counts alike": renumbered(
+        "every singular value has the same weight": renumbered(
             lambda row: {
                 "accuracies": [row.numbers["all"] * rank / row.numbers["width"] for rank in row.numbers["ranks"]]
             }
