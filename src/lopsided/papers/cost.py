@@ -28,9 +28,7 @@ class RunCost:
 
     @property
     def words(self) -> str:
-        """A sentence."""
-        if not self.estimated:
-            return f"No estimate of the time: none of the {self.others} tasks trains a network that can be timed."
+        """A sentence, where there is something to say."""
         rest = f"; the other {self.others} tasks are not estimated" if self.others else ""
         return f"Estimated time: {_spoken(self.seconds)} of one core for {self.estimated} networks{rest}."
 

@@ -168,7 +168,9 @@ def reproduce(
         stored = {task.key: result for task in wanted if (result := keeper.load(task)) is not None}
         missing = [task for task in wanted if task.key not in stored]
         if tell is not None and scale == "paper" and missing:
-            tell(estimate(task.settings for task in missing).words)
+            cost = estimate(task.settings for task in missing)
+            if cost.estimated:
+                tell(cost.words)
         failures = _run(missing, keeper, jobs, cluster, progress)
         ended = {
             claim_id: _judge(plan, keeper, scale, failures, stored, earlier.get(claim_id, {}))
