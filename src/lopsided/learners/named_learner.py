@@ -69,6 +69,11 @@ def _network(kind: str, seed: int) -> Any:
     return DeepClassifier(random_state=seed)
 
 
+def bagged_as_trees(learner: Any) -> bool:
+    """Whether balanced bags grow single random trees in its place: of boosting, by that name."""
+    return isinstance(learner, str) and learner == "boosting"
+
+
 def is_learner_name(text: str) -> bool:
     """Whether `make_learner` would take it for the name of a learner."""
     return text in BUILT_IN or _NETWORK.fullmatch(text) is not None or re.fullmatch(r"[\w.]+:\w+", text) is not None
