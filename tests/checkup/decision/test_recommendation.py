@@ -121,7 +121,7 @@ def test_the_sentence_says_what_a_reader_can_use() -> None:
     assert near.gains == {PLAIN: 0.0, "a": pytest.approx(0.06), "b": pytest.approx(0.055), "c": pytest.approx(0.052)}
     apart = recommend(MeasuredGains(("a", "b"), np.array([0.06, 0.03]), np.eye(2) * 0.03**2), weak(["a", "b"]), "m")
     assert "Rivals: b (" in apart.sentence()
-    assert "Undecided between it and b" in apart.sentence()
+    assert "Too close to call between it and b" in apart.sentence()
     loss = recommend(MeasuredGains(("a",), np.array([0.2]), np.eye(1) * 0.05**2), weak(["a"]), "cost", falls=True)
     assert loss.sentence("it is slow").startswith("Use a: cost lower by 0.200 [0.1")
     assert loss.sentence("it is slow").endswith("; but it is slow.")

@@ -26,5 +26,5 @@ def test_every_parameter_is_documented(function) -> None:
 
 
 def test_gather_takes_every_shared_parameter() -> None:
-    asked = {"metric", "costs"}  # what is asked of the data, not what they are
+    asked = {"metric", "costs", "arms"}  # what is asked of the data, not what they are
     assert set(PARAMETERS) - asked <= set(inspect.signature(gather).parameters)
