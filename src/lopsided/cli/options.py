@@ -77,6 +77,10 @@ WeightDecay = Annotated[float | None, number("Weight decay of the network.")]
 Learner = Annotated[
     str, typer.Option(help="logistic, boosting, network, deep (PyTorch), or a classifier as package.module:Class.")
 ]
+Arms = Annotated[
+    str | None,
+    typer.Option(help="Remedies, comma-separated: smote, class weights, default, or package.module:Class."),
+]
 Metric = Annotated[
     str | None,
     typer.Option(

@@ -27,10 +27,7 @@ def command(
     batch_size: options.BatchSize = None,
     momentum: options.Momentum = None,
     learner: options.Learner = "logistic",
-    arms: Annotated[
-        str | None,
-        typer.Option(help="Arms to try, comma-separated: smote, class weights, default, or package.module:Class."),
-    ] = None,
+    arms: options.Arms = None,
     metric: options.Metric = None,
     costs: options.Costs = None,
     group: options.Group = None,
