@@ -8,7 +8,8 @@ import typer
 from lopsided.cli import options
 
 if TYPE_CHECKING:
-    from lopsided.checkup.trial.result import Arm, Trial
+    from lopsided.checkup.trial.arm import Arm
+    from lopsided.checkup.trial.result import Trial
 
 
 def command(
