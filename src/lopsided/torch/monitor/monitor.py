@@ -39,7 +39,7 @@ from lopsided.torch.monitor.activation_probe import ActivationProbe
 from lopsided.torch.monitor.cadence import MANY, Cadence
 from lopsided.torch.monitor.class_sums import SumsSnapshot, affordable_interval
 from lopsided.torch.monitor.early_warnings import EarlyWarnings, ImbalanceWarning
-from lopsided.torch.monitor.epoch_counters import EpochCounters, nothing_seen, sparse_observation
+from lopsided.torch.monitor.epoch_counters import EpochCounters, LabelCounts, nothing_seen, sparse_observation
 from lopsided.torch.monitor.epoch_record import (
     EpochRecord,
     PhaseRecord,
@@ -48,7 +48,6 @@ from lopsided.torch.monitor.epoch_record import (
 )
 from lopsided.torch.monitor.forward_watch import ForwardWatch
 from lopsided.torch.monitor.head import Head, find_head, unwrap, weight_count
-from lopsided.torch.monitor.label_counts import LabelCounts
 from lopsided.torch.monitor.layer_change import LayerStarts
 from lopsided.torch.monitor.lost_classes import LostClasses
 from lopsided.torch.monitor.monitor_parameters import MONITOR_PARAMETERS
