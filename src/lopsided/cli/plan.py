@@ -27,6 +27,7 @@ def command(
     batch_size: options.BatchSize = None,
     momentum: options.Momentum = None,
     learner: options.Learner = "logistic",
+    arms: options.Arms = None,
     metric: options.Metric = None,
     costs: options.Costs = None,
     group: options.Group = None,

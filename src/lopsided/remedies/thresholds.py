@@ -199,7 +199,17 @@ class ThresholdFit:
 
 
 class ThresholdMover:
-    """fit(probabilities, labels), then predict(probabilities). Columns are in sorted order of the labels."""
+    """fit(probabilities, labels), then predict(probabilities). Columns are in sorted order of the labels.
+
+    Parameters
+    ----------
+    objective : "balanced", "worst" or callable, default "balanced"
+        The mean or the smallest accuracy of the parts, or a function of tables of counts (..., true, predicted).
+    candidates : list of {"none", "prior", "fitted"}
+        The biases to choose from by cross-fitting. By default, all three.
+    seed : int, default 0
+        The random seed of the folds.
+    """
 
     def __init__(
         self,

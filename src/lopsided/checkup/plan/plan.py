@@ -14,7 +14,7 @@ import numpy as np
 
 from lopsided.checkup.checks.finding import named
 from lopsided.checkup.decision.prior import expected_gains, gain_prior, learner_kind, pilot_errors, plan_score
-from lopsided.checkup.inputs.arguments import shared_parameters, taken_by
+from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.inputs.training_set import training_set
@@ -22,6 +22,7 @@ from lopsided.checkup.plan.arms import DEFAULT, proposals_for
 from lopsided.checkup.plan.collection import collections
 from lopsided.checkup.plan.result import Plan, PlannedRemedy
 from lopsided.core.errors import InputError
+from lopsided.core.parameters import taken_by
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.learners.named_learner import is_network
 from lopsided.measure.metrics.contract import LEAST_IN_GROUP, Metric, judged_groups
