@@ -269,7 +269,11 @@ _MAKERS: dict[str, Callable[[st.DrawFn], dict[str, Any]]] = {
     "reproduce": lambda draw: {
         "ids": draw(mostly(st.just(["nothing"]))),
         "scale": "x",
-        **_options(draw, {"store": _PATHS, "seeds": NUMBERS, "seed_set": NUMBERS, "confirm": ANYTHING}, 2),
+        **_options(
+            draw,
+            {"store": _PATHS, "seeds": NUMBERS, "seed_set": NUMBERS, "confirm": ANYTHING, "device": ANYTHING},
+            2,
+        ),
     },
     "load_example": lambda draw: {
         "name": draw(mostly(st.sampled_from(("rare tumours", "Diabetes-by-sex", "digits", "")))),

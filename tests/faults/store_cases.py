@@ -81,7 +81,7 @@ def reproduce_case(random: Random, folder: Path, canary: Path, kind: str | None 
         "--scale": lambda: random.choice(("huge", "", "QUICK")), "--jobs": lambda: random.choice(("0", "-1", "x")),
         "--cluster": lambda: random.choice(ADDRESSES),
         "--seeds": lambda: random.choice(("0", "-1", "x", "10001")),
-        "--seed-set": lambda: random.choice(("-1", "x", "1e9")),
+        "--seed-set": lambda: random.choice(("-1", "x", "1e9")), "--device": lambda: random.choice(("tpu", "")),
         "--tls-ca": lambda: "nowhere", "--paper": lambda: random.choice(("xx", "")), "--out": lambda: "spec.toml",
     }  # fmt: skip
     written(folder / "spec.toml", b"")

@@ -28,6 +28,7 @@ def test_epochs_become_steps_by_the_class_sizes() -> None:
 
 def test_words() -> None:
     assert RunCost(7200.0, 3, 0).words == "Estimated time: about 2 hours of one core for 3 networks."
+    assert RunCost(90.0, 2, 0, "cuda").words == "Estimated time: about 90 seconds of one GPU for 2 networks."
 
 
 @pytest.mark.parametrize("claim_id", ["lp-networks", "lp-oversampling-networks", "bo-removal"])

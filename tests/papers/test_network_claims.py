@@ -24,9 +24,11 @@ from lopsided.papers.shared.summary import crossing, paired
 
 
 def rows(claim, number, seeds=3):
-    """A row per quick setting and seed; `number(settings, noise)` makes its numbers, noise being small and seeded."""
+    """A row per quick setting of the perceptron and seed, as rules judge each network apart; `number(settings, noise)`
+    makes its numbers, noise being small and seeded."""
     made = []
-    for position, settings in enumerate(claim.plans["quick"].settings):
+    own = [settings for settings in claim.plans["quick"].settings if settings["network"] == "mlp"]
+    for position, settings in enumerate(own):
         for seed in range(seeds):
             noise = 0.004 * generator(seed, "noise", position).standard_normal()
             made.append(Row(settings, seed, number(settings, noise)))
@@ -171,7 +173,7 @@ def test_accuracy_tables() -> None:
     assert ACCURACIES.judge(rows(ACCURACIES, accuracy_numbers(1.0, train=0.5))).outcome is Outcome.PARTLY
     flat = ACCURACIES.judge(rows(ACCURACIES, accuracy_numbers(-1.0, train=0.5)))
     assert flat.outcome is Outcome.CONTRADICTED  # fewer than half of the parts pass, and others go the other way
-    assert "test accuracy falls with R" in flat.numbers["missed"]
+    assert "mlp on mnist: test accuracy falls with R" in flat.numbers["missed"]
 
 
 def collapse_numbers(ends, imbalanced):

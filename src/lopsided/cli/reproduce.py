@@ -37,6 +37,9 @@ def command(
     tls_key: options.TlsKey = None,
     store: StoreFolder = None,
     data_dir: DataFolder = None,
+    device: Annotated[
+        Literal["cpu", "cuda"] | None, typer.Option(help="Train networks on the CPU (default) or on a GPU.")
+    ] = None,
     out: Annotated[Path | None, folder("Write the results as web pages into this folder.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Do not reuse stored results.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
@@ -67,6 +70,7 @@ def command(
             cluster=options.cluster(cluster, tls_ca, tls_cert, tls_key),
             store=store,
             data=data_dir,
+            device=device,
             fresh=fresh,
             progress=progress,
             tell=lambda sentence: print(sentence, file=sys.stderr, flush=True),

@@ -60,12 +60,19 @@ def data_folder(folder: str | os.PathLike[str] | None) -> Iterator[None]:
         there = False
     if not there:
         raise InputError("a folder with the data sets", str(path), "check --data-dir")
-    before = os.environ.get(DATA_VARIABLE)
-    os.environ[DATA_VARIABLE] = str(path)
+    with environment(DATA_VARIABLE, str(path)):
+        yield
+
+
+@contextlib.contextmanager
+def environment(name: str, value: str) -> Iterator[None]:
+    """Within the block, the variable of the environment has this value."""
+    before = os.environ.get(name)
+    os.environ[name] = value
     try:
         yield
     finally:
         if before is None:
-            del os.environ[DATA_VARIABLE]
+            del os.environ[name]
         else:
-            os.environ[DATA_VARIABLE] = before
+            os.environ[name] = before

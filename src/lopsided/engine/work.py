@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 import traceback
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from lopsided.core.files import WriteError
 from lopsided.core.jsonable import jsonable
 from lopsided.core.provenance import provenance
 from lopsided.engine.code import code_of
+from lopsided.engine.device import DEVICE_VARIABLE, chosen_device
 from lopsided.engine.needs import DATA_VARIABLE
 from lopsided.engine.store import Result, Store
 from lopsided.engine.task import Measures, Task
@@ -45,6 +46,7 @@ class WorkerSetup:
 
     store: str | None
     data: str | None
+    device: str = field(default_factory=chosen_device)
 
 
 def work(task: Task, setup: WorkerSetup) -> tuple[str, Result | Failure | None]:
@@ -52,6 +54,7 @@ def work(task: Task, setup: WorkerSetup) -> tuple[str, Result | Failure | None]:
     settle_in(follow_parent=setup.store is not None)
     if setup.data is not None:
         os.environ[DATA_VARIABLE] = setup.data
+    os.environ[DEVICE_VARIABLE] = setup.device
     outcome = attempt(task, None if setup.store is None else Store(setup.store).unfinished(task))
     if isinstance(outcome, Result) and setup.store is not None:
         Store(setup.store).save(task, outcome)
@@ -99,6 +102,8 @@ def attempt(task: Task, unfinished: Path | None = None) -> Result | Failure:
     origin = provenance(seed=task.seed, settings={})
     for repeated in ("seed", "settings"):
         del origin[repeated]
+    if (device := chosen_device()) != "cpu":
+        origin["machine"] = {**origin["machine"], "device": device}
     return Result(
         name=task.name,
         version=task.version,

@@ -1,16 +1,18 @@
 """What a plan will cost on this machine, said before it runs: networks by a few timed steps of each kind.
 
-Steps of one network, picture size and batch are timed once on random pictures, on one thread as the tasks run, and
-multiplied by the steps of every task. Tasks without a network are not estimated; nor is what a task does besides.
+Steps of one network, picture size and batch are timed once on blank pictures, on one thread or the GPU as the tasks
+run, and multiplied by the steps of every task. Tasks without a network are not estimated; nor is what a task does
+besides.
 """
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from statistics import median
 from typing import Any
 
+from lopsided.engine.device import chosen_device
 from lopsided.engine.task import Settings
 from lopsided.papers.shared.network_settings import class_sizes, training_recipe
 
@@ -20,17 +22,19 @@ _TIMED = 3  # steps after a first one that warms up
 
 @dataclass(frozen=True)
 class RunCost:
-    """Seconds of one core for the tasks that could be estimated, and how many could not."""
+    """Seconds of one core, or of the GPU, for the tasks that could be estimated, and how many could not."""
 
     seconds: float
     estimated: int
     others: int
+    device: str = field(default_factory=chosen_device)
 
     @property
     def words(self) -> str:
         """A sentence, where there is something to say."""
         rest = f"; the other {self.others} tasks are not estimated" if self.others else ""
-        return f"Estimated time: {_spoken(self.seconds)} of one core for {self.estimated} networks{rest}."
+        unit = "core" if self.device == "cpu" else "GPU"
+        return f"Estimated time: {_spoken(self.seconds)} of one {unit} for {self.estimated} networks{rest}."
 
 
 def estimate(settings: Iterable[Settings]) -> RunCost:
@@ -57,28 +61,35 @@ def _seconds(settings: Settings) -> float | None:
         for name, value in settings.items()
         if name in ("width", "widths")
     )
-    return float(steps) * _step_seconds(str(settings["network"]), smaller, int(settings["batch"]), options)
+    return float(steps) * _step_seconds(
+        str(settings["network"]), smaller, int(settings["batch"]), options, chosen_device()
+    )
 
 
 @cache
-def _step_seconds(network: str, shape: tuple[int, ...], batch: int, options: tuple[tuple[str, Any], ...]) -> float:
-    """The median time of a few steps of SGD on random pictures."""
+def _step_seconds(
+    network: str, shape: tuple[int, ...], batch: int, options: tuple[tuple[str, Any], ...], device: str
+) -> float:
+    """The median time of a few steps of SGD on blank pictures."""
     import torch
     from lopsided.learners.deep.networks import build
 
+    # One core's own time, however busy the machine is; a GPU has no such clock, and is waited for.
+    clock, finish = (time.process_time, int) if device == "cpu" else (time.perf_counter, torch.cuda.synchronize)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        made = build(network, shape, 10, **dict(options)).train()
+        made = build(network, shape, 10, **dict(options)).train().to(device)
         optimiser = torch.optim.SGD(made.parameters(), lr=0.0)
-        pictures, labels = torch.zeros(batch, *shape), torch.arange(batch) % 10
+        pictures, labels = torch.zeros(batch, *shape, device=device), torch.arange(batch, device=device) % 10
         spent = []
         for _ in range(1 + _TIMED):
-            begin = time.process_time()  # of one core, however busy the machine is
+            begin = clock()
             optimiser.zero_grad()
             torch.nn.functional.cross_entropy(made(pictures), labels).backward()
             optimiser.step()
-            spent.append(time.process_time() - begin)
+            finish()
+            spent.append(clock() - begin)
     finally:
         torch.set_num_threads(threads)
     return median(spent[1:])

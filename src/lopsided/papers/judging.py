@@ -81,7 +81,7 @@ def judged(claim: Claim, rule: str, runs: Sequence[SeedSetRun]) -> PooledVerdict
         exploration=_together(claim, exploring, runs, verdict),
         confirmation=_together(claim, confirming, runs, verdict),
         seeds=sorted({row.seed for row in rows}),
-        seconds=sum(result.seconds for result in results),
+        seconds=sum(result.processor_seconds for result in results),
         reading=_reading(claim, rows),
         provenance=_origin(results),
     )

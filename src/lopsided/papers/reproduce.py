@@ -18,6 +18,7 @@ from lopsided.core.notebook import notebook_view
 from lopsided.core.progress import ProgressStart, counter
 from lopsided.core.validation import check_texts
 from lopsided.engine.cluster import Cluster, run_on_cluster
+from lopsided.engine.device import Device, chosen_device, on_device
 from lopsided.engine.needs import DATA_VARIABLE, data_folder, why_absent
 from lopsided.engine.runner import Failures, run_here
 from lopsided.engine.store import Result, Store
@@ -37,7 +38,8 @@ class Reproduced:
 
     `parts` are the stated parts of the claim (name, verdict, measured effect, power), `power` is that of the part whose
     power is shortest; `seed_sets` says in how many of the sets alone the verdict is the `same`, and `sets` describes
-    each; `exploration` and `confirmation` are the verdicts of those sets apart. `rule` is the hash of the rule.
+    each; `exploration` and `confirmation` are the verdicts of those sets apart. `rule` is the hash of the rule, and
+    `seconds` the processor time of the measurements.
     """
 
     id: str
@@ -114,6 +116,7 @@ def reproduce(
     cluster: Cluster | None = None,
     store: str | os.PathLike[str] | None = None,
     data: str | os.PathLike[str] | None = None,
+    device: Device | None = None,
     fresh: bool = False,
     progress: ProgressStart | None = None,
     tell: Callable[[str], None] | None = None,
@@ -145,6 +148,8 @@ def reproduce(
         The folder of results. By default, $LOPSIDED_STORE or ./lopsided-results.
     data : path, optional
         The folder of the data sets. By default, $LOPSIDED_DATA or ./lopsided-data.
+    device : {"cpu", "cuda"}, optional
+        Where networks are trained. By default, what $LOPSIDED_DEVICE names, or the CPU.
     fresh : bool, default False
         Do not reuse stored results.
     progress : callable, optional
@@ -160,7 +165,7 @@ def reproduce(
     start = time.perf_counter()
     keeper = Store(store)
     keeper.sweep()
-    with data_folder(data):
+    with data_folder(data), on_device(device, here=cluster is None):
         known = register(own_claims())
         named = select(known, ids, papers, everything or (confirm and not ids and not papers))
         chosen = {claim_id: known[claim_id] for claim_id in named if not confirm or _awaits(known[claim_id])}
@@ -175,7 +180,7 @@ def reproduce(
                 keeper.forget(task)
         stored = {task.key: result for task in wanted if (result := keeper.load(task)) is not None}
         missing = [task for task in wanted if task.key not in stored]
-        if tell is not None and scale == "paper" and missing:
+        if tell is not None and scale == "paper" and missing and (cluster is None or chosen_device() == "cpu"):
             cost = estimate(task.settings for task in missing)
             if cost.estimated:
                 tell(cost.words)

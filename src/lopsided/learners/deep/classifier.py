@@ -80,10 +80,10 @@ def features_of(network: Classifier, inputs: Inputs) -> FloatRows:
 
 def _in_batches(network: nn.Module, part: Callable[[Tensor], Tensor], inputs: Inputs) -> FloatRows:
     tensor = as_tensor(inputs)
-    was_training = network.training
+    was_training, device = network.training, next(network.parameters()).device
     network.eval()
     try:
         with torch.inference_mode():
-            return np.asarray(torch.cat([part(rows) for rows in tensor.split(_BATCH)]).numpy())
+            return np.asarray(torch.cat([part(rows.to(device)).cpu() for rows in tensor.split(_BATCH)]).numpy())
     finally:
         network.train(was_training)

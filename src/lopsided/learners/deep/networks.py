@@ -98,12 +98,12 @@ def _vgg(shape: Sequence[int], *, depth: Literal[11, 13], width: int = 64) -> Bo
 
     `width` scales all channels: 16 is a quarter of the size for CPUs.
     """
-    inputs, height, wide = _picture(shape, 16)
+    inputs, height, wide = _picture(shape, 8)
     layers: list[nn.Module] = []
     smallest = min(height, wide)
     for entry in _VGG[depth]:
         if entry == 0:
-            # 28 x 28 pictures are one pixel wide after four poolings; a fifth would leave nothing.
+            # Small pictures are one pixel wide before the last poolings, which would leave nothing.
             if smallest >= 2:
                 layers.append(nn.MaxPool2d(2))
                 smallest //= 2

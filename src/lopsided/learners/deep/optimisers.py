@@ -50,7 +50,7 @@ class FlatAdamW(FlatSGD):
 
     def __init__(self, network: nn.Module, *, weight_decay: float) -> None:
         super().__init__(network, momentum=_MEAN, weight_decay=weight_decay)
-        self.velocity = torch.zeros(2, self.weights.numel())
+        self.velocity = torch.zeros(2, self.weights.numel(), device=self.weights.device)
 
     def step(self, rate: float) -> None:
         """One update."""

@@ -74,13 +74,13 @@ class Trained:
     @property
     def classifier(self) -> FloatArray:
         """W, K x p."""
-        return np.asarray(self.network.head.weight.detach().numpy(), dtype=np.float64)
+        return np.asarray(self.network.head.weight.detach().cpu().numpy(), dtype=np.float64)
 
     @property
     def bias(self) -> FloatArray:
         """b, K; zeros where the last layer has none."""
         bias = self.network.head.bias
-        found = np.zeros(self.network.head.out_features) if bias is None else bias.detach().numpy()
+        found = np.zeros(self.network.head.out_features) if bias is None else bias.detach().cpu().numpy()
         return np.asarray(found, dtype=np.float64)
 
     def features(self, inputs: Inputs) -> FloatRows:
@@ -114,6 +114,7 @@ def train(
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_seconds: float = 60.0,
     threads: int | None = None,
+    device: str = "cpu",
 ) -> Trained:
     """Train `network` in place.
 
@@ -123,18 +124,20 @@ def train(
     batch. loss: (logits, labels) -> mean loss, in place of weighted or adjusted cross entropy; its `set_epoch` is told
     where it has one. after_epoch: called with the number of finished epochs and the network. checkpoint: a file that is
     written every `checkpoint_seconds`, at the end and on interruption, and resumed from where it exists. threads: of
-    PyTorch, for this run; digits are reproducible at an equal number.
+    PyTorch, for this run; digits are reproducible at an equal number. device: where PyTorch trains and leaves the
+    network ("cuda" for a GPU); the data stay in main memory and go there batch by batch.
     """
     data = _data(network.head.out_features, inputs, labels, class_weights, example_weights, logit_adjustment)
     if loss is not None and (data.weights is not None or data.adjustment is not None):
         raise InputError("a loss, or weights and adjustment of cross entropy", "both", "leave one of them out")
-    run = _Run(network, recipe, data, order, seed, transform, loss)
+    run = _Run(network.to(device), recipe, data, order, seed, transform, loss, device)
     fingerprint = "" if checkpoint is None else run.fingerprint()
     if checkpoint is not None and (stored := Checkpoint.read(checkpoint, fingerprint)) is not None:
         run.restore(stored)
     begin = shown = kept = time.perf_counter()
     first = run.step
-    with _threads(threads), torch.random.fork_rng(devices=[]), held_interruptions() as interrupted:
+    gpus = [torch.cuda.current_device()] if device == "cuda" else []
+    with _threads(threads), torch.random.fork_rng(devices=gpus), held_interruptions() as interrupted:
         network.train()
         for ended_epoch in run.steps():
             now = time.perf_counter()
@@ -217,9 +220,10 @@ class _Run:
         seed: int,
         transform: Transform | None,
         loss: Loss | None,
+        device: str,
     ) -> None:
         self.network, self.recipe, self.data, self.order, self.seed = network, recipe, data, order, seed
-        self.transform, self.loss = transform, loss
+        self.transform, self.loss, self.device = transform, loss, device
         if data.inputs.dim() == 4:
             network.to(memory_format=torch.channels_last)  # a fifth faster on CPUs
         self.optimiser: FlatSGD = (
@@ -257,19 +261,22 @@ class _Run:
         size = self.recipe.batch_size
         chosen = self.indices[self.position * size : (self.position + 1) * size]
         torch.default_generator.manual_seed(self.noise + self.step)  # dropout and the like: one stream per step
+        if self.device == "cuda":
+            torch.cuda.manual_seed(self.noise + self.step)
         batch, labels = self.data.inputs.index_select(0, chosen), self.data.labels.index_select(0, chosen)
         if self.transform is not None:
             batch = self.transform(batch, torch.Generator().manual_seed(self.noise + self.step))
+        batch, labels = batch.to(self.device), labels.to(self.device)
         self.optimiser.clear()
         logits = self.network(batch)
-        adjusted = logits if self.data.adjustment is None else logits + self.data.adjustment
+        adjusted = logits if self.data.adjustment is None else logits + self.data.adjustment.to(self.device)
         if self.loss is not None:
             loss = self.loss(logits, labels)
         elif self.data.weights is None:
             loss = cross_entropy(adjusted, labels)
         else:
             each = cross_entropy(adjusted, labels, reduction="none")
-            loss = (each * self.data.weights.index_select(0, chosen)).mean()
+            loss = (each * self.data.weights.index_select(0, chosen).to(self.device)).mean()
         loss.backward()
         self.optimiser.step(self.recipe.rate_at(self.step, self.total))
         self.last_loss = loss.item()

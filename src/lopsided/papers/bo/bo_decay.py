@@ -122,11 +122,9 @@ def _settings(
 
 CLAIM = Claim(
     id="bo-decay",
-    rule=f"For the signal term and for L² Γ, seed by seed: R² of z², the squared normal quantile of the loss, "
-    f"against the term above {STRAIGHT:g}, and "
-    f"above "
-    "the R² against the term's logarithm (a power law); 95 % intervals over seeds, on losses of at least "
-    f"{LEAST} tests and below chance.",
+    rule="For the signal term and for L² Γ, seed by seed: R² of z², the squared normal quantile of the loss, against "
+    f"the term above {STRAIGHT:g}, and above the R² against the term's logarithm (a power law); 95 % intervals over "
+    f"seeds, on losses of at least {LEAST} tests and below chance.",
     revised="-log loss was fitted at first, which is curved at moderate losses, and both classes in one line.",
     quick=Runs(_settings(20, 200, 30, 5000, (0.3, 0.6, 1.2, 2.0, 3.0, 4.5), (2.0, 4.0, 8.0, 16.0)), seeds=range(5)),
     paper=Runs(

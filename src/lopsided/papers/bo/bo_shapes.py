@@ -111,9 +111,8 @@ def _settings(per_class: int, mapped: int) -> list[Settings]:
 CLAIM = Claim(
     id="bo-shapes",
     rule=f"In every image set, for at least {APART:.0%} of the pairs of classes the cosine of their covariances is "
-    "below that of two halves of either class: holds; in at least half of the sets: partly; larger between "
-    "classes than within on "
-    "average: contradicted.",
+    "below that of two halves of either class: holds; in at least half of the sets: partly; larger between classes "
+    "than within on average: contradicted.",
     quick=Runs(_settings(120, 250)),
     paper=Runs(_settings(2000, 2000), seeds=(0, 1)),
     measure=measure,

@@ -48,8 +48,7 @@ CLAIM = size_claim(
     id="bo-size-noise",
     rule="At every ratio above 1 and in every reading, accuracies over all sizes (a factor of 10 or more) lie within "
     f"{CONSTANT:g}, line by line; a line that moves by more than that and by {SIGNIFICANT:g} errors is the opposite. "
-    f"All "
-    f"lines: holds; {SHARE:.0%} of them: partly; contradicted if half of them move.",
+    f"All lines: holds; {SHARE:.0%} of them: partly; contradicted if half of them move.",
     alternatives={"loss ~ n^(-1/2)": with_the_size},
     revised="the largest quick size went from 120 to 100.",
     key="ratio",

@@ -59,10 +59,10 @@ def judge(rows: Sequence[Row]) -> Verdict:
     }
     passed = [name for name, good in parts.items() if good]
     found = (
-        f"Final losses up to {max(float(row.numbers['final']) for row in rows):.3g}; after the first "
-        f"halving {kept.min():.0%} to {kept.max():.0%} of the starting rate is left (exponential: 100%, 1/t: 50%), "
-        f"so Lemma 1 is a bound at {kept.min():.0%} of that rate, not a law; stage 2 slope {slopes.mean():.2f} "
-        f"(spread {slopes.std():.2f}). Passed: {', '.join(passed) or 'nothing'}."
+        f"Final losses up to {max(float(row.numbers['final']) for row in rows):.3g}; after the first halving "
+        f"{kept.min():.0%} to {kept.max():.0%} of the starting rate is left (exponential: 100%, 1/t: 50%), so Lemma 1 "
+        f"is a bound at {kept.min():.0%} of that rate, not a law; stage 2 slope {slopes.mean():.2f} (spread "
+        f"{slopes.std():.2f}). Passed: {', '.join(passed) or 'nothing'}."
     )
     return Verdict(
         decided(list(parts.values())),
@@ -101,9 +101,8 @@ CLAIM = Claim(
     id="bo-train-loss",
     rule=f"In every run: final loss <= {EPSILON}; after the first halving at least {RATE_KEPT:.0%} of the starting "
     f"rate is left; slope of log loss on log t over the last factor of four between {SLOPES[0]} and {SLOPES[1]}. All: "
-    "holds; at least half: partly. Revised after a first run: R^2 >= 0.98 of log loss on t, which 1/(1 + ct) "
-    "passes too, gave "
-    "holds.",
+    "holds; at least half: partly. Revised after a first run: R^2 >= 0.98 of log loss on t, which 1/(1 + ct) passes "
+    "too, gave holds.",
     quick=Runs(_settings(10, 150, 20, 6000), seeds=(0, 1)),
     paper=Runs(_settings(100, 1000, 100, 6000), seeds=(0, 1, 2)),
     measure=measure,

@@ -107,9 +107,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
     ]
     found = (
         f"within r the Hessian is above its bound in {lower:.0%} and below in {upper:.0%}, at {AWAY:g} |W*| within "
-        f"both in {beyond:.0%}; its noise falls as n^{exponent.value:.2f} ± {exponent.error:.2f} and is within Lemma "
-        f"8 in "
-        f"{inside:.0%}; measured convexity reaches {np.median(reach):g} |W*|, the theory's r is {radius:.1g} |W*|"
+        f"both in {beyond:.0%}; its noise falls as n^{exponent.value:.2f} ± {exponent.error:.2f} and is within Lemma 8 "
+        f"in {inside:.0%}; measured convexity reaches {np.median(reach):g} |W*|, the theory's r is {radius:.1g} |W*|"
     )
     return weigh(parts, found, numbers)
 
@@ -148,8 +147,7 @@ CLAIM = Claim(
     rule="For every teacher at the largest n all curvatures within the theory's r lie between Lemma 1's bounds "
     f"(constants 1), and so do those at {AWAY:g} |W*|; r is at least {TOLD:g} |W*|, so that the lemma speaks of more "
     f"than W* itself; the Hessian's noise lies within Lemma 8, with an exponent in n within {MARGIN:g} of -0.5. All: "
-    f"holds; "
-    "half of them: partly.",
+    "holds; half of them: partly.",
     revised="with the theory's r, 1e-6, the rule tested W* itself; two parts were added.",
     alternatives={"convex at W* alone": narrow},
     quick=Runs([{"n": n} for n in (2000, 8000, 32_000)], tuple(range(6))),

@@ -116,11 +116,10 @@ def judge(rows: Sequence[Row]) -> Verdict:
         if row.numbers.get("descent_towards_minimum")
     ]
     found = (
-        f"samples for an excess risk of {EXCESS:g} grow as d^{risk_facts['exponent']:.2f} "
-        f"(R² of a line {risk_facts['linear_r_squared']:.3f}), for |W - W*| = {DISTANCE:g} as "
-        f"d^{distance_facts['exponent']:.2f} ± {distance_facts['exponent_error']:.2f} "
-        f"(R² {distance_facts['linear_r_squared']:.3f}); at the largest n the error relative to |W*| goes as "
-        f"d^{relative[0]:.2f} ± {relative[1]:.2f}"
+        f"samples for an excess risk of {EXCESS:g} grow as d^{risk_facts['exponent']:.2f} (R² of a line "
+        f"{risk_facts['linear_r_squared']:.3f}), for |W - W*| = {DISTANCE:g} as d^{distance_facts['exponent']:.2f} ± "
+        f"{distance_facts['exponent_error']:.2f} (R² {distance_facts['linear_r_squared']:.3f}); at the largest n the "
+        f"error relative to |W*| goes as d^{relative[0]:.2f} ± {relative[1]:.2f}"
     )
     if gaps:
         numbers["descent_against_linearised"] = {"runs": len(gaps), "largest_gap_in_log10": max(gaps)}
@@ -137,8 +136,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
         numbers["exponent_of_authors_boundary"] = growth
         found += (
             f"; in the authors' reading half of the teachers succeed up to d = {ends[0]:.1f} with n = "
-            f"{min(boundary):,} and "
-            f"up to d = {ends[1]:.1f} with n = {max(boundary):,}, so the boundary moves as n^{growth:.2f}"
+            f"{min(boundary):,} and up to d = {ends[1]:.1f} with n = {max(boundary):,}, so the boundary moves as "
+            f"n^{growth:.2f}"
         )
     parts = [
         Part("samples for a given excess risk are linear in d", risk, _level(risk_facts)),
@@ -254,10 +253,9 @@ def plot(rows: Sequence[Row]) -> Figure:
 CLAIM = Claim(
     id="gi-dimension",
     rule="Three parts. For a given excess risk and for a given |W - W*| a straight line explains at least 95 % of the "
-    f"samples needed over d and the log-log exponent is in [{LINEAR[0]:g}, {LINEAR[1]:g}]. In the authors' reading "
-    f"the d "
-    f"up to which half of the teachers succeed grows with n with an exponent in the same range; below {WALL:g} it is a "
-    "wall in d, the opposite. All: holds; two: partly.",
+    f"samples needed over d and the log-log exponent is in [{LINEAR[0]:g}, {LINEAR[1]:g}]. In the authors' reading the "
+    f"d up to which half of the teachers succeed grows with n with an exponent in the same range; below {WALL:g} it is "
+    "a wall in d, the opposite. All: holds; two: partly.",
     revised="first the error relative to |W*| was measured, which is level in d (fails), then the absolute error and "
     "the excess (partly), then larger n with the same rule (holds). The paper scale then became Fig 2's whole grid "
     "with teachers and samples not used before, under that rule; the quick scale, drawn anew too, gives partly. "
@@ -283,8 +281,7 @@ CLAIM = Claim(
         "critical point": "samples for a given error at the minimiser of f_n nearest to W*; the verdict",
         "authors": "spread of 20 starts at W* + 0.1 |W*| after 6000 steps, from the curvature at that minimiser; "
         "reported as log_spread and steps_needed. The script's step 100 is beyond the stability limit, 2 / largest "
-        "curvature, of "
-        "the loss as stated (about 10 to 18), so a stable step of 8 is used",
+        "curvature, of the loss as stated (about 10 to 18), so a stable step of 8 is used",
     },
     quick_budget_seconds=45,
     smoke=Runs([{"d": d, "n": [2000, 6000], "means": [1, 0], "starts": 4} for d in (2, 4, 6)], (0, 1, 2)),

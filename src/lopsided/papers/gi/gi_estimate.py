@@ -112,8 +112,8 @@ CLAIM = Claim(
     id="gi-estimate",
     rule=f"95 % intervals of the exponents of the error of the means: within {IN_N:g} of -1/2 in n and {IN_D:g} of 1/2 "
     f"in d with the true number of groups; within {SLOW:g} of -1/4 in n with two groups fitted to one, for the "
-    f"location "
-    "alone and for all parameters free; and the second slower than the first. All: holds; half of them: partly.",
+    "location alone and for all parameters free; and the second slower than the first. All: holds; half of them: "
+    "partly.",
     revised="it failed twice; then the groups were moved further apart, the location-only EM of the cited analysis was "
     "taken, and the exponent is that of the root mean square. Later the fit of all parameters, which had been reported "
     "alone, was judged too, ranges of single exponents became margins of intervals, and seeds were added.",

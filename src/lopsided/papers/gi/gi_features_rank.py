@@ -129,8 +129,7 @@ CLAIM = Claim(
     id="gi-features-rank",
     rule="Holds if, in every world with two classes, the test accuracy from the five largest singular values is less "
     "than 4.5 points below that from all, by the whole 95 % interval over seeds; partly if in at least half; "
-    "contradicted if it "
-    "is more in all. Ten classes are stated beside it.",
+    "contradicted if it is more in all. Ten classes are stated beside it.",
     quick=Runs(
         [
             {**pictures.QUICK_PLANES, **_EVEN},

@@ -94,8 +94,8 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-rate-width",
-    rule="Parts: the log-log exponent of 1 - rate in K is below 0, and within "
-    f"{MARGIN} of -2 (95 % intervals over teachers); partly if one of them. The margin excludes 1/K and 1/K^3.",
+    rule=f"Parts: the log-log exponent of 1 - rate in K is below 0, and within {MARGIN} of -2 (95 % intervals over "
+    "teachers); partly if one of them. The margin excludes 1/K and 1/K^3.",
     revised="the rule was tightened, from holds to partly; then R² against 1/K² gave way to the interval of the "
     "exponent, because R² changed with the seeds.",
     quick=Runs([{"K": k, "n": 4000, "steps": 1000} for k in (2, 3, 4, 6)], tuple(range(12))),

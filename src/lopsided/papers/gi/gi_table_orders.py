@@ -125,11 +125,9 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-table-orders",
-    rule=f"For every teacher the power of each quantity in |Sigma_l| or |mu_l|, from the formulas with tau left out "
-    f"and "
+    rule="For every teacher the power of each quantity in |Sigma_l| or |mu_l|, from the formulas with tau left out and "
     f"one group changing, is within {MARGIN:g} of the printed one (of what is missing to the limit where the table "
-    f"prints "
-    "O(1) minus a power); all cells: holds; two thirds: partly.",
+    "prints O(1) minus a power); all cells: holds; two thirds: partly.",
     quick=Runs(varied({}, column=list(STATED), reading=READINGS), tuple(range(3))),
     paper=Runs(varied({}, column=list(STATED), reading=READINGS), tuple(range(20))),
     measure=measure,

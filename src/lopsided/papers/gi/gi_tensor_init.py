@@ -96,8 +96,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
         found.append(
             f"{reading}: start at relative error {error:.2f} with the paper's subspace and "
             f"{middle('relative_error'):.2f} with ours, descent ends at {ends['tensor']:.2g} and "
-            f"{ends['own subspace']:.2g}, from near at "
-            f"{ends['near']:.2g}, from afar at {ends['far']:.2g}"
+            f"{ends['own subspace']:.2g}, from near at {ends['near']:.2g}, from afar at {ends['far']:.2g}"
         )
     return weigh(parts, "; ".join(found), numbers)
 
@@ -136,8 +135,7 @@ CLAIM = Claim(
     id="gi-tensor-init",
     rule=f"Per reading, on medians, with the paper's subspace: the start's relative error is at most {NEAR:g}; descent "
     f"from it ends within {AS_NEAR:g} times the distance of the near start (or {CLOSE:g}), which has to end within "
-    f"{NEAR:g} of W*; from afar it ends {FAR:g} "
-    "times farther; holds if all do, partly if half of them.",
+    f"{NEAR:g} of W*; from afar it ends {FAR:g} times farther; holds if all do, partly if half of them.",
     revised="at first our own subspace, from Q1 and Q3(I, I, Q1), was judged; it now stands beside the paper's.",
     alternatives={"a start without information": uninformed},
     version=2,

@@ -86,9 +86,9 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-tensor-rate",
-    rule=f"With the paper's subspace the 95 % interval of the exponent in n of the error (root mean square over "
-    f"teachers) "
-    f"lies within {MARGIN:g} of -1/2, and the error at the largest n is at most {NEAR:g}; both: holds, one: partly.",
+    rule="With the paper's subspace the 95 % interval of the exponent in n of the error (root mean square over "
+    f"teachers) lies within {MARGIN:g} of -1/2, and the error at the largest n is at most {NEAR:g}; both: holds, one: "
+    "partly.",
     quick=Runs([{"d": 5, "n": n} for n in (10_000, 40_000, 160_000)], tuple(range(16))),
     paper=Runs([{"d": 10, "n": n} for n in (50_000, 200_000, 800_000, 3_200_000)], tuple(range(10))),
     measure=measure,

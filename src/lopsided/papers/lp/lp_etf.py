@@ -50,8 +50,8 @@ def judge(rows: Sequence[Row]) -> Verdict:
     if lowest < -LOSS_TOLERANCE:
         return Verdict(Outcome.CONTRADICTED, f"A start ended below the frame's loss, by {-lowest:.2g}.", numbers)
     found = (
-        f"{frames} of {len(rows)} random starts ended at the frame; angles, lengths, within-class spread and "
-        f"h = C w deviate by at most {max(worst.values()):.1g}."
+        f"{frames} of {len(rows)} random starts ended at the frame; angles, lengths, within-class spread and h = C w "
+        f"deviate by at most {max(worst.values()):.1g}."
     )
     return Verdict(Outcome.HOLDS if frames == len(rows) else Outcome.FAILS, found, numbers)
 

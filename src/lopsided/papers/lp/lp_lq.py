@@ -145,7 +145,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     )
     if optimal:
         found += (
-            f"; it is a minimiser where it can be turned so that all entries have one absolute value: "
+            "; it is a minimiser where it can be turned so that all entries have one absolute value: "
             f"{'; '.join(optimal)}. That is a proof for q > 2, not only a measurement: Proposition 2 is wrong for even "
             "K and such p"
         )

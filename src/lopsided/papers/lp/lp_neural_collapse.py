@@ -103,10 +103,8 @@ def _settings(base: dict[str, Any], ratio: int) -> list[dict[str, Any]]:
 CLAIM = network_claim(
     id="lp-neural-collapse",
     rule=f"95 % intervals over seeds. Balanced: NC1, both parts of NC2, and NC3 are at the end at most {LEFT:g} of "
-    f"what they "
-    f"were at the first record with {TRAINED:.1%} training accuracy; the nearest class mean decides otherwise on "
-    f"less than "
-    f"{NEAREST:.1%} of the examples (NC4). The classifier's distance from a frame is larger "
+    f"what they were at the first record with {TRAINED:.1%} training accuracy; the nearest class mean decides "
+    f"otherwise on less than {NEAREST:.1%} of the examples (NC4). The classifier's distance from a frame is larger "
     "under imbalance, paired by seed.",
     revised="any decrease passed at first; now the measures must halve.",
     alternatives={"a small decrease": stalled},

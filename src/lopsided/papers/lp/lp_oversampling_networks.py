@@ -13,7 +13,17 @@ from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import EQUILIBRIUM, SURVIVAL, forecast_lines
 from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_runs import network_claim
-from lopsided.papers.shared.network_settings import GARMENTS, LARGE, RESNET, SMALL, TINY, varied
+from lopsided.papers.shared.network_settings import (
+    GARMENTS,
+    LARGE,
+    RESNET,
+    SLIM_ADDED,
+    SLIM_GARMENTS,
+    SLIM_RESNET,
+    SMALL,
+    TINY,
+    varied,
+)
 from lopsided.papers.shared.summary import by_world, curve, grouped, level, named, paired
 
 ACCURACIES = {"minority": "test_minority", "overall": "test_balanced"}
@@ -105,10 +115,15 @@ def plot(rows: Sequence[Row]) -> Figure:
     return Figure("Oversampling the minority classes", panels, caption + "with w n_B minority examples.")
 
 
+def _paper_settings(base: dict[str, Any], ratio: int, rates: Sequence[int]) -> list[dict[str, Any]]:
+    return varied({**base, "ratio": ratio, "reweight": 1, "adjust": False}, oversample=rates)
+
+
 def _settings(base: dict[str, Any], ratio: int, rates: Sequence[int]) -> list[dict[str, Any]]:
-    arm = {**base, "ratio": ratio, "oversample": 1, "reweight": 1, "adjust": False}
+    arms = _paper_settings(base, ratio, rates)
+    arm = arms[0]
     return [
-        *varied(arm, oversample=rates),
+        *arms,
         {**arm, "reweight": rates[-1]},
         *varied({**arm, "adjust": True}, oversample=(1, rates[len(rates) // 2])),
     ]
@@ -119,7 +134,14 @@ CLAIM = network_claim(
     rule="95 % intervals over paired seeds: from rate 1 to rate R the minority cosine falls; at the best rate (chosen "
     "by its mean) the minority accuracy and the accuracy over all classes alike exceed those at rate 1; and some "
     "smaller rate exceeds rate R, in both accuracies.",
-    quick=Runs(_settings(SMALL, 100, (1, 3, 10, 30, 100)), seeds=range(4)),
+    quick=Runs(
+        [
+            *_settings(SMALL, 100, (1, 3, 10, 30, 100)),
+            *_paper_settings(SLIM_GARMENTS, 40, (1, 5, 20, 40)),
+            *_paper_settings({**SLIM_RESNET, "images": "fashion-mnist"}, 40, (1, 10, 40)),
+        ],
+        seeds=range(4),
+    ),
     paper=Runs(
         [
             *_settings(SMALL, 100, (1, 3, 10, 30, 100)),
@@ -133,6 +155,8 @@ CLAIM = network_claim(
     smoke=Runs(_settings(TINY, 10, (1, 3, 10)), seeds=range(2)),
     judge=judge,
     plot=plot,
-    paper_needs=("fashion-mnist", "cifar-10"),
+    revised=SLIM_ADDED,
+    needs=("mnist", "fashion-mnist"),
+    paper_needs=("cifar-10",),
     alternatives={"no dependence on the rate": constant("oversample")},
 )

@@ -16,7 +16,7 @@ from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import EQUILIBRIUM, SURVIVAL, forecast_lines
 from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_runs import network_claim
-from lopsided.papers.shared.network_settings import LARGE, SMALL, TINY, VGG, split_over, varied
+from lopsided.papers.shared.network_settings import LARGE, SLIM_ADDED, SLIM_VGG, SMALL, TINY, VGG, split_over, varied
 from lopsided.papers.shared.summary import chosen, crossings, curve, grouped, named, paired
 
 HALF = 0.5
@@ -76,7 +76,11 @@ CLAIM = network_claim(
     rule="For each network and each step to a larger weight decay, the minority cosine averaged over the ratios rises: "
     "the 95 % interval of the difference, paired by seed, is above 0.",
     quick=Runs(
-        varied({**SMALL, "steps": 500}, weight_decay=(3e-3, 1e-2, 3e-2), ratio=(5, 20, 80, 300)), seeds=range(3)
+        [
+            *varied({**SMALL, "steps": 500}, weight_decay=(3e-3, 1e-2, 3e-2), ratio=(5, 20, 80, 300)),
+            *varied(SLIM_VGG, weight_decay=(2e-3, 2e-2), ratio=(10, 100)),
+        ],
+        seeds=range(3),
     ),
     paper=Runs(
         [
@@ -89,5 +93,7 @@ CLAIM = network_claim(
     judge=judge,
     alternatives={"no dependence on the weight decay": constant("weight_decay")},
     plot=plot,
-    paper_needs=("fashion-mnist", "cifar-10"),
+    revised=SLIM_ADDED,
+    needs=("mnist", "cifar-10"),
+    paper_needs=("fashion-mnist",),
 )

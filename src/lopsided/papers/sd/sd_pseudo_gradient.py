@@ -89,11 +89,11 @@ def judge(rows: Sequence[Row]) -> Verdict:
     ]
     last, share = (seed_mean(numbers[key][-1] for numbers in hexagon) for key in ("error", "large_share"))
     found = (
-        f"Smallest share of units with a large pseudo gradient, in units of delta/(k l): {least['mixture']:.3g} "
-        f"on random points, {least['lifted hexagon']:.3g} on the lifted hexagon, {least['hexagon']:.3g} "
-        f"on the hexagon, where (A1) and (A2) hold and yet at the end v = {last.mean:.3g}, a share {share.mean:.3g} is "
-        f"left and the accuracy is {ends['hexagon'].mean:.3g}: no network without bias can classify it, so Theorem 4.1 "
-        "needs points of different classes away from each other's antipodes"
+        f"Smallest share of units with a large pseudo gradient, in units of delta/(k l): {least['mixture']:.3g} on "
+        f"random points, {least['lifted hexagon']:.3g} on the lifted hexagon, {least['hexagon']:.3g} on the hexagon, "
+        f"where (A1) and (A2) hold and yet at the end v = {last.mean:.3g}, a share {share.mean:.3g} is left and the "
+        f"accuracy is {ends['hexagon'].mean:.3g}: no network without bias can classify it, so Theorem 4.1 needs points "
+        "of different classes away from each other's antipodes"
         if stuck
         else f"Smallest shares in units of delta/(k l): {least}"
     )

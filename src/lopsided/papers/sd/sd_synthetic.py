@@ -56,8 +56,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
             numbers[f"reading {reading}"] = means
             found += (
                 f"; reading {reading!r} at m = {own[0].settings['width']:,}: accuracy {means['accuracy'].mean:.3g}, "
-                f"pattern "
-                f"change {means['pattern_change'].mean:.3g}, distance {means['distance'].mean:.3g}"
+                f"pattern change {means['pattern_change'].mean:.3g}, distance {means['distance'].mean:.3g}"
             )
     return weigh(parts, found, numbers)
 

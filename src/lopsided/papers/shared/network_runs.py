@@ -23,6 +23,7 @@ from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.image_set import Images, standardised
 from lopsided.data.images import load_images
 from lopsided.data.subsampling import subsample
+from lopsided.engine.device import chosen_device
 from lopsided.engine.unfinished import half_done, trained_resumably
 from lopsided.measure.angles import cosine_summary, norm_variation
 from lopsided.measure.neural_collapse import NeuralCollapse, neural_collapse
@@ -92,7 +93,9 @@ def trained_network(
 
     options = {name: settings[name] for name in ("widths", "width") if name in settings}
     network = build(settings["network"], inputs.shape[1:], classes, seed=seed, **options)
-    run = partial(train, network, inputs, labels, training_recipe(settings), seed=seed, threads=1, **how)
+    run = partial(
+        train, network, inputs, labels, training_recipe(settings), seed=seed, threads=1, device=chosen_device(), **how
+    )
     return trained_resumably(lambda checkpoint: run(checkpoint=checkpoint))
 
 
@@ -174,7 +177,7 @@ def _watcher(
         if epoch % every:
             return
         head = network.head
-        weights, bias = head.weight.detach().double().numpy(), head.bias.detach().double().numpy()
+        weights, bias = (part.detach().double().cpu().numpy() for part in (head.weight, head.bias))
         features = features_of(network, inputs)
         accuracy = float(((features @ weights.T + bias).argmax(axis=1) == labels).mean())
         state = collapse_numbers(neural_collapse(features, labels, weights, bias))
