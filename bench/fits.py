@@ -1,4 +1,5 @@
-"""The constants of the merging law, fitted again to the measured tasks, and how far those bear the survival law out.
+"""The constants of the merging law, fitted again to the measured tasks, and how far those bear the survival law out;
+those of the regions of benign overfitting, fitted again to the cells of the claim bo-phase.
 
 `lopsided bench fits` prints them beside the committed ones; a test holds the two against each other.
 `python -m bench.fits FILE [STORE]` writes the file of measured tasks anew, from a store of the skill benchmark.
@@ -10,10 +11,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from bench.laws import overfitting_fit
 from bench.laws.merging_data import FAMILIES, measured_tasks, write_measured
 from bench.laws.merging_fit import fit_all
 from bench.laws.survival_fit import survival_fits
 
+from lopsided.checkup.checks.noise_ratios import CONSTANTS
 from lopsided.skill.benchmark import families, rows_of
 from lopsided.theory import merging_law
 
@@ -27,6 +30,8 @@ def run(quick: bool) -> Iterator[dict[str, Any]]:
         yield {"what": f"{name}, {len(one.without)} tasks", "note": note}
     for name, law in survival_fits(tasks).items():
         yield {"what": f"{name}, {law.tasks} tasks", "note": _told(law.constants, law.errors, law.committed)}
+    regions, errors = overfitting_fit.fitted()
+    yield {"what": "regions of benign overfitting", "note": _told(asdict(regions), errors, asdict(CONSTANTS))}
 
 
 def _told(constants: dict[str, float], errors: dict[str, float], committed: dict[str, float]) -> str:

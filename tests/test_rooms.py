@@ -120,6 +120,24 @@ def test_imports_are_absolute() -> None:
     assert relative == []
 
 
+def test_no_room_but_papers_imports_a_claim() -> None:
+    """Runs and summaries that the laboratory or a command needs, too, are no part of a claim's file."""
+    claims = {
+        f"lopsided.{place[:-3].replace('/', '.')}"
+        for place, tree in trees().items()
+        if room_of(place) == "papers"
+        and any(isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "CLAIM" for node in tree.body)
+    }
+    imported = {
+        f"{place}: {node.module}"
+        for place, tree in trees().items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module in claims and room_of(place) != "papers"
+    }
+    assert len(claims) > 50
+    assert imported == set()
+
+
 # --- a remedy decides for itself
 
 

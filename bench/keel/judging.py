@@ -13,15 +13,16 @@ from bench.keel.prior_fit import fitted, pilot_error
 from bench.keel.study import ENSEMBLES, TUNED, Study, development, source_of
 
 from lopsided.checkup.decision.prior import (
+    GainPosterior,
     GainPrior,
+    after_forecasts,
     context,
-    expected_gains,
     gain_prior,
-    pilot_covariance,
-    pilot_errors,
+    pilot_deviations,
+    scaled_prior,
 )
 from lopsided.checkup.decision.recommendation import PLAIN, MeasuredGains, Recommendation, recommend
-from lopsided.core.validation import FloatArray
+from lopsided.core.validation import IntArray
 from lopsided.measure.paired_scores import simultaneous
 
 
@@ -53,31 +54,28 @@ def where(half: bool) -> str:
     return "development, its own source left out" if half else "held out"
 
 
-def _planned(study: Study, name: str, half: bool) -> Iterator[str]:
-    """The remedy that a plan puts first, on every cut."""
-    found, arms = study.sets[name], study.arms[1:]
-    prior, errors = _prior(study, name, arms, half), _pilot_errors(study, name, half)
-    for forecasts in found["forecasts"]:
-        expected = expected_gains(prior, forecasts, errors)
-        yield max(expected, key=lambda arm: expected[arm])
+def _planned(study: Study, name: str, half: bool) -> Iterator[GainPosterior]:
+    """What a plan expects of the arms, on every cut."""
+    counts, arms = np.array(study.sets[name]["counts"]), study.arms[1:]
+    prior = _prior(study, name, counts, arms, half)
+    known = _without(study, source_of(name))[1] if half else pilot_deviations("balanced", study.kind)
+    for forecasts in study.sets[name]["forecasts"]:
+        yield after_forecasts(prior, forecasts, prior.pilot_errors(known))
 
 
-def _prior(study: Study, name: str, arms: Sequence[str], half: bool) -> GainPrior:
+def _first(study: Study, found: GainPosterior) -> str:
+    """The remedy that a plan puts first."""
+    return study.arms[1:][int(found.mean.argmax())]
+
+
+def _prior(study: Study, name: str, counts: IntArray, arms: Sequence[str], half: bool) -> GainPrior:
     """The committed prior; for a set that it was fitted on, one without the set's source."""
-    counts = np.array(study.sets[name]["counts"])
     if not half:
         return gain_prior(arms, "balanced", study.kind, counts)
     stored = _without(study, source_of(name))[0]
     place = [stored["arms"].index(arm) for arm in arms]
-    mean = np.array(stored["effects"]) @ context(counts)
-    return GainPrior(tuple(arms), mean[place], np.array(stored["covariance"])[np.ix_(place, place)])
-
-
-def _pilot_errors(study: Study, name: str, half: bool) -> FloatArray:
-    arms = study.arms[1:]
-    if not half:
-        return pilot_errors(arms, "balanced", study.kind)
-    return pilot_covariance(arms, _without(study, source_of(name))[1])
+    mean = np.array(stored["effects"])[place] @ context(counts)
+    return scaled_prior(arms, mean, np.array(stored["covariance"])[np.ix_(place, place)], "balanced", counts)
 
 
 @cache
@@ -99,7 +97,8 @@ def _helping(trial: dict[str, Any]) -> dict[str, float]:
 
 def _advice(study: Study, name: str, half: bool) -> Iterator[tuple[dict[str, Any], Recommendation]]:
     for trial in study.trials(name):
-        yield trial, recommend(_of(trial), _prior(study, name, trial["arms"], half), "balanced accuracy")
+        prior = _prior(study, name, np.array(trial["counts"]), trial["arms"], half)
+        yield trial, recommend(_of(trial), prior, "balanced accuracy")
 
 
 def regrets(study: Study, names: Sequence[str], half: bool) -> dict[str, float]:
@@ -108,7 +107,9 @@ def regrets(study: Study, names: Sequence[str], half: bool) -> dict[str, float]:
     best = {name: max(study.truth(name, arm) for arm in own) for name in names}
     rules: dict[str, list[float]] = {f"always {arm}": [best[n] - study.truth(n, arm) for n in names] for arm in own}
     rules["the best of our own arms, known"] = [best[n] - max(study.truth(n, arm) for arm in study.arms) for n in names]
-    rules["plan's first"] = [best[n] - study.truth(n, arm) for n in names for arm in _planned(study, n, half)]
+    rules["plan's first"] = [
+        best[n] - study.truth(n, _first(study, found)) for n in names for found in _planned(study, n, half)
+    ]
     picked = []
     for name in names:
         for trial, advice in _advice(study, name, half):
@@ -136,6 +137,11 @@ def calibration(study: Study, names: Sequence[str], half: bool) -> Iterator[dict
                 worse.append((advice.chance_worse, gain < 0))
             best = [arm for arm in truth if truth[arm] == max(truth.values())]  # on easy sets several, which share it
             chances += [(chance, (arm in best) / len(best)) for arm, chance in advice.chances.items()]
+    planned = []
+    for name in names:
+        truth = np.array([study.truth(name, arm) - study.truth(name, PLAIN) for arm in study.arms[1:]])
+        for low, high in (found.interval() for found in _planned(study, name, half)):
+            planned.append(np.mean((low <= truth) & (truth <= high)))
     told_where = where(half)
     said, true = np.array(chances).T
     bins = np.minimum((said * 5).astype(int), 4)
@@ -148,6 +154,10 @@ def calibration(study: Study, names: Sequence[str], half: bool) -> Iterator[dict
     yield {
         "what": f"{study.learner}: 90% intervals of the gain",
         "note": f"hold in {np.mean(inside):.2f}, {told_where}",
+    }
+    yield {
+        "what": f"{study.learner}: 90% intervals of the gain, plan, all arms",
+        "note": f"hold in {np.mean(planned):.2f}, {told_where}",
     }
     yield {
         "what": f"{study.learner}: worse than plain",

@@ -16,7 +16,7 @@ from lopsided.data import images as images_module
 from lopsided.data.celeba import load_celeba
 from lopsided.data.cifar import undo_differences
 from lopsided.data.image_folders import load_image_folder
-from lopsided.data.image_groups import coloured, groups_of_classes
+from lopsided.data.image_groups import groups_of_classes
 from lopsided.data.image_set import standardised
 from lopsided.data.images import has_images, load_images
 
@@ -291,15 +291,3 @@ def test_groups() -> None:
         groups_of_classes(digits, {"letters": ["a"]})
     with pytest.raises(InputError, match="in two"):
         groups_of_classes(digits, {"one": ["1"], "two": ["1"]})
-
-
-def test_colours() -> None:
-    digits = load_images("digits")
-    painted = coloured(digits, 0.9, seed=0)
-    green = painted.pixels[..., 1].any(axis=(1, 2))
-    agrees = green == (painted.labels % 2 == 1)
-    np.testing.assert_array_equal(painted.groups, (~agrees).astype(int))
-    # a binomial share of about 1350 pictures: three standard errors are 0.025
-    assert abs(agrees.mean() - 0.9) < 0.025
-    np.testing.assert_array_equal(painted.pixels.max(axis=3), digits.pixels)
-    assert coloured(digits, 1.0, seed=1).groups.max() == 0

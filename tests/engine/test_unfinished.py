@@ -2,6 +2,7 @@
 
 import contextlib
 import signal
+from functools import partial
 
 import numpy as np
 import pytest
@@ -55,13 +56,15 @@ def test_an_interrupted_network_is_resumed_to_the_same_numbers(tmp_path, monkeyp
 def test_what_is_not_of_this_run_is_begun_anew(tmp_path, damage) -> None:
     from lopsided.learners.deep.networks import build
     from lopsided.learners.deep.recipe import TrainingRecipe
+    from lopsided.learners.deep.training import train
 
     inputs = np.random.default_rng(0).normal(size=(40, 4)).astype(np.float32)
     recipe = TrainingRecipe(steps=20, batch_size=8)
 
     def loss(seed):
         network = build("mlp", inputs.shape[1:], 2, seed=seed, widths=[5])
-        return trained_resumably(network, inputs, np.arange(40) % 2, recipe, seed=seed, threads=1).loss
+        run = partial(train, network, inputs, np.arange(40) % 2, recipe, seed=seed, threads=1)
+        return trained_resumably(lambda checkpoint: run(checkpoint=checkpoint)).loss
 
     want = loss(1)
     with contextlib.suppress(RuntimeError), keeping_unfinished(tmp_path / "task"):

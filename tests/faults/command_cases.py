@@ -35,6 +35,7 @@ NUMBERS = (
 )
 NUMBERS += ("1e", "0x10", "１２", "1_0", "9" * 400, "--", "1,5", "5e-4", "\x1b[31m", "<b>", "None", "1e-5", "2", "3")
 WHOLES = ("0", "-1", "1", "2", "3", "7", "1e3", "1.5", "x", "", "9" * 30, "99999999999", "-0", "+4", "nan", "４")
+WRONG_ARMS = ("", ",", "smoot", "os:system", "x:", "plain")
 # valid names more often, else nearly every case would end at its options
 NAMES = ("label", "labels", "group", "features") * 4
 NAMES += ("y", "x", "nothing", "", ",", ",,", "x,y", "data.csv", "/dev/null", ".", "features,labels", "\x00", "y,y")
@@ -93,10 +94,11 @@ def _score(random: Random, folder: Path, canary: Path, kind: str | None = None) 
 
 def _plan(random: Random, folder: Path, canary: Path, kind: str | None = None) -> Case:
     what, path = hostile_file(random, folder, canary, kind)
+    arms = {"--arms": lambda: random.choice((*WRONG_ARMS, "class weights,smote", "default"))}
     return f"plan: {what}", [
         "plan",
         _argument(path),
-        *some_options(random, _plan_options(random), 2),
+        *some_options(random, _plan_options(random) | arms, 2),
         *some_flags(random, "--json", "--why"),
     ]
 
@@ -126,7 +128,7 @@ def _trial(random: Random, folder: Path, canary: Path, kind: str | None = None) 
         "--metric": lambda: random.choice(("best", "")),
         "--report": lambda: random.choice(("nowhere/x.html", "out/x.xyz")),
         "--jobs": lambda: random.choice(("0", "-2", "x")),
-        "--arms": lambda: random.choice(("", ",", "smoot", "os:system", "x:", "plain")),
+        "--arms": lambda: random.choice(WRONG_ARMS),
         "--budget": lambda: random.choice(("-1", "abc", "0", "", "1e400")),
         "--split-by": lambda: "no such column",
         "--time": lambda: "no such column",

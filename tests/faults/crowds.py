@@ -15,6 +15,7 @@ from tests.faults.tally import Row, Size, timed
 
 RUNS = {"full": 6, "short": 1}
 READERS = 10
+PAUSE = 0.5  # seconds between two questions of a reader: ten that never rest leave the writer no processor
 
 
 def run(size: Size) -> list[Row]:
@@ -83,7 +84,7 @@ def _readers(row: Row, expected: object) -> None:
                     good, words = False, f"{type(error).__name__}: {error}"
                 with lock:
                     row.check(good, words)
-                time.sleep(0.02)
+                time.sleep(PAUSE)
 
         threads = [threading.Thread(target=read) for _ in range(READERS)]
         for thread in threads:

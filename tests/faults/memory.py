@@ -18,13 +18,18 @@ limit = int(sys.argv[1])
 from lopsided.cli.main import main
 import numpy, pyarrow.parquet, lopsided.checkup.score, lopsided.theory.collapse, scipy.linalg, numba, sklearn.pipeline
 warm_up = "warm_up." + sys.argv[3].rpartition(".")[2]
-if sys.argv[2] == "score" and __import__("os").path.exists(warm_up):
+if __import__("os").path.exists(warm_up):
+    own = ["--out", "warm_up_scores.parquet", *sys.argv[6:]] if sys.argv[2] == "score" else sys.argv[4:]
     with contextlib.redirect_stdout(io.StringIO()):
-        assert main(["score", warm_up, "--out", "warm_up_scores.parquet", "--block-rows", "20"]) == 0
+        assert main([sys.argv[2], warm_up, *own]) == 0
 used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (used + limit, used + limit))
 sys.exit(main(sys.argv[2:]))
 """
+
+
+# Exact over all rows, and one that needs the moments of the classes.
+CHECKS = ["--checks", "counts,duplicates,missing_values,noise_ratios"]
 
 
 def run(size: Size) -> list[Row]:
@@ -62,6 +67,12 @@ def run(size: Size) -> list[Row]:
             streamed.check(done.returncode == 0, f"code {done.returncode}: {done.stderr[-300:]}")
             _large_parquet(folder / "large.parquet", rows)
             done = _run(folder, ceiling, ["score", "large.parquet", "--out", "out.parquet", "--block-rows", "5000"])
+            streamed.check(done.returncode == 0, f"code {done.returncode}: {done.stderr[-300:]}")
+            (folder / "large.parts").mkdir()
+            (folder / "large.parquet").rename(folder / "large.parts/one.parquet")
+            (folder / "warm_up.parts").mkdir()
+            (folder / "warm_up.parquet").rename(folder / "warm_up.parts/one.parquet")
+            done = _run(folder, ceiling, ["audit", "large.parts", "--no-report", "--sample-rows", "2000", *CHECKS])
             streamed.check(done.returncode == 0, f"code {done.returncode}: {done.stderr[-300:]}")
             streamed.note = f"{rows * 800 / 1e6:.0f} MB in {ceiling / 1e6:.0f} MB"
     return [refused, streamed]

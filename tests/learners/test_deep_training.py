@@ -310,6 +310,6 @@ def test_depth_and_unknown_networks() -> None:
     with pytest.raises(InputError, match="a network among"):
         build("alexnet", (4,), 2)
     with pytest.raises(InputError, match="options that lenet-5 knows"):
-        build("lenet-5", (1, 28, 28), 10, depth=3)
+        build("lenet-5", (1, 28, 28), 10, width=3)
     with pytest.raises(InputError, match="use an mlp"):
         build("vgg-11", (4,), 2)

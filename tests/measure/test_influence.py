@@ -220,3 +220,19 @@ def test_invariances(seed, n, d) -> None:
 
 def test_a_block_of_no_rows_has_no_classes() -> None:
     assert list(split_by_class(np.zeros(0, dtype=np.int64))) == []
+
+
+@pytest.mark.parametrize("most", [3, 70_000], ids=["sixteen bits", "more"])
+def test_members_of_a_class_are_in_order(most: int) -> None:
+    codes = generator(0, "codes", most).choice([0, most // 2, most - 1], 200)
+    found = dict(split_by_class(codes))
+    assert sorted(found) == np.unique(codes).tolist()
+    for code, members in found.items():
+        np.testing.assert_array_equal(members, np.flatnonzero(codes == code))
+
+
+def test_moments_do_not_depend_on_the_order_in_memory() -> None:
+    rows, codes = generator(0, "order").normal(size=(50, 4)), np.arange(50) % 3
+    one, other = (moments_of_blocks([(block, codes)], 3, 4) for block in (rows, np.asfortranarray(rows)))
+    np.testing.assert_allclose(one.scatters, other.scatters, rtol=1e-12, atol=1e-12)  # other orders of one sum
+    np.testing.assert_allclose(one.means, other.means, rtol=1e-12)

@@ -41,6 +41,47 @@ def test_two_classes_against_every_threshold(objective) -> None:
     assert one_column.threshold_ == pytest.approx(mover.threshold_)
 
 
+@pytest.mark.parametrize("objective", ["balanced", "worst", "f1"])
+def test_weights_count_against_every_threshold(objective) -> None:
+    """scikit-learn's weighted scores at every cut; where weights differ, the best cut is another one."""
+    stream = np.random.default_rng(5)
+    labels, probabilities = overlapping(stream, [200, 20])
+    weights = stream.exponential(size=labels.size) * (stream.random(labels.size) < 0.8)
+
+    def score(predicted):
+        if objective == "f1":
+            return f1_score(labels, predicted, sample_weight=weights)
+        recalls = recall_score(labels, predicted, average=None, sample_weight=weights)
+        return recalls.mean() if objective == "balanced" else recalls.min()
+
+    def of_tables(tables):
+        return 2 * tables[..., 1, 1] / np.maximum(tables[..., 1, :].sum(-1) + tables[..., :, 1].sum(-1), 1e-300)
+
+    asked = of_tables if objective == "f1" else objective
+    mover = ThresholdMover(asked, candidates=["fitted"]).fit(probabilities, labels, sample_weight=weights)
+    edges = np.sort(probabilities[:, 1])
+    cuts = np.concatenate([[0.0], (edges[1:] + edges[:-1]) / 2, [1.0]])
+    best = max(score((probabilities[:, 1] > cut).astype(int)) for cut in cuts)
+    assert score(mover.predict(probabilities)) == pytest.approx(best, abs=1e-12)
+    assert mover.fit_.after == pytest.approx(best, abs=1e-12)
+    unweighted = ThresholdMover(asked, candidates=["fitted"]).fit(probabilities, labels)
+    assert score(unweighted.predict(probabilities)) < best
+    once = ThresholdMover(asked).fit(probabilities, labels, sample_weight=np.full(labels.size, 3.0))
+    assert once.biases_ == pytest.approx(ThresholdMover(asked).fit(probabilities, labels).biases_)
+
+
+def test_threshold_moving_around_a_learner_is_tuned_with_the_samples_weights() -> None:
+    """Those examples of the rare class weigh most that look like the other class."""
+    stream = np.random.default_rng(7)
+    labels = np.repeat([0, 1], [300, 60])
+    features = stream.normal(size=(360, 2)) + labels[:, None]
+    weights = np.where((labels == 1) & (features[:, 0] < 1.0), 20.0, 1.0)
+    moved = lopsided.MendedClassifier("logistic", "threshold moving")
+    plain, weighted = (moved.fit(features, labels, sample_weight=given).predict(features) for given in (None, weights))
+    score = balanced_accuracy_score
+    assert score(labels, weighted, sample_weight=weights) > score(labels, plain, sample_weight=weights)
+
+
 @pytest.mark.parametrize("objective", ["balanced", "worst"])
 def test_three_classes_reach_a_grid_search(objective) -> None:
     labels, probabilities = overlapping(np.random.default_rng(1), [150, 50, 15], classes=3)

@@ -1,21 +1,28 @@
 """`lopsided.MendedClassifier`: a remedy around any scikit-learn classifier, chosen by a trial unless one is named.
 
-It lives here and not beside the remedies, because it asks the trial, and lower rooms never do.
+It lives here and not beside the remedies, because it asks the trial, and lower rooms never do. The trial has the arms,
+folds and decision of `lopsided.trial`, less what only a report needs: simulated collection, which cannot be
+recommended, and forecasts. Its store is a temporary folder.
 """
 
 import warnings
 from collections.abc import Sequence
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from lopsided.checkup.trial.auto import choose
+from lopsided.checkup.plan.arms import NothingFits, default_kinds
+from lopsided.checkup.trial.folding import folded
+from lopsided.checkup.trial.trial import FOLDS, REPEATS, trial
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import check_seed
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.learners.named_learner import is_network
 from lopsided.measure.metrics.named import Asked, metric_named
 from lopsided.remedies.contract import Proposal, Remedy
 from lopsided.remedies.mended import RemediedClassifier
 from lopsided.remedies.named import kind_named, proposed
 from lopsided.remedies.own import own_arm
+from lopsided.remedies.plain import Plain
 
 AUTO = "auto"
 
@@ -105,9 +112,33 @@ class MendedClassifier(RemediedClassifier):
         if not isinstance(asked, (str, Sequence)) or not asked:
             got, remedy = f"a {type(asked).__name__}", "name one such as 'logit adjustment', or 'auto'"
             raise InputError("a remedy, its name, a sampler or a list of these", got, remedy)
-        options = {"metric": self.metric, "costs": self.costs, "budget": self.budget, "recalibrate": self.recalibrate}
-        arms = None if isinstance(asked, str) else asked
-        choice = choose(training, self.estimator, arms, seed=seed, **options)
+        arms = default_kinds(network=is_network(self.estimator)) if isinstance(asked, str) else asked
+        choice = self._tried(training, arms)
         if choice.advice is None:
             warnings.warn(choice.why, UserWarning, stacklevel=4)
         return choice
+
+    def _tried(self, training: LabelledSet, arms: Sequence[Any]) -> Proposal:
+        """The arm that a trial recommends; plain training where rows are too few, or no arm has anything to do."""
+        seed = check_seed(self.seed)
+        try:
+            folded(training, None, FOLDS, REPEATS, seed)
+        except InputError as error:
+            return Proposal(Plain(), f"Used plain training, because no trial was possible: {error}")
+        with TemporaryDirectory(prefix="lopsided-") as store:
+            try:
+                found = trial(
+                    training,
+                    learner=self.estimator,
+                    arms=arms,
+                    metric=self.metric,
+                    costs=self.costs,
+                    budget=self.budget,
+                    recalibrate=self.recalibrate,
+                    seed=seed,
+                    store=store,
+                    forecasts=False,
+                )
+            except NothingFits as error:
+                return Proposal(Plain(), f"Used plain training: {error}")
+        return Proposal(found.recommended.remedy, found.headline(), found.recommendation)

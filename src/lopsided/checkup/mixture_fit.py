@@ -81,9 +81,28 @@ def mixture_fit(
     components: int = COMPONENTS,
     seed: int = 0,
 ) -> MixtureFit:
-    """Estimate, fit and forecast, from a file or a pandas or Polars frame.
+    """Estimate the mixture of your data, fit a network to it and forecast the risk of every group.
 
-    `positive` names the label that counts as 1 where there are more than two.
+    Parameters
+    ----------
+    data : path or DataFrame
+        An npz, parquet or csv file with labels, or a pandas or Polars frame.
+    samples : int, optional
+        The number of training examples to forecast for. By default, the rows of `data`.
+    neurons : int, default 2
+        Hidden neurons of the network.
+    groups : int, optional
+        The number of groups. By default, chosen by BIC.
+    label : str, optional
+        The column of labels. By default, the one with a usual name.
+    group : str, optional
+        The column of groups, if they are known.
+    positive : str, optional
+        The label that counts as 1 where there are more than two.
+    components : int, default 5
+        Principal components to keep.
+    seed : int, default 0
+        The random seed of the fit.
     """
     begin = time.perf_counter()
     table = data if isinstance(data, LabelledTable) else labelled_table(data, label=label, group=group)

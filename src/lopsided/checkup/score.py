@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.left_out import columns_of
 from lopsided.checkup.inputs.sources import DataSource
 from lopsided.checkup.streamed.score import Passes, deviations, scores_in_passes
@@ -127,6 +128,7 @@ class Score:
         return drawn if self.noise is None else [*drawn, noise_figure(self.noise)]
 
 
+@shared_parameters
 def score(
     data: "str | os.PathLike[str] | Table | ArrayLike",
     labels: "str | os.PathLike[str] | ArrayLike | None" = None,
@@ -146,14 +148,34 @@ def score(
 ) -> Score:
     """Influence scores of every example, and on request the class-by-class noise matrix.
 
-    data: a path (npz, npy, parquet, csv, a folder of pictures or of parquet files), a table, a pandas or Polars frame,
-    an Arrow data set, or an array or tensor of one row or picture per example.
-    labels: the name of a column, a file with one label per example, or an array. block_rows: read the data in blocks of
-    that many rows, twice, instead of holding it. standardise: divide every column by its standard deviation first;
-    the paper does not, so columns with large numbers dominate, and `decided_by` names one that does so alone.
-    many_classes: treat labels that are many numbers as classes. cluster: address of a Dask scheduler whose workers
-    read a parquet file or a folder of them, where they see the same files. progress: told (rows read, rows to read)
-    while it reads in blocks.
+    Parameters
+    ----------
+    data : path, DataFrame, Arrow data set, array or tensor
+        A file (npz, npy, parquet, csv), a folder of pictures or of parquet files, a pandas or Polars frame, or an array
+        with one row or picture per example.
+    features : str or list of str, optional
+        The columns (or the one array) of `data` that are features. By default, all columns of numbers.
+    convention : {"n-1", "n"}, default "n-1"
+        What covariances are divided by.
+    noise_matrix : bool, default False
+        Also compute the noise matrix between classes.
+    estimator : {"auto", "sample", "shrunk", "unbiased"}, default "auto"
+        How the noise matrix is estimated; see `measure.noise_matrix`.
+    resamples : int, default 200
+        Bootstrap samples behind its intervals.
+    extremes : int, default 8
+        Examples named at both ends of every class.
+    block_rows : int, optional
+        Read the data in blocks of so many rows, twice, instead of holding it; large files are always read so.
+    standardise : bool, default False
+        Divide every column by its standard deviation first. The paper does not, so columns with large numbers dominate;
+        `decided_by` names one that does so alone.
+    cluster : str or Cluster, optional
+        The address of a Dask scheduler whose workers read a parquet file or a folder of them, where they see the same
+        files.
+    progress : callable, optional
+        Told (rows read, rows to read) while it reads in blocks.
+    {inputs}
     """
     started = time.perf_counter()
     check_count(extremes, "the number of extremes", at_least=1)

@@ -77,6 +77,10 @@ WeightDecay = Annotated[float | None, number("Weight decay of the network.")]
 Learner = Annotated[
     str, typer.Option(help="logistic, boosting, network, deep (PyTorch), or a classifier as package.module:Class.")
 ]
+Arms = Annotated[
+    str | None,
+    typer.Option(help="Remedies, comma-separated: smote, class weights, default, or package.module:Class."),
+]
 Metric = Annotated[
     str | None,
     typer.Option(
@@ -150,7 +154,7 @@ _SEVERAL = {"classes": names, "checks": names, "arms": names} | dict.fromkeys(
 def options_for(function: Callable[..., Any], given: Mapping[str, Any], **more: Any) -> dict[str, Any]:
     """Of the options `given` to a command (its `locals()` at its start), those that `function` has a parameter of the
     same name for, with commas read where it takes several; `more` come on top."""
-    from lopsided.checkup.inputs.arguments import taken_by
+    from lopsided.core.parameters import taken_by
 
     taken = taken_by(function, given)
     for name in _SEVERAL.keys() & taken.keys():

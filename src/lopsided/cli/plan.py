@@ -27,6 +27,7 @@ def command(
     batch_size: options.BatchSize = None,
     momentum: options.Momentum = None,
     learner: options.Learner = "logistic",
+    arms: options.Arms = None,
     metric: options.Metric = None,
     costs: options.Costs = None,
     group: options.Group = None,
@@ -72,8 +73,7 @@ def print_plan(made: "Plan", *, why: bool = False) -> None:
     rows, other = [], False
     for remedy in made.remedies:
         own = remedy.forecast is not None and remedy.forecast.metric != made.metric_name
-        expected = "–" if remedy.counts_as is None else f"{remedy.counts_as:+.3f}"
-        rows.append([remedy.name + " *" * own, expected, gain_words(remedy.forecast)])
+        rows.append([remedy.name + " *" * own, remedy.expected_words(), _pilot_words(remedy)])
         other = other or own
     print_lines(f"{made.title()}, most promising first", ("remedy", "expected gain", "pilot's forecast"), rows)
     if other:
@@ -85,8 +85,15 @@ def print_plan(made: "Plan", *, why: bool = False) -> None:
 
 
 def _reasons(remedy: "PlannedRemedy") -> str:
-    counts = "" if remedy.counts_as is None else f" Expected gain: {remedy.counts_as:+.4f}."
+    counts = "" if remedy.counts_as is None else f" Expected gain: {remedy.expected_words(4)}."
     return remedy.why + ("" if remedy.forecast is None else f" Basis: {remedy.forecast.ground}.{counts}")
+
+
+def _pilot_words(remedy: "PlannedRemedy") -> str:
+    """The forecast; alone where the interval to go by is that of the expected gain."""
+    if remedy.forecast is None or remedy.counts_low is None:
+        return gain_words(remedy.forecast)
+    return f"{remedy.forecast.gain:+.3f}"
 
 
 def gain_words(forecast: "GainForecast | None") -> str:

@@ -61,8 +61,8 @@ def _spoken(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def _bar(**options: Any) -> Any:
-    """A bar that clears itself, or None where nobody watches."""
+def _bar(speed_seconds: float) -> Any:
+    """A bar that clears itself, or None where nobody watches; its time left follows the speed of the last seconds."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -84,13 +84,13 @@ def _bar(**options: Any) -> Any:
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    return Progress(*columns, console=console, transient=True, **options)
+    return Progress(*columns, console=console, transient=True, speed_estimate_period=speed_seconds)
 
 
 @contextlib.contextmanager
-def progress_steps(words: str, *, quiet: bool = False, **options: Any) -> Iterator[Callable[..., None]]:
-    """Told (done, total), or (done, total, step) to name the step under way; `options` are the bar's."""
-    bar = None if quiet else _bar(**options)
+def progress_steps(words: str, *, quiet: bool = False, speed_seconds: float = 30.0) -> Iterator[Callable[..., None]]:
+    """Told (done, total), or (done, total, step) to name the step under way."""
+    bar = None if quiet else _bar(speed_seconds)
     if bar is None:
         say = LogLines(words)
         yield (lambda done, total, step="": None) if quiet else (lambda done, total, step="": say(done, total))
@@ -103,7 +103,7 @@ def progress_steps(words: str, *, quiet: bool = False, **options: Any) -> Iterat
 @contextlib.contextmanager
 def progress_tasks(words: str) -> Iterator[ProgressStart]:
     """Gives a function that, told how many tasks there are, returns the counter of those that ended."""
-    with progress_steps(words, speed_estimate_period=_SECONDS_OF_SPEED) as told:
+    with progress_steps(words, speed_seconds=_SECONDS_OF_SPEED) as told:
         yield counted(told)
 
 

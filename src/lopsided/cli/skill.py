@@ -10,6 +10,8 @@ from lopsided.cli.options import DataFolder, StoreFolder, options_for
 if TYPE_CHECKING:
     from lopsided.skill.benchmark import FamilyScore, Skill
 
+HALVES = ("held-out", "development")  # what counts comes first
+
 
 def command(
     run: Annotated[
@@ -82,23 +84,26 @@ def _print(found: "Skill") -> None:
     if not found.scores:
         print("This version has no published score; measure one with lopsided skill --run.")
         return
+    halves = [half for half in HALVES if any(entry.split == half for entry in found.scores)]
+    families: dict[str, dict[str, FamilyScore]] = {}
+    for entry in found.scores:
+        families.setdefault(entry.title, {})[entry.split] = entry
+    first, *others = halves
     rows = [
         [
-            entry.title,
-            entry.split,
-            str(entry.tasks),
-            f"{entry.right} of {entry.decided}",
-            _share(entry.rate) + (f" [{entry.interval[0]:.2f}, {entry.interval[1]:.2f}]" if entry.interval else ""),
-            f"{_share(entry.baseline_rate)} ({entry.baseline})",
+            title,
+            *_cells(scores.get(first)),
+            *(_share(scores[half].rate) if half in scores else "none" for half in others),
         ]
-        for entry in found.scores
+        for title, scores in families.items()
     ]
-    columns = ("forecast", "half", "tasks", "right", "rate [95 %]", "best baseline")
-    print_table(f"Forecast skill, lopsided {found.version}, {found.date}", columns, rows)
-    numbers = [row for entry in found.scores for row in _number_rows(entry)]
+    columns = ("forecast", f"{first} [95 %]", "rule", *others)
+    print_table(f"Forecast skill, lopsided {found.version}, {found.date}: shares that came true", columns, rows)
+    print_line("rule: the best simple rule on the same answers; --json names it.")
+    numbers = [row for entry in found.scores if entry.split == first for row in _number_rows(entry)]
     if numbers:
-        heads = ("number", "half", "median error", "nine in ten", "mean error", "best rule's", "90 % intervals hold")
-        print_table("Numbers (x: factors, their mean error in powers of 2)", heads, numbers)
+        heads = ("number", "median error", "nine in ten", "mean error", "best rule's", "90 % hold")
+        print_table(f"Numbers, {first} half (x: factors, their mean error in powers of 2)", heads, numbers)
     for name, why in found.not_run.items():
         print_line(f"{name}: not run. {why}")
 
@@ -113,8 +118,15 @@ def _number_rows(entry: "FamilyScore") -> list[list[str]]:
         before = "x" if scores["miss"] == "ratio" and own["count"] else ""
         told = [before + _number(own["typical_error"]), before + _number(own["error_nine_in_ten"])]
         told += [_number(own["mean_absolute_error"]), _number(rule), _share(own["coverage"])]
-        rows.append([question, entry.split, *told])
+        rows.append([question, *told])
     return rows
+
+
+def _cells(entry: "FamilyScore | None") -> tuple[str, str]:
+    if entry is None:
+        return "none", "none"
+    interval = f" [{entry.interval[0]:.2f}, {entry.interval[1]:.2f}]" if entry.interval else ""
+    return _share(entry.rate) + interval, _share(entry.baseline_rate)
 
 
 def _number(value: float | None) -> str:

@@ -8,7 +8,8 @@ import typer
 from lopsided.cli import options
 
 if TYPE_CHECKING:
-    from lopsided.checkup.trial.result import Arm, Trial
+    from lopsided.checkup.trial.arm import Arm
+    from lopsided.checkup.trial.result import Trial
 
 
 def command(
@@ -27,10 +28,7 @@ def command(
     batch_size: options.BatchSize = None,
     momentum: options.Momentum = None,
     learner: options.Learner = "logistic",
-    arms: Annotated[
-        str | None,
-        typer.Option(help="Arms to try, comma-separated: smote, class weights, default, or package.module:Class."),
-    ] = None,
+    arms: options.Arms = None,
     metric: options.Metric = None,
     costs: options.Costs = None,
     group: options.Group = None,

@@ -199,9 +199,17 @@ def check_classes(value: ArrayLike, classes: int, *, rows: int | None = None) ->
     )
 
 
-def codes_among(value: ArrayLike, known: Sequence[str], expected: str, remedy: str, **options: Any) -> IntArray:
+def codes_among(
+    value: ArrayLike,
+    known: Sequence[str],
+    expected: str,
+    remedy: str,
+    *,
+    name: str = "labels",
+    length: int | None = None,
+) -> IntArray:
     """Where each label stands among names that are known already; the sentence for others says what was `expected`."""
-    codes, names = check_labels(value, **options)
+    codes, names = check_labels(value, name, length=length)
     position = {name: number for number, name in enumerate(known)}
     strange = [name for name in names if name not in position]
     if strange:

@@ -222,10 +222,14 @@ def _block(batch: Any, listed: bool, path: str | Path) -> NDArray[Any]:
 
 
 def plain_numbers(batch: Any, names: Sequence[str], listed: bool = False) -> NDArray[Any]:
-    """Columns of numbers, or the one of lists, of an Arrow table as a matrix of floats; NaN where one is missing."""
+    """Columns of numbers, or the one of lists, of an Arrow table as a matrix of floats; NaN where one is missing.
+    Columns stay whole in memory (Fortran order), as Arrow holds them; so does each of the lists."""
     if listed:
         return np.concatenate([_block(part.select(names), True, "the data") for part in batch.to_batches()])
-    return np.column_stack([_numbers(batch[name]).astype(np.float64, copy=False) for name in names])
+    found = np.empty((len(names), batch.num_rows))
+    for column, name in zip(found, names, strict=True):
+        column[:] = _numbers(batch[name])
+    return found.T
 
 
 def _numbers(column: Any) -> NDArray[Any]:
@@ -265,7 +269,7 @@ def column_values(chunked: Any) -> NDArray[Any]:
         return np.array([None if cell is None else str(cell) for cell in chunked.to_pylist()])
     whole = chunked.null_count == 0
     values: NDArray[Any] = chunked.to_numpy() if whole else np.array(chunked.to_pylist(), dtype=object)
-    if values.dtype == object and whole and all(isinstance(value, str) for value in values):
+    if whole and (types.is_string(chunked.type) or types.is_large_string(chunked.type)):
         return values.astype(np.str_)
     return values
 

@@ -80,8 +80,9 @@ def gaps(column: Any) -> BoolArray:
     """Which entries of an Arrow column are missing: empty cells and NaN."""
     from pyarrow import types
 
-    if column.null_count == 0 and not types.is_floating(column.type):
-        return np.zeros(len(column), dtype=bool)
+    if column.null_count == 0:
+        whole = not types.is_floating(column.type)
+        return np.zeros(len(column), dtype=bool) if whole else np.isnan(np.asarray(column))
     return np.asarray(column.is_null(nan_is_null=True), dtype=bool)
 
 

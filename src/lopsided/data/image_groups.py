@@ -1,17 +1,15 @@
-"""Groups of pictures: from classes (animals against vehicles), or painted on (colour); and crops of them.
+"""Groups of pictures from classes (animals against vehicles), and crops of them.
 
 Group codes follow the order in which the groups are named. A crop is cut at a random place and blown up to the old size
 (Li et al. 2022, A.1-A.2), bilinear between pixel centres; a crop of the whole picture is the picture.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
-from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, check_in_range
 from lopsided.data.image_set import Images
 
@@ -31,23 +29,6 @@ def groups_of_classes(images: Images, groups: Mapping[str, Sequence[str]]) -> Im
     found = code[images.labels]
     chosen = np.flatnonzero(found >= 0)
     return images.take(chosen).with_groups(found[chosen], tuple(groups))
-
-
-def coloured(images: Images, agreement: float, seed: int) -> Images:
-    """Grey pictures painted red or green; group = (colour agrees with the label's parity or not).
-
-    A share `agreement` of the pictures is red where the label is even and green where it is odd; the others are painted
-    the other way. Groups: "agrees", "disagrees".
-    """
-    share = check_in_range(agreement, "the agreement of colour and class", 0.0, 1.0)
-    if images.pixels.ndim != 3:
-        raise InputError("grey pictures to colour", f"shape {images.pixels.shape}", "use mnist or fashion-mnist")
-    agrees = generator(seed, "colour").random(images.size) < share
-    green = (images.labels % 2 == 1) == agrees
-    pixels = np.zeros((*images.pixels.shape, 3), dtype=np.uint8)
-    pixels[~green, :, :, 0] = images.pixels[~green]
-    pixels[green, :, :, 1] = images.pixels[green]
-    return replace(images, pixels=pixels).with_groups((~agrees).astype(np.int64), ("agrees", "disagrees"))
 
 
 def _place(images: Images, name: str) -> int:

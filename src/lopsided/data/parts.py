@@ -17,7 +17,7 @@ from lopsided.core.files import PARQUET, check_regular, parquet_parts
 from lopsided.data.arrow_tables import STREAMED, checked_size, reading
 from lopsided.data.csv_file import check_distinct
 
-_BATCH_NUMBERS = 4_000_000  # 32 MB as float64
+_BATCH_BYTES = 32_000_000
 _LARGE = 1 << 30  # bytes of a parquet file, unpacked, above which it is not held in memory
 
 
@@ -36,7 +36,7 @@ class DataPart:
         names = list(self.schema.names if columns is None else columns)
         told, done = partial(reading, "parquet", Path(self.source)), 0
         with told():
-            found = self._tables(names, size or max(1, _BATCH_NUMBERS // max(len(self.schema.names), 1)))
+            found = self._tables(names, size or max(1, _BATCH_BYTES // self._row_bytes()))
         while True:
             with told():
                 table = next(found, None)
@@ -48,6 +48,11 @@ class DataPart:
         if done != self.rows:
             got = f"{done:,} in a part that says {self.rows:,}"
             raise InputError(f"all rows of {self.source}", got, "the file is damaged or was changed, write it again")
+
+    def _row_bytes(self) -> int:
+        """About how much a row holds: a number a column, or what the file says where there are lists or long words."""
+        said: int = sum(group.total_byte_size for group in getattr(self.fragment, "row_groups", ()))
+        return max(8 * len(self.schema.names), said // max(self.rows, 1), 1)
 
     def _tables(self, names: list[str], size: int) -> Iterator[Any]:
         import pyarrow as pa

@@ -1,10 +1,10 @@
 """Which rows are equal: 128 bits for every row, and a count of repeats that needs no memory of all rows.
 
-    z = mix(bits of the number),   low <- low x A + z,   high <- mix(high xor z)        column after column
+    z = mix(bits of the number),   low <- low x A + z,   high <- fold((high xor z) x B)        column after column
 
-`mix` is the finaliser of SplitMix64, a permutation of 64 bits, so that equal rows have equal digests and rows that
-differ have equal ones with a chance of about 2^-128. Minus zero is zero, and a missing number equals another. Words
-come in through 64 bits of BLAKE2, each distinct word once.
+`mix` and `fold` are permutations of 64 bits by products and shifts, as in MurmurHash, so that equal rows have equal
+digests and rows that differ have equal ones with a chance of about 2^-128. Minus zero is zero, and a missing number
+equals another. Words come in through 64 bits of BLAKE2, each distinct word once.
 
 To find repeats among more rows than memory holds, digests go to a scratch file, sorted into buckets by their leading
 bits; equal rows share a bucket, and each is counted by itself.
@@ -25,7 +25,7 @@ Digests = NDArray[np.uint64]  # n x 2
 MOST_LISTED = 20  # rows of each kind that are named
 _BUCKET_ROWS, _MOST_BUCKETS = 2_000_000, 1024
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_STEP, _FACTOR = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD6E8FEB86659FD93)
+_LOW, _HIGH = np.uint64(0xD6E8FEB86659FD93), np.uint64(0x9E3779B97F4A7C15)
 
 
 def empty_digests(rows: int) -> Digests:
@@ -36,13 +36,11 @@ def empty_digests(rows: int) -> Digests:
 def digest_numbers(digests: Digests, block: NDArray[Any]) -> None:
     """Take in columns of numbers (n x d), one after the other."""
     whole = block.dtype.kind in "biu"
-    for column in np.ascontiguousarray(block.T, dtype=np.int64 if whole else np.float64):
-        if not whole:
-            column = column + 0.0  # minus zero is zero
-            missing = np.isnan(column)
-            if missing.any():
-                column[missing] = np.nan
-        _take_in(digests, column.view(np.uint64))
+    columns = np.ascontiguousarray(block.T, dtype=np.int64 if whole else np.float64)
+    if not whole and np.isnan(columns.max(initial=0.0)):
+        columns = np.where(np.isnan(columns), np.nan, columns)  # one pattern of bits
+    # minus zero is zero
+    _take_in(digests, ((column if whole else column + 0.0).view(np.uint64) for column in columns))
 
 
 def digest_words(digests: Digests, column: Any) -> None:
@@ -50,12 +48,12 @@ def digest_words(digests: Digests, column: Any) -> None:
     encoded = column.combine_chunks() if hasattr(column, "combine_chunks") else column
     encoded = encoded if hasattr(encoded, "indices") else encoded.dictionary_encode()
     codes = np.asarray(encoded.indices.fill_null(len(encoded.dictionary)), dtype=np.int64)
-    _take_in(digests, _of_words(map(str, encoded.dictionary.to_pylist()))[codes])
+    _take_in(digests, [_of_words(map(str, encoded.dictionary.to_pylist()))[codes]])
 
 
 def digest_codes(digests: Digests, codes: IntArray) -> None:
     """Take in one whole number per row."""
-    _take_in(digests, codes.astype(np.int64).view(np.uint64))
+    _take_in(digests, [codes.astype(np.int64).view(np.uint64)])
 
 
 def _of_words(words: Iterable[str]) -> NDArray[np.uint64]:
@@ -64,23 +62,19 @@ def _of_words(words: Iterable[str]) -> NDArray[np.uint64]:
     return np.frombuffer(b"".join([*parts, bytes(8)]), dtype=np.uint64)
 
 
-def _take_in(digests: Digests, bits: NDArray[np.uint64]) -> None:
-    mixed = _mix(bits + _STEP)
-    low, high = digests[:, 0], digests[:, 1]
-    np.multiply(low, _FACTOR, out=low)
-    np.add(low, mixed, out=low)
-    mixed ^= high
-    digests[:, 1] = _mix(mixed)
-
-
-def _mix(bits: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """In place."""
-    bits ^= bits >> np.uint64(30)
-    bits *= _FIRST
-    bits ^= bits >> np.uint64(27)
-    bits *= _SECOND
-    bits ^= bits >> np.uint64(31)
-    return bits
+def _take_in(digests: Digests, columns: Iterable[NDArray[np.uint64]]) -> None:
+    low, high = np.ascontiguousarray(digests.T)
+    for bits in columns:
+        mixed = bits * _FIRST
+        mixed ^= mixed >> np.uint64(32)
+        mixed *= _SECOND
+        mixed ^= mixed >> np.uint64(29)
+        low *= _LOW
+        low += mixed
+        high ^= mixed
+        high *= _HIGH
+        high ^= high >> np.uint64(32)
+    digests[:, 0], digests[:, 1] = low, high
 
 
 @dataclass(frozen=True)
@@ -122,9 +116,15 @@ class Repeats:
 
 def repeats(digests: Digests, rows: IntArray, training: BoolArray, codes: IntArray | None) -> Repeats:
     """Of rows whose digests, positions, part and class codes (where there are labels) these are."""
-    if not len(digests):
-        return Repeats()
-    order = np.argsort(digests[:, 0], kind="stable")
+    lows = np.sort(digests[:, 0])  # sorting alone is several times as fast as finding the order
+    again = np.unique(lows[1:][lows[1:] == lows[:-1]])
+    if not again.size:
+        return Repeats(len(digests), int(training.sum()))
+    alone = again[np.minimum(np.searchsorted(again, digests[:, 0]), again.size - 1)] != digests[:, 0]
+    single = Repeats(int(alone.sum()), int(training[alone].sum()))
+    digests, rows, training = digests[~alone], rows[~alone], training[~alone]
+    codes = None if codes is None else codes[~alone]
+    order = np.argsort(digests[:, 0])
     ordered = digests[order]
     same = ordered[1:, 0] == ordered[:-1, 0]
     if (ordered[1:, 1] != ordered[:-1, 1])[same].any():  # other rows with the same 64 bits
@@ -140,7 +140,7 @@ def repeats(digests: Digests, rows: IntArray, training: BoolArray, codes: IntArr
         own = codes[order]
         apart = np.minimum.reduceat(own, starts) != np.maximum.reduceat(own, starts)
         torn = rows[order[np.repeat(apart, sizes)]]
-    return Repeats(starts.size, int(seen.sum()), listed(leaked), listed(torn))
+    return single + Repeats(starts.size, int(seen.sum()), listed(leaked), listed(torn))
 
 
 class DigestFile:

@@ -38,8 +38,8 @@ def long_tail_counts(classes: int, largest: int, ratio: float) -> IntArray:
     return np.array([int(size * ratio ** (-k / (count - 1)) + 1e-9) for k in range(count)], dtype=np.int64)
 
 
-def subsample(labels: ArrayLike, counts: Sequence[int] | IntArray, seed: int, *, keep_order: bool = False) -> IntArray:
-    """Indices of `counts[k]` examples of each class k, class by class, or in their old order.
+def subsample(labels: ArrayLike, counts: Sequence[int] | IntArray, seed: int) -> IntArray:
+    """Indices of `counts[k]` examples of each class k, class by class.
 
     labels: codes 0..K-1, one per example.
     """
@@ -53,5 +53,4 @@ def subsample(labels: ArrayLike, counts: Sequence[int] | IntArray, seed: int, *,
         if count > members.size:
             raise InputError(f"{count} examples of class {k}", f"{members.size}")
         chosen.append(generator(seed, "subsample", k).permutation(members)[:count])
-    indices = np.concatenate(chosen).astype(np.int64) if chosen else np.zeros(0, dtype=np.int64)
-    return np.sort(indices) if keep_order else indices
+    return np.concatenate(chosen).astype(np.int64) if chosen else np.zeros(0, dtype=np.int64)

@@ -18,7 +18,7 @@ No pickle is ever loaded, and a damaged file ends in one sentence.
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +100,11 @@ class Table:
     def features(self) -> NDArray[Any]:
         """All features at once, rows x width."""
         return np.concatenate(list(self.blocks()), axis=0)
+
+    def held(self) -> "Table":
+        """The same with all features in memory as one matrix, for many passes."""
+        matrix = self.features() if self.width else np.zeros((self.rows, 0))
+        return replace(self, read_blocks=lambda size: (matrix[low : low + size] for low in range(0, self.rows, size)))
 
     def column(self, name: str) -> NDArray[Any]:
         """A column beside the features."""

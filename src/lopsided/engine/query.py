@@ -44,7 +44,17 @@ class Answer:
 
 
 def results(question: str, *, store: str | os.PathLike[str] | None = None, seconds: float = 60.0) -> Answer:
-    """Answer a SQL question over the tables `tasks`, `numbers` and `verdicts`, within so many `seconds`."""
+    """Answer a question about stored results.
+
+    Parameters
+    ----------
+    question : str
+        SQL over the tables `tasks`, `numbers` and `verdicts`.
+    store : path, optional
+        The folder of results. By default, $LOPSIDED_STORE or ./lopsided-results.
+    seconds : float, default 60
+        The time limit of the answer.
+    """
     import duckdb
 
     check_positive(seconds, "the seconds for an answer")

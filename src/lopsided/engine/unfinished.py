@@ -7,16 +7,14 @@ loses a minute of a network, not the hour that it took.
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TypeVar
 
 from lopsided.core.errors import InputError
 
-if TYPE_CHECKING:
-    from lopsided.learners.deep.training import Trained
-
+T = TypeVar("T")
 _folder: ContextVar[Path | None] = ContextVar("unfinished", default=None)
 
 
@@ -46,16 +44,14 @@ def half_done(name: str) -> Path | None:
     return folder / name
 
 
-def trained_resumably(network: Any, inputs: Any, labels: Any, recipe: Any, **options: Any) -> "Trained":
-    """`learners.deep.training.train`, from where an earlier run of this task was stopped; one training per task."""
-    from lopsided.learners.deep.training import train
-
+def trained_resumably(train: Callable[[Path | None], T]) -> T:
+    """What `train(checkpoint)` returns, from where an earlier run of this task was stopped; one training per task."""
     checkpoint = half_done("network.safetensors")
     try:
-        return train(network, inputs, labels, recipe, checkpoint=checkpoint, **options)
+        return train(checkpoint)
     except InputError:
         if checkpoint is None or not checkpoint.exists():
             raise
         # Kept by other code, from other data, or damaged: nothing of it was taken yet, so begin at the beginning.
         checkpoint.unlink()
-        return train(network, inputs, labels, recipe, checkpoint=checkpoint, **options)
+        return train(checkpoint)

@@ -27,14 +27,30 @@ class TeacherStudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     Parameters
     ----------
-    neurons : K; at most the number of features where the start is "tensor".
-    initialisation : "tensor" (Subroutine 1 on `mixture`), "random", or "given" (then `start` is (d, K)).
-    optimiser : "newton" (damped, to the critical point) or "descent" (constant step).
-    mixture : the mixture of the features, for the tensor start; None takes one Gaussian with the moments of X. Estimate
-        one with `lopsided.data.mixture_estimate` where there are several groups.
-    intercept : append a constant feature. The paper's network has none; a practitioner's data usually wants one. The
-        tensor start, whose mixture cannot have a constant coordinate, gives the intercepts 0.
-    step, steps, tolerance : of descent (`step` None: a safe one from the data) and of Newton (`tolerance`).
+    neurons : int, default 3
+        K; at most the number of features where the start is "tensor".
+    activation : {"sigmoid", "tanh", "erf"}, default "sigmoid"
+        phi.
+    initialisation : {"tensor", "random", "given"}, default "random"
+        "tensor" is Subroutine 1 on `mixture`; "given" takes `start`.
+    optimiser : {"newton", "descent"}, default "newton"
+        Damped, to the critical point; or with a constant step.
+    start : array of shape (d, K), optional
+        The first weights.
+    mixture : Mixture, optional
+        The mixture of the features, for the tensor start. By default, one Gaussian with the moments of X. Estimate one
+        with `lopsided.data.mixture_estimate` where there are several groups.
+    intercept : bool, default True
+        Append a constant feature. The paper's network has none; a practitioner's data usually wants one. The tensor
+        start, whose mixture cannot have a constant coordinate, gives the intercepts 0.
+    step : float, optional
+        Of descent. By default, a safe one from the data.
+    steps : int, default 2000
+        At most so many.
+    tolerance : float, default 1e-9
+        The length of the gradient at which it stops.
+    random_state : int, RandomState or None, default None
+        Of the random start.
     """
 
     def __init__(

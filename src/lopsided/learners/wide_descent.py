@@ -11,7 +11,7 @@ preactivations of probe points. It measures nothing itself.
 """
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -222,10 +222,9 @@ def side_by_side(
     batches: IntArray,
     rate: float,
     processes: tuple[Process, ...] = ("gradient", "pseudo gradient"),
-    **options: Any,
 ) -> Iterator[tuple[WideDescent, ...]]:
     """Several processes from one start on the same batches, in lock step."""
-    runs = [WideDescent(network, points, labels, batches, rate, process=process, **options) for process in processes]
+    runs = [WideDescent(network, points, labels, batches, rate, process=process) for process in processes]
     return zip(*runs, strict=True)
 
 

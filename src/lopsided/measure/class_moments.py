@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lopsided.core.errors import InputError
-from lopsided.core.validation import FloatArray, IntArray, check_finite
+from lopsided.core.validation import BoolArray, FloatArray, IntArray, check_finite
 
 Convention = Literal["n", "n-1"]
 Block = tuple[NDArray[np.floating], IntArray]  # rows (b x d) and their class codes (b)
@@ -46,7 +46,7 @@ class ClassMoments:
         """Take in more examples; float32 and integers are widened block by block."""
         check_block(rows, codes, self.classes, self.dimension)
         for k, members in split_by_class(codes):
-            own = rows[members].astype(np.float64)
+            own = rows_at(rows, members).astype(np.float64, copy=False)
             mean = own.mean(axis=0)
             own -= mean
             self._merge(k, len(members), mean, own.T @ own)
@@ -95,10 +95,19 @@ def moments_of_blocks(blocks: Iterable[Block], classes: int, dimension: int) -> 
 
 def split_by_class(codes: IntArray) -> Iterator[tuple[int, IntArray]]:
     """(class, positions of its members in order) for every class that occurs."""
-    order = np.argsort(codes, kind="stable")
-    present, starts = np.unique(codes[order], return_index=True)
-    for k, members in zip(present, np.split(order, starts)[1:], strict=True):  # of no codes there is no part
-        yield int(k), members
+    if not codes.size:
+        return
+    short = codes.astype(np.int16) if codes.max() < 1 << 15 else codes  # NumPy sorts 16 bits by counting
+    order = np.argsort(short, kind="stable")
+    ordered = codes[order]
+    starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    for members in np.split(order, starts):
+        yield int(codes[members[0]]), members
+
+
+def rows_at(rows: NDArray[np.floating], index: IntArray | BoolArray) -> NDArray[np.floating]:
+    """A copy of some rows, columns whole in memory if they were so."""
+    return rows.T[:, index].T if rows.flags.f_contiguous else rows[index]
 
 
 def as_rows(features: ArrayLike) -> NDArray[np.floating]:
@@ -125,13 +134,10 @@ def check_block(rows: NDArray[np.floating], codes: IntArray, classes: int, dimen
         raise InputError(expected, got)
     if codes.size and (codes.min() < 0 or codes.max() >= classes):
         raise InputError(f"class codes from 0 to {classes - 1}", f"{codes.min()} to {codes.max()}")
-    # The sum of a block is finite unless an entry is not (or float32 overflows, which the slow check then clears).
-    with np.errstate(over="ignore", invalid="ignore"):
-        total = rows.sum(dtype=np.float64) if rows.dtype.kind == "f" else 0.0
-    if not np.isfinite(total):
-        check_finite(rows.astype(np.float64), "the features")
     if rows.dtype.kind == "f" and rows.size:
-        largest = float(max(rows.max(), -rows.min()))
+        largest = float(max(rows.max(), -rows.min()))  # NaN where one is
+        if not largest < np.inf:
+            check_finite(rows.astype(np.float64), "the features")
         if largest > LARGEST_FEATURE or 0 < largest < SMALLEST_FEATURE:
             expected = f"features between {SMALLEST_FEATURE:g} and {LARGEST_FEATURE:g} in size (fourth powers must fit)"
             raise InputError(expected, f"{largest:g} at most", "rescale them")

@@ -20,7 +20,7 @@ T_ij by (c_a^T S_j c_a - T_ij)/n_i (twice that for i = j), so resampling these r
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -64,8 +64,43 @@ class NoiseMatrix:
         return weakest(self.ratios)
 
 
-def noise_matrix(features: ArrayLike, labels: ArrayLike, **options: Any) -> NoiseMatrix:
-    """The class-by-class noise matrix of features (n x anything) in memory; options as for `noise_matrix_of_blocks`."""
+def noise_matrix(
+    features: ArrayLike,
+    labels: ArrayLike,
+    *,
+    estimator: Estimator = "auto",
+    convention: Convention = "n-1",
+    resamples: int = 200,
+    level: float = 0.95,
+    interval_examples: int = 500,
+    random: np.random.Generator | None = None,
+) -> NoiseMatrix:
+    """The class-by-class noise matrix of features in memory.
+
+    Parameters
+    ----------
+    features : array of shape (n, ...)
+        One row or picture per example; further axes are flattened.
+    labels : array of shape (n,)
+        The class of each example.
+    estimator : {"auto", "sample", "shrunk", "unbiased"}, default "auto"
+        How T is estimated from the sample covariances; see the top of this module.
+    convention : {"n-1", "n"}, default "n-1"
+        What the sums of squares are divided by.
+    resamples : int, default 200
+        Bootstrap samples behind the intervals; 0 for no intervals.
+    level : float, default 0.95
+        The probability of the intervals.
+    interval_examples : int, default 500
+        At most so many examples of a class are resampled.
+    random : numpy.random.Generator, optional
+        What the bootstrap draws from. By default, a generator with seed 0.
+
+    Returns
+    -------
+    NoiseMatrix
+        Products T and ratios Gamma with their intervals.
+    """
     rows = as_rows(features)
     codes, names = check_labels(labels, length=rows.shape[0])
     step = max(1, 8_000_000 // rows.shape[1])
@@ -74,7 +109,18 @@ def noise_matrix(features: ArrayLike, labels: ArrayLike, **options: Any) -> Nois
         for start in range(0, rows.shape[0], step):
             yield rows[start : start + step], codes[start : start + step]
 
-    return noise_matrix_of_blocks(blocks, codes, tuple(names), rows.shape[1], **options)
+    return noise_matrix_of_blocks(
+        blocks,
+        codes,
+        tuple(names),
+        rows.shape[1],
+        estimator=estimator,
+        convention=convention,
+        resamples=resamples,
+        level=level,
+        interval_examples=interval_examples,
+        random=random,
+    )
 
 
 def noise_matrix_of_blocks(

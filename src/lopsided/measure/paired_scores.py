@@ -29,6 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopsided.core.seeds import generator
+from lopsided.core.statistics import student_reach
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.measure.metrics.contract import Answers, Influence, Judged, Metric
 
@@ -109,7 +110,7 @@ def _estimate(found: Influence, fold: IntArray, bounds: tuple[float, float]) -> 
         training = max(0.0, float(_of_folds(found, fold, folds).var(ddof=1)) - explained) / (folds - 1)
     error = math.sqrt(of_examples + training + found.floor)
     degrees = float(max(int(np.count_nonzero(found.step)) - 1, 1))
-    half = _quantile(LEVEL, degrees) * error
+    half = student_reach(LEVEL, degrees) * error
     p = float(2 * t.sf(abs(found.value) / error, degrees))
     low, high = max(found.value - half, bounds[0]), min(found.value + half, bounds[1])
     return Estimate(found.value, low, high, error, p, degrees)
@@ -133,9 +134,3 @@ def _of_models(moves: FloatArray, fold: IntArray, folds: int) -> float:
     sizes, means, squares = sizes[several], sums[several] / sizes[several], squares[several]
     luck = (squares / sizes - means**2) / (sizes - 1.0)
     return (folds - 1.0) * float(np.mean(means**2 - luck))
-
-
-def _quantile(level: float, degrees: float) -> float:
-    from scipy.stats import t
-
-    return float(t.ppf(0.5 + level / 2, degrees))

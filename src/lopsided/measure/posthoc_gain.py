@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from lopsided.core.errors import InputError
+from lopsided.core.statistics import student_reach
 from lopsided.core.validation import FloatArray, check_in_range, check_matrix, codes_among
 
 LEVEL = 0.9
@@ -78,15 +79,9 @@ def posthoc_gain(logits: ArrayLike, codes: ArrayLike, counts: ArrayLike, tau: fl
     error = math.sqrt(float(parts.sum())) / present.size
     degrees = float(np.square(parts.sum()) / (np.square(parts) / held).sum())
     gain = float(means.mean())
-    half = _quantile(degrees) * error
+    half = student_reach(LEVEL, degrees) * error
     level = float((np.bincount(own, weights=before) / held).mean())
     return PosthocGain(gain, max(gain - half, -1.0), min(gain + half, 1.0), error, level)
-
-
-def _quantile(degrees: float) -> float:
-    from scipy.special import stdtrit
-
-    return float(stdtrit(degrees, 0.5 + LEVEL / 2))
 
 
 def shown_counts(counts: ArrayLike, classes: int) -> FloatArray:

@@ -113,7 +113,15 @@ def load_claim(home: str) -> Claim:
 
 def claims(*, store: str | os.PathLike[str] | None = None, data: str | os.PathLike[str] | None = None) -> ClaimStatuses:
     """Every claim in the register's order, with the latest verdict of the store, or else the one that ships: that of
-    the paper's scale where it was run."""
+    the paper's scale where it was run.
+
+    Parameters
+    ----------
+    store : path, optional
+        The folder of results. By default, $LOPSIDED_STORE or ./lopsided-results.
+    data : path, optional
+        The folder of the data sets. By default, $LOPSIDED_DATA or ./lopsided-data.
+    """
     latest: dict[str, dict[str, Any]] = {}
     for verdict in sorted(Store(store).verdicts(), key=lambda stored: str(stored["time"])):
         latest[str(verdict["id"])] = verdict

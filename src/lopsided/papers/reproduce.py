@@ -125,28 +125,36 @@ def reproduce(
 
     Parameters
     ----------
-    ids, papers, everything
-        Which claims: by id, all of these papers, or all.
-    scale : {"quick", "paper"}
+    ids : list of str, default ()
+        The claims, by id.
+    papers : list of str, default ()
+        All claims of these papers.
+    everything : bool, default False
+        All claims.
+    scale : {"quick", "paper"}, default "quick"
         Seconds a claim, or the paper's sizes.
     seeds : int, optional
-        How many seeds; each claim's own number when not given.
-    seed_set : int
-        Which seeds: 0 is the default, and no two sets share a seed. Sets that the store holds are judged together.
-    confirm : bool
+        How many seeds. By default, each claim's own number.
+    seed_set : int, default 0
+        Which seeds: no two sets share a seed. Sets that the store holds are judged together.
+    confirm : bool, default False
         Run the claims that await confirmation (all of them unless some are named), each on a seed set that was never
         run for it.
-    jobs, cluster
-        Processes on this machine, or a Dask scheduler.
-    store, data
-        Folders of the results and of the data sets.
+    jobs : int, optional
+        Processes on this machine. By default, all cores.
+    cluster : Cluster, optional
+        A Dask scheduler in place of processes here.
+    store : path, optional
+        The folder of results. By default, $LOPSIDED_STORE or ./lopsided-results.
+    data : path, optional
+        The folder of the data sets. By default, $LOPSIDED_DATA or ./lopsided-data.
     device : {"cpu", "cuda"}, optional
-        Where networks are trained; by default the CPU, or what LOPSIDED_DEVICE names.
-    fresh : bool
+        Where networks are trained. By default, what $LOPSIDED_DEVICE names, or the CPU.
+    fresh : bool, default False
         Do not reuse stored results.
-    progress
-        Called with the number of tasks.
-    tell
+    progress : callable, optional
+        Called with the number of tasks; what it returns is called with the number that ended.
+    tell : callable, optional
         Called with a sentence on the time that the tasks will take, before they run; at paper scale only.
     """
     if scale not in ("quick", "paper"):

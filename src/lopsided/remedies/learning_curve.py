@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lopsided.core.seeds import generator
+from lopsided.core.statistics import student_reach
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.measure.paired_scores import LEVEL
@@ -49,15 +50,13 @@ class LearningCurve:
 
         since: how many times the curve's examples there are now, where the curve was measured on a part of them.
         """
-        from scipy.stats import t
-
         count = self.wrong.shape[0]
         everything = np.ones(count, dtype=bool)
         value = self._gain(everything, since)
         without = np.array([self._gain(np.arange(count) != left_out, since) for left_out in range(count)])
         jackknife = (count - 1) / count * float(((without - without.mean()) ** 2).sum())
         overlap = 1.0 + count / (FOLDS - 1)  # (1/J + 1/(folds-1)) / (1/J)
-        half = float(t.ppf(0.5 + LEVEL / 2, count - 1)) * float(np.sqrt(jackknife * overlap))
+        half = student_reach(LEVEL, count - 1) * float(np.sqrt(jackknife * overlap))
         return value, max(value - half, -1.0), min(value + half, 1.0)
 
     def learned(self, *, since: float = 1.0) -> float:

@@ -91,20 +91,31 @@ class _TagsOfSampler(Tags):  # type: ignore[misc]
 
 
 class Oversampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
-    """fit_resample(X, y) repeats examples of small classes; `sample_indices_` says which rows were taken.
+    """fit_resample(X, y) repeats examples of small classes. Where rates are below 1 rows are left out.
 
-    Args:
-        rate: "forecast" (with `recipe`), a number of copies of the minority, a dict by label, "balanced" or "sqrt";
-            None leaves it to `sampling_strategy`.
-        sampling_strategy: as in imbalanced-learn's over-samplers; the default balances.
-        recipe: settings of the forecast, a `Recipe` or a dict.
-        group_columns: columns of X (names, or positions) whose values make groups; rates are then by cell of class and
-            group. The way to use groups in a pipeline, which passes no `groups` to `fit_resample`.
-        random_state: an int makes the result repeatable.
+    Parameters
+    ----------
+    rate : "forecast", "balanced", "sqrt", float or dict, optional
+        The rule (the forecast needs a `recipe`), a number of copies of the minority, or a number by label. By default,
+        `sampling_strategy` decides.
+    sampling_strategy : str, float, dict or callable, default "auto"
+        As in imbalanced-learn's over-samplers; the default balances.
+    recipe : Recipe or dict, optional
+        Settings of the forecast.
+    group_columns : str, int or list of these, optional
+        Columns of X whose values make groups; rates are then by cell of class and group. The way to use groups in a
+        pipeline, which passes no `groups` to `fit_resample`.
+    random_state : int, RandomState or None, default None
+        An int makes the result repeatable.
 
-    After fit_resample: `rates_` (a `Rates`, with the reason in words), `sampling_strategy_` (examples added per
-    class) and `sample_indices_` (every example first, in its order, then the copies). Where rates are below 1 rows
-    are left out.
+    Attributes
+    ----------
+    rates_ : Rates
+        With the reason in words.
+    sampling_strategy_ : dict
+        Examples added per class.
+    sample_indices_ : ndarray
+        Every example first, in its order, then the copies.
     """
 
     def __init__(

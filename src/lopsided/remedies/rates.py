@@ -77,8 +77,19 @@ class Rates:
 def oversampling_rates(
     counts: CountsLike, rate: Rate = "forecast", *, recipe: Recipe | Mapping[str, Any] | None = None
 ) -> Rates:
-    """Rates from class counts alone (`5000*5,50*5`, a list, a dict by name, a file).
+    """How often to repeat the examples of every class, from class counts alone.
 
+    Parameters
+    ----------
+    counts : str, list, dict or path
+        As in "5000*5,50*5", a list, by name, or a csv or txt file.
+    rate : "forecast", "balanced", "sqrt", float or dict, default "forecast"
+        The rule; a number of copies of the minority; or a number for each class by name. The forecast needs a `recipe`.
+    recipe : Recipe or dict, optional
+        How the network will be trained.
+
+    Examples
+    --------
     >>> oversampling_rates([100, 25], "balanced").rates.tolist()
     [1.0, 4.0]
     """

@@ -56,7 +56,7 @@ class ThresholdMoving(Remedy):
                     "Adds an offset to the score of each class, tuned on the learner's held-out predictions.",
                 )
             ], []
-        offsets = tuned_offsets(pilot.plain()[0], pilot.training, metric, occasion.seed)
+        offsets = tuned_offsets(pilot.plain()[0], pilot.training, metric, occasion.seed, pilot.training.design.weights)
         why = "Adds an offset to the score of each class, tuned on held-out predictions (those shown are a pilot's)."
         return [Proposal(cls(named(pilot.training.classes, offsets), metric), why)], []
 
@@ -71,7 +71,8 @@ class ThresholdMoving(Remedy):
             plain = moved[repeat].copy()
             for number in np.unique(pilot.fold[repeat]):
                 others = np.flatnonzero(pilot.fold[repeat] != number)
-                offsets = tuned_offsets(plain[others], pilot.training.subset(others), metric, seed)
+                rows = pilot.training.subset(others)
+                offsets = tuned_offsets(plain[others], rows, metric, seed, rows.design.weights)
                 moved[repeat][pilot.fold[repeat] == number] *= np.exp(offsets - offsets.max())
         ground = "held-out probabilities of a pilot, with offsets tuned on its other folds"
         return pilot.forecast(metric, moved, ground), ""
@@ -82,7 +83,8 @@ class ThresholdMoving(Remedy):
         held_out = learner.held_out(training, TUNING_FOLDS) / own
         known = np.flatnonzero(held_out.sum(axis=1) > 0)
         chances = held_out[known] / held_out[known].sum(axis=1, keepdims=True)
-        offsets = tuned_offsets(chances, training.subset(known), self.tuned_for, seed)
+        rows = training.subset(known)
+        offsets = tuned_offsets(chances, rows, self.tuned_for, seed, rows.design.weights)
         return np.asarray(offsets - np.log(own / own.mean()))
 
     def class_offsets(self, rows: LabelledRows) -> FloatArray:
@@ -90,8 +92,11 @@ class ThresholdMoving(Remedy):
         return by_name(self.offsets, rows.classes.names, 0.0)
 
 
-def tuned_offsets(probabilities: FloatArray, rows: LabelledRows, metric: str, seed: int) -> FloatArray:
-    """One offset per class that is best for the metric on held-out probabilities (n x classes), with mean 0.
+def tuned_offsets(
+    probabilities: FloatArray, rows: LabelledRows, metric: str, seed: int, weights: FloatArray | None = None
+) -> FloatArray:
+    """One offset per class that is best for the metric on held-out probabilities (n x classes), with mean 0; the metric
+    counts examples by their weights.
 
     Precision and recall of a class alone would be best at the extremes, so that their F1 is raised. For what thresholds
     do not move, such as ROC AUC, it is balanced accuracy.
@@ -116,7 +121,13 @@ def tuned_offsets(probabilities: FloatArray, rows: LabelledRows, metric: str, se
     if present.size > MOST_CLASSES_FITTED:
         candidates = tuple(name for name in candidates if name != "fitted")
     mover = ThresholdMover(objective, candidates=candidates, seed=seed)
-    mover.fit(probabilities[np.ix_(counting, present)], compact, parts=parts[counting], classes=range(present.size))
+    mover.fit(
+        probabilities[np.ix_(counting, present)],
+        compact,
+        parts=parts[counting],
+        classes=range(present.size),
+        sample_weight=None if weights is None else weights[counting],
+    )
     offsets[present] = mover.biases_
     return np.asarray(offsets - offsets.mean())
 

@@ -5,7 +5,7 @@
 Parts are the classes (balanced accuracy, worst class) or groups that are given; or maximise any function of the table
 of true and predicted classes (F1, Matthews correlation, the negative of a cost). With two classes this is the
 probability threshold 1 / (1 + e^(b_1 - b_0)), and its fit is exact: every cut between two examples is tried. With more
-classes the search ends in a local optimum.
+classes the search ends in a local optimum. Where examples have weights, accuracies and tables count them.
 
 The score on the data of the fit is too good, and with few examples of many classes moving thresholds can make things
 worse. So three candidates are scored by five-fold cross-fitting, where every fifth of the data is judged by what was
@@ -17,7 +17,7 @@ known exactly after sorting the m_i.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -26,21 +26,46 @@ from numpy.typing import ArrayLike
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import check_seed, generator
-from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix, codes_among
+from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix, check_weights, codes_among
 from lopsided.remedies.logit_adjustment import prior_of
 
-Objective = Literal["balanced", "worst"] | Callable[[FloatArray], FloatArray]  # of counts, ... x true x predicted
+TableScore = Callable[[FloatArray], FloatArray]  # of counts or weights, ... x true x predicted
+Objective = Literal["balanced", "worst"] | TableScore
 _SWEEPS = 30
 _CELLS_AT_ONCE = 4_000_000  # 32 MB of running counts
 
 
-def score_of(predicted: IntArray, codes: IntArray, parts: IntArray, objective: Objective, classes: int) -> float:
-    """The mean or the smallest of the parts' accuracies, or the function of the table."""
-    if callable(objective):
-        table = np.bincount(codes * classes + predicted, minlength=classes**2).reshape(classes, classes)
-        return float(objective(table.astype(np.float64)))
-    accuracies = np.bincount(parts, weights=predicted == codes) / np.bincount(parts)
-    return float(accuracies.mean() if objective == "balanced" else accuracies.min())
+@dataclass(frozen=True)
+class _Aim:
+    """Class codes, parts and weights of the examples, and what is to be raised for them."""
+
+    codes: IntArray
+    parts: IntArray
+    weights: FloatArray
+    objective: Objective
+    classes: int
+
+    def among(self, rows: Any) -> "_Aim":
+        """Some of the examples; parts that have none among them do not count."""
+        parts = np.unique(self.parts[rows], return_inverse=True)[1]
+        return replace(self, codes=self.codes[rows], parts=parts, weights=self.weights[rows])
+
+    def score(self, predicted: IntArray) -> float:
+        """The mean or the smallest of the parts' accuracies, or the function of the table."""
+        if callable(self.objective):
+            return float(self.objective(self.table(predicted)))
+        accuracies = np.bincount(self.parts, self.weights * (predicted == self.codes)) / self.sizes
+        return float(accuracies.mean() if self.objective == "balanced" else accuracies.min())
+
+    def table(self, predicted: IntArray) -> FloatArray:
+        """Weights by true and predicted class."""
+        cells = np.bincount(self.codes * self.classes + predicted, self.weights, minlength=self.classes**2)
+        return np.asarray(cells.reshape(self.classes, self.classes))
+
+    @property
+    def sizes(self) -> FloatArray:
+        """The weight of every part."""
+        return np.asarray(np.bincount(self.parts, self.weights), dtype=np.float64)
 
 
 def prior_biases(codes: IntArray, classes: int) -> FloatArray:
@@ -53,9 +78,13 @@ def prior_biases(codes: IntArray, classes: int) -> FloatArray:
 
 def best_biases(logs: FloatArray, codes: IntArray, parts: IntArray, objective: Objective) -> tuple[FloatArray, bool]:
     """Ascent from b = 0 and from -log prior; the better end, and whether it is a local optimum."""
-    classes = logs.shape[1]
+    return _ascended(logs, _Aim(codes, parts, np.ones(codes.size), objective, logs.shape[1]))
+
+
+def _ascended(logs: FloatArray, aim: _Aim) -> tuple[FloatArray, bool]:
+    classes = aim.classes
     best: tuple[tuple[float, float], FloatArray, bool] | None = None
-    for start in (np.zeros(classes), prior_biases(codes, classes)):
+    for start in (np.zeros(classes), prior_biases(aim.codes, classes)):
         biases, reached, converged = start.copy(), (-np.inf, -np.inf), False
         leaders = _Leaders(logs + biases)
         for _ in range(_SWEEPS):
@@ -63,7 +92,7 @@ def best_biases(logs: FloatArray, codes: IntArray, parts: IntArray, objective: O
             for k in range(1 if classes == 2 else 0, classes):  # of two biases only the difference matters
                 runner_up, score = leaders.without(k)
                 turning = score - logs[:, k]
-                found, step = _best_step(turning, runner_up, codes, parts, biases[k], k, classes, objective)
+                found, step = _best_step(turning, runner_up, aim, biases[k], k)
                 if found > reached:
                     biases[k], reached = step, found
                     leaders.move(k, logs[:, k] + step)
@@ -105,28 +134,21 @@ class _Leaders:
 
 
 def _best_step(
-    turning: FloatArray,
-    runner_up: IntArray,
-    codes: IntArray,
-    parts: IntArray,
-    bias: float,
-    k: int,
-    classes: int,
-    objective: Objective,
+    turning: FloatArray, runner_up: IntArray, aim: _Aim, bias: float, k: int
 ) -> tuple[tuple[float, float], float]:
     """The best score that b_k can reach (the other objective breaks ties), and the b_k nearest to the old one."""
     order = np.argsort(turning)
     turning = turning[order]
-    if callable(objective):
-        mean = worst = _running_tables(codes[order], runner_up[order], k, classes, objective)
+    if callable(aim.objective):
+        mean = worst = _running_tables(aim, aim.table(runner_up), order, runner_up[order], k, aim.objective)
     else:
-        gain = (codes == k).astype(np.int64) - (codes == runner_up)
-        sizes = np.bincount(parts)
-        start = np.bincount(parts, weights=codes == runner_up, minlength=sizes.size).astype(np.float64)
-        mean, worst = _running(start, gain[order], parts[order], sizes, objective)
+        sizes = aim.sizes
+        gain = aim.weights * ((aim.codes == k).astype(np.float64) - (aim.codes == runner_up))
+        start = np.bincount(aim.parts, aim.weights * (aim.codes == runner_up), minlength=sizes.size)
+        mean, worst = _running(start.astype(np.float64), gain[order], aim.parts[order], sizes, aim.objective)
     # position t: the first t examples in `order` are predicted k; only cuts between different turning points are real
     cuts = np.concatenate([[True], turning[1:] > turning[:-1], [True]])
-    keys = (mean, worst) if objective == "balanced" else (worst, mean)
+    keys = (mean, worst) if aim.objective == "balanced" else (worst, mean)
     first, second = np.where(cuts, keys[0], -np.inf), keys[1]
     best = np.flatnonzero(first >= first.max() - 1e-12)  # 1e-12: sums of the same fractions in another order
     best = best[second[best] >= second[best].max() - 1e-12]
@@ -136,7 +158,7 @@ def _best_step(
 
 
 def _running(
-    start: FloatArray, gain: IntArray, parts: IntArray, sizes: IntArray, objective: Objective
+    start: FloatArray, gain: FloatArray, parts: IntArray, sizes: FloatArray, objective: Objective
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and smallest accuracy of the parts after 0, 1, ..., n examples have turned to class k."""
     shares = gain / sizes[parts]
@@ -146,7 +168,7 @@ def _running(
     worst = np.empty(gain.size + 1)
     worst[0] = (start / sizes).min()
     block = max(1, _CELLS_AT_ONCE // sizes.size)
-    correct = start.astype(np.float64)
+    correct = start
     for begin in range(0, gain.size, block):
         rows = slice(begin, min(begin + block, gain.size))
         table = np.zeros((rows.stop - begin, sizes.size))
@@ -158,18 +180,19 @@ def _running(
 
 
 def _running_tables(
-    codes: IntArray, runner_up: IntArray, k: int, classes: int, objective: Callable[[FloatArray], FloatArray]
+    aim: _Aim, table: FloatArray, order: IntArray, runner_up: IntArray, k: int, objective: TableScore
 ) -> FloatArray:
-    """The function of the table after 0, 1, ..., n examples have turned from their runner-up to class k."""
-    table = np.bincount(codes * classes + runner_up, minlength=classes**2).reshape(1, classes, classes).astype(float)
+    """The function of the table after 0, 1, ..., n examples in `order` have turned from their runner-up to class k."""
+    codes, weights, classes = aim.codes[order], aim.weights[order], aim.classes
+    table = table[None]
     found = [np.atleast_1d(objective(table))]
     block = max(1, _CELLS_AT_ONCE // classes**2)
     for begin in range(0, codes.size, block):
         rows = slice(begin, min(begin + block, codes.size))
         change = np.zeros((rows.stop - begin, classes, classes))
         place = np.arange(change.shape[0])
-        change[place, codes[rows], runner_up[rows]] -= 1.0
-        change[place, codes[rows], k] += 1.0
+        change[place, codes[rows], runner_up[rows]] -= weights[rows]
+        change[place, codes[rows], k] += weights[rows]
         tables = table[-1] + np.cumsum(change, axis=0)
         found.append(objective(tables))
         table = tables
@@ -199,7 +222,17 @@ class ThresholdFit:
 
 
 class ThresholdMover:
-    """fit(probabilities, labels), then predict(probabilities). Columns are in sorted order of the labels."""
+    """fit(probabilities, labels), then predict(probabilities). Columns are in sorted order of the labels.
+
+    Parameters
+    ----------
+    objective : "balanced", "worst" or callable, default "balanced"
+        The mean or the smallest accuracy of the parts, or a function of tables of counts (..., true, predicted).
+    candidates : list of {"none", "prior", "fitted"}
+        The biases to choose from by cross-fitting. By default, all three.
+    seed : int, default 0
+        The random seed of the folds.
+    """
 
     def __init__(
         self,
@@ -221,8 +254,10 @@ class ThresholdMover:
         *,
         parts: ArrayLike | None = None,
         classes: Sequence[Any] | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> "ThresholdMover":
-        """Fit on held-out probabilities n x K (n alone: the second of two classes), by class or by given parts."""
+        """Fit on held-out probabilities n x K (n alone: the second of two classes), by class or by given parts; an
+        example counts by its weight."""
         given = _two_columns(probabilities)
         if (given < 0).any() or (given > 1 + 1e-6).any():  # float32 softmax sums to 1 within 1e-6
             raise InputError("probabilities from 0 to 1", "others", "apply a softmax to logits first")
@@ -234,18 +269,18 @@ class ThresholdMover:
             )
         part_codes = codes if parts is None else check_labels(parts, "parts", length=codes.size)[0]
         part_codes = np.unique(part_codes, return_inverse=True)[1]
-        logs = np.log(np.maximum(given, _LEAST_PROBABILITY))
+        weights = np.ones(codes.size) if sample_weight is None else check_weights(sample_weight, codes.size)
+        # a part whose examples all weigh nothing has no accuracy
+        aim = _Aim(codes, part_codes, weights, self.objective, len(names)).among(weights > 0)
+        logs = np.log(np.maximum(given, _LEAST_PROBABILITY))[weights > 0]
         self.classes_ = np.unique(np.asarray(labels if classes is None else classes))
-        scores = self._cross_fitted(logs, codes, part_codes)
+        scores = self._cross_fitted(logs, aim)
         # of equal scores the earlier candidate, which changes less
         chosen = max(scores, key=lambda name: -np.inf if scores[name] is None else scores[name])  # type: ignore[arg-type, return-value]
         if scores[chosen] is None:
             chosen = self.candidates[-1]
-        self.biases_, converged = _biases(chosen, logs, codes, part_codes, self.objective)
-        before, after = (
-            score_of(np.argmax(logs + biases, axis=1), codes, part_codes, self.objective, len(names))
-            for biases in (np.zeros(given.shape[1]), self.biases_)
-        )
+        self.biases_, converged = _biases(chosen, logs, aim)
+        before, after = (aim.score(np.argmax(logs + biases, axis=1)) for biases in (0.0, self.biases_))
         self.fit_ = ThresholdFit(self.objective, chosen, before, after, scores[chosen], scores, converged)
         return self
 
@@ -265,8 +300,9 @@ class ThresholdMover:
             raise InputError(f"{self.biases_.size} columns", given.shape[1])
         return self.classes_[np.argmax(np.log(np.maximum(given, _LEAST_PROBABILITY)) + self.biases_, axis=1)]
 
-    def _cross_fitted(self, logs: FloatArray, codes: IntArray, parts: IntArray) -> dict[Candidate, float | None]:
+    def _cross_fitted(self, logs: FloatArray, aim: _Aim) -> dict[Candidate, float | None]:
         """Every fold judged by biases fitted on the others; folds hold the same share of every part and class."""
+        codes, parts = aim.codes, aim.parts
         if np.bincount(parts).min() < 2:
             return dict.fromkeys(self.candidates)
         shuffled = generator(self.seed, "threshold folds").permutation(codes.size)
@@ -276,20 +312,17 @@ class ThresholdMover:
         called = {name: np.zeros(codes.size, dtype=np.int64) for name in self.candidates}
         for held in range(min(_FOLDS, codes.size)):
             inside, outside = fold == held, fold != held
-            kept = np.unique(parts[outside], return_inverse=True)[1]
+            others = aim.among(outside)
             for name in self.candidates:
-                biases, _ = _biases(name, logs[outside], codes[outside], kept, self.objective)
+                biases, _ = _biases(name, logs[outside], others)
                 called[name][inside] = np.argmax(logs[inside] + biases, axis=1)
-        return {name: score_of(found, codes, parts, self.objective, logs.shape[1]) for name, found in called.items()}
+        return {name: aim.score(found) for name, found in called.items()}
 
 
-def _biases(
-    candidate: Candidate, logs: FloatArray, codes: IntArray, parts: IntArray, objective: Objective
-) -> tuple[FloatArray, bool]:
+def _biases(candidate: Candidate, logs: FloatArray, aim: _Aim) -> tuple[FloatArray, bool]:
     if candidate == "fitted":
-        return best_biases(logs, codes, parts, objective)
-    classes = logs.shape[1]
-    return (np.zeros(classes) if candidate == "none" else prior_biases(codes, classes)), True
+        return _ascended(logs, aim)
+    return (np.zeros(aim.classes) if candidate == "none" else prior_biases(aim.codes, aim.classes)), True
 
 
 def _two_columns(probabilities: ArrayLike) -> FloatArray:

@@ -17,7 +17,6 @@ from lopsided.checkup.inputs.arguments import (
     DataLike,
     of_known_data,
     shared_parameters,
-    taken_by,
 )
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
@@ -26,6 +25,7 @@ from lopsided.checkup.streamed.audit import SAMPLE_ROWS, Given, audit_parts
 from lopsided.checkup.trial.result import Trial
 from lopsided.core.files import write_atomically
 from lopsided.core.notebook import notebook_view
+from lopsided.core.parameters import taken_by
 from lopsided.data.parts import is_in_parts, open_parts
 from lopsided.engine.cluster import Cluster, mapping_on
 from lopsided.report.checkup_page import checkup_page

@@ -213,7 +213,7 @@ def _plan(plan: Plan) -> dict[str, Any]:
             "name": remedy.name,
             "why": remedy.why,
             "forecast": forecast_words(remedy.forecast),
-            "counts_as": "–" if remedy.counts_as is None else f"{remedy.counts_as:+.4f}",
+            "counts_as": remedy.expected_words(4),
             "ground": "" if remedy.forecast is None else remedy.forecast.ground,
         }
         for remedy in plan.remedies

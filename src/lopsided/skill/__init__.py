@@ -4,6 +4,7 @@
 """
 
 import importlib
+import inspect
 import sys
 from types import ModuleType
 from typing import Any
@@ -14,6 +15,10 @@ class _CallableRoom(ModuleType):
         """As `lopsided.skill.benchmark.skill`."""
         # by name, because this file counts for every module in the room: a changed score must not measure again
         return importlib.import_module(f"{__name__}.benchmark").skill(**options)
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(importlib.import_module(f"{__name__}.benchmark").skill)
 
 
 sys.modules[__name__].__class__ = _CallableRoom

@@ -103,10 +103,28 @@ def skill(
     index: int | None = None,
     progress: ProgressStart | None = None,
 ) -> Skill:
-    """The published score; with `run`, measure what the store lacks and score all of it.
+    """How often the forecasts came true: the published score, or one that is measured here.
 
-    only: families by id (without the leading "skill-" will do). split: measure and score one half. most_tasks: the
-    first so many of each family and split, for a trial run. index: the task with that number alone.
+    Parameters
+    ----------
+    run : bool, default False
+        Measure what the store lacks, and score all of it.
+    only : list of str, default ()
+        Families by id; the leading "skill-" may be left out.
+    split : {"development", "held-out"}, optional
+        One half of the tasks.
+    jobs : int, optional
+        Processes on this machine. By default, all cores.
+    store : path, optional
+        The folder of results. By default, $LOPSIDED_STORE or ./lopsided-results.
+    data : path, optional
+        The folder of the data sets. By default, $LOPSIDED_DATA or ./lopsided-data.
+    most_tasks : int, optional
+        The first so many tasks of each family and split, for a trial run.
+    index : int, optional
+        The task with that number alone.
+    progress : callable, optional
+        Called with the number of tasks; what it returns is called with the number that ended.
     """
     only = check_texts(only, "the name of a family")
     if not run:

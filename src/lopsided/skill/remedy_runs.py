@@ -66,9 +66,8 @@ def planned(sample: Sample, metric: str, learner: Any) -> Plan:
 
 
 def listed(made: Plan) -> list[dict[str, Any]]:
-    """The remedies for the data as they are, in the plan's order, with their forecasts."""
-    told = [(one.name, one.forecast) for one in made.remedies]
-    return [{"name": name, "gain": None if one is None else [one.gain, one.low, one.high]} for name, one in told]
+    """The remedies for the data as they are, in the plan's order, with the gains to expect and their 90% intervals."""
+    return [{"name": one.name, "gain": [one.counts_as, one.counts_low, one.counts_high]} for one in made.remedies]
 
 
 def tried(sample: Sample, made: Plan, learner: Any, store: str) -> dict[str, Any]:

@@ -174,12 +174,41 @@ def collapse(
 ) -> CollapseForecast:
     """Forecast which classes a network will fail to distinguish.
 
-    Give the class counts and one of: both energies E_H and E_W (mean squared lengths of features and classifiers),
-    tau = K sqrt(E_H E_W), the multiplier, or the weight decay. `class_weights` multiply the counts, which is what
-    reweighting the loss and oversampling do. `target_cosine` adds the oversampling rate that reaches it; `plan` adds
-    per-class rates, examples to collect and the weight decay that avoid collapse. `near`, the forecast for counts a
-    little different, makes many sizes quicker; what is found is certified all the same. `progress` is told iteration
-    and gap of the solver, and ends it early by returning True: the gap of the forecast says what that cost.
+    Give the class counts and one of: both energies, tau, the multiplier, or the weight decay.
+
+    Parameters
+    ----------
+    counts : str, list, dict or path
+        Training examples of every class, as in "5000*5,50*5", a list, by name, or a csv or txt file.
+    feature_energy : float, optional
+        E_H, the mean squared length of the features.
+    weight_energy : float, optional
+        E_W, the mean squared length of the classifier's rows.
+    tau : float, optional
+        K sqrt(E_H E_W).
+    multiplier : float, optional
+        The weight of |Z|_* (the sum of singular values of the logits) in the loss; with weight decay it is the root of
+        both decays' product.
+    weight_decay : float, optional
+        The decay of the classifier.
+    feature_decay : float, optional
+        The decay of the features. By default, that of the classifier.
+    features : {"free", "relu"}, default "free"
+        Features as in the paper, or nonnegative ones.
+    class_weights : list of float, optional
+        They multiply the counts, which is what reweighting the loss and oversampling do.
+    target_cosine : float, optional
+        Adds the oversampling rate that brings the mean cosine of the minority classes down to it.
+    plan : bool, default False
+        Adds per-class rates, examples to collect and the weight decay that avoid collapse.
+    tolerance : float, default 1e-10
+        The relative gap at which the solver stops.
+    progress : callable, optional
+        Told iteration and gap of the solver; it ends the solver early by returning True, and the gap of the forecast
+        says what that cost.
+    near : CollapseForecast, optional
+        The forecast for counts a little different, which makes many sizes quicker. What is found is certified all the
+        same.
     """
     began = time.perf_counter()
     given = class_counts(counts)

@@ -24,6 +24,7 @@ from lopsided.core.validation import FloatArray
 MOST_NODES = 500_000
 _CHUNK = 65_536
 _REACH = 8.0  # the normal density beyond 8 deviations has mass 1e-15
+_COARSE_REACH = 6.0  # and beyond 6 deviations 2e-9, far below the error of a coarse grid
 _REPLICATES, _SOBOL_POWER = 8, 14
 Method = Literal["quadrature", "quasi-Monte Carlo"]
 Nodes = tuple[FloatArray, FloatArray]  # t (n x r) and their masses (n)
@@ -85,22 +86,27 @@ def _rules(rank: int, steepness: float, coarse: bool = False) -> tuple[list[Iter
     # the rule's error is about exp(-2 pi strip / step). A step of 0.3 strips gives 1e-9; where that grid is too large,
     # up to 0.6 strips are accepted. The strip is an estimate (1/(H(1-H)) has poles too): two grids measure the error.
     strip = np.pi / max(steepness, 1e-300)
+    reach = _COARSE_REACH if coarse else _REACH
     for share in (0.6,) if coarse else (0.3, 0.45, 0.6):
         step = min(0.4, share * strip)
-        if (2.0 * np.ceil(_REACH / step) + 1.0) ** rank <= MOST_NODES / 2:
-            return [_grid(rank, step, shift) for shift in ((0.0,) if coarse else (0.0, 0.5))], "quadrature"
+        if (2.0 * np.ceil(reach / step) + 1.0) ** rank <= MOST_NODES / 2:
+            return [_grid(rank, step, shift, reach) for shift in ((0.0,) if coarse else (0.0, 0.5))], "quadrature"
     return [_sobol(rank, replicate) for replicate in range(_REPLICATES)], "quasi-Monte Carlo"
 
 
-def _grid(rank: int, step: float, shift: float) -> Iterator[Nodes]:
-    half = int(np.ceil(_REACH / step))
+def _grid(rank: int, step: float, shift: float, reach: float) -> Iterator[Nodes]:
+    """The nodes of the box that lie within its inscribed ball; the corners weigh no more than what lies outside."""
+    half = int(np.ceil(reach / step))
     axis = np.asarray((np.arange(-half, half + 1) + shift) * step, dtype=np.float64)
     mass = np.exp(-0.5 * np.square(axis))
     mass /= mass.sum()
     total = axis.size**rank
     for start in range(0, total, _CHUNK):
         places = np.stack(np.unravel_index(np.arange(start, min(start + _CHUNK, total)), (axis.size,) * rank), axis=1)
-        yield axis[places], mass[places].prod(axis=1)
+        t = axis[places]
+        near = np.einsum("ij,ij->i", t, t) <= (axis[-1] + step) ** 2
+        if near.any():
+            yield t[near], mass[places[near]].prod(axis=1)
 
 
 def _sobol(rank: int, replicate: int) -> Iterator[Nodes]:
@@ -116,22 +122,24 @@ def _moments(
 ) -> tuple[FloatArray, float]:
     """E[w_jk (1, t)(1, t)^T] for every pair of neurons, shape (K, K, r + 1, r + 1), and the entropy."""
     rank, neurons = triangle.shape
-    total = np.zeros((neurons, neurons, rank + 1, rank + 1))
+    first, second = np.tril_indices(neurons)
+    left, right = np.tril_indices(rank + 1)
+    sums = np.zeros((first.size, left.size))
     entropy = 0.0
     for t, mass in rule:
         z = offset + t @ triangle
         (log_yes, pulls_yes), (log_no, pulls_no) = _sides(z, activation)
         yes, no = np.exp(log_yes), np.exp(log_no)
         entropy -= float(mass @ (yes * log_yes + no * log_no))
-        extended = np.column_stack([np.ones(len(t)), t])
         # g_j g_k / (H (1-H)) = H (g_j/H)(g_k/H) + (1-H)(g_j/(1-H))(g_k/(1-H)), finite where H or 1-H underflows.
-        for j in range(neurons):
-            for k in range(j + 1):
-                weight = mass * (yes * pulls_yes[:, j] * pulls_yes[:, k] + no * pulls_no[:, j] * pulls_no[:, k])
-                block = (extended * weight[:, None]).T @ extended
-                total[j, k] += block
-                if j != k:
-                    total[k, j] += block
+        weights = (mass * yes)[:, None] * pulls_yes[:, first] * pulls_yes[:, second]
+        weights += (mass * no)[:, None] * pulls_no[:, first] * pulls_no[:, second]
+        extended = np.column_stack([np.ones(len(t)), t])
+        sums += weights.T @ (extended[:, left] * extended[:, right])
+    total = np.empty((neurons, neurons, rank + 1, rank + 1))
+    for j, k, own in zip(first, second, sums, strict=True):
+        total[j, k][left, right] = total[j, k][right, left] = own
+        total[k, j] = total[j, k]
     return total, entropy
 
 

@@ -78,7 +78,15 @@ def forecast_view(facts: dict[str, Any]) -> str:
 def mixture(
     specification: "MixtureProblem | dict[str, Any] | str | os.PathLike[str] | Any", samples: int
 ) -> MixtureForecast:
-    """Forecast from a specification: a TOML file, its content as a dictionary, or a `MixtureProblem`."""
+    """Forecast the risk of every group of a mixture.
+
+    Parameters
+    ----------
+    specification : path, dict or MixtureProblem
+        A TOML file, its content as a dictionary, or the problem itself.
+    samples : int
+        The number n of training examples.
+    """
     from lopsided.core.mixture_file import mixture_file, mixture_problem
 
     begin = time.perf_counter()

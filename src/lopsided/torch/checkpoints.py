@@ -107,8 +107,16 @@ def compare_checkpoints(
 ) -> CheckpointComparison:
     """Compare two checkpoint files (safetensors, or PyTorch weights).
 
-    The names must agree; `strict=False` compares what both have. `head` names the classifier's weight, the last matrix
-    when not told.
+    Parameters
+    ----------
+    before : path
+        The earlier checkpoint of a network.
+    after : path
+        The later checkpoint.
+    head : str, optional
+        The name of the classifier's weight. By default, the last matrix.
+    strict : bool, default True
+        Whether the names must agree. False compares what both have.
     """
     began = time.perf_counter()
     first, second = read_weights(before), read_weights(after)

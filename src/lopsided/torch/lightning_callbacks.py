@@ -8,15 +8,20 @@ trainer's logger.
 
 import math
 import os
-from collections.abc import Callable
-from pathlib import Path
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from lopsided.core.errors import InputError, MissingPackage
-from lopsided.torch.monitor.epoch_record import EpochRecord
+from lopsided.core.parameters import documented_by
+from lopsided.torch.loggers import Logger
 from lopsided.torch.monitor.head import named_module
-from lopsided.torch.monitor.monitor import Monitor
+from lopsided.torch.monitor.monitor import Counts
+from lopsided.torch.monitor.monitor_parameters import MONITOR_PARAMETERS
+from lopsided.torch.monitor.recall_outlook import RecallOutlook
+from lopsided.torch.monitor.run_settings import RunSettings
 from lopsided.torch.remedies.oversampling_sampler import check_loader
+from lopsided.torch.trainer_monitor import TrainerMonitor
+from torch import nn
 
 try:
     from lightning.pytorch import Callback
@@ -32,8 +37,22 @@ def second_entry(batch: Any) -> Any:
     return batch[1]
 
 
-class LightningMonitor(Callback):  # type: ignore[misc]  # Lightning is optional and untyped here
-    """Watches a LightningModule, or the submodule named by `module`; other arguments are those of `Monitor`."""
+@documented_by(MONITOR_PARAMETERS)
+class LightningMonitor(TrainerMonitor, Callback):  # type: ignore[misc]  # Lightning is optional and untyped here
+    """Watches a LightningModule while it is trained.
+
+    Parameters
+    ----------
+    labels : callable, default the second entry
+        The labels of a batch: labels(batch).
+    groups : callable, optional
+        The codes of the groups of a batch: groups(batch).
+    module : str, optional
+        The submodule to watch, by its name. By default, all of the LightningModule.
+    report : path, optional
+        The page (.html) or picture (.png) to write when the training ends.
+    {inputs}
+    """
 
     def __init__(
         self,
@@ -42,29 +61,41 @@ class LightningMonitor(Callback):  # type: ignore[misc]  # Lightning is optional
         groups: Callable[[Any], Any] | None = None,
         module: str | None = None,
         report: str | os.PathLike[str] | None = None,
-        **options: Any,
+        head: str | nn.Module | None = None,
+        features: str | nn.Module | None = None,
+        loss: nn.Module | None = None,
+        optimizer: Any = None,
+        settings: RunSettings | Mapping[str, Any] | None = None,
+        counts: Counts | None = None,
+        names: Sequence[str] | None = None,
+        minority: Iterable[int] | None = None,
+        loggers: Logger | Sequence[Logger] | None = None,
+        warn_at: float = 0.9,
+        patience: int = 2,
+        layers: bool | Iterable[str] = True,
+        spectra_every: int = 10,
+        patterns: int = 64,
+        observe_every: int | None = None,
+        scatter_every: int | None = None,
+        ignore_index: int = -100,
+        all_reduce: bool = False,
+        epochs: int | None = None,
+        steps: int | None = None,
+        scheduler: Any = None,
+        geometry_every: int | None = None,
+        before: RecallOutlook | None = None,
     ) -> None:
+        self._keep({**locals(), "labels": None, "groups": None}, report)
         super().__init__()
         self._labels, self._groups, self._module = labels, groups, module
-        self._report = None if report is None else Path(report)
-        self._options = options
-        self.monitor: Monitor | None = None
-
-    @property
-    def records(self) -> list[EpochRecord]:
-        """The epochs so far."""
-        return [] if self.monitor is None else self.monitor.records
 
     def on_train_start(self, trainer: Any, pl_module: Any) -> None:
         """Attach the hooks; the optimizer exists by now."""
         watched = pl_module if self._module is None else named_module(pl_module, self._module)
         optimizers = trainer.optimizers
         planned = trainer.estimated_stepping_batches  # infinite where the training has no planned end
-        known: dict[str, Any] = {
-            "optimizer": optimizers[0] if optimizers else None,
-            "steps": int(planned) if 0 < planned < math.inf else None,
-        }
-        self.monitor = Monitor(watched, **(known | self._options))
+        steps = int(planned) if 0 < planned < math.inf else None
+        self._watch(watched, optimizers[0] if optimizers else None, steps)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Say the labels of a training batch."""
@@ -105,12 +136,6 @@ class LightningMonitor(Callback):  # type: ignore[misc]  # Lightning is optional
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         """Take the hooks off when the training stops early."""
         self._finish()
-
-    def _finish(self) -> None:
-        if self.monitor is not None:
-            self.monitor.close()
-            if self._report is not None and self.monitor.records:
-                self.monitor.report(self._report)
 
     def _update(self, batch: Any) -> None:
         if self.monitor is None:

@@ -7,14 +7,20 @@ decoupled weight decay; the forecasts then decline and say so.
 """
 
 import os
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from lopsided.core.errors import InputError, MissingPackage
+from lopsided.core.parameters import documented_by
+from lopsided.torch.loggers import Logger
 from lopsided.torch.monitor.epoch_counters import NothingSeen
-from lopsided.torch.monitor.epoch_record import EpochRecord
-from lopsided.torch.monitor.monitor import Monitor
+from lopsided.torch.monitor.monitor import Counts
+from lopsided.torch.monitor.monitor_parameters import MONITOR_PARAMETERS
+from lopsided.torch.monitor.recall_outlook import RecallOutlook
+from lopsided.torch.monitor.run_settings import RunSettings
 from lopsided.torch.remedies.oversampling_sampler import check_loader
+from lopsided.torch.trainer_monitor import TrainerMonitor
+from torch import nn
 
 try:
     from transformers import TrainerCallback
@@ -22,21 +28,51 @@ except ImportError:
     raise MissingPackage("transformers", "Transformers callbacks", "torch") from None
 
 
-class TransformersMonitor(TrainerCallback):  # type: ignore[misc]  # Transformers is optional and untyped here
-    """Watches the trainer's model; arguments are those of `Monitor`, `labels` the keyword that holds the labels."""
+@documented_by(MONITOR_PARAMETERS)
+class TransformersMonitor(TrainerMonitor, TrainerCallback):  # type: ignore[misc]  # Transformers is optional and untyped here
+    """Watches the model of a Trainer while it is trained.
+
+    Parameters
+    ----------
+    labels : str or None, default "labels"
+        The keyword of the model's forward that holds the labels; with None you give them to `monitor.update`.
+    report : path, optional
+        The page (.html) or picture (.png) to write when the training ends.
+    {inputs}
+    """
 
     def __init__(
-        self, *, labels: str | None = "labels", report: str | os.PathLike[str] | None = None, **options: Any
+        self,
+        *,
+        labels: str | None = "labels",
+        report: str | os.PathLike[str] | None = None,
+        head: str | nn.Module | None = None,
+        features: str | nn.Module | None = None,
+        loss: nn.Module | None = None,
+        optimizer: Any = None,
+        settings: RunSettings | Mapping[str, Any] | None = None,
+        counts: Counts | None = None,
+        names: Sequence[str] | None = None,
+        minority: Iterable[int] | None = None,
+        groups: Sequence[str] = (),
+        loggers: Logger | Sequence[Logger] | None = None,
+        warn_at: float = 0.9,
+        patience: int = 2,
+        layers: bool | Iterable[str] = True,
+        spectra_every: int = 10,
+        patterns: int = 64,
+        observe_every: int | None = None,
+        scatter_every: int | None = None,
+        ignore_index: int = -100,
+        all_reduce: bool = False,
+        epochs: int | None = None,
+        steps: int | None = None,
+        scheduler: Any = None,
+        geometry_every: int | None = None,
+        before: RecallOutlook | None = None,
     ) -> None:
-        self._labels, self._options = labels, options
-        self._report = None if report is None else Path(report)
-        self._owed = False
-        self.monitor: Monitor | None = None
-
-    @property
-    def records(self) -> list[EpochRecord]:
-        """The epochs so far."""
-        return [] if self.monitor is None else self.monitor.records
+        self._keep(locals(), report)
+        self._labels, self._owed = labels, False
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Attach the hooks."""
@@ -47,12 +83,7 @@ class TransformersMonitor(TrainerCallback):  # type: ignore[misc]  # Transformer
                 "smooth in the model's own loss, or make TransformersMonitor(labels=None) and call its "
                 "monitor.update(labels) in compute_loss",
             )
-        known: dict[str, Any] = {
-            "labels": self._labels,
-            "optimizer": kwargs.get("optimizer"),
-            "steps": state.max_steps if state.max_steps > 0 else None,
-        }
-        self.monitor = Monitor(kwargs["model"], **(known | self._options))
+        self._watch(kwargs["model"], kwargs.get("optimizer"), state.max_steps if state.max_steps > 0 else None)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Close the epoch, after the evaluation when one follows."""
@@ -67,13 +98,9 @@ class TransformersMonitor(TrainerCallback):  # type: ignore[misc]  # Transformer
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Close what is open, write the report where one was asked for, and take the hooks off."""
-        if self.monitor is None:
-            return
         if self._owed:
             self._close_epoch(state)
-        self.monitor.close()
-        if self._report is not None and self.monitor.records:
-            self.monitor.report(self._report)
+        self._finish()
 
     def _close_epoch(self, state: Any) -> None:
         self._owed = False

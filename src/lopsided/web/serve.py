@@ -32,10 +32,24 @@ def serve(
     data: str | os.PathLike[str] | None = None,
     announce: Callable[[str], None] | None = None,
 ) -> None:
-    """Serve until interrupted. `announce` is called with the address once the page can be opened.
+    """Serve the web laboratory until interrupted.
 
-    Port 0 takes any free one. `store` and `data` are those of `lopsided.reproduce`. `token` is the word that opens the
-    page, else the one in LOPSIDED_TOKEN, else one is made; `no_token` asks for none, on this machine only.
+    Parameters
+    ----------
+    host : str, default "127.0.0.1"
+        The address to listen on.
+    port : int, default 8000
+        The port; 0 takes any free one.
+    token : str, optional
+        The word that opens the page. By default, the one in $LOPSIDED_TOKEN, else one is made.
+    no_token : bool, default False
+        Ask for none, on this machine only.
+    store : path, optional
+        The folder of results, as in `lopsided.reproduce`.
+    data : path, optional
+        The folder of the data sets, as there.
+    announce : callable, optional
+        Called with the address once the page can be opened.
     """
     try:
         import uvicorn

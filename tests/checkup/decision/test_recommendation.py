@@ -57,10 +57,10 @@ def test_the_posterior_is_bayes_rule() -> None:
     prior = GainPrior(("a", "b", "c"), np.array([0.1, 0.0, -0.2]), root @ root.T)
     noise = np.diag([0.5, 1.0, 2.0]) + 0.2
     seen = np.array([0.7, -0.3, 0.4])
-    mean, covariance = prior.posterior(seen, noise)
+    found = prior.posterior(seen, noise)
     # log posterior = log prior + log likelihood + constant, at any point
     points = random.standard_normal((5, 3))
-    ours = multivariate_normal(mean, covariance).logpdf(points)
+    ours = multivariate_normal(found.mean, found.covariance).logpdf(points)
     by_hand = multivariate_normal(prior.mean, prior.covariance).logpdf(points) + [
         multivariate_normal(point, noise).logpdf(seen) for point in points
     ]

@@ -37,7 +37,9 @@ def test_the_prior_sees_nothing_of_the_held_out_half(studies) -> None:
             if not decisions.development(name):
                 found["truth"] = {arm: dict.fromkeys(scores, 0.5) for arm, scores in found["truth"].items()}
     other = [decisions.Study(learner, sets) for learner, sets in changed.items()]
-    assert decisions.fit(other) == decisions.fit(studies)
+    for study, with_other in zip(studies, other, strict=True):
+        assert prior_fit.fitted(with_other, "balanced") == prior_fit.fitted(study, "balanced")
+        assert prior_fit.pilot_error(with_other) == prior_fit.pilot_error(study)
 
 
 def test_the_page_shows_the_regrets_of_the_committed_study(studies) -> None:

@@ -13,7 +13,7 @@ import pytest
 import lopsided
 from lopsided.core.errors import InputError
 from lopsided.core.files import check_apart
-from lopsided.data.parts import is_in_parts
+from lopsided.data.parts import is_in_parts, open_parts
 from tests.checkup.streamed.small_parts import CLASSES, EXACT, GIVEN, table, written
 
 
@@ -121,6 +121,16 @@ def test_words_and_repeated_rows(tmp_path: Path) -> None:
     expected = lopsided.audit(rows, checks=["duplicates"])
     alike(expected.to_dict()["measures"], found.to_dict()["measures"])
     assert [one.message for one in found.findings] == [one.message for one in expected.findings]
+
+
+def test_a_batch_of_long_lists_holds_few_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lopsided.data.parts._BATCH_BYTES", 80_000)
+    lists = pa.array(list(np.random.default_rng(0).normal(size=(300, 100))))
+    pq.write_table(pa.table({"features": lists, "label": np.arange(300) % 3}), tmp_path / "lists.parquet")
+    (part,) = open_parts(tmp_path / "lists.parquet").parts
+    sizes = [batch.num_rows for _, batch in part.batches()]
+    assert sum(sizes) == 300
+    assert max(sizes) <= 100  # 800 bytes each
 
 
 def test_what_cannot_be_read_in_parts_is_one_sentence(rows: pa.Table, tmp_path: Path) -> None:

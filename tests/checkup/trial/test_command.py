@@ -41,6 +41,16 @@ def test_trial(capsys, tmp_path, data, monkeypatch) -> None:
     assert "…" not in "".join(tables)
 
 
+def test_plan_of_chosen_arms(capsys, data) -> None:
+    assert main(["plan", str(data), "--arms", "class weights,logit adjustment", "--json"]) == 0
+    assert {one["name"] for one in json.loads(capsys.readouterr().out)["remedies"]} == {
+        "class weights",
+        "logit adjustment",
+    }
+    assert main(["plan", str(data), "--arms", "smoot"]) == 2
+    assert "smoot" in capsys.readouterr().err
+
+
 def test_exported_arrays_say_which_rows_and_classes_they_are_for(capsys, tmp_path) -> None:
     """With a split only training rows get weights; the file's other rows are not counted."""
     random = np.random.default_rng(1)

@@ -6,8 +6,7 @@ from sklearn import metrics as sk
 from sklearn.svm import LinearSVC
 
 import lopsided
-from lopsided.checkup.trial.precision_collapse import precision_collapse
-from lopsided.checkup.trial.result import Arm, Measured
+from lopsided.checkup.trial.arm import Arm, Measured, precision_collapse
 from lopsided.checkup.trial.trial import trial as run_trial
 from lopsided.core.errors import InputError
 from lopsided.measure.paired_scores import Estimate

@@ -11,7 +11,7 @@ import lopsided
 from lopsided.checkup.plan.plan import plan as make_plan
 from lopsided.checkup.plan.result import Plan, PlannedRemedy
 from lopsided.checkup.trial import task as trial_task
-from lopsided.checkup.trial.result import forecast_outcome
+from lopsided.checkup.trial.arm import forecast_outcome
 from lopsided.checkup.trial.trial import trial as run_trial
 from lopsided.core.errors import InputError
 from lopsided.core.folds import deal

@@ -55,10 +55,10 @@ class NearPairs:
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """Near pairs of rows that differ; one row stands for all that are equal in features, split and label."""
     identity = row_identities(evidence)
-    kinds = [identity, evidence.training.astype(np.int64)]
+    kinds = 2 * identity + evidence.training
     if evidence.classes is not None:
-        kinds.append(evidence.classes.codes)
-    _, first = np.unique(np.stack(kinds, axis=1), axis=0, return_index=True)
+        kinds = kinds * len(evidence.classes.names) + evidence.classes.codes
+    _, first = np.unique(kinds, return_index=True)
     found = near_pairs(evidence, np.sort(first), random)
     words = description_codes(evidence)
     one, other = found.pairs.T
@@ -113,7 +113,7 @@ def near_pairs(evidence: Evidence, rows: IntArray, random: np.random.Generator) 
         raise InputError(f"at least {FEWEST_ROWS} different rows", rows.size)
     mapping = evidence.space.map
     sample = np.sort(random.choice(rows, min(rows.size, _NEIGHBOURS), replace=False))
-    scaled = _scaled(read_rows(evidence, sample), mapping)
+    scaled = mapping.scaled(read_rows(evidence, sample))
     usual = _usual_distance(scaled, random)
     threshold = min(NEAR, FRACTION * usual)
     directions, energy = principal_directions(scaled, min(COMPONENTS, scaled.shape[1]), evidence.seed)
@@ -126,10 +126,6 @@ def near_pairs(evidence: Evidence, rows: IntArray, random: np.random.Generator) 
     near = distance <= threshold
     within, around = int(near.sum()), int((distance <= AROUND * threshold).sum())
     return NearPairs(rows[candidates[near]], threshold, usual, within < COPIES * around, compared)
-
-
-def _scaled(block: FloatArray, mapping: FeatureMap) -> FloatArray:
-    return np.asarray((block[:, mapping.kept] - mapping.centre) / mapping.scale, dtype=np.float64)
 
 
 def _usual_distance(scaled: FloatArray, random: np.random.Generator) -> float:
@@ -145,7 +141,7 @@ def _usual_distance(scaled: FloatArray, random: np.random.Generator) -> float:
 def _projected(evidence: Evidence, rows: IntArray, mapping: FeatureMap, directions: FloatArray) -> FloatArray:
     """The rows along the directions, block by block."""
     blocks = blocks_of_rows(evidence, rows)
-    return np.concatenate([(_scaled(block, mapping) @ directions).astype(np.float32) for block in blocks])
+    return np.concatenate([(mapping.scaled(block) @ directions).astype(np.float32) for block in blocks])
 
 
 def _candidates(
@@ -182,7 +178,7 @@ def _distances(evidence: Evidence, pairs: IntArray, mapping: FeatureMap) -> Floa
     for start in range(0, len(pairs), batch):
         some = pairs[start : start + batch]
         needed, place = np.unique(some, return_inverse=True)
-        scaled = _scaled(read_rows(evidence, needed), mapping)
+        scaled = mapping.scaled(read_rows(evidence, needed))
         place = place.reshape(some.shape)
         gaps = scaled[place[:, 0]] - scaled[place[:, 1]]
         distances[start : start + batch] = np.sqrt(np.square(gaps).mean(axis=1))

@@ -6,7 +6,8 @@
 |u_k|^2 is (K-1)/(2K) times the squared distance to the nearest other mean (equal to theirs for K = 2, and to the
 length of the centred mean for a simplex), less the noise of means of n_k examples. A class that lies in the middle of
 others is thus not taken for a weak one. The theorem's constants are not given; those used here were
-fitted on the paper's own synthetic problem (claim bo-phase, quick scale), so a region is a reading, never "failing".
+fitted on the paper's own synthetic problem (claim bo-phase, quick scale: `bench/laws/overfitting_fit.py`), so a region
+is a reading, never "failing".
 """
 
 from collections.abc import Iterator
@@ -26,7 +27,7 @@ from lopsided.measure.class_moments import ClassMoments
 from lopsided.measure.noise_matrix import NoiseMatrix, noise_matrix_of_blocks
 from lopsided.theory.overfitting_bounds import Region, Terms, TheoremConstants, regions
 
-CONSTANTS = TheoremConstants(C1=2.9, C2=200.0, C3=2.0, C3_signal=0.036, c1=np.nan, c2=np.nan, c3=0.4)
+CONSTANTS = TheoremConstants(C1=2.24, C2=25.5, C3=1.85, C3_signal=0.0426, c1=0.239, c2=0.0229, c3=0.4)
 LEAST = 3  # examples of a class for a covariance that means anything
 MOST_NAMED = 5
 MOST_CLASSES = 200

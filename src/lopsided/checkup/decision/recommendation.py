@@ -1,9 +1,9 @@
 """A trial's recommendation: the arm with the largest expected gain, given the measurement and the prior.
 
 The measured gains of all arms over plain training have a joint error: of two arms with the errors e_a, e_b over plain
-training and e_ab between each other, the covariance is (e_a^2 + e_b^2 - e_ab^2) / 2. The posterior is normal
-(`GainPrior.posterior`), and what is stated comes from draws of it: the chance that an arm is best among all, plain
-training among them, the chance that it is worse than plain training, and a 90% interval of its gain. Whether more
+training and e_ab between each other, the covariance is (e_a^2 + e_b^2 - e_ab^2) / 2. What is stated comes from draws of
+the posterior (`GainPrior.posterior`): the chance that an arm is best among all, plain training among them, the chance
+that it is worse than plain training, and a 90% interval of its gain. Whether more
 repeats would decide is computed, too: they reduce what differs between repeats of the cross-validation, but not what
 the examples leave open.
 """
@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.decision.prior import GainPrior
-from lopsided.core.seeds import generator
+from lopsided.checkup.decision.prior import GainPosterior, GainPrior
 from lopsided.core.validation import FloatArray
 from lopsided.measure.metrics.contract import Answers, Judged, Metric
 from lopsided.measure.paired_scores import Estimate, gain
@@ -131,11 +130,11 @@ def recommend(
     seed: int = 0,
 ) -> Recommendation:
     """The arm with the largest expected gain; `seconds` is what one repeat of the leading arms takes."""
-    mean, covariance = prior.posterior(measured.values, prior.trial_errors(measured.errors))
+    found = prior.posterior(measured.values, prior.trial_errors(measured.errors))
     names = (PLAIN, *measured.arms)
-    drawn = draws(mean, covariance, seed)
+    drawn = draws(found, seed)
     chances = np.bincount(drawn.argmax(axis=1), minlength=len(names)) / len(drawn)
-    centre = np.append(0.0, mean)
+    centre = np.append(0.0, found.mean)
     best = int(centre.argmax())
     low, high = np.quantile(drawn[:, best], [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     settled, repeats = _settled_by(measured, prior, names, best, drawn, seconds, seed)
@@ -155,10 +154,9 @@ def recommend(
     )
 
 
-def draws(mean: FloatArray, covariance: FloatArray, seed: int, number: int = _DRAWS) -> FloatArray:
+def draws(found: GainPosterior, seed: int, number: int = _DRAWS) -> FloatArray:
     """Gains of plain training (0) and of all arms, drawn from their distribution."""
-    random = generator(seed, "chances").standard_normal((number, mean.size))
-    return np.hstack([np.zeros((number, 1)), mean + random @ _root(covariance).T])
+    return np.hstack([np.zeros((number, 1)), found.draws(seed, number)])
 
 
 def _settled_by(
@@ -198,15 +196,14 @@ def _settled_by(
 def _expected_chance(measured: MeasuredGains, prior: GainPrior, repeats: int, seed: int) -> float:
     """The chance of being best that the arm in front is expected to have after that many repeats.
 
-    What is measured then moves the posterior mean by N(0, V now - V then), if the model is right.
+    What is measured then moves the posterior mean by N(0, V now - V then), if the model is right and nearly normal.
     """
-    mean, now = prior.posterior(measured.values, prior.trial_errors(measured.errors))
-    _, then = prior.posterior(measured.values, prior.trial_errors(measured.after(repeats)))
-    centres = draws(mean, _positive(now - then), seed, 200)[:, 1:]
-    rest = draws(np.zeros(mean.size), then, seed + 1, 200)
-    around = rest[None, :, :] + np.hstack([np.zeros((200, 1)), centres])[:, None, :]
-    best = around.argmax(axis=2)
-    lead = np.hstack([np.zeros((200, 1)), centres]).argmax(axis=1)
+    now = prior.posterior(measured.values, prior.trial_errors(measured.errors))
+    then = prior.posterior(measured.values, prior.trial_errors(measured.after(repeats))).covariance
+    centres = draws(GainPosterior.normal(now.mean, _positive(now.covariance - then)), seed, 200)
+    rest = draws(GainPosterior.normal(np.zeros(len(measured.arms)), then), seed + 1, 200)
+    best = (rest[None, :, :] + centres[:, None, :]).argmax(axis=2)
+    lead = centres.argmax(axis=1)
     return float((best == lead[:, None]).mean())
 
 
@@ -230,8 +227,3 @@ def _positive(matrix: FloatArray) -> FloatArray:
     """The nearest covariance: rounding and polarisation can leave small negative eigenvalues."""
     values, vectors = np.linalg.eigh((matrix + matrix.T) / 2.0)
     return np.asarray((vectors * np.maximum(values, 1e-12)) @ vectors.T)
-
-
-def _root(covariance: FloatArray) -> FloatArray:
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))

@@ -1,24 +1,25 @@
 """What a person may give to `lopsided.audit`, `plan` and `trial`: types and documentation, written once.
 
 A public function that takes some of these inputs names them in its signature, writes `{inputs}` as a line of its
-docstring's Parameters and is decorated with `shared_parameters`; `help()` then shows every entry in full. An input that
-several functions share is a new entry here.
+docstring's Parameters and is decorated with `shared_parameters`. An input that several functions share is a new entry
+here.
 """
 
 import inspect
 import os
-import re
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from numpy.typing import ArrayLike
+
+from lopsided.core.parameters import Function, documented_by, entries_of
 
 # In signatures these stand in quotes, so that `help()` shows the names and not what numpy makes of them.
 DataLike = str | os.PathLike[str] | ArrayLike | Mapping[str, ArrayLike] | Any  # Any: frames, lazy ones too, and Table
 ColumnLike = str | os.PathLike[str] | ArrayLike
 ColumnsLike = ColumnLike | Mapping[str, ArrayLike]
 
-_ENTRIES = """
+PARAMETERS = entries_of("""
 data : path, DataFrame, dict of arrays, array or tensor, optional
     A file (npz, npy, parquet, csv, tsv, csv.gz, feather, jsonl, xlsx) or a folder of pictures; a pandas, Polars or
     Arrow frame; arrays by name; or an array or sparse matrix of features with one row or picture per example. Not
@@ -74,26 +75,8 @@ name : str, optional
     The name of the data in reports. By default, the name of the file.
 seed : int, default 0
     The random seed.
-"""
-
-
-def taken_by(function: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the arguments `given` (a function's `locals()` at its start), those that `function` has a parameter for."""
-    return {name: value for name, value in given.items() if name in inspect.signature(function).parameters}
-
-
-PARAMETERS = {entry.split(" : ", 1)[0]: entry for entry in re.split(r"\n(?=\S)", _ENTRIES.strip())}
-_MARK = "{inputs}"
-
-Function = TypeVar("Function", bound=Callable[..., Any])
-
-
-def shared_parameters(function: Function) -> Function:
-    """Put the entries of all shared parameters that the function takes in place of the line `{inputs}`."""
-    if function.__doc__ is not None:  # None under python -OO
-        taken = [PARAMETERS[name] for name in inspect.signature(function).parameters if name in PARAMETERS]
-        function.__doc__ = inspect.cleandoc(function.__doc__).replace(_MARK, "\n".join(taken))
-    return function
+""")
+shared_parameters = documented_by(PARAMETERS)
 
 
 def of_known_data(function: Callable[..., Any]) -> Callable[[Function], Function]:

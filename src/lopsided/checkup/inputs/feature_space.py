@@ -43,9 +43,15 @@ class FeatureMap:
         """Columns of the space."""
         return int(self.centre.shape[0] if self.basis is None else self.basis.shape[1])
 
+    def scaled(self, block: NDArray[Any]) -> FloatArray:
+        """Rows of features, scaled."""
+        rows: FloatArray = (block if self.kept.all() else block[:, self.kept]) - self.centre
+        rows /= self.scale
+        return rows
+
     def apply(self, block: NDArray[Any]) -> FloatArray:
         """Rows of features into the space."""
-        rows: FloatArray = (block[:, self.kept] - self.centre) / self.scale
+        rows = self.scaled(block)
         return rows if self.basis is None else rows @ self.basis
 
 

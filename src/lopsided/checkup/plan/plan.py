@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lopsided.checkup.checks.finding import named
-from lopsided.checkup.decision.prior import expected_gains, gain_prior, learner_kind, pilot_errors, plan_score
-from lopsided.checkup.inputs.arguments import shared_parameters, taken_by
+from lopsided.checkup.decision.prior import after_forecasts, gain_prior, learner_kind, pilot_deviations, plan_score
+from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.inputs.training_set import training_set
@@ -22,6 +22,7 @@ from lopsided.checkup.plan.arms import DEFAULT, proposals_for
 from lopsided.checkup.plan.collection import collections
 from lopsided.checkup.plan.result import Plan, PlannedRemedy
 from lopsided.core.errors import InputError
+from lopsided.core.parameters import taken_by
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.learners.named_learner import is_network
 from lopsided.measure.metrics.contract import LEAST_IN_GROUP, Metric, judged_groups
@@ -130,10 +131,10 @@ def plan_for(
     if arms is None or any(isinstance(arm, str) and arm == DEFAULT for arm in arms):
         planned += collections(occasion)
     expected = _expected_gains(planned, training, wanted, learner)
-    counted = [
-        replace(remedy, training=training, counts_as=expected.get(remedy.name, _counts_as(remedy, training, wanted)))
-        for remedy in planned
-    ]
+    counted = []
+    for remedy in planned:
+        gained, low, high = expected.get(remedy.name, (_counts_as(remedy, training, wanted), None, None))
+        counted.append(replace(remedy, training=training, counts_as=gained, counts_low=low, counts_high=high))
     return Plan(
         sorted(counted, key=lambda remedy: (remedy.counts_as is None, -(remedy.counts_as or 0.0))),
         wanted.word,
@@ -159,16 +160,18 @@ def _order(metric: Metric, prior: bool) -> str:
 
 def _expected_gains(
     planned: Sequence[PlannedRemedy], training: LabelledSet, metric: Metric, learner: Any
-) -> dict[str, float]:
-    """What the prior and the pilot's forecasts together expect of each remedy for the data as they are, by name; none
-    where there is no prior."""
+) -> dict[str, tuple[float, float, float]]:
+    """What the prior and the pilot's forecasts together expect of each remedy for the data as they are, with a 90%
+    interval, by name; none where there is no prior."""
     able = [remedy for remedy in planned if remedy.remedy.collects is None]
     names, kind = [remedy.name for remedy in able], learner_kind(learner)
     prior = gain_prior(names, metric.family, kind, training.classes.counts)
     if prior.weak:
         return {}
     forecasts = {remedy.name: remedy.forecast.gain for remedy in able if remedy.forecast is not None}
-    return expected_gains(prior, forecasts, pilot_errors(names, metric.family, kind))
+    found = after_forecasts(prior, forecasts, prior.pilot_errors(pilot_deviations(metric.family, kind)))
+    low, high = found.interval()
+    return {name: (float(found.mean[at]), float(low[at]), float(high[at])) for at, name in enumerate(names)}
 
 
 def _counts_as(planned: PlannedRemedy, training: LabelledSet, metric: Metric) -> float | None:

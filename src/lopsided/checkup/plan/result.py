@@ -25,13 +25,16 @@ from lopsided.remedies.contract import GainForecast, Remedy, load_forms, torch_f
 @dataclass(frozen=True)
 class PlannedRemedy:
     """A remedy with the reason for it; `forecast` is None where no theory speaks, with the reason in `why`.
-    `counts_as` is what the forecast counts towards the plan's metric, by which the plan is ordered."""
+    `counts_as` is the gain to expect in the plan's metric, by which the plan is ordered; where it rests on what such
+    remedies gained elsewhere, the gain lies between `counts_low` and `counts_high` with a chance of 90%."""
 
     remedy: Remedy
     why: str
     forecast: GainForecast | None
     training: LabelledSet | None = field(default=None, repr=False, compare=False)
     counts_as: float | None = None
+    counts_low: float | None = None
+    counts_high: float | None = None
 
     @property
     def name(self) -> str:
@@ -47,6 +50,14 @@ class PlannedRemedy:
     def parameters(self) -> Mapping[str, Any]:
         """Plain values."""
         return self.remedy.parameters
+
+    def expected_words(self, digits: int = 3) -> str:
+        """The expected gain with its interval, where it has one."""
+        if self.counts_as is None:
+            return "–"
+        if self.counts_low is None or self.counts_high is None:
+            return f"{self.counts_as:+.{digits}f}"
+        return f"{self.counts_as:+.{digits}f} [{self.counts_low:+.{digits}f}, {self.counts_high:+.{digits}f}]"
 
     def indices(self, seed: int = 0) -> IntArray:
         """Rows of the data to train on, each as often as it is to be seen; one epoch."""
@@ -79,7 +90,7 @@ class PlannedRemedy:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
-        fields = ("name", "kind", "parameters", "why", "forecast", "counts_as")
+        fields = ("name", "kind", "parameters", "why", "forecast", "counts_as", "counts_low", "counts_high")
         return {name: jsonable(getattr(self, name)) for name in fields}
 
     def arrays(self, seed: int = 0) -> dict[str, Any]:
@@ -135,7 +146,7 @@ class Plan:
     def __str__(self) -> str:
         lines = [self.columns.sentence(), self.title()]
         for remedy in self.remedies:
-            counts = "" if remedy.counts_as is None else f", expected gain {remedy.counts_as:+.4f}"
+            counts = "" if remedy.counts_as is None else f", expected gain {remedy.expected_words(4)}"
             lines.append(f"{remedy.name}: {forecast_words(remedy.forecast)}{counts}; {remedy.why}")
         return "\n".join([*lines, *self.remarks()])
 
@@ -144,7 +155,13 @@ class Plan:
         named = {"metric": "metric", "gain": "forecast", "low": "low", "high": "high", "ground": "ground"}
         told = [{named[name]: getattr(one.forecast, name, None) for name in named} for one in self.remedies]
         rows = zip(self.remedies, told, strict=True)
-        return frame_of([{"remedy": one.name, **fit, "counts_as": one.counts_as, "why": one.why} for one, fit in rows])
+        counts = ("counts_as", "counts_low", "counts_high")
+        return frame_of(
+            [
+                {"remedy": one.name, **fit, **{name: getattr(one, name) for name in counts}, "why": one.why}
+                for one, fit in rows
+            ]
+        )
 
     def title(self) -> str:
         """What the plan is for."""

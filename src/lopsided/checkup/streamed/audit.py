@@ -219,6 +219,7 @@ def _sample(seen: FirstLook, positions: IntArray, data: Parts, given: Given, cou
         )
     return replace(
         found,
+        table=found.table if found.table is None or found.table.origins is not None else found.table.held(),
         drawn_from=data.rows,
         positions=positions,
         notes=tuple(notes),

@@ -26,9 +26,10 @@ from lopsided.data.columns import decoded, gaps, is_number
 from lopsided.data.encoding import TableEncoder
 from lopsided.data.parts import DataPart
 from lopsided.data.row_digests import Digests, digest_numbers, digest_words, empty_digests
-from lopsided.measure.class_moments import LARGEST_FEATURE, ClassMoments, empty_moments
+from lopsided.measure.class_moments import LARGEST_FEATURE, ClassMoments, empty_moments, rows_at
 
 LACKS, GUESS, BIN, SURE, LOSS, SQUARES = "\0lacks", "\0guess", "\0bin", "\0sure", "\0loss", "\0squares"
+_BLOCK_NUMBERS, _BLOCK_CLASS_ROWS = 400_000, 64
 
 
 @dataclass
@@ -75,8 +76,9 @@ class Encode:
             found: FloatArray = self.encoder.transform(batch.select(list(self.features)))
             return found
         block = plain_numbers(batch, self.features, self.lists)
-        missing = np.isnan(block)
-        return block if self.medians is None or not missing.any() else np.where(missing, self.medians, block)
+        if self.medians is None or not np.isnan(block.max()):
+            return block
+        return np.where(np.isnan(block), self.medians, block)
 
 
 @dataclass(frozen=True)
@@ -129,13 +131,31 @@ class SecondLook:
             extra |= _confidences(batch, ask, codes, start)
         self.cells.update(batch, extra)
         if ask.encode is not None:
-            if ask.encode.encoder is not None:
-                refuse_infinite(batch, ask.features, start + np.arange(batch.num_rows))
-            block = ask.encode(batch)
-            _check_finite(block, start, ask)
-            if self.moments is not None and ask.mapping is not None and codes is not None and training.any():
-                self.moments.add(ask.mapping.apply(block[training]), codes[training])
-            self.digests.append((start, _digests(batch, block, ask), training, codes))
+            digests, size = empty_digests(batch.num_rows), self._block_rows(batch)
+            for low in range(0, batch.num_rows, size):
+                here = slice(low, low + size)
+                own = None if codes is None else codes[here]
+                self._features(batch.slice(low, size), start + low, training[here], own, digests[here])
+            self.digests.append((start, digests, training, codes))
+
+    def _block_rows(self, batch: Any) -> int:
+        """Rows whose numbers stay in the processor's cache; more where there are many classes, each with its sums."""
+        width: int = max(1, batch.nbytes // (8 * batch.num_rows))
+        classes = 0 if self.moments is None else self.moments.classes
+        return max(1, _BLOCK_NUMBERS // width, _BLOCK_CLASS_ROWS * classes)
+
+    def _features(self, block: Any, start: int, training: BoolArray, codes: IntArray | None, digests: Digests) -> None:
+        """Moments of some rows of a batch; their digests go into `digests`."""
+        ask = self.question
+        assert ask.encode is not None
+        if ask.encode.encoder is not None:
+            refuse_infinite(block, ask.features, start + np.arange(block.num_rows))
+        rows = ask.encode(block)
+        _check_finite(rows, start, ask)
+        _digest(digests, block, rows, ask)
+        if self.moments is not None and ask.mapping is not None and codes is not None and training.any():
+            trained = rows if training.all() else rows_at(rows, training)
+            self.moments.add(ask.mapping.apply(trained), codes[training])
 
     def _lacking(self, batch: Any) -> BoolArray:
         lacking = np.zeros(batch.num_rows, dtype=bool)
@@ -230,9 +250,8 @@ def refuse_infinite(table: Any, names: Sequence[str], rows: IntArray) -> None:
 
 
 def _check_finite(block: FloatArray, start: int, ask: WhatToCount) -> None:
-    with np.errstate(over="ignore", invalid="ignore"):
-        if abs(float(block.sum())) < LARGEST_FEATURE and (largest := float(np.abs(block).max())) <= LARGEST_FEATURE:
-            return
+    if max(float(block.max()), -float(block.min())) <= LARGEST_FEATURE:  # not so where one is NaN
+        return
     bad = np.argwhere(~np.isfinite(block))
     if bad.size:
         row, column = (int(at) for at in bad[0])
@@ -245,9 +264,8 @@ def _check_finite(block: FloatArray, start: int, ask: WhatToCount) -> None:
         raise InputError(expected, f"{largest:.2g}", "rescale them: their squares overflow")
 
 
-def _digests(batch: Any, block: FloatArray, ask: WhatToCount) -> Digests:
+def _digest(found: Digests, batch: Any, block: FloatArray, ask: WhatToCount) -> None:
     """Numbers by their bits, words as text, then the columns that describe an example."""
-    found = empty_digests(batch.num_rows)
     kinds = {} if ask.lists else {name: is_number(batch.schema.field(name).type) for name in ask.features}
     words = [name for name, number in kinds.items() if not number]
     if not words and (
@@ -259,4 +277,3 @@ def _digests(batch: Any, block: FloatArray, ask: WhatToCount) -> Digests:
             digest_numbers(found, plain_numbers(batch, [name]))
     for name in (*words, *ask.described):
         digest_words(found, batch[name])
-    return found

@@ -103,7 +103,7 @@ class _Reader:
 
     def blocks(self, part: DataPart, codes: IntArray) -> Iterator[Block]:
         for start, batch in part.batches(self.columns, self.rows):
-            block = plain_numbers(batch, self.columns, self.lists)
+            block = np.ascontiguousarray(plain_numbers(batch, self.columns, self.lists))  # scores go row by row
             own = codes[start - part.start : start - part.start + len(block)]
             yield block if self.scale is None else block / self.scale, own
 

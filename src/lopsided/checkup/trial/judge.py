@@ -13,7 +13,7 @@ from lopsided.checkup.decision.recommendation import (
     measured_gains,
     recommend,
 )
-from lopsided.checkup.trial.result import Arm, Measured, forecast_outcome
+from lopsided.checkup.trial.arm import Arm, Measured, forecast_outcome
 from lopsided.checkup.trial.run import TrialRun
 from lopsided.checkup.trial.task import HELD_BACK
 from lopsided.core.errors import InputError

@@ -1,127 +1,27 @@
-"""What a trial found: arms with metrics, gains and forecasts; as JSON, facts and figures."""
+"""What a trial found: its arms side by side; as JSON, facts, tables, figures and code."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from lopsided.checkup.decision.recommendation import MeasuredGains, Recommendation
 from lopsided.checkup.plan.result import Plan
-from lopsided.checkup.trial.precision_collapse import precision_collapse
+from lopsided.checkup.trial.arm import Arm, precision_collapse
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure
-from lopsided.core.jsonable import jsonable
 from lopsided.data.columns import Columns
 from lopsided.data.frames import frame_of
 from lopsided.data.labelled_set import LabelledSet
+from lopsided.learners.named_learner import is_learner_name
 from lopsided.measure.metrics.contract import Metric
 from lopsided.measure.metrics.named import Asked
 from lopsided.measure.metrics.shares import BALANCED, WORST_GROUP
-from lopsided.measure.paired_scores import AT_ONCE, LEVEL, Estimate
-from lopsided.remedies.contract import GainForecast, Remedy
+from lopsided.measure.paired_scores import AT_ONCE, LEVEL
+from lopsided.remedies.contract import GainForecast
+from lopsided.remedies.own import Own
 
-Outcome = Literal["right", "wrong", "undecided"]
-Helps = Literal["yes", "no", "unclear"]
-_HELD = {"right": "yes", "wrong": "no", "undecided": "unclear", None: "–"}  # did the forecast hold?
 _OTHERS = ("precision of ", "macro precision", "average precision of ", "macro average precision", "Brier score")
-VAGUE = 0.1  # a forecast whose interval is wider says too little to be right by holding the outcome
-
-
-@dataclass(frozen=True)
-class Measured:
-    """A metric of an arm, and its paired difference to what the arm is compared with."""
-
-    estimate: Estimate
-    gain: Estimate | None
-
-    def to_dict(self) -> dict[str, float | None]:
-        """Plain values."""
-        facts: dict[str, float | None] = {
-            "value": self.estimate.value,
-            "low": self.estimate.low,
-            "high": self.estimate.high,
-        }
-        names = ("value", "low", "high", "p")
-        return facts | {
-            f"gain{'' if name == 'value' else '_' + name}": None if self.gain is None else getattr(self.gain, name)
-            for name in names
-        }
-
-
-@dataclass(frozen=True)
-class Arm:
-    """One way to train. `read_in` is the metric its gain is read in: the trial's, for collection the subject's own.
-    `widened` is the gain's interval in the trial's metric for all arms at once; `against` says
-    what gains compare with; `skipped` why it was not run."""
-
-    remedy: Remedy
-    metrics: Mapping[str, Measured]
-    read_in: str
-    forecast: GainForecast | None
-    why: str
-    outcome: Outcome | None = None
-    widened: tuple[float, float] | None = None
-    skipped: str | None = None
-    against: str = ""
-
-    @property
-    def name(self) -> str:
-        """What people call it."""
-        return self.remedy.name
-
-    @property
-    def kind(self) -> str:
-        """The word under which it is written to files."""
-        return self.remedy.kind
-
-    @property
-    def simulated(self) -> bool:
-        """Whether it stands for examples that are not there yet: its model is plain training, only its gain its own."""
-        return self.remedy.collects is not None
-
-    @property
-    def helps(self) -> Helps | None:
-        """Whether the gain's interval lies above zero (no: below): in the trial's metric for all arms at once, for
-        collection in its subject's own metric. None for plain training and for what was not run."""
-        bounds = self.widened
-        if self.simulated and self.skipped is None and (gain := self.metrics[self.read_in].gain) is not None:
-            bounds = gain.low, gain.high
-        if bounds is None:
-            return None
-        return "yes" if bounds[0] > 0 else "no" if bounds[1] < 0 else "unclear"
-
-    @property
-    def held(self) -> str:
-        """Whether the forecast held, in a word."""
-        return _HELD[self.outcome]
-
-    def words(self, metric: str) -> str:
-        """Its value in the trial's metric; of collection, whose model is plain training, what the simulation gained."""
-        if self.skipped is not None:
-            return self.skipped
-        gain = self.metrics[self.read_in].gain
-        if not self.simulated or gain is None:
-            return f"{metric} {self.metrics[metric].estimate.value:.3f}"
-        after = self.metrics[self.read_in].estimate.value
-        return (
-            f"simulated, {self.read_in} from {after - gain.value:.3f} to {after:.3f}, a gain of {gain.value:+.3f} "
-            f"[{gain.low:+.3f}, {gain.high:+.3f}] against {self.against}"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values under the names that scripts rely on."""
-        return {
-            "name": self.name,
-            "kind": self.kind,
-            "metrics": {name: measured.to_dict() for name, measured in self.metrics.items()},
-            "read_in": self.read_in,
-            "forecast": jsonable(self.forecast),
-            "outcome": self.outcome,
-            "helps": self.helps,
-            "why": self.why,
-            "simultaneous_interval": None if self.widened is None else list(self.widened),
-            "against": self.against or None,
-            "skipped": self.skipped,
-        }
+_MOST_LETTERS = 80  # of an object of the user's, whose text can fill a page
 
 
 @dataclass(frozen=True)
@@ -190,10 +90,31 @@ class Trial:
         return self.recommendation.sentence(precision_collapse(self.recommended, self.arms[0]), brief=brief)
 
     def code(self) -> str:
-        """Five lines of Python that train the recommended arm."""
-        from lopsided.checkup.trial.code import training_code
-
-        return training_code(self)
+        """Five lines of Python that train the recommended arm: the object that was tried, its parameters written out,
+        around the learner. `X`, `y`, and where they are needed `groups`, `learner` and `own`, are the user's."""
+        remedy, learner, seed = self.recommended.remedy, "learner", self.seed
+        given = ["X", "y", "groups"] if remedy.needs_groups else ["X", "y"]
+        about = f"X: {self.rows:,} rows as the trial had them, y: their labels"
+        if is_learner_name(self.learner):
+            learner = repr(self.learner)
+        else:
+            about = f"learner: {_short(self.learner)}; {about}"
+        if isinstance(remedy, Own):
+            lines = [
+                "from lopsided.remedies.own import own_arm",
+                f"remedy = own_arm(({remedy.called!r}, own))  # own: {_short(repr(remedy.made))}",
+                f"model = remedy.wrap({learner}, seed={seed})",
+            ]
+        else:
+            lines = [
+                "from lopsided import MendedClassifier",
+                f"from {type(remedy).__module__} import {type(remedy).__name__}",
+                f"model = MendedClassifier({learner}, {remedy!r}, seed={seed})",
+            ]
+        predicted = ", ".join(name for name in given if name != "y")
+        return "\n".join(
+            [*lines, f"model.fit({', '.join(given)})  # {about}", f"predicted = model.predict({predicted})"]
+        )
 
     def __str__(self) -> str:
         lines = [self.columns.sentence(), self.headline(), f"{self.sentence()[:-1]}; {self.judged_by()}."]
@@ -344,13 +265,6 @@ def _words(forecast: GainForecast | None) -> str:
     return "none" if forecast is None else f"{forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
 
 
-def forecast_outcome(forecast: GainForecast, outcome: Estimate) -> Outcome:
-    """Wrong where the two intervals do not meet. Right where they meet and both lie on the same side of zero, or where
-    the outcome's interval lies inside a forecast's that is no wider than `VAGUE`. Undecided otherwise."""
-    if outcome.low > forecast.high or outcome.high < forecast.low:
-        return "wrong"
-    same_side = (outcome.low > 0 and forecast.low > 0) or (outcome.high < 0 and forecast.high < 0)
-    inside = forecast.low <= outcome.low and outcome.high <= forecast.high
-    if same_side or (inside and forecast.high - forecast.low <= VAGUE):
-        return "right"
-    return "undecided"
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _MOST_LETTERS else f"{line[:_MOST_LETTERS]}..."

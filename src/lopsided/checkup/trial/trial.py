@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lopsided.checkup.inputs.arguments import shared_parameters, taken_by
+from lopsided.checkup.inputs.arguments import shared_parameters
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.inputs.training_set import training_set
@@ -32,6 +32,7 @@ from lopsided.checkup.trial.result import Trial
 from lopsided.checkup.trial.run import TrialRun, trial_entries
 from lopsided.checkup.trial.task import HELD_BACK, keeps_probabilities
 from lopsided.core.errors import InputError
+from lopsided.core.parameters import taken_by
 from lopsided.core.progress import ProgressStart
 from lopsided.core.seeds import check_seed
 from lopsided.data.labelled_set import LabelledSet

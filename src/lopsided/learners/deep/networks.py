@@ -31,13 +31,21 @@ _VGG = {
 
 
 def build(
-    name: str, shape: Sequence[int], classes: int, *, seed: int = 0, head_bias: bool = True, **options: object
+    name: str,
+    shape: Sequence[int],
+    classes: int,
+    *,
+    seed: int = 0,
+    head_bias: bool = True,
+    widths: Sequence[int] | None = None,
+    width: int | None = None,
 ) -> Classifier:
     """The network `name` for inputs of `shape` (channels, height, width; an MLP takes any) with weights from `seed`.
 
-    Options: `widths` of an MLP, `width` of the small CNN, a VGG or a residual net (channels of the first layer).
+    widths: of an MLP's hidden layers. width: channels of the first layer of the small CNN, a VGG or a residual net.
     """
     check_choice(name, NETWORKS, "a network")
+    options = {key: value for key, value in (("widths", widths), ("width", width)) if value is not None}
     try:
         layers, dimension = NETWORKS[name](tuple(int(length) for length in shape), **options)
     except TypeError as error:

@@ -89,11 +89,14 @@ def trained_network(
 ) -> "Trained":
     """The network that the settings name, trained as they say on one thread; a stopped run goes on where it was."""
     from lopsided.learners.deep.networks import build
+    from lopsided.learners.deep.training import train
 
     options = {name: settings[name] for name in ("widths", "width") if name in settings}
     network = build(settings["network"], inputs.shape[1:], classes, seed=seed, **options)
-    recipe, device = training_recipe(settings), chosen_device()
-    return trained_resumably(network, inputs, labels, recipe, seed=seed, threads=1, device=device, **how)
+    run = partial(
+        train, network, inputs, labels, training_recipe(settings), seed=seed, threads=1, device=chosen_device(), **how
+    )
+    return trained_resumably(lambda checkpoint: run(checkpoint=checkpoint))
 
 
 # A claim about such networks: MNIST and a minute at the quick scale, and PyTorch.

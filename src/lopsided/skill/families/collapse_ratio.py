@@ -110,7 +110,7 @@ def _cosines(source: Source, kind: str, recipe: bool) -> Forecaster[Amount]:
 
 FAMILY = Family(
     id="skill-collapse-ratio",
-    title="Minority classes lost: two class sizes",
+    title="Classes lost: two class sizes",
     tasks=tasks,
     measure=measure,
     needs=("mnist", "fashion-mnist", "cifar-10"),

@@ -177,7 +177,7 @@ def _changes(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
 
 FAMILY = Family(
     id="skill-curation",
-    title="What costs more to lose: examples of high or of low influence",
+    title="Influence: which examples to keep",
     tasks=tasks,
     measure=measure,
     needs=("mnist", "fashion-mnist", "cifar-10", "adult"),

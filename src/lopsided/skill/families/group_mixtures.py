@@ -151,7 +151,7 @@ def _average_excess(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]
 
 FAMILY = Family(
     id="skill-group-mixtures",
-    title="A larger fraction of a group: random mixtures",
+    title="A larger group: random mixtures",
     tasks=tasks,
     measure=measure,
     question=Question(

@@ -21,7 +21,7 @@ def _counts(settings: Settings, seen: Seen) -> FloatArray:
 
 FAMILY = Family(
     id="skill-recall-before",
-    title="Recall of every class, before training",
+    title="Recall of classes, before training",
     tasks=recall_early.FAMILY.tasks,
     measure=recall_early.FAMILY.measure,
     measured_as=recall_early.FAMILY.id,

@@ -54,7 +54,7 @@ def _gain(settings: Settings, truth: Seen) -> list[Amount]:
 
 FAMILY = Family(
     id="skill-recall-early",
-    title="Recall of every class, early in training",
+    title="Recall of classes, early on",
     tasks=tasks,
     measure=measure,
     needs=("mnist", "fashion-mnist", "cifar-10", "cifar-100-lt"),

@@ -142,11 +142,11 @@ def _trial_gains(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
 
 def _plan_gains(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
     gains = {one["name"]: one["gain"] for one in seen["balanced"]["plan"]}
-    return [_narrowed(gains[arm]) for arm in SHORT_LIST]
+    return [Amount(*gains[arm]) for arm in SHORT_LIST]
 
 
 def _narrowed(gain: Sequence[float] | None) -> Amount:
-    """From the 95 % interval that plan and trial print to one of 90 %, as of a normal law."""
+    """From the 95 % interval that a trial prints to one of 90 %, as of a normal law."""
     if gain is None:
         return Amount(None)
     value, low, high = gain

@@ -98,7 +98,7 @@ def _distance(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
 
 FAMILY = Family(
     id="skill-width",
-    title="Near or far from initialisation: wide networks",
+    title="Wide networks: near or far",
     tasks=tasks,
     measure=measure,
     question=Question(

@@ -18,12 +18,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import softmax, stdtrit
+from scipy.special import softmax
 
 from lopsided.core.errors import InputError
 from lopsided.core.folds import deal
 from lopsided.core.partition import Partition
 from lopsided.core.seeds import generator
+from lopsided.core.statistics import student_reach
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.measure.metrics.contract import Answers, Judged, Metric, judged_parts
 from lopsided.measure.metrics.shares import ShareMetric
@@ -86,7 +87,7 @@ def choose(
     measured = paired_gain(metric, answered[chosen], answered[nothing], judged)
     full = sign * (values - values[nothing])
     error = math.sqrt(measured.error**2 + float(full[draws.choices].var()))
-    half = float(stdtrit(max(measured.degrees, 1.0), 0.5 + LEVEL / 2)) * error
+    half = student_reach(LEVEL, max(measured.degrees, 1.0)) * error
     ends = sorted([float(draws.outside.mean()), float(full[chosen])])
     widest = metric.bounds[1] - metric.bounds[0]
     low, high = max(ends[0] - half, -widest), min(ends[1] + half, widest)

@@ -1,12 +1,14 @@
-"""How much of an epoch was observed: examples seen and passed over, batches, optimizer steps; and in words, what a
-reader of its record should know about that."""
+"""How much of an epoch was observed: examples seen and passed over, labels of the latter, batches, optimizer steps; and
+in words, what a reader of its record should know about that."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
+import torch
 from lopsided.core.errors import InputError
+from lopsided.core.validation import IntArray
 from lopsided.torch.monitor.class_sums import SumsSnapshot
 from lopsided.torch.processes import process_group
 
@@ -14,6 +16,7 @@ FULLY_OBSERVED = 8192  # examples at the start of an epoch that are all observed
 OBSERVE_EVERY = 8
 MANY_CLASSES = 256  # beyond, a row of logits takes so long to read that fewer are observed:
 FULLY_OBSERVED_OF_MANY, OBSERVE_EVERY_OF_MANY = 2048, 16
+MOST_WAITING = 65_536  # labels that wait to be counted
 
 
 def sparse_observation(classes: int, told: int | None) -> tuple[int, int]:
@@ -96,6 +99,47 @@ class EpochCounters:
         size, rank = process_group()
         if size > 1 and not all_reduce:
             yield f"process {rank} of {size} saw its own shard only; all_reduce=True adds them up"
+
+
+class LabelCounts:
+    """Labels of an epoch's training batches that are not observed, class by class.
+
+    A batch costs one copy of its labels; they are counted together, when some ten thousand wait. Nothing is moved
+    between devices before the epoch ends.
+    """
+
+    def __init__(self, classes: int) -> None:
+        self._classes = classes
+        self._waiting: list[torch.Tensor] = []
+        self._rows = 0
+        self._counts: torch.Tensor | None = None
+
+    def add(self, codes: torch.Tensor) -> None:
+        """Count these class codes, which nobody writes into; codes of no class are left out."""
+        self._waiting.append(codes)
+        self._rows += len(codes)
+        if self._rows >= MOST_WAITING:
+            self._flush()
+
+    def take(self, device: torch.device, *, all_reduce: bool = False) -> IntArray:
+        """The counts since the last call, of all processes where they are added up."""
+        self._flush()
+        counts = torch.zeros(self._classes, dtype=torch.int64, device=device)
+        if self._counts is not None:
+            counts += self._counts.to(device)
+        if all_reduce:
+            torch.distributed.all_reduce(counts)
+        self._counts = None
+        found: IntArray = counts.cpu().numpy()
+        return found
+
+    def _flush(self) -> None:
+        if self._waiting:
+            codes = torch.cat([part.to(self._waiting[0].device) for part in self._waiting])
+            self._waiting, self._rows = [], 0
+            places = torch.where((codes >= 0) & (codes < self._classes), codes, self._classes)
+            found = torch.bincount(places, minlength=self._classes + 1)[: self._classes]
+            self._counts = found if self._counts is None else self._counts + found
 
 
 def nothing_seen(counters: EpochCounters) -> InputError:

@@ -29,6 +29,7 @@ import numpy as np
 from lopsided.core.blas import one_blas_thread
 from lopsided.core.counts import class_counts
 from lopsided.core.errors import InputError
+from lopsided.core.parameters import documented_by
 from lopsided.core.validation import BoolArray, FloatArray, check_count, check_in_range
 from lopsided.measure.angles import PairwiseAngles, pairwise_angles
 from lopsided.theory.layer_peeled.solve import minority_of
@@ -38,7 +39,7 @@ from lopsided.torch.monitor.activation_probe import ActivationProbe
 from lopsided.torch.monitor.cadence import MANY, Cadence
 from lopsided.torch.monitor.class_sums import SumsSnapshot, affordable_interval
 from lopsided.torch.monitor.early_warnings import EarlyWarnings, ImbalanceWarning
-from lopsided.torch.monitor.epoch_counters import EpochCounters, nothing_seen, sparse_observation
+from lopsided.torch.monitor.epoch_counters import EpochCounters, LabelCounts, nothing_seen, sparse_observation
 from lopsided.torch.monitor.epoch_record import (
     EpochRecord,
     PhaseRecord,
@@ -47,9 +48,9 @@ from lopsided.torch.monitor.epoch_record import (
 )
 from lopsided.torch.monitor.forward_watch import ForwardWatch
 from lopsided.torch.monitor.head import Head, find_head, unwrap, weight_count
-from lopsided.torch.monitor.label_counts import LabelCounts
 from lopsided.torch.monitor.layer_change import LayerStarts
 from lopsided.torch.monitor.lost_classes import LostClasses
+from lopsided.torch.monitor.monitor_parameters import MONITOR_PARAMETERS
 from lopsided.torch.monitor.monitor_state import load_state, state_of
 from lopsided.torch.monitor.phase_sums import Batches, PhaseSums, measure_exactly, quiet
 from lopsided.torch.monitor.recall_outlook import RecallOutlook
@@ -66,40 +67,13 @@ T = TypeVar("T")
 Counts = str | Mapping[str, float] | Iterable[float]
 
 
+@documented_by(MONITOR_PARAMETERS)
 class Monitor:
     """Per epoch: angles, norms, energies, NC1-NC4, scatter, forecasts, layers, groups; early warnings in words.
 
-    Arguments
-    ---------
-    model: any module, also inside DataParallel, DistributedDataParallel or torch.compile.
-    head: name or module of the layer that gives the logits; the last linear layer when not told.
-    features: name or module whose output is the features; the head's input when not told.
-    loss: loss module called as loss(logits, labels); its labels are read.
-    labels: keyword of the model's forward that holds the labels.
-    optimizer: its weight decay, step and momentum are read for the forecasts, and its steps counted.
-    settings: a `RunSettings` (or a dict of its fields) with what cannot be read, or should be read differently.
-    counts: training examples per class (list, mapping with names, "5000*5,50*5"); what the epoch saw when not told.
-    names: class names for the warnings.
-    minority: indices of the minority classes; those with fewer examples than the mean when not told.
-    groups: names of the groups whose codes are given to `update`.
-    loggers: one logger, several or none, see `lopsided.torch.Logger`.
-    warn_at, patience: classes are said to merge when their cosine is that high in so many epochs in a row.
-    layers: follow every layer (True), none (False), or the named ones.
-    spectra_every: epochs between whole spectra of the layers' changes, and of the logits of a head with more than 128
-        classes and features; 0 for none.
-    patterns: examples kept to follow activation patterns; 0 for none.
-    observe_every: after the first 8192 examples of a training epoch, one batch in so many is observed, one in 8 when
-        not told (for more than 256 classes, after 2048 examples, one in 16); held-out batches all are. 1 observes all.
-    scatter_every: after the first 512 examples of an epoch, one example in so many feeds the within-class
-        scatter and NC4; when not told, so few that it costs a quarter of a percent of the network's arithmetic.
-    ignore_index: label that carries no class.
-    all_reduce: add the sums of all processes at the end of an epoch.
-    epochs, steps: planned length of the training, in epochs or optimizer steps, for `seen`.
-    geometry_every: epochs between measurements of NC1-NC4, angles of class means, layers and activation patterns;
-        when not told, 1 for epochs of 30,000 examples and more (65,536 for more than 256 classes), up to 20 for short
-        ones.
-    scheduler: learning-rate scheduler, from which the length is read where neither is told.
-    before: what `recall_before` said of this training; the forecasts of recall while it runs then rest on it, too.
+    Parameters
+    ----------
+    {inputs}
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
@@ -179,7 +180,13 @@ def start_simulation(request: Request, problem: GroupsProblem) -> JobStatus:
 
 
 def simulated_at(
-    problem: MixtureProblem, samples: int, group: int, fraction: float, repeats: int, seed: int, **options: Any
+    problem: MixtureProblem,
+    samples: int,
+    group: int,
+    fraction: float,
+    repeats: int,
+    seed: int,
+    progress: Callable[[], None] | None = None,
 ) -> "SimulatedExcess":
     """Networks trained on samples in which `group` has this fraction.
 
@@ -188,7 +195,7 @@ def simulated_at(
     from lopsided.papers.gi.mixture_lab import simulated_excess
 
     world = problem_of(problem.mixture.with_fraction(group, fraction), problem.weights, problem.activation)
-    return simulated_excess(world, samples, repeats, seed, "fractions", repr(float(fraction)), **options)
+    return simulated_excess(world, samples, repeats, seed, "fractions", repr(float(fraction)), progress=progress)
 
 
 def simulate(parameters: dict[str, Any], report: Report) -> dict[str, Any]:

@@ -1,0 +1,41 @@
+"""Where the regions of Theorem 1 of Xu and Chen 2025 begin: the constants that the check `noise_ratios` reads them by.
+
+The theorem gives no values. These are the widest regions that the cells of the claim bo-phase allow (its evidence that
+ships, quick scale, first seed set), with the losses of a cell averaged over the seeds: of one seed alone, losses of
+harmful cells, near 1/2, fall below the limit of 0.4 by chance. Errors are half of the range over fits that leave one
+seed out.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import numpy as np
+
+from lopsided.engine.task import Row
+from lopsided.papers.bo.overfitting_runs import BENIGN, HARMFUL, phase_cell
+from lopsided.papers.evidence import shipped
+from lopsided.theory.overfitting_bounds import Cell, TheoremConstants, fit_constants
+
+
+def fit_regions(rows: Sequence[Row]) -> TheoremConstants:
+    """The constants of all cells, each the mean of its seeds."""
+    cells: dict[str, list[Cell]] = defaultdict(list)
+    for row in rows:
+        cells[json.dumps(row.settings, sort_keys=True)].append(phase_cell(row))
+    return fit_constants([_mean(runs) for runs in cells.values()], benign=BENIGN, harmful=HARMFUL)
+
+
+def _mean(runs: Sequence[Cell]) -> Cell:
+    loss, tail = (np.mean(found, axis=0) for found in ([run.loss for run in runs], [run.tail() for run in runs]))
+    return Cell(runs[0].terms, loss, sum(run.tests for run in runs), tail)
+
+
+def fitted() -> tuple[TheoremConstants, dict[str, float]]:
+    """The constants, and their errors by name."""
+    rows = shipped("bo-phase")[0].rows
+    seeds = sorted({row.seed for row in rows})
+    without = [asdict(fit_regions([row for row in rows if row.seed != seed])) for seed in seeds]
+    constants = fit_regions(rows)
+    return constants, {name: float(np.ptp([one[name] for one in without])) / 2 for name in asdict(constants)}
