@@ -64,8 +64,10 @@ class FlatAdamW(FlatSGD):
 
 
 def _by_pixel(tensor: Tensor) -> bool:
-    """Is this a convolution's weight with channels last in memory, the faster order on CPUs?"""
-    return bool(tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last))
+    """Is this a convolution's weight with channels last in memory, the faster order on CPUs? One of 1 x 1 pixels lies
+    the same in both orders; PyTorch goes by its strides."""
+    last = tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last)
+    return bool(last and tensor.stride(3) == tensor.shape[1])
 
 
 def _stored(tensor: Tensor) -> Tensor:

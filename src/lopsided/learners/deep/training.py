@@ -32,6 +32,7 @@ Order = Callable[[int], ArrayLike]  # epoch to the indices of its examples, in o
 Transform = Callable[[Tensor, torch.Generator], Tensor]  # a batch of inputs to an augmented one
 Loss = Callable[[Tensor, Tensor], Tensor]  # logits and labels of a batch to their mean loss
 _PROGRESS_SECONDS = 0.5
+_CHANNELS_LAST_FROM = 8  # with fewer, the backward pass of PyTorch 2.13 on CPUs writes beyond its memory in that layout
 _COUNTERS = ("step", "epoch", "position", "sums", "last_loss", "diverged")  # of a run, kept in its checkpoint
 
 
@@ -224,7 +225,7 @@ class _Run:
     ) -> None:
         self.network, self.recipe, self.data, self.order, self.seed = network, recipe, data, order, seed
         self.transform, self.loss, self.device = transform, loss, device
-        if data.inputs.dim() == 4:
+        if data.inputs.dim() == 4 and _fewest_channels(network) >= _CHANNELS_LAST_FROM:
             network.to(memory_format=torch.channels_last)  # a fifth faster on CPUs
         self.optimiser: FlatSGD = (
             FlatSGD(network, momentum=recipe.momentum, weight_decay=recipe.weight_decay)
@@ -324,6 +325,12 @@ class _Run:
         self.optimiser.taken = self.step
         self.history = [TrainedEpoch(**epoch) for epoch in stored.counters["history"]]
         self.indices = self._epoch_indices()
+
+
+def _fewest_channels(network: torch.nn.Module) -> int:
+    """Of the outputs of any convolution; 0 where there is none."""
+    widths = [module.out_channels for module in network.modules() if isinstance(module, torch.nn.Conv2d)]
+    return min(widths, default=0)
 
 
 @contextlib.contextmanager
