@@ -15,7 +15,9 @@ def training_code(trial: "Trial") -> str:
     """Five lines; `X`, `y`, and where they are needed `groups`, `learner` and `own`, are the user's."""
     remedy, learner, seed = trial.recommended.remedy, "learner", trial.seed
     given = ["X", "y", "groups"] if remedy.needs_groups else ["X", "y"]
-    about = f"X: {trial.rows:,} rows as the trial had them, y: their labels"
+    planned = trial.plan.remedies[0].training if trial.plan is not None and trial.plan.remedies else None
+    drawn = planned is not None and len(planned.classes.names) > len(trial.classes)
+    about = f"X: {'rows of all classes' if drawn else f'{trial.rows:,} rows'} as the trial had them, y: their labels"
     if is_learner_name(trial.learner):
         learner = repr(trial.learner)
     else:
