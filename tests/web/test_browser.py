@@ -279,6 +279,9 @@ def test_rooms_fit_a_phone_and_both_themes(new_page, laboratory, room) -> None:
     open_room(page, laboratory, room)
     page.wait_for_selector("main h1")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    named = page.locator("nav a[aria-current]").bounding_box()
+    assert named["x"] >= 0
+    assert named["x"] + named["width"] <= 390
     dark = page.evaluate("getComputedStyle(document.body).backgroundColor")
     page.get_by_role("button", name="Light or dark").click()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") != dark

@@ -11,14 +11,20 @@ let leave = null, shown = null, turn = 0;
 
 for (const [room, title] of Object.entries(ROOMS)) nav.append(el("a", { href: `#/${room}`, "data-room": room, text: title }));
 
+// On a phone the names of the rooms scroll; the one that is open is in view.
+function reveal() {
+  const link = nav.querySelector("[aria-current]");
+  if (link) nav.scrollLeft = link.offsetLeft - nav.offsetLeft - (nav.clientWidth - link.clientWidth) / 2;
+}
+addEventListener("resize", reveal);
+
 async function enter() {
   const address = read(), room = address.room in ROOMS ? address.room : "collapse", mine = ++turn;
   forget();
   for (const link of nav.children) {
     link.dataset.room === room ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current");
-    if (link.dataset.room === room) nav.scrollLeft = link.offsetLeft - nav.offsetLeft - 16; // on a phone the rooms scroll
-    if (link.dataset.room === room) nav.scrollLeft = link.offsetLeft - nav.offsetLeft - nav.clientWidth / 2 + link.clientWidth / 2;
   }
+  reveal();
   document.title = `${ROOMS[room]} · lopsided`;
   const module = await import(`./rooms/${room}.js`);
   if (mine !== turn) return;
