@@ -42,7 +42,8 @@ def class_aucs(logits: FloatArray, codes: IntArray) -> FloatArray:
         own = codes == k
         below[own] = _sorted(columns[k], weights, own)
     # The weights of a class make 1. Of its own rows, with itself, a row has half below it in the mean.
-    return (_class_means(below, codes, classes) - 0.5) / (present.sum() - 1)
+    found: FloatArray = (_class_means(below, codes, classes) - 0.5) / (present.sum() - 1)
+    return found
 
 
 def _compared(columns: FloatArray, weights: FloatArray, codes: IntArray, rows: IntArray) -> FloatArray:
