@@ -107,8 +107,8 @@ def compare_checkpoints(
 ) -> CheckpointComparison:
     """Compare two checkpoint files (safetensors, or PyTorch weights).
 
-    The names must agree; `strict=False` compares what both have. `head` names the classifier's weight, the last matrix
-    when not told.
+    The names must agree; `strict=False` compares what both have. `head` names the classifier's weight, by default the
+    last matrix.
     """
     began = time.perf_counter()
     first, second = read_weights(before), read_weights(after)

@@ -8,8 +8,8 @@ The head's input are the features, its output the logits. Labels come from the l
 from a keyword of the model's forward (`labels="labels"`, as Hugging Face models have), or from `monitor.update(labels)`
 after each forward. Forwards in training mode feed the training sums of the epoch, forwards in evaluation mode (a
 validation loop) the held-out sums, unless `with monitor.phase(name):` keeps them apart; an epoch lasts until
-`end_epoch`. Nothing here touches gradients, random state,
-modes or buffers, and no graph is kept: what is held between a forward and its labels is detached.
+`end_epoch`. Nothing here touches gradients, random state, modes or buffers, and no graph is kept: what is held between
+a forward and its labels is detached.
 
 In a distributed run each process sees its own shard; with `all_reduce=True`, `end_epoch` adds the sums of all
 processes (every rank must call it). Sharded parameters (FSDP) are not supported.
@@ -67,39 +67,40 @@ Counts = str | Mapping[str, float] | Iterable[float]
 
 
 class Monitor:
-    """Per epoch: angles, norms, energies, NC1-NC4, scatter, forecasts, layers, groups; early warnings in words.
+    """Records every epoch of a training and warns early: recall of every class with a forecast of how it will end,
+    angles and norms of the classifier, NC1-NC4, layers, groups.
 
     Arguments
     ---------
     model: any module, also inside DataParallel, DistributedDataParallel or torch.compile.
-    head: name or module of the layer that gives the logits; the last linear layer when not told.
-    features: name or module whose output is the features; the head's input when not told.
+    head: name or module of the layer that gives the logits; by default the last linear layer.
+    features: name or module whose output is the features; by default the input of the head.
     loss: loss module called as loss(logits, labels); its labels are read.
     labels: keyword of the model's forward that holds the labels.
-    optimizer: its weight decay, step and momentum are read for the forecasts, and its steps counted.
+    optimizer: its weight decay, learning rate and momentum are read for the forecasts, and its steps are counted.
     settings: a `RunSettings` (or a dict of its fields) with what cannot be read, or should be read differently.
-    counts: training examples per class (list, mapping with names, "5000*5,50*5"); what the epoch saw when not told.
+    counts: training examples per class (list, mapping with names, "5000*5,50*5"); by default the labels of the epoch.
     names: class names for the warnings.
-    minority: indices of the minority classes; those with fewer examples than the mean when not told.
+    minority: indices of the minority classes; by default those with fewer examples than the mean.
     groups: names of the groups whose codes are given to `update`.
     loggers: one logger, several or none, see `lopsided.torch.Logger`.
-    warn_at, patience: classes are said to merge when their cosine is that high in so many epochs in a row.
+    warn_at, patience: two classes count as merging when the cosine of their classifiers is at least `warn_at` in
+        `patience` epochs in a row.
     layers: follow every layer (True), none (False), or the named ones.
     spectra_every: epochs between whole spectra of the layers' changes, and of the logits of a head with more than 128
         classes and features; 0 for none.
     patterns: examples kept to follow activation patterns; 0 for none.
-    observe_every: after the first 8192 examples of a training epoch, one batch in so many is observed, one in 8 when
-        not told (for more than 256 classes, after 2048 examples, one in 16); held-out batches all are. 1 observes all.
-    scatter_every: after the first 512 examples of an epoch, one example in so many feeds the within-class
-        scatter and NC4; when not told, so few that it costs a quarter of a percent of the network's arithmetic.
+    observe_every: after the first 8192 examples of a training epoch, one batch in this many is observed; 8 by default
+        (with more than 256 classes: after 2048 examples, 16). 1 observes all. Held-out batches are always observed.
+    scatter_every: after the first 512 examples of an epoch, one example in this many feeds the within-class scatter
+        and NC4; by default so few that it costs a quarter of a percent of the network's arithmetic.
     ignore_index: label that carries no class.
     all_reduce: add the sums of all processes at the end of an epoch.
     epochs, steps: planned length of the training, in epochs or optimizer steps, for `seen`.
-    geometry_every: epochs between measurements of NC1-NC4, angles of class means, layers and activation patterns;
-        when not told, 1 for epochs of 30,000 examples and more (65,536 for more than 256 classes), up to 20 for short
-        ones.
-    scheduler: learning-rate scheduler, from which the length is read where neither is told.
-    before: what `recall_before` said of this training; the forecasts of recall while it runs then rest on it, too.
+    geometry_every: epochs between measurements of NC1-NC4, angles of class means, layers and activation patterns; by
+        default 1 for epochs of 30,000 examples and more (65,536 with more than 256 classes), up to 20 for short ones.
+    scheduler: learning-rate scheduler, from which the length is read where neither `epochs` nor `steps` is given.
+    before: what `recall_before` forecast for this training; the forecasts while it runs then use it, too.
     """
 
     def __init__(
@@ -190,7 +191,7 @@ class Monitor:
     # -- what a training loop calls ------------------------------------------------------------------------------------
 
     def update(self, labels: Any, groups: Any = None) -> None:
-        """Say the labels (and groups) of the latest forward: whole numbers 0, 1, 2, ...; -100 is ignored."""
+        """Give the labels (and groups) of the latest forward pass: whole numbers 0, 1, 2, ...; -100 is ignored."""
         began = time.perf_counter()
         if self._watch.take_passed():  # the caller may reuse its buffer before they are counted
             self._unobserved.add(codes_of(self._targets.read(labels)).clone())
@@ -211,10 +212,11 @@ class Monitor:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Keep the forwards inside apart, under `EpochRecord.phases[name]`: `with monitor.phase("test"): ...`.
+        """Record the forward passes inside under `EpochRecord.phases[name]`: `with monitor.phase("test"): ...`.
 
-        For a second evaluation in an epoch, or the training set in evaluation mode. "train" and "held_out" are the
-        phases that a model's mode decides. Where nothing else was held out, "val" is `held_out` too.
+        Use it for a second evaluation in an epoch, or for the training set in evaluation mode. Without it, forward
+        passes belong to "train" or "held_out" by the mode of the model. Where nothing else is held out, a phase "val"
+        is `held_out` too.
         """
         before = self._watch.named or "held_out"
         self.start_phase(name)
@@ -224,11 +226,11 @@ class Monitor:
             self.start_phase(before)
 
     def start_phase(self, name: str) -> None:
-        """What `phase` does, for callbacks: the forwards from now on belong to it, until another phase starts."""
+        """The same for callbacks: forward passes belong to this phase until another one starts."""
         self._watch.named = checked.phase_name(name)
 
     def batches(self, loader: Iterable[T], phase: str) -> Iterator[T]:
-        """The batches of a loader, each of them in a named phase: `for x, y in monitor.batches(loader, "test")`."""
+        """Iterate over a loader inside a phase: `for x, y in monitor.batches(loader, "test")`."""
         with self.phase(phase):
             yield from loader
 
@@ -239,7 +241,7 @@ class Monitor:
         return self._plan.seen(counters.steps or counters.all_batches, counters.batches)
 
     def end_epoch(self, step: int | None = None) -> EpochRecord:
-        """Close the epoch: measure, forecast, warn, log; the sums start anew. `step` is for the loggers."""
+        """End the epoch: measure, forecast, warn and log. `step` is passed to the loggers."""
         began = time.perf_counter()
         if not self._phases.flush():
             raise nothing_seen(self._counters)
@@ -346,11 +348,11 @@ class Monitor:
         return state_of(self)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where another monitor of the same network stopped."""
+        """Continue where another monitor of the same network stopped."""
         load_state(self, state)
 
     def close(self) -> None:
-        """Take every hook off the model; the records stay."""
+        """Remove all hooks from the model; the records stay."""
         self._watch.close()
 
     def __enter__(self) -> Self:
