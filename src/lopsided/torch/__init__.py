@@ -1,4 +1,4 @@
-"""For people who train networks with PyTorch: watch imbalance at work, and mend it. Needs the extra [torch].
+"""For people who train networks with PyTorch: watch what imbalance does, and correct it. Needs the extra [torch].
 
 Each public name loads its module when it is first used, so that Lightning, Transformers and the loggers are imported
 only by those who use them.

@@ -47,13 +47,13 @@ def recall_before(
     steps, epochs : int, float
         Length of the training; one of the two.
     batch_size : int, optional
-        Of a DataLoader it is read.
+        By default that of the DataLoader.
     features : torch.nn.Module, optional
         A frozen backbone; classes are then compared by its outputs instead of the inputs.
     attention : bool, optional
-        Whether the network is a transformer; read from the names of its modules when not given.
+        Whether the network is a transformer; by default read from the names of its modules.
     seed : int
-        Of the rows compared where there are more than 6,000.
+        Seed of the choice of rows to compare where there are more than 6,000.
 
     Returns
     -------

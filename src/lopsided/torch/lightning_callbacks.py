@@ -1,9 +1,8 @@
 """For Lightning: `Trainer(callbacks=[LightningMonitor(), LightningSamplerGuard()])`.
 
-The monitor takes its labels from each batch by `labels` (the second entry when not told); training batches feed the
-training sums, validation batches of the first loader the held-out ones, those of other loaders the phases
-"validation 1", ...; the sanity check before training none. The numbers go to the
-trainer's logger.
+The monitor takes its labels from each batch by `labels`, by default the second entry. Training batches feed the
+training sums, validation batches of the first loader the held-out ones, and those of other loaders the phases
+"validation 1", ...; the sanity check before training is left out. The numbers go to the trainer's logger.
 """
 
 import math
@@ -98,13 +97,13 @@ class LightningMonitor(TrainerMonitor, Callback):  # type: ignore[misc]  # Light
         self._watch(watched, optimizers[0] if optimizers else None, steps)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """Say the labels of a training batch."""
+        """Pass on the labels of a training batch."""
         self._update(batch)
 
     def on_validation_batch_end(
         self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
     ) -> None:
-        """Say the labels of a validation batch."""
+        """Pass on the labels of a validation batch."""
         if not trainer.sanity_checking:
             self._update(batch)
 
@@ -130,11 +129,11 @@ class LightningMonitor(TrainerMonitor, Callback):  # type: ignore[misc]  # Light
             logger.log_metrics(numbers, step=trainer.global_step)
 
     def on_fit_end(self, trainer: Any, pl_module: Any) -> None:
-        """Write the report where one was asked for, and take the hooks off."""
+        """Write the report if one was asked for, and remove the hooks."""
         self._finish()
 
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
-        """Take the hooks off when the training stops early."""
+        """Remove the hooks when the training stops early."""
         self._finish()
 
     def _update(self, batch: Any) -> None:
@@ -147,7 +146,7 @@ class LightningMonitor(TrainerMonitor, Callback):  # type: ignore[misc]  # Light
             raise InputError(
                 "labels in each batch",
                 f"a batch of type {type(batch).__name__}",
-                "say where with labels=lambda batch: ...",
+                "give labels=lambda batch: ...",
             ) from None
         self.monitor.update(labels, groups)
 

@@ -1,9 +1,9 @@
 """For the Hugging Face Trainer: `Trainer(..., callbacks=[TransformersMonitor(), TransformersSamplerGuard()])`.
 
 The models take their labels as a keyword of forward, which is where the monitor reads them. With label smoothing the
-trainer takes them out before, which is refused with a sentence; `labels=None` leaves them to `monitor.update`. An
-evaluation that the trainer runs after an epoch belongs to that epoch's record. AdamW, the trainer's default, uses
-decoupled weight decay; the forecasts then decline and say so.
+Trainer removes them first, which raises an InputError; with `labels=None` you pass them to `monitor.update` yourself.
+An evaluation that the Trainer runs after an epoch belongs to that epoch's record. AdamW, the Trainer's default, uses
+decoupled weight decay, so the forecasts of merging decline and say so; the forecasts of recall do not.
 """
 
 import os
@@ -79,7 +79,7 @@ class TransformersMonitor(TrainerMonitor, TrainerCallback):  # type: ignore[misc
         if self._labels is not None and args.label_smoothing_factor:
             raise InputError(
                 "labels among the inputs of the model",
-                f"label_smoothing_factor={args.label_smoothing_factor}, with which the Trainer takes them out",
+                f"label_smoothing_factor={args.label_smoothing_factor}, with which the Trainer removes them",
                 "smooth in the model's own loss, or make TransformersMonitor(labels=None) and call its "
                 "monitor.update(labels) in compute_loss",
             )
@@ -97,7 +97,7 @@ class TransformersMonitor(TrainerMonitor, TrainerCallback):  # type: ignore[misc
             self._close_epoch(state)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Close what is open, write the report where one was asked for, and take the hooks off."""
+        """End an open epoch, write the report if one was asked for, and remove the hooks."""
         if self._owed:
             self._close_epoch(state)
         self._finish()

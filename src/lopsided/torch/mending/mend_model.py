@@ -91,21 +91,21 @@ def mend(
     Parameters
     ----------
     model : nn.Module
-        The trained network; it stays as it is. DataParallel, DistributedDataParallel and torch.compile are looked
-        through.
+        The trained network, which is not changed. DataParallel, DistributedDataParallel and torch.compile are
+        unwrapped.
     loader : iterable of batches
         A validation set: (inputs, labels), or mappings with labels.
     metric : str, Metric or scorer
-        What is to improve, as in a trial: "balanced", "worst-class", "overall", "f1:macro", "cost"...
+        Metric to improve, as in a trial: "balanced", "worst-class", "overall", "f1:macro", "cost"...
     counts : sequence of float or Rates, optional
-        Training examples of every class, by which post-hoc adjustment works; without them those of the validation set
-        are used, which is right only where it has the class shares of the training set.
+        Training examples of every class, which post-hoc adjustment needs. Without them the counts of the validation
+        set are used, which is right only if it has the class shares of the training set.
     costs : optional
-        Of the metric "cost": a matrix true x predicted.
+        For the metric "cost": a matrix, true x predicted.
     head : str or nn.Module, optional
         The layer that gives the logits; by default the last linear one.
     seed : int
-        Of folds and draws.
+        Seed of the folds and of the bootstrap.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def mend(
     classes = Partition("class", read.codes, names)
     asked = metric_named(metric, classes, costs)
     if asked.family == "worst-group":
-        raise InputError("a metric of classes", repr(asked.word), "mend knows no groups; take worst-class")
+        raise InputError("a metric of classes", repr(asked.word), "mend knows no groups; use worst-class")
     shown, notes = _counts(counts, classes)
     with one_blas_thread():
         candidates = corrections(read.weights, shown, asked, leading_directions(read.features))

@@ -21,7 +21,7 @@ VANISHING = 0.1  # of the median length: a classifier this short has no say
 
 
 class ImbalanceWarning(UserWarning):
-    """Something that the monitor saw and a person should know."""
+    """A class is lost, merging, likely to fail or absent, or the training has diverged."""
 
 
 def merging_cosines(weight: FloatArray, found: PairwiseAngles) -> Cosines:

@@ -8,8 +8,8 @@ The head's input are the features, its output the logits. Labels come from the l
 from a keyword of the model's forward (`labels="labels"`, as Hugging Face models have), or from `monitor.update(labels)`
 after each forward. Forwards in training mode feed the training sums of the epoch, forwards in evaluation mode (a
 validation loop) the held-out sums, unless `with monitor.phase(name):` keeps them apart; an epoch lasts until
-`end_epoch`. Nothing here touches gradients, random state,
-modes or buffers, and no graph is kept: what is held between a forward and its labels is detached.
+`end_epoch`. Nothing here touches gradients, random state, modes or buffers, and no graph is kept: what is held between
+a forward and its labels is detached.
 
 In a distributed run each process sees its own shard; with `all_reduce=True`, `end_epoch` adds the sums of all
 processes (every rank must call it). Sharded parameters (FSDP) are not supported.
@@ -69,7 +69,8 @@ Counts = str | Mapping[str, float] | Iterable[float]
 
 @documented_by(MONITOR_PARAMETERS)
 class Monitor:
-    """Per epoch: angles, norms, energies, NC1-NC4, scatter, forecasts, layers, groups; early warnings in words.
+    """Records every epoch of a training and warns early: recall of every class with a forecast of how it will end,
+    angles and norms of the classifier, NC1-NC4, layers, groups.
 
     Parameters
     ----------
@@ -164,7 +165,7 @@ class Monitor:
     # -- what a training loop calls ------------------------------------------------------------------------------------
 
     def update(self, labels: Any, groups: Any = None) -> None:
-        """Say the labels (and groups) of the latest forward: whole numbers 0, 1, 2, ...; -100 is ignored."""
+        """Give the labels (and groups) of the latest forward pass: whole numbers 0, 1, 2, ...; -100 is ignored."""
         began = time.perf_counter()
         if self._watch.take_passed():  # the caller may reuse its buffer before they are counted
             self._unobserved.add(codes_of(self._targets.read(labels)).clone())
@@ -185,10 +186,11 @@ class Monitor:
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Keep the forwards inside apart, under `EpochRecord.phases[name]`: `with monitor.phase("test"): ...`.
+        """Record the forward passes inside under `EpochRecord.phases[name]`: `with monitor.phase("test"): ...`.
 
-        For a second evaluation in an epoch, or the training set in evaluation mode. "train" and "held_out" are the
-        phases that a model's mode decides. Where nothing else was held out, "val" is `held_out` too.
+        Use it for a second evaluation in an epoch, or for the training set in evaluation mode. Without it, forward
+        passes belong to "train" or "held_out" by the mode of the model. Where nothing else is held out, a phase "val"
+        is `held_out` too.
         """
         before = self._watch.named or "held_out"
         self.start_phase(name)
@@ -198,11 +200,11 @@ class Monitor:
             self.start_phase(before)
 
     def start_phase(self, name: str) -> None:
-        """What `phase` does, for callbacks: the forwards from now on belong to it, until another phase starts."""
+        """The same for callbacks: forward passes belong to this phase until another one starts."""
         self._watch.named = checked.phase_name(name)
 
     def batches(self, loader: Iterable[T], phase: str) -> Iterator[T]:
-        """The batches of a loader, each of them in a named phase: `for x, y in monitor.batches(loader, "test")`."""
+        """Iterate over a loader inside a phase: `for x, y in monitor.batches(loader, "test")`."""
         with self.phase(phase):
             yield from loader
 
@@ -213,7 +215,7 @@ class Monitor:
         return self._plan.seen(counters.steps or counters.all_batches, counters.batches)
 
     def end_epoch(self, step: int | None = None) -> EpochRecord:
-        """Close the epoch: measure, forecast, warn, log; the sums start anew. `step` is for the loggers."""
+        """End the epoch: measure, forecast, warn and log. `step` is passed to the loggers."""
         began = time.perf_counter()
         if not self._phases.flush():
             raise nothing_seen(self._counters)
@@ -320,11 +322,11 @@ class Monitor:
         return state_of(self)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Go on where another monitor of the same network stopped."""
+        """Continue where another monitor of the same network stopped."""
         load_state(self, state)
 
     def close(self) -> None:
-        """Take every hook off the model; the records stay."""
+        """Remove all hooks from the model; the records stay."""
         self._watch.close()
 
     def __enter__(self) -> Self:

@@ -30,7 +30,7 @@ loggers : Logger or list of Logger, optional
 warn_at : float, default 0.9
     A warning says that classes merge when the cosine of their weights is at least this,
 patience : int, default 2
-    and has been for so many epochs.
+    in this many epochs in a row.
 layers : bool or list of str, default True
     Follow every layer, none, or the named ones.
 spectra_every : int, default 10
@@ -39,10 +39,10 @@ spectra_every : int, default 10
 patterns : int, default 64
     Examples kept to follow activation patterns; 0 for none.
 observe_every : int, optional
-    After the first 8192 examples of a training epoch, one batch in so many is observed; held-out batches all are. 1
+    After the first 8192 examples of a training epoch, one batch in this many is observed; held-out batches all are. 1
     observes all. By default, one in 8 (for more than 256 classes, one in 16 after 2048 examples).
 scatter_every : int, optional
-    After the first 512 examples of an epoch, one example in so many feeds the within-class scatter and NC4. By default,
+    After the first 512 examples of an epoch, one example in this many feeds the within-class scatter and NC4. By default,
     so few that it costs a quarter of a percent of the network's arithmetic.
 ignore_index : int, default -100
     The label that carries no class.

@@ -42,7 +42,7 @@ class RecallOutlook:
 
     @property
     def likely_lost(self) -> list[int]:
-        """Classes that are more likely lost than kept, the most likely first."""
+        """Classes with a chance of being lost above one half, the highest first."""
         chances = np.array([one.chance_lost for one in self.classes])
         return [int(k) for k in np.argsort(-chances, kind="stable") if chances[k] > LIKELY]
 

@@ -1,7 +1,8 @@
 """At the end of every epoch: the evidence of each class, the recall that it will come to, and new warnings of that.
 
-A class is warned of when it has become more likely lost than kept, once, and again only when its cause has changed; the
-same line says what would help. From a twentieth of the training on: before that the evidence is that of the start.
+A class is warned of once, when its chance of being lost passes one half, and again only when its cause has changed; the
+same line says what would help. Warnings begin after a twentieth of the training: before that the network has hardly
+moved from its start.
 """
 
 from collections.abc import Mapping, Sequence

@@ -42,7 +42,7 @@ class OversamplingSampler(DistributedSampler):  # type: ignore[misc]
 
     Args:
         labels: one label per example, or a data set in which they can be found (Subset and ConcatDataset too).
-        groups: one group per example, where cells of class and group are to be told apart.
+        groups: one group per example, to oversample cells of class and group.
         rate: "sqrt" (each class up to sqrt(its size x the largest)), "balanced", a number of copies of the minority, a
             dict by label, or "forecast", which a `recipe` asks for. Square root is the default: on a tail of
             Fashion-MNIST it reached a balanced accuracy of 0.690 over three seeds, full balance 0.688 with an epoch
