@@ -1,7 +1,7 @@
 """The Layer-Peeled Model: our solvers against the paper's way (cvxpy on the SDP (15) with SCS at its defaults).
 
-Every peer runs in the same process, on one thread, on the same problem; its gap is measured with our certificate after
-scaling its answer into the nuclear-norm ball.
+Every peer runs in the same process, on one thread, on the same problem; times are processor times. The peer's gap is
+measured with our certificate after scaling its answer into the nuclear-norm ball.
 """
 
 import csv
@@ -30,14 +30,19 @@ def zipf_profile(classes):
     return [max(1, int(5000 * (k + 1) ** -0.6)) for k in range(classes)]
 
 
+def lognormal_profile(classes):
+    """Whole sizes of a lognormal law, as those of ImageNet-21k: 5,000 classes have some 800 distinct ones."""
+    return np.maximum(np.round(np.exp(np.random.default_rng(0).normal(5.3, 1.15, classes))), 1.0)
+
+
 def timed(function, repeats):
-    """The median time of `repeats` calls, and the last answer."""
+    """The least processor time of `repeats` calls, to which other work on the machine only adds; the last answer."""
     times = []
     for _ in range(repeats):
-        began = time.perf_counter()
+        began = time.process_time()
         answer = function()
-        times.append(time.perf_counter() - began)
-    return float(np.median(times)), answer
+        times.append(time.process_time() - began)
+    return min(times), answer
 
 
 def paper_script(counts):
@@ -47,7 +52,7 @@ def paper_script(counts):
     counts = np.asarray(counts, dtype=float)
     k = len(counts)
     weights = counts / counts.sum()
-    began = time.perf_counter()
+    began = time.process_time()
     x = cp.Variable((2 * k, 2 * k), PSD=True)
     logits = x[k:, :k]
     loss = sum(weights[j] * (cp.log_sum_exp(logits[:, j]) - logits[j, j]) for j in range(k))
@@ -55,7 +60,7 @@ def paper_script(counts):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         cp.Problem(cp.Minimize(loss), held).solve(solver=cp.SCS)
-    seconds = time.perf_counter() - began
+    seconds = time.process_time() - began
     return seconds, relative_gap(np.asarray(logits.value), weights, k * math.sqrt(5.0))
 
 
@@ -73,7 +78,7 @@ def relative_gap(z, weights, tau):
 def against_the_paper(what, counts, repeats):
     """One row: ours and the paper's script on the same counts."""
     seconds, forecast = timed(lambda: collapse(counts, **ENERGIES), repeats)
-    peer_seconds, peer_gap = paper_script(counts)
+    peer_seconds, peer_gap = min(paper_script(counts) for _ in range(5 if len(counts) <= 20 else 1))
     return {
         "what": what,
         "seconds": seconds,
@@ -116,6 +121,20 @@ def in_a_process_of_its_own(classes):
     }
 
 
+def first_call():
+    """Two sizes, in a process that has imported the package and called nothing yet; the least of a few processes."""
+    code = (
+        "import time\n"
+        "from lopsided import collapse\n"
+        "began = time.process_time()\n"
+        "found = collapse('5000*5,50*5', feature_energy=5, weight_energy=1)\n"
+        "print(time.process_time() - began, found.relative_gap)\n"
+    )
+    runs = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True) for _ in range(5)]
+    seconds, gap = min(tuple(float(word) for word in run.stdout.split()) for run in runs)
+    return {"what": "two sizes, K=10, first call in a process", "seconds": seconds, "note": f"gap {gap:.0e}"}
+
+
 def growth(sizes):
     """Seconds over K for the exponential profile, and the exponent of their growth."""
     seconds = [alone("", exponential_profile(k, 1280, 5))["seconds"] for k in sizes]
@@ -129,7 +148,8 @@ def run(quick):
     with threadpool_limits(1):
         two = "5000*5,50*5"
         collapse(two, **ENERGIES)  # load everything once
-        yield against_the_paper("two sizes, K=10", np.repeat([5000.0, 50.0], 5), 20)
+        yield against_the_paper("two sizes, K=10", np.repeat([5000.0, 50.0], 5), 100)
+        yield first_call()
         long_tail = exponential_profile(100, 500, 5)
         if quick:
             yield against_the_paper("long tail, K=20", exponential_profile(20, 500, 5), 5)
@@ -139,6 +159,8 @@ def run(quick):
         yield places() if "LOPSIDED_DATA" in os.environ else {"what": "Places-LT", "note": "LOPSIDED_DATA is not set"}
         if not quick:
             yield alone("ImageNet-LT-like, K=1000, 1280 to 5", exponential_profile(1000, 1280, 5))
+            for classes in (5000, 21_841):
+                yield alone(f"K={classes:,}, lognormal sizes, gap of 1e-6", lognormal_profile(classes), tolerance=1e-6)
             yield growth([50, 100, 200, 400])
             yield in_a_process_of_its_own(8000)
         million = np.round(np.random.default_rng(0).pareto(1.2, 10**6) * 10) + 1

@@ -1,5 +1,6 @@
 """The climate of every test: float64, warnings as errors, data sets found through LOPSIDED_DATA."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -9,6 +10,12 @@ from hypothesis import settings
 # Shared machines are noisy, so no deadline; the examples are the same in every run.
 settings.register_profile("lopsided", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("lopsided")
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: the garbage collector need not walk through it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

@@ -62,8 +62,8 @@ class Uncertain(NamedTuple):
         """The normal 95 % interval; a standard error of 0 is none, so nothing can be detected with it."""
         if not self.error > 0:
             return SeedMean(self.value, -math.inf, math.inf, 0.0)
-        half = student_reach(CONFIDENCE) * self.error
-        reach = half + student_quantile(DETECTION) * self.error
+        half = _quantile(None, 1 - (1 - CONFIDENCE) / 2) * self.error
+        reach = half + _quantile(None, DETECTION) * self.error
         return SeedMean(self.value, self.value - half, self.value + half, self.error, reach)
 
 
@@ -74,25 +74,28 @@ def seed_mean(values: Iterable[float], *, tests: int = 1) -> SeedMean:
     if sample.size < 2:
         return SeedMean(float(sample[0]) if sample.size else math.nan, -math.inf, math.inf, 0.0)
     mean, deviation, half = float(sample.mean()), float(sample.std(ddof=1)), _half_width(sample, tests)
-    reach = half + student_quantile(DETECTION, sample.size - 1) * deviation / math.sqrt(sample.size)
+    reach = half + _quantile(sample.size - 1, DETECTION) * deviation / math.sqrt(sample.size)
     return SeedMean(mean, mean - half, mean + half, deviation, reach)
 
 
 def _half_width(sample: FloatArray, tests: int = 1) -> float:
-    quantile = student_quantile(1 - (1 - CONFIDENCE) / (2 * tests), sample.size - 1)
+    quantile = _quantile(sample.size - 1, 1 - (1 - CONFIDENCE) / (2 * tests))
     return quantile * float(sample.std(ddof=1)) / math.sqrt(sample.size)
 
 
-def student_quantile(chance: float, freedom: float = math.inf) -> float:
-    """Of Student's distribution; without degrees of freedom, of the normal one."""
+def _quantile(freedom: int | None, chance: float) -> float:
+    """Of Student's distribution, or of the normal one."""
+    from scipy.special import ndtri, stdtrit
+
+    return float(ndtri(chance) if freedom is None else stdtrit(freedom, chance))
+
+
+def student_reach(level: float, freedom: float) -> float:
+    """How many standard errors an interval of this level reaches to both sides, by Student's distribution. It stands
+    apart from `_quantile`, which is part of every frozen rule."""
     from scipy.special import stdtrit
 
-    return float(stdtrit(freedom, chance))
-
-
-def student_reach(level: float, freedom: float = math.inf) -> float:
-    """How many standard errors an interval of this level reaches to both sides."""
-    return student_quantile(0.5 + level / 2, freedom)
+    return float(stdtrit(freedom, 0.5 + level / 2))
 
 
 def paired_mean(before: Mapping[int, float], after: Mapping[int, float], *, tests: int = 1) -> SeedMean:

@@ -100,7 +100,7 @@ def _diabetes(seed: int) -> Any:
     held_out = generator(seed, "diabetes split").random(fast.size) < 1 / 3
     place = found.feature_names.index("sex")
     words = {
-        "sex": np.array([f"sex {code:.0f}" for code in found.data[:, place]]),  # the source does not say which is which
+        "sex": np.array([f"{code:.0f}" for code in found.data[:, place]]),  # the source does not say which is which
         "progression": np.where(fast, "fast", "slow"),
     }
     others = [name for name in found.feature_names if name != "sex"]

@@ -10,7 +10,8 @@ import numpy as np
 
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 
-FEW = 12  # rows of a class
+FEW = 40  # rows of a class up to which comparing costs less than sorting
+AT_A_TIME = 500_000  # comparisons
 
 
 def class_margins(logits: FloatArray, codes: IntArray) -> FloatArray:
@@ -33,26 +34,38 @@ def class_aucs(logits: FloatArray, codes: IntArray) -> FloatArray:
     present = counts > 0
     if present.sum() < 2:
         return np.full(classes, np.nan)
-    weight, columns = 1.0 / counts[codes], np.ascontiguousarray(logits.T)
-    rows = np.split(np.argsort(codes, kind="stable"), np.cumsum(counts[:-1]).astype(np.int64))
-    found = np.full(classes, np.nan)
-    for k in np.flatnonzero(present):
-        weights, column = weight.copy(), columns[k]
-        weights[rows[k]] = 0.0
-        below = _weight_below(column[rows[k]], column, weights)
-        found[k] = below / (counts[k] * (present.sum() - 1))
-    return found
+    weights, columns = 1.0 / counts[codes], np.ascontiguousarray(logits.T)
+    below = np.empty(codes.size)
+    few = np.flatnonzero(counts[codes] <= FEW)
+    below[few] = _compared(columns, weights, codes, few)
+    for k in np.flatnonzero(counts > FEW):
+        own = codes == k
+        below[own] = _sorted(columns[k], weights, own)
+    # The weights of a class make 1. Of its own rows, with itself, a row has half below it in the mean.
+    ranks: FloatArray = (_class_means(below, codes, classes) - 0.5) / (present.sum() - 1)
+    return ranks
 
 
-def _weight_below(values: FloatArray, column: FloatArray, weights: FloatArray) -> float:
-    """The weights of all entries of a column below each value, added up; of tied entries half counts as below."""
-    if values.size <= FEW:  # comparing each costs less than sorting
-        smaller, equal = column < values[:, None], column == values[:, None]
-        return float((smaller.sum(axis=0) + 0.5 * equal.sum(axis=0)) @ weights)
+def _compared(columns: FloatArray, weights: FloatArray, codes: IntArray, rows: IntArray) -> FloatArray:
+    """For each of these rows, the weight of all rows whose logit for its class is smaller, and half of that of equal
+    ones: by comparing it with all, which for classes of few rows costs less than sorting."""
+    halves = (weights / 2).astype(columns.dtype)
+    size = max(AT_A_TIME // codes.size, 1)
+    found = [np.empty(0)]
+    for part in (rows[start : start + size] for start in range(0, rows.size, size)):
+        logits, own = columns[codes[part]], columns[codes[part], part][:, None]
+        smaller, no_larger = ((logits < own).view(np.int8), (logits <= own).view(np.int8))
+        found.append((smaller + no_larger).astype(columns.dtype) @ halves)
+    return np.concatenate(found)
+
+
+def _sorted(column: FloatArray, weights: FloatArray, own: BoolArray) -> FloatArray:
+    """The same for all rows of one class, by sorting its column."""
     order = np.argsort(column)
     totals = np.concatenate([[0.0], np.cumsum(weights[order])])
-    places = [np.searchsorted(column, values, side=side, sorter=order) for side in ("left", "right")]
-    return float((totals[places[0]] + totals[places[1]]).sum() / 2)
+    places = [np.searchsorted(column, column[own], side=side, sorter=order) for side in ("left", "right")]
+    found: FloatArray = (totals[places[0]] + totals[places[1]]) / 2
+    return found
 
 
 def adjusted_recalls(logits: FloatArray, codes: IntArray, counts: FloatArray) -> FloatArray:
@@ -72,17 +85,18 @@ def nearest_recalls(
     known: BoolArray = np.asarray(np.isfinite(means).all(axis=1))
     if not known.any():
         return np.full(len(means), np.nan)
-    centre = means[known].mean(axis=0)
-    points = np.where(known[:, None], means - centre, 0.0)
+    # In the precision of the features: what all have in common is taken off first, so that it drowns nothing.
+    centre = means[known].mean(axis=0).astype(features.dtype)
+    points = np.where(known[:, None], means - centre, 0.0).astype(features.dtype)
     features = features - centre
-    distances = np.square(features).sum(axis=1)[:, None] - 2 * features @ points.T + np.square(points).sum(axis=1)
-    distances[:, ~known] = np.inf
+    distances = features @ (-2 * points.T)  # squared, less the row's own squared length
+    distances += np.where(known, np.square(points).sum(axis=1), np.inf)
     if counts is not None:
         n = np.arange(codes.size)
-        own = counts[codes]
+        own, length = counts[codes], np.einsum("ij,ij->i", features, features)
         with np.errstate(divide="ignore", invalid="ignore"):
-            scale = np.where(own > 1, np.square(own / (own - 1)), np.inf)
-            distances[n, codes] = np.where(np.isinf(scale), np.inf, distances[n, codes].clip(0) * scale)
+            left_out = (distances[n, codes] + length).clip(0) * np.square(own / (own - 1)) - length
+        distances[n, codes] = np.where(own > 1, left_out, np.inf)
     right = distances.argmin(axis=1) == codes
     return _class_means(right & known[codes], codes, len(means))
 

@@ -108,8 +108,7 @@ def pilot_groups(training: LabelledSet) -> tuple[int, ...]:
 def reduced(training: LabelledSet, seed: int) -> LabelledSet:
     """At most `MOST_ROWS` rows, drawn evenly over classes and groups, and principal components: 50, with more than 40
     classes fewer. Of more than `MOST_CLASSES` classes some."""
-    if len(training.classes.names) > MOST_CLASSES:
-        training = _some_classes(training)
+    training = some_classes(training)
     if training.size > MOST_ROWS:
         parts = -(-training.size // MOST_ROWS)
         fold = deal(training.classes.codes, training.group_codes, parts, seed, 0)
@@ -127,8 +126,11 @@ def reduced(training: LabelledSet, seed: int) -> LabelledSet:
     return training
 
 
-def _some_classes(training: LabelledSet) -> LabelledSet:
-    """The examples of `DRAWN_CLASSES` classes, from the smallest of two examples to the largest in even steps."""
+def some_classes(training: LabelledSet) -> LabelledSet:
+    """Of more than `MOST_CLASSES` classes the examples of `DRAWN_CLASSES`, from the smallest of two examples to the
+    largest in even steps; fewer classes as they are."""
+    if len(training.classes.names) <= MOST_CLASSES:
+        return training
     counts = training.classes.counts
     able = np.flatnonzero(counts >= min(2, counts.max()))
     by_size = able[np.argsort(counts[able], kind="stable")]

@@ -165,7 +165,8 @@ def verdict(facts: AuditFacts) -> str:
     counted = [(level, sum(finding.level is level for finding in facts.findings)) for level in reversed(Level)]
     words = ", ".join(f"{count} {level.value}" for level, count in counted if count)
     if facts.level is Level.HEALTHY:
-        return f"{first}{f'No problems found in {ran} checks.' if ran else ''}".strip()
+        checks = "1 check" if ran == 1 else f"{ran} checks"
+        return f"{first}{f'No problems found in {checks}.' if ran else ''}".strip()
     names = list(dict.fromkeys(finding.subject for finding in bad))
     some = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     return f"{first}{words} in {ran} checks; {facts.level.value}: {some}."

@@ -103,7 +103,11 @@ class ClassEvidence:
 def _numbers(values: ArrayLike | None, size: int, name: str) -> FloatArray:
     if values is None:
         return np.full(size, np.nan)
-    array = np.array([np.nan if v is None else v for v in np.asarray(values, dtype=object).ravel()], dtype=np.float64)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biuf":
+        array = values.astype(np.float64).ravel()
+    else:
+        rows = np.asarray(values, dtype=object).ravel()
+        array = np.array([np.nan if v is None else v for v in rows], dtype=np.float64)
     if array.size != size:
         raise InputError(f"{size} numbers for {name}", array.size)
     return array

@@ -187,8 +187,7 @@ def collapse(
     tau : float, optional
         K sqrt(E_H E_W).
     multiplier : float, optional
-        The weight of |Z|_* (the sum of singular values of the logits) in the loss; with weight decay it is the root of
-        both decays' product.
+        The weight of the nuclear norm of the logits in the loss; with weight decays it is the root of their product.
     weight_decay : float, optional
         The decay of the classifier.
     feature_decay : float, optional

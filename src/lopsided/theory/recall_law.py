@@ -83,7 +83,7 @@ class RecallLaw:
         """Median, interval and chance of every row of features."""
         score = self.score(features, time)
         chances = self.distribution(score, time)
-        low, middle, high, one_sided = (_quantiles(chances, level) for level in (_TAIL, 0.5, 1 - _TAIL, LEVEL))
+        low, middle, high, one_sided = _quantiles(chances, np.array([_TAIL, 0.5, 1 - _TAIL, LEVEL]))
         # where a recall of 0 has the chance of the lower tail or more, all that the interval leaves out lies above it
         high = np.where(chances[:, 0] >= _TAIL, one_sided, high)
         # a recall of exactly 0.2 is kept; between cuts no recall has a chance of its own
@@ -107,12 +107,15 @@ def recall_forecast(evidence: ClassEvidence) -> RecallForecast:
     before = evidence.seen is not None and bool(np.isfinite(evidence.before_score).all())
     suffix = ", unknown length" if evidence.seen is None else ", before" if before else ""
     time = 0.0 if evidence.seen is None else float(np.log(max(evidence.seen, 0.02) / REFERENCE))
-    found = _law(f"training{suffix}").forecast(training_features(evidence, before=before), time, evidence.seen)
-    if not evidence.has_held_out:
-        return found
-    features = held_out_features(evidence, before=before)
-    better = _law(f"held out{suffix}").forecast(features, time, evidence.seen)
     known = np.isfinite(evidence.held_out_recall)
+    if known.any():
+        features = held_out_features(evidence, before=before)
+        better = _law(f"held out{suffix}").forecast(features, time, evidence.seen)
+        if known.all():
+            return better
+    found = _law(f"training{suffix}").forecast(training_features(evidence, before=before), time, evidence.seen)
+    if not known.any():
+        return found
     numbers = [field.name for field in fields(RecallForecast) if field.name != "seen"]
     joined = {name: np.where(known, getattr(better, name), getattr(found, name)) for name in numbers}
     return RecallForecast(**joined, seen=evidence.seen)
@@ -285,11 +288,13 @@ def _logit(rates: FloatArray, size: FloatArray) -> FloatArray:
     return found
 
 
-def _quantiles(chances: FloatArray, level: float) -> FloatArray:
-    """The point below which a share `level` of each distribution lies: straight lines between cuts and to 1."""
+def _quantiles(chances: FloatArray, levels: FloatArray) -> FloatArray:
+    """levels x rows: the points below which such shares of each distribution lie: straight lines between cuts and to
+    1."""
     cuts = np.array([*CUTS, 1.0])
     full = np.column_stack([chances, np.ones(len(chances))])
-    place = (full >= level).argmax(axis=1)
+    level = levels[:, None]
+    place = (full[None] >= level[:, None]).argmax(axis=2)
     n = np.arange(len(full))
     before = np.maximum(place - 1, 0)
     below, above = np.where(place > 0, full[n, before], 0.0), full[n, place]

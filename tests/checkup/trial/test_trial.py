@@ -16,6 +16,7 @@ from lopsided.checkup.trial.trial import trial as run_trial
 from lopsided.core.errors import InputError
 from lopsided.core.folds import deal
 from lopsided.measure.paired_scores import Estimate
+from lopsided.remedies import pilot
 from lopsided.remedies.collection import Collection
 from lopsided.remedies.contract import GainForecast
 from lopsided.remedies.logit_adjustment import LogitAdjustment
@@ -272,3 +273,20 @@ def test_public_function(tmp_path) -> None:
     outcome = lopsided.trial(features, labels=labels, store=tmp_path, repeats=1)
     assert outcome.rows == 80
     assert lopsided.plan(features, labels=labels).metric == "balanced"
+
+
+def test_of_very_many_classes_some_are_tried_and_the_remedies_are_for_all(monkeypatch, tmp_path) -> None:
+    monkeypatch.setattr(pilot, "MOST_CLASSES", 10)
+    monkeypatch.setattr(pilot, "DRAWN_CLASSES", 5)
+    counts = np.arange(2, 14)
+    labels = np.repeat([f"c{code:02d}" for code in range(12)], counts)
+    features = np.random.default_rng(0).normal(size=(labels.size, 3)) + np.repeat(np.arange(12.0), counts)[:, None]
+    planned = make_plan(features, labels=labels)
+    planned = replace(planned, remedies=[planned["oversampling"], planned.remedies[-1]])
+    outcome = run_trial(features, planned, labels=labels, folds=3, repeats=1, forecasts=False, store=tmp_path)
+    assert len(outcome.classes) == 5
+    assert outcome.notes[1].startswith("The arms were compared on 5 of the 12 classes, drawn evenly over their sizes")
+    assert "Collecting is not simulated" in outcome.arms[-1].skipped
+    assert not any("Collecting is simulated" in note for note in outcome.notes)
+    assert set(outcome["oversampling"].remedy.rates) == set(labels)  # what is exported is for all of them
+    assert "rows of all classes" in outcome.code()

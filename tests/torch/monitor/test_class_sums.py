@@ -119,6 +119,23 @@ def test_sampling_the_scatter_is_unbiased() -> None:
     assert np.abs(np.diag(found.within) - 1).max() < 4 * np.sqrt(2 / found.within_examples)
 
 
+def test_sampled_rows_that_wait_keep_their_own_predictions() -> None:
+    """One row in five is sampled; those of one buffer wait for the next to make a block."""
+    torch.manual_seed(0)
+    labels = torch.randint(0, CLASSES, (6400,))
+    model, inputs = small_network(CLASSES).eval(), torch.randn(6400, 5) + labels[:, None]
+    want, _ = expected(model, inputs, labels)
+    with torch.no_grad():
+        monitor = epochs(model, inputs, labels, 2, size=400, scatter_every=5, patterns=0)
+        predicted = model(inputs).argmax(dim=1).numpy()
+    features = features_of(model, inputs)
+    nearest = np.linalg.norm(features[:, None] - want["means"], axis=2).argmin(axis=1)
+    sampled = np.r_[0:512, 515:6400:5]
+    exact = np.mean((nearest != predicted)[sampled])
+    # Means are summed in float32: a row or two may lie between two of them.
+    assert monitor.records[1].held_out.neural_collapse.nc4 == pytest.approx(exact, abs=2 / sampled.size)
+
+
 def test_labels_that_carry_no_class() -> None:
     sums = ClassSums(3, 2, torch.device("cpu"))
     features = torch.tensor([[1.0, 2], [3, 4], [np.nan, np.inf], [5, 6]])

@@ -94,7 +94,9 @@ class Trial:
         around the learner. `X`, `y`, and where they are needed `groups`, `learner` and `own`, are the user's."""
         remedy, learner, seed = self.recommended.remedy, "learner", self.seed
         given = ["X", "y", "groups"] if remedy.needs_groups else ["X", "y"]
-        about = f"X: {self.rows:,} rows as the trial had them, y: their labels"
+        planned = self.plan.remedies[0].training if self.plan is not None and self.plan.remedies else None
+        drawn = planned is not None and len(planned.classes.names) > len(self.classes)
+        about = f"X: {'rows of all classes' if drawn else f'{self.rows:,} rows'} as the trial had them, y: their labels"
         if is_learner_name(self.learner):
             learner = repr(self.learner)
         else:

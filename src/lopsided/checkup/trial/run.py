@@ -39,17 +39,24 @@ class Entry:
 
 
 def trial_entries(
-    plan: Plan, training: LabelledSet, learner: Any, folds: int, metric: str, no_numbers: str | None = None
+    plan: Plan,
+    training: LabelledSet,
+    learner: Any,
+    folds: int,
+    metric: str,
+    no_numbers: str | None = None,
+    *,
+    drawn: bool = False,
 ) -> list[Entry]:
     """Plain training first, then the plan's remedies in its order; `no_numbers` says why none can compute with the
-    features."""
+    features, `drawn` that the trial has some of the plan's classes only."""
     remedies = [planned.remedy.for_metric(metric) for planned in plan.remedies]
-    reasons = [_why_not(remedy, training, learner, folds, no_numbers) for remedy in remedies]
+    reasons = [_why_not(remedy, training, learner, folds, no_numbers, drawn) for remedy in remedies]
     return [Entry(Plain()), *[Entry(remedy, why) for remedy, why in zip(remedies, reasons, strict=True)]]
 
 
 def _why_not(
-    remedy: Remedy, training: LabelledSet, learner: Any, folds: int, no_numbers: str | None = None
+    remedy: Remedy, training: LabelledSet, learner: Any, folds: int, no_numbers: str | None, drawn: bool
 ) -> str | None:
     if remedy.needs_numbers and no_numbers is not None:
         return no_numbers
@@ -61,6 +68,8 @@ def _why_not(
         return f"{learner_name(learner)} has no predict_proba."
     if remedy.collects is None:
         return None
+    if drawn and remedy.collects.axis == "class":
+        return "Collecting is not simulated where the trial has some of the classes only."
     partition = training.partition(remedy.collects.axis)
     least, name = (
         int(partition.counts[remedy.collects.code] * (folds - 1) / folds),

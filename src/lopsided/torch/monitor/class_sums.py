@@ -18,6 +18,7 @@ where the device has it; within a batch, differences are added in the features' 
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -47,6 +48,11 @@ class SumsSnapshot:
     groups: FloatArray  # G x 3: count, correct, sum of losses
     unclassed: int  # labels out of range that are not the ignored one
     uneven: bool = False  # the rows sampled for scatter and NC4 are not a fair sample of the classes
+
+    @cached_property
+    def finite(self) -> bool:
+        """Whether the means of all classes that were seen are; a sum is finite where its terms are."""
+        return bool(np.isfinite(self.means.sum(axis=1)[self.counts > 0]).all())
 
     @property
     def squared_lengths(self) -> FloatArray:
@@ -97,6 +103,7 @@ class ClassSums:
             self.sampled = torch.zeros(k + 1, p + 1, **options)  # sums of d of the sampled rows, and their number
             self._scatter_used = False
         self.disagreeing = torch.zeros(2, **options)
+        self._offsets: torch.Tensor | None = None
         self.groups = torch.zeros(self.groups_seen + 1, 3, **options)
 
     def add(
@@ -113,13 +120,15 @@ class ClassSums:
         """
         k, n = self.classes, len(codes)
         self.batches += 1
+        self._offsets = None
         valid = (codes >= 0) & (codes < k)
         self.strays += (~valid & (codes != self.ignored)).sum()
         codes = torch.where(valid, codes, k)
         features = features if features.dtype == torch.float64 else features.float()
         if not self._all_placed:
             self._place(features, codes)
-        differences = features - self._points[codes]
+        near = self._points.index_select(0, codes)  # a tenth of the time that [codes] takes
+        differences = torch.sub(features, near, out=near) if near.dtype == features.dtype else features - near
         self._add_differences(differences, codes)
         lengths = torch.linalg.vector_norm(differences, dim=1).to(self.dtype).square_()
         right = (predicted == codes).to(self.dtype)
@@ -209,6 +218,7 @@ class ClassSums:
         dist.all_reduce(totals)
         means = totals / counts
         means[-1] = 0.0
+        self._offsets = None
         self._move_points(means.where(means.isfinite(), 0.0))
         self._scatter_used = True  # by another process, maybe
         for tensor in (self.sums, self.scores, self.strays, self.scatter, self.sampled, self.disagreeing, self.groups):
@@ -233,15 +243,15 @@ class ClassSums:
         k = self.classes
         scores = _array(self.scores)[:k]
         counts = scores[:, 0].round().astype(np.int64)
-        with np.errstate(invalid="ignore"):
-            offsets = _array(self.sums)[:k] / np.where(counts > 0, counts, np.nan)[:, None]
-            around = scores[:, 1] - counts * np.where(counts > 0, (offsets**2).sum(axis=1), 0.0)
+        offsets = self._from_points()[:k]
+        moved = _array(torch.linalg.vector_norm(offsets, dim=1)) ** 2
+        around = scores[:, 1] - np.where(counts > 0, counts * moved, 0.0)
         differing, compared = _array(self.disagreeing)
         within, examples = self._within(offsets)
         unfair = self._scatter_used and _uneven(_array(self.sampled[:k, -1]), counts)
         return SumsSnapshot(
             counts=counts,
-            means=_array(self._points)[:k] + offsets,
+            means=(self._points[:k] + offsets).to("cpu", torch.float64).numpy(),
             deviations=np.maximum(around, 0.0),  # rounding, when a class has collapsed to a point
             correct=scores[:, 2],
             losses=scores[:, 3],
@@ -253,10 +263,17 @@ class ClassSums:
             uneven=unfair,
         )
 
-    def _within(self, offsets: FloatArray) -> tuple[FloatArray | None, int]:
-        """Covariance of the sampled rows around the class means, which lie `offsets` from the points."""
+    def _from_points(self) -> torch.Tensor:
+        """Where the class means lie from the points r; nan for classes without examples."""
+        if self._offsets is None:
+            self._offsets = self.sums / self.scores[:, :1]
+        return self._offsets
+
+    def _within(self, away: torch.Tensor) -> tuple[FloatArray | None, int]:
+        """Covariance of the sampled rows around the class means, which lie `away` from the points."""
         if not self._scatter_used:
             return None, 0
+        offsets = _array(away)
         sampled = _array(self.sampled)[: self.classes]
         examples = int(sampled[:, -1].sum())
         if self.scatter is None or not examples:
@@ -271,11 +288,11 @@ class ClassSums:
     def keep_reference(self) -> None:
         """Let this epoch's class means be the points r of the next; classes without examples keep their old ones."""
         self._flush_samples()
-        counts = self.scores[:, :1]
-        means = (self._points + self.sums / counts).to(self._precision)
-        usable = (counts > 0) & means.isfinite().all(dim=1, keepdim=True)
+        means = (self._points + self._from_points()).to(self._precision)
+        usable = means.sum(dim=1, keepdim=True).isfinite()  # of classes without examples it is nan
         usable[-1] = False
         self._points = means.where(usable, self._points.to(self._precision))
+        self._offsets = None
         self._placed |= usable[:, 0]
         self._all_placed = bool(self._placed.all())
         before = None if self._nearest is None else self._nearest.known
@@ -299,7 +316,7 @@ class NearestMean:
         if self._table is None:
             self._table = self._prepare()
         centred, offset = self._table
-        rows = differences.to(centred.dtype) + centred[codes]
+        rows = differences.to(centred.dtype) + centred.index_select(0, codes)
         return torch.addmm(offset, rows, centred[:-1].T).argmax(dim=1)
 
     def _prepare(self) -> tuple[torch.Tensor, torch.Tensor]:

@@ -20,7 +20,8 @@ def class_list(names: Sequence[str], members: Sequence[int]) -> str:
 def numbers(values: FloatArray) -> str:
     """3, 4 and 5; of many, the range."""
     if len(values) > 4:
-        return f"{values.min():g} to {values.max():g}"
+        low, high = (f"{value:g}" for value in (values.min(), values.max()))
+        return low if low == high else f"{low} to {high}"
     return joined([f"{value:g}" for value in values])
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from lopsided.core.published_skill import measured_skill
-from lopsided.core.validation import BoolArray, FloatArray
+from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.measure.angles import Cosines, PairwiseAngles
 from lopsided.torch.monitor.class_words import class_list, numbers
 from lopsided.torch.monitor.run_forecast import RunForecast
@@ -36,7 +36,8 @@ class EarlyWarnings:
 
     def __init__(self, classes: int, names: Sequence[str], *, warn_at: float, patience: int) -> None:
         self._names, self._warn_at, self._patience = names, warn_at, patience
-        self.pairs = np.zeros((classes, classes), dtype=np.int64)  # epochs in a row above warn_at
+        self._no_pairs = np.zeros((classes, classes), dtype=np.int64)
+        self.pairs = self._no_pairs
         self.said_pairs = np.zeros((classes, classes), dtype=bool)
         self.short = np.zeros(classes, dtype=np.int64)
         self.diverged = False
@@ -85,15 +86,27 @@ class EarlyWarnings:
         return found
 
     @property
+    def pairs(self) -> IntArray:
+        """K x K: for how many epochs in a row each pair has been above `warn_at`; replaced, never written into."""
+        return self._pairs
+
+    @pairs.setter
+    def pairs(self, found: IntArray) -> None:
+        self._pairs = found
+        self._merged: list[int] | None = [] if found is self._no_pairs else None
+
+    @property
     def merged(self) -> list[int]:
         """Classes of which a pair has stayed above `warn_at` long enough."""
-        return [int(k) for k in np.flatnonzero((self.pairs >= self._patience).any(axis=1))]
+        if self._merged is None:
+            self._merged = np.flatnonzero((self.pairs >= self._patience).any(axis=1)).tolist()
+        return self._merged
 
     def _merging(self, merging: Cosines, forecast: RunForecast, counts: FloatArray | None) -> list[str]:
         with np.errstate(invalid="ignore"):
             close = merging >= self._warn_at
         if not close.any():
-            self.pairs[:] = 0
+            self.pairs = self._no_pairs
             return []
         self.pairs = np.where(close, self.pairs + 1, 0)
         lasting = self.pairs >= self._patience

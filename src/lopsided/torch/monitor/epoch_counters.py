@@ -4,8 +4,6 @@ in words, what a reader of its record should know about that."""
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import IntArray
@@ -94,7 +92,7 @@ class EpochCounters:
             yield "batches came class by class, so NC1 and NC4 are left out; monitor.measure(loader) gives them"
         if self.overwritten:
             yield f"left out {self.overwritten_batches} whose features or logits were overwritten in place"
-        if any(not np.isfinite(one.means[one.counts > 0]).all() for one in sums):
+        if not all(one.finite for one in sums):
             yield "some features were NaN or infinite, so class means could not be measured"
         size, rank = process_group()
         if size > 1 and not all_reduce:

@@ -200,16 +200,18 @@ def phase_record(
         return None
     accuracy, loss = sums.correct[present] / counts, sums.losses[present] / counts
     split = minority[present]
-    finite = bool(np.isfinite(sums.means[present]).all() and np.isfinite(sums.deviations[present]).all())
-    measured = finite and len(counts) > 1
-    centred = sums.means[present] - sums.means[present].mean(axis=0) if measured else None
+    finite = sums.finite and bool(np.isfinite(sums.deviations[present]).all())
+    centred = None
+    if finite and len(counts) > 1:
+        centred = sums.means[present]
+        centred -= centred.mean(axis=0)
     found = pairwise_angles(centred) if full and centred is not None else None
     within = float(sums.deviations[present].sum() / total) if finite else None
     between = float(np.einsum("ij,ij->", centred, centred) / len(counts)) if centred is not None else 0.0
     return PhaseRecord(
         examples=total,
         counts=tuple(sums.counts.tolist()),
-        absent=tuple(int(k) for k in np.flatnonzero(~present)),
+        absent=tuple(np.flatnonzero(~present).tolist()),
         accuracy=float(sums.correct[present].sum() / total),
         balanced_accuracy=float(accuracy.mean()),
         majority_accuracy=float(accuracy[~split].mean()) if (~split).any() else None,

@@ -166,9 +166,8 @@ class Monitor:
     def update(self, labels: Any, groups: Any = None) -> None:
         """Say the labels (and groups) of the latest forward: whole numbers 0, 1, 2, ...; -100 is ignored."""
         began = time.perf_counter()
-        # The reader copies: the caller may reuse its buffer before the rows are summed.
-        if self._watch.take_passed():
-            self._unobserved.add(codes_of(self._targets.read(labels)))
+        if self._watch.take_passed():  # the caller may reuse its buffer before they are counted
+            self._unobserved.add(codes_of(self._targets.read(labels)).clone())
             self._counters.training_batch()
             return
         given = self._targets.read(labels, self._watch.latest_outputs)

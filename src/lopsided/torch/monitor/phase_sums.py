@@ -1,9 +1,8 @@
 """The running sums of the phases of an epoch, training examples, held-out ones and named ones, a buffer before each.
 
-Adding a batch takes some twenty small operations, whose start costs more than their work; so the rows of small batches
-are copied into one buffer, and added when it is full. Keeping the batches themselves would be no cheaper: it takes the
-memory away that the next forward would use again. Of the logits, which may be a thousand a row, only what is needed is
-kept: the predicted class and the cross entropy.
+Adding a batch takes some thirty small operations, whose start costs more than their work; so the rows of small batches
+are copied into one buffer (features, logits, labels: three operations), and everything else is done when it is full.
+Keeping the batches themselves would be no cheaper: it takes the memory away that the next forward would use again.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -21,8 +20,8 @@ from lopsided.torch.monitor.targets import TargetReader
 from torch import nn
 
 MOST_ROWS = 2048
-BLOCK = 32  # columns
-MOST_NUMBERS = 4_000_000  # of features: 16 MB in single precision
+MOST_NUMBERS = 4_000_000  # of features, and of logits: 16 MB each in single precision
+IN_CACHE = 131_072  # logits whose losses are taken together
 Batches = Callable[[], Iterable[Any]] | Iterable[Any]
 
 
@@ -120,38 +119,29 @@ class RowBuffer:
 
     def __init__(self, sums: ClassSums, kept: KeptRows) -> None:
         self.sums, self.kept, self.keeping = sums, kept, True
-        self._capacity = min(MOST_ROWS, MOST_NUMBERS // sums.width)
+        self._capacity = min(MOST_ROWS, MOST_NUMBERS // max(sums.width, sums.classes))
         self._used = 0
         self._grouped = False
         self._features: torch.Tensor | None = None
-        self._logits: torch.Tensor | None = None
-        self._logits_from = self._capacity  # rows from here on have their logits beside them
 
     def add(
         self, features: torch.Tensor, logits: torch.Tensor, codes: torch.Tensor, groups: torch.Tensor | None = None
     ) -> None:
         """Keep or add examples: features (n, p), logits (n, K), class codes (n,) and group codes (n,)."""
         n = len(codes)
-        predicted, losses = outcomes(logits, codes)
         if n > self._capacity // 2:
             self.flush()
-            with quiet(self.sums.device):
-                self.sums.add(features, predicted, losses, codes, groups)
-                if self._keeps():
-                    self.kept.add(features, logits, codes)
+            self._sum(features, logits, codes, groups)
             return
         if self._used + n > self._capacity:
             self.flush()
         if self._features is None:
-            self._allocate(features)
+            self._allocate(features, logits)
         assert self._features is not None
         place = slice(self._used, self._used + n)
         self._features[place] = features
-        self._predicted[place] = predicted
-        self._losses[place] = losses
+        self._logits[place] = logits
         self._codes[place] = codes
-        if self._keeps():
-            self._add_logits(place, logits)
         if groups is not None or self._grouped:
             self._add_groups(place, groups)
         self._used += n
@@ -159,28 +149,18 @@ class RowBuffer:
     def flush(self) -> None:
         """Add what was kept."""
         if self._used and self._features is not None:
-            kept = slice(0, self._used)
-            groups = self._groups[kept] if self._grouped else None
+            own = slice(0, self._used)
+            groups = self._groups[own] if self._grouped else None
             self._used, self._grouped = 0, False
-            with quiet(self.sums.device):
-                self.sums.add(
-                    self._features[kept], self._predicted[kept], self._losses[kept], self._codes[kept], groups
-                )
-                if self._logits is not None and self._logits_from < kept.stop and self._keeps():
-                    own = slice(self._logits_from, kept.stop)
-                    self.kept.add(self._features[own], self._logits[own], self._codes[own])
-            self._logits_from = self._capacity
+            self._sum(self._features[own], self._logits[own], self._codes[own], groups)
 
-    def _keeps(self) -> bool:
-        """Whether rows are kept in this epoch, and there is room for more."""
-        return self.keeping and not self.kept.full
-
-    def _add_logits(self, place: slice, logits: torch.Tensor) -> None:
-        if self._logits is None or self._logits.shape[1] != logits.shape[1]:
-            with quiet(self.sums.device):
-                self._logits = torch.empty(self._capacity, logits.shape[1], device=self.sums.device)
-        self._logits_from = min(self._logits_from, place.start)
-        self._logits[place] = logits
+    def _sum(
+        self, features: torch.Tensor, logits: torch.Tensor, codes: torch.Tensor, groups: torch.Tensor | None
+    ) -> None:
+        with quiet(self.sums.device):
+            self.sums.add(features, *outcomes(logits, codes), codes, groups)
+            if self.keeping and not self.kept.full:
+                self.kept.add(features, logits, codes)
 
     def _add_groups(self, place: slice, groups: torch.Tensor | None) -> None:
         if not self._grouped:
@@ -188,16 +168,13 @@ class RowBuffer:
             self._grouped = True
         self._groups[place] = -1 if groups is None else groups
 
-    def _allocate(self, features: torch.Tensor) -> None:
+    def _allocate(self, features: torch.Tensor, logits: torch.Tensor) -> None:
         # The rows come detached, so copying them records nothing; only what is made here must be no inference tensor.
-        kind = torch.float64 if features.dtype == torch.float64 else torch.float32
         rows, device = self._capacity, self.sums.device
         with quiet(device):
-            self._features = torch.empty(rows, self.sums.width, dtype=kind, device=device)
-            self._losses = torch.empty(rows, dtype=torch.float32, device=device)
-            self._codes, self._groups, self._predicted = (
-                torch.empty(rows, dtype=torch.int64, device=device) for _ in range(3)
-            )
+            self._features = torch.empty(rows, self.sums.width, dtype=_kind(features), device=device)
+            self._logits = torch.empty(rows, logits.shape[1], dtype=_kind(logits), device=device)
+            self._codes, self._groups = (torch.empty(rows, dtype=torch.int64, device=device) for _ in range(2))
 
 
 def measure_exactly(
@@ -252,24 +229,21 @@ def _pair(batch: Any) -> tuple[torch.Tensor, Any]:
 
 def outcomes(logits: torch.Tensor, codes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The predicted class and the cross entropy of every row; codes out of range are for the sums to leave out."""
-    inside = codes.clamp(0, logits.shape[1] - 1)
-    chances = torch.log_softmax(logits.float(), dim=1).gather(1, inside[:, None])[:, 0]
-    return largest_logit(logits), -chances
+    exact, inside = logits.float(), codes.clamp(0, logits.shape[1] - 1)
+    size = max(IN_CACHE // logits.shape[1], 1)
+    pairs = zip(exact.split(size), inside.split(size), strict=True)
+    losses = [nn.functional.cross_entropy(part, own, reduction="none") for part, own in pairs]
+    return largest_logit(logits.to(_kind(logits))), losses[0] if len(losses) == 1 else torch.cat(losses)
 
 
 def largest_logit(logits: torch.Tensor) -> torch.Tensor:
-    """argmax of each row; of many columns by blocks, because on a CPU a maximum alone takes a tenth of the time."""
-    classes = logits.shape[1]
-    if classes < 8 * BLOCK:
-        return logits.argmax(dim=1)
-    whole = classes - classes % BLOCK
-    highest = [logits[:, :whole].unflatten(1, (-1, BLOCK)).amax(dim=2)]
-    if whole < classes:
-        highest.append(logits[:, whole:].amax(dim=1, keepdim=True))
-    # The last block may reach back into the one before, where every logit is smaller.
-    start = (torch.cat(highest, dim=1).argmax(dim=1) * BLOCK).clamp(max=classes - BLOCK)
-    columns = start[:, None] + torch.arange(BLOCK, device=logits.device)
-    return start + logits.gather(1, columns).argmax(dim=1)
+    """argmax of each row; on a CPU by NumPy, which takes a tenth of PyTorch's time for a thousand columns."""
+    on_cpu = logits.device.type == "cpu"
+    return torch.from_numpy(logits.detach().numpy().argmax(axis=1)) if on_cpu else logits.argmax(dim=1)
+
+
+def _kind(rows: torch.Tensor) -> torch.dtype:
+    return torch.float64 if rows.dtype == torch.float64 else torch.float32
 
 
 @contextmanager

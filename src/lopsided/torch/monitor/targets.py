@@ -31,17 +31,17 @@ class TargetReader:
         self._tables = False  # whole numbers with K columns were one-hot before
 
     def read(self, labels: Any, outputs: torch.Tensor | None = None) -> torch.Tensor:
-        """A copy of the labels, as codes or as a table (n, K); `outputs` are the head's, where they are at hand."""
+        """The labels as codes or as a table (n, K); `outputs` are the head's, where they are at hand."""
         if isinstance(labels, torch.Tensor) and labels.ndim == 1:  # the usual case, without detours
-            return class_codes(labels, self._head.outputs).clone()
+            return class_codes(labels, self._head.outputs)
         given = labels if isinstance(labels, torch.Tensor) else _tensor(labels)
         if given is None or given.ndim != 2 or given.shape[1] != self._head.outputs or self._head.outputs < 2:
-            return class_codes(labels, self._head.outputs).clone()
+            return class_codes(labels, self._head.outputs)
         whole = not given.is_floating_point() and given.dtype != torch.bool
         if whole and outputs is not None and outputs.shape == given.shape:
             self._tables = True
         if whole and not self._tables:  # one code at each of K places
-            return class_codes(given, self._head.outputs).clone()
+            return class_codes(given, self._head.outputs)
         return self._table(given.detach())
 
     def rows(self, seen: Seen, read: torch.Tensor, groups: Any = None) -> Rows:
