@@ -14,11 +14,13 @@ CLAIM = complexity_claim(
     title="Sample complexity against a group's covariance",
     groups=lambda sigma: ((1.0, -1.0), (sigma**2, 1.0)),
     wanted="valley",
-    quick=Runs([{"sigma": s, "n": 8000} for s in (0.1, 0.3, 1.0, 3.0, 10.0)], tuple(range(64))),
+    quick=Runs([{"sigma": s, "n": 8000} for s in (0.1, 0.3, 1.0, 3.0, 10.0)], tuple(range(128))),
     smoke=Runs([{"sigma": s, "n": 8000} for s in (0.1, 0.3, 1.0, 3.0, 10.0)], tuple(range(12))),
     paper=Runs(
         [{"sigma": float(10.0**e), "n": 20_000} for e in (-1.4, -1, -0.6, -0.3, 0, 0.3, 0.6, 1, 1.4)],
         tuple(range(60)),
     ),
     log="x",
+    revised="64 seeds at first, with which one of two seed sets could not decide whether the samples rise again; 128 "
+    "since.",
 )
