@@ -42,8 +42,8 @@ observe_every : int, optional
     After the first 8192 examples of a training epoch, one batch in this many is observed; held-out batches all are. 1
     observes all. By default, one in 8 (for more than 256 classes, one in 16 after 2048 examples).
 scatter_every : int, optional
-    After the first 512 examples of an epoch, one example in this many feeds the within-class scatter and NC4. By default,
-    so few that it costs a quarter of a percent of the network's arithmetic.
+    After the first 512 examples of an epoch, one example in this many feeds the within-class scatter and NC4. By
+    default, so few that it costs a quarter of a percent of the network's arithmetic.
 ignore_index : int, default -100
     The label that carries no class.
 all_reduce : bool, default False
