@@ -129,7 +129,7 @@ def test_transformers(data, tmp_path) -> None:
             callbacks=[callback],
         ).train()
 
-    with pytest.raises(InputError, match="takes them out"):
+    with pytest.raises(InputError, match="removes them"):
         train(TransformersMonitor(), label_smoothing_factor=0.1)
     with pytest.raises(InputError, match="compute_loss"):
         train(TransformersMonitor(), TakesLabelsOut)
