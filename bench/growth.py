@@ -6,6 +6,7 @@ longer counts. Processor time of one thread, so that a busy machine does not ben
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,7 +76,7 @@ def _sizes(what: str, first: int, steps: int, tolerance: float) -> dict[str, Any
         classes = 6 * first * 2**step
         counts = np.maximum(np.round(np.exp(generator(0, "sizes", classes).normal(5.3, 1.15, classes))), 1.0)
         values.append(int(np.unique(counts).size))
-        seconds.append(_seconds(lambda: collapse(counts, feature_energy=5, weight_energy=1, tolerance=tolerance)))  # noqa: B023
+        seconds.append(_seconds(partial(collapse, counts, feature_energy=5, weight_energy=1, tolerance=tolerance)))
     return _row(f"{what} over distinct sizes", values, seconds)
 
 

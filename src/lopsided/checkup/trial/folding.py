@@ -26,9 +26,10 @@ def folded(training: LabelledSet, cv: Any, folds: int, repeats: int, seed: int) 
     if isinstance(cv, (int, np.integer)):
         folds = check_count(cv, "the folds", at_least=2)
     elif cv is not None:
-        design = replace(design, given=given_folds(_splits(cv, training), training.size))
+        given = given_folds(_splits(cv, training), training.size)
+        design = replace(design, given=given)
         training = replace(training, design=design)
-        repeats, folds = training.design.given.shape[:2]  # type: ignore[union-attr]
+        repeats, folds = given.shape[:2]
     elif design.time is not None:
         repeats = 1  # there is one past
     if training.size < 2 * folds:
