@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,10 @@ from hypothesis import settings
 # Shared machines are noisy, so no deadline; the examples are the same in every run.
 settings.register_profile("lopsided", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("lopsided")
+
+# A shell that starts the tests in the background lets them, and what they start, ignore Ctrl-C; some tests press it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:
