@@ -32,6 +32,10 @@ def command(
     import runpy
     import sys
 
+    # One thread for compiled kernels and BLAS, so that a build beside other work stays quiet. They read this when they
+    # are loaded, and the imports below load them.
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
     from lopsided.core.errors import InputError, LopsidedError, MissingPackage
     from lopsided.engine.store import Store
 
@@ -48,9 +52,6 @@ def command(
         raise MissingPackage("sphinx", "building the documentation", "docs") from None
     kept = (cache or pages / "_cache").absolute()
     source = runpy.run_path(str(pages / "extensions/staging.py"))["staged"](pages, kept / "source")
-    # Compiled kernels and BLAS use one thread, so that a build beside other work stays quiet.
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREADS"):
-        os.environ.setdefault(name, "1")
     print("Building the pages. The first build runs the tutorials and takes a minute or two.", file=sys.stderr)
     status = build_main(
         [
