@@ -16,7 +16,6 @@ from lopsided.skill.family import Choice, Family
 from lopsided.skill.group_questions import RULES, signs_by, true_signs
 from lopsided.skill.group_runs import GroupPool, compositions, group_numbers
 from lopsided.skill.remedy_runs import Sample, _recalls, listed, planned
-from lopsided.skill.small_tables import folds
 
 
 def _opposed(count: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -142,14 +141,6 @@ def test_an_arm_within_the_error_of_the_best_counts() -> None:
     assert set(best[0].as_good) == {OVERSAMPLING, ADJUST}
     assert best[0].holds(Choice(ADJUST))
     assert not best[0].holds(Choice(PLAIN))
-
-
-def test_folds_hold_every_class_evenly() -> None:
-    codes = np.repeat([0, 1, 2], [10, 7, 4])
-    fold = folds(codes, 3, np.random.default_rng(0))
-    for k in range(3):
-        sizes = np.bincount(fold[codes == k], minlength=3)
-        assert sizes.max() - sizes.min() <= 1
 
 
 @pytest.mark.parametrize("family", [remedies.FAMILY, curation.FAMILY], ids=lambda family: family.id)
