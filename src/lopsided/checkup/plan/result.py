@@ -191,6 +191,4 @@ class Plan:
 
 def forecast_words(forecast: GainForecast | None) -> str:
     """A forecast in a few words."""
-    if forecast is None:
-        return "no forecast"
-    return f"gain in {forecast.metric} {forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
+    return "no forecast" if forecast is None else f"gain in {forecast.metric} {forecast.words}"

@@ -264,7 +264,7 @@ def gain_words(gain: float, low: float, high: float, metric: Metric) -> str:
 
 
 def _words(forecast: GainForecast | None) -> str:
-    return "none" if forecast is None else f"{forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
+    return "none" if forecast is None else forecast.words
 
 
 def _short(text: str) -> str:
