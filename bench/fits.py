@@ -19,6 +19,7 @@ from bench.laws.survival_fit import survival_fits
 from lopsided.checkup.checks.noise_ratios import CONSTANTS
 from lopsided.skill.benchmark import families, rows_of
 from lopsided.theory import merging_law
+from lopsided.theory.survival_law import SPREAD
 
 
 def run(quick: bool) -> Iterator[dict[str, Any]]:
@@ -29,7 +30,8 @@ def run(quick: bool) -> Iterator[dict[str, Any]]:
         note = _told(asdict(one.law), one.errors_by_name, committed)
         yield {"what": f"{name}, {len(one.without)} tasks", "note": note}
     for name, law in survival_fits(tasks).items():
-        yield {"what": f"{name}, {law.tasks} tasks", "note": _told(law.constants, law.errors, law.committed)}
+        spread = f"; scatter about the committed law {law.spread:.2g} (its odds assume {SPREAD:g})"
+        yield {"what": f"{name}, {law.tasks} tasks", "note": _told(law.constants, law.errors, law.committed) + spread}
     regions, errors = overfitting_fit.fitted()
     yield {"what": "regions of benign overfitting", "note": _told(asdict(regions), errors, asdict(CONSTANTS))}
 

@@ -19,6 +19,7 @@ LOADERS = {
     "__init__.py": "the package's public names",
     "torch/__init__.py": "lopsided.torch",
     "remedies/__init__.py": "lopsided.remedies",
+    "remedies/contract.py": "entry points that register forms of remedies",
     "checkup/checks/__init__.py": "lopsided.checkup.checks",
     "skill/__init__.py": "lopsided.skill",
     "skill/benchmark.py": "lopsided.skill",
@@ -54,13 +55,13 @@ def room_of(place: str) -> str:
 
 
 def loads(tree: ast.Module) -> Iterator[ast.Call]:
-    """Calls that import: import_module(...), importlib.import_module(...), __import__(...), and import statements in
-    text that is executed."""
+    """Calls that import: import_module(...), importlib.import_module(...), __import__(...), entry points, and import
+    statements in text that is executed."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = getattr(node.func, "attr", getattr(node.func, "id", None))
             executed = isinstance(node.func, ast.Name) and name in ("exec", "eval")  # a network has an eval() too
-            if executed or name in ("import_module", "__import__", "run_module", "resolve_name"):
+            if executed or name in ("import_module", "__import__", "run_module", "resolve_name", "entry_points"):
                 yield node
 
 
@@ -107,6 +108,12 @@ def test_that_check_can_fail() -> None:
 def test_the_loaders_are_there_and_load() -> None:
     """An entry of the list above that no longer loads anything goes."""
     assert [place for place in LOADERS if place not in trees() or not any(loads(trees()[place]))] == []
+
+
+def test_only_forms_of_remedies_are_registered_from_above() -> None:
+    """`remedies` does not know PyTorch: whoever does registers its forms, and no other entry point gets round rooms."""
+    points = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"]
+    assert points == {"lopsided.remedy_forms": {"torch": "lopsided.torch.remedies.forms"}}
 
 
 def test_imports_are_absolute() -> None:

@@ -38,11 +38,47 @@ UNKNOWN, BEFORE = ", unknown length", ", before"
 KINDS = ("training", "held out")
 # the law before training first: its score is a feature of others
 VARIANTS = ("before", *(f"{kind}{suffix}" for kind in KINDS for suffix in ("", UNKNOWN, BEFORE)))
-NAMES = {
-    "training": recall_law.TRAINING_NAMES,
-    "held out": recall_law.HELD_OUT_NAMES,
-    "before": recall_law.BEFORE_NAMES,
-}
+# the columns of each variant in the law, in their order
+TRAINING_NAMES = (
+    "log count",
+    "log count over mean",
+    "log classes",
+    "logit train recall",
+    "log train loss",
+    "arcsinh train margin",
+    "logit train AUC",
+    "logit adjusted train recall",
+    "logit nearest-mean recall",
+    "logit train accuracy",
+)
+HELD_OUT_NAMES = (
+    *TRAINING_NAMES,
+    "logit held-out recall",
+    "log held-out loss",
+    "logit held-out AUC",
+    "logit adjusted held-out recall",
+    "logit held-out nearest-mean recall",
+    "logit held-out balanced accuracy",
+)
+BEFORE_NAMES = (
+    "log count",
+    "log count over mean",
+    "logit nearest-mean recall",
+    "logit nearest-neighbour recall",
+    "logit linear recall",
+    "log classes",
+    "logit linear balanced accuracy",
+    "logit nearest-neighbour balanced accuracy",
+    "logit linear accuracy",
+    "log passes",
+    "adaptive",
+    "log rate x steps, adaptive",
+    "log rate x steps, SGD",
+    "batch normalisation",
+    "attention",
+)
+BEFORE_SCORE = "score before training"  # the name of the column that `before` adds
+NAMES = {"training": TRAINING_NAMES, "held out": HELD_OUT_NAMES, "before": BEFORE_NAMES}
 
 
 def measured_rows(path: Path = MEASURED) -> list[dict[str, Any]]:
@@ -119,7 +155,7 @@ def fit_variant(rows: Sequence[dict[str, Any]], variant: str, before: RecallLaw 
     features, times, recalls, weights, _ = observations(rows, variant, before)
     names, ridge = NAMES[variant.removesuffix(UNKNOWN).removesuffix(BEFORE)], RIDGE
     if variant.endswith(BEFORE):
-        names, ridge = (*names, recall_law.BEFORE_SCORE), RIDGE_BEFORE
+        names, ridge = (*names, BEFORE_SCORE), RIDGE_BEFORE
     return fit(features, times, recalls, weights, names, ridge)
 
 

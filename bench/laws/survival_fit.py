@@ -5,7 +5,8 @@
 f50 is the frequency of the minority classes at R50, where their mean cosine passes 1/2, of tasks with two class sizes,
 BatchNorm and SGD; the loss is that of the pilot at ratio 10. The committed constants (`theory.survival_law`) come from
 58 settings of an earlier study that were not kept, so they are not what this gives: it says how far the tasks that were
-kept bear them out, in standard errors of ordinary least squares.
+kept bear them out, in standard errors of ordinary least squares, and how far their thresholds scatter about the
+committed law, whose odds assume `SPREAD`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,12 +25,14 @@ from lopsided.theory.survival_law import COEFFICIENTS, PILOT_COEFFICIENTS
 
 @dataclass(frozen=True)
 class SurvivalFit:
-    """Constants by name (ln c, noise, depth, loss) with standard errors, and the committed ones."""
+    """Constants by name (ln c, noise, depth, loss) with standard errors, and the committed ones; `spread` is the
+    deviation of ln f50 from the committed law."""
 
     tasks: int
     constants: dict[str, float]
     errors: dict[str, float]
     committed: dict[str, float]
+    spread: float
 
 
 def survival_fits(tasks: Sequence[Mapping[str, Any]]) -> dict[str, SurvivalFit]:
@@ -70,4 +73,5 @@ def _fitted(design: FloatArray, level: FloatArray, committed: Mapping[str, float
         dict(zip(names, map(float, found), strict=True)),
         dict(zip(names, map(float, errors), strict=True)),
         dict(committed),
+        float(np.sqrt(np.mean((level - design @ np.array([committed[name] for name in names])) ** 2))),
     )

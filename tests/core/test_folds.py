@@ -11,7 +11,7 @@ from sklearn.model_selection import (
 )
 
 from lopsided.core.errors import InputError
-from lopsided.core.folds import Design, deal, folds_of, given_folds
+from lopsided.core.folds import Design, deal, dealt, folds_of, given_folds
 
 
 def customers(seed=0):
@@ -24,9 +24,19 @@ def customers(seed=0):
 
 def test_without_a_design_the_examples_are_dealt() -> None:
     _, codes = customers()
-    dealt = folds_of(codes, None, Design(), 5, 3, 1)
-    np.testing.assert_array_equal(dealt.fold, deal(codes, None, 5, 3, 1))
-    np.testing.assert_array_equal(dealt.inside(2), dealt.fold != 2)
+    found = folds_of(codes, None, Design(), 5, 3, 1)
+    np.testing.assert_array_equal(found.fold, deal(codes, None, 5, 3, 1))
+    np.testing.assert_array_equal(found.inside(2), found.fold != 2)
+
+
+def test_a_deal_holds_every_class_and_group_evenly() -> None:
+    codes, groups = np.repeat([0, 1, 2], [10, 7, 4]), np.tile([0, 1, 1], 7)
+    for fold in (dealt(np.random.default_rng(0), 3, codes), dealt(np.random.default_rng(0), 3, codes, groups)):
+        for k in range(3):
+            sizes = np.bincount(fold[codes == k], minlength=3)
+            assert sizes.max() - sizes.min() <= 1
+    cells = [np.bincount(fold[(codes == k) & (groups == g)], minlength=3) for k in range(3) for g in range(2)]
+    assert all(sizes.max() - sizes.min() <= 1 for sizes in cells)
 
 
 def imbalance(fold, codes) -> float:

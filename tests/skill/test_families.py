@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from lopsided.checkup.plan import plan as planning
 from lopsided.engine.task import Row
 from lopsided.remedies.plain import Plain
+from lopsided.report import results as public
 from lopsided.skill import remedy_runs
 from lopsided.skill.benchmark import score_family
 from lopsided.skill.families import curation, group_mixtures, remedies
@@ -15,8 +15,7 @@ from lopsided.skill.families.remedies import ADJUST, OVERSAMPLING, PLAIN
 from lopsided.skill.family import Choice, Family
 from lopsided.skill.group_questions import RULES, signs_by, true_signs
 from lopsided.skill.group_runs import GroupPool, compositions, group_numbers
-from lopsided.skill.remedy_runs import Sample, _recalls, listed, planned
-from lopsided.skill.small_tables import folds
+from lopsided.skill.remedy_runs import Sample, _recalls, listed, planned, tried
 
 
 def _opposed(count: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -112,10 +111,28 @@ def test_the_score_is_that_of_the_shipped_plan(monkeypatch) -> None:
     assert remedies.FAMILY.question.default == "plan"
     before = scored()
     constant = replace(real, remedies=list(reversed(real.remedies)))
-    monkeypatch.setattr(planning, "plan", lambda *data, **options: constant)
+    monkeypatch.setattr(public, "plan", lambda *data, **options: constant)
     assert before is not None
     assert scored() == 0.0
     assert before > 0.0
+
+
+def test_the_recommendation_is_that_of_the_shipped_trial(monkeypatch, tmp_path) -> None:
+    sample = _rare([300, 15], 0)
+    made = planned(sample, "balanced", "logistic")
+    made = replace(made, remedies=[made[OVERSAMPLING], made[ADJUST]])
+
+    def advised() -> list[str | None]:
+        told = {"trial": tried(sample, made, "logistic", str(tmp_path))}
+        answers = remedies.FAMILY.question.recipes["recommendation"]({}, dict.fromkeys(remedies.METRICS, told))
+        return [choice.answer for choice in answers]
+
+    before = advised()
+    assert set(before) <= {PLAIN, OVERSAMPLING, ADJUST}
+    real = public.trial(sample.features, labels=sample.codes, plan=made, metric="balanced", store=tmp_path)
+    constant = replace(real, recommendation=replace(real.recommendation, arm="always this"))
+    monkeypatch.setattr(public, "trial", lambda *data, **options: constant)
+    assert advised() == ["always this"] * len(remedies.METRICS)
 
 
 ARMS = {name: {"value": 0.5, "gain": [0.0, -0.1, 0.1]} for name in (PLAIN, *remedies.SHORT_LIST)}
@@ -142,14 +159,6 @@ def test_an_arm_within_the_error_of_the_best_counts() -> None:
     assert set(best[0].as_good) == {OVERSAMPLING, ADJUST}
     assert best[0].holds(Choice(ADJUST))
     assert not best[0].holds(Choice(PLAIN))
-
-
-def test_folds_hold_every_class_evenly() -> None:
-    codes = np.repeat([0, 1, 2], [10, 7, 4])
-    fold = folds(codes, 3, np.random.default_rng(0))
-    for k in range(3):
-        sizes = np.bincount(fold[codes == k], minlength=3)
-        assert sizes.max() - sizes.min() <= 1
 
 
 @pytest.mark.parametrize("family", [remedies.FAMILY, curation.FAMILY], ids=lambda family: family.id)

@@ -137,3 +137,8 @@ def test_measured_tasks_bear_the_survival_law_out(tasks) -> None:
         assert one.tasks > 20
         for name, committed in one.committed.items():
             assert abs(one.constants[name] - committed) < 3 * one.errors[name], name
+
+
+def test_thresholds_scatter_twice_as_far_as_the_survival_law_assumes(tasks) -> None:
+    """As docs/theory/networks.md says, in the two digits that it prints."""
+    assert survival_fits(tasks)["survival"].spread == pytest.approx(0.66, abs=0.005)

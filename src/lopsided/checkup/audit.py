@@ -117,22 +117,10 @@ class AuditFacts:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values under the names that scripts rely on."""
-        facts: dict[str, Any] = jsonable(
-            {
-                "source": self.evidence.source,
-                "rows": self.rows,
-                "columns": self.evidence.columns.to_dict(),
-                "given": self.given,
-                "level": self.level,
-                "findings": self.findings,
-                "skipped": self.skipped,
-                "measures": self.measures,
-                "notes": self.evidence.notes,
-                "provenance": self.provenance,
-                "seconds": self.seconds,
-            }
-        )
-        return facts
+        data = {"source": self.evidence.source, "rows": self.rows, "columns": self.evidence.columns.to_dict()}
+        names = ("given", "level", "findings", "skipped", "measures", "provenance", "seconds")
+        facts = {**data, **{name: getattr(self, name) for name in names}, "notes": self.evidence.notes}
+        return dict(jsonable(facts))
 
     @overload
     def to_json(self, path: None = None, *, indent: int | None = 2) -> str: ...

@@ -55,17 +55,12 @@ class MixtureFit:
             for place, group in enumerate(facts["groups"]):
                 said = self.grouped.said(place)
                 group |= {"more_of_it": said.words, "interval": [said.low, said.high], "fraction_effect": said.effect}
+        own = ("explained_variance", "dropped_directions", "left_out_groups", "network", "training_loss")
         return facts | {
             "estimated_by": self.estimate.method,
-            "bits_per_dimension": self.estimate.bits_per_dimension,
-            "criterion": self.estimate.criterion,
-            "converged": self.estimate.converged,
-            "explained_variance": self.explained_variance,
-            "dropped_directions": self.dropped_directions,
             "declined_groups": self.estimate.declined,
-            "left_out_groups": self.left_out_groups,
-            "network": self.network,
-            "training_loss": self.training_loss,
+            **{name: getattr(self.estimate, name) for name in ("bits_per_dimension", "criterion", "converged")},
+            **{name: getattr(self, name) for name in own},
         }
 
 

@@ -60,21 +60,9 @@ def _list(folder: Path, as_json: bool) -> None:
     for name, entry in DATA_SETS.items():
         there = find_data_set(name, folder)
         needing = [claim.id for claim in claims if name in (*claim.needs, *claim.paper_needs)]
-        lines.append(
-            {
-                "name": name,
-                "found": there,
-                "looked_for": folder / name,
-                "content": entry.content,
-                "licence": entry.licence,
-                "origin": entry.origin,
-                "bytes": entry.bytes or None,
-                "files": entry.files,
-                "mirrors": entry.mirrors,
-                "by_hand": entry.by_hand,
-                "claims": needing,
-            }
-        )
+        told = {one: getattr(entry, one) for one in ("content", "licence", "origin", "files", "mirrors", "by_hand")}
+        where = {"name": name, "found": there, "looked_for": folder / name, "bytes": entry.bytes or None}
+        lines.append({**where, **told, "claims": needing})
     if as_json:
         print_json({"folder": folder, "sets": lines, "examples": list(EXAMPLES)})
         return

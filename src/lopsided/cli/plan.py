@@ -9,7 +9,6 @@ from lopsided.cli import options
 
 if TYPE_CHECKING:
     from lopsided.checkup.plan.result import Plan, PlannedRemedy
-    from lopsided.remedies.contract import GainForecast
 
 
 def command(
@@ -91,14 +90,9 @@ def _reasons(remedy: "PlannedRemedy") -> str:
 
 def _pilot_words(remedy: "PlannedRemedy") -> str:
     """The forecast; alone where the interval to go by is that of the expected gain."""
-    if remedy.forecast is None or remedy.counts_low is None:
-        return gain_words(remedy.forecast)
-    return f"{remedy.forecast.gain:+.3f}"
-
-
-def gain_words(forecast: "GainForecast | None") -> str:
-    """A forecast gain with its interval."""
-    return "no forecast" if forecast is None else f"{forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
+    if remedy.forecast is None:
+        return "no forecast"
+    return remedy.forecast.words if remedy.counts_low is None else f"{remedy.forecast.gain:+.3f}"
 
 
 def check_export(folder: Path | None) -> None:

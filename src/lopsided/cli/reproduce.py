@@ -49,6 +49,7 @@ def command(
     Reuses stored results, resumes after an interruption and can write the results as web pages. The exit code is 0
     whatever the verdicts, and 1 only if a run broke.
     """
+    given = dict(locals())
     from lopsided.cli.console import Late, print_json
     from lopsided.cli.progress import progress_tasks, stop_on_sigterm
     from lopsided.core.errors import InputError
@@ -58,23 +59,9 @@ def command(
         raise InputError("a folder for the site", f"the file {out}", "name another with --out")
     stop_on_sigterm()
     with progress_tasks("claims") as progress:
-        run = reproduce(
-            ids or [],
-            papers=paper or [],
-            everything=everything,
-            scale=scale,
-            seeds=seeds,
-            seed_set=seed_set,
-            confirm=confirm,
-            jobs=jobs,
-            cluster=options.cluster(cluster, tls_ca, tls_cert, tls_key),
-            store=store,
-            data=data_dir,
-            device=device,
-            fresh=fresh,
-            progress=progress,
-            tell=lambda sentence: print(sentence, file=sys.stderr, flush=True),
-        )
+        workers = options.cluster(cluster, tls_ca, tls_cert, tls_key)
+        renamed = {"ids": ids or [], "papers": paper or [], "cluster": workers, "data": data_dir}
+        run = reproduce(**options.options_for(reproduce, given, **renamed, progress=progress, tell=_tell))
     index, late = None, Late()
     if out is not None:
         from lopsided.papers.site import write_site
@@ -89,6 +76,10 @@ def command(
     late.tell()
     if run.broken:
         raise typer.Exit(1)
+
+
+def _tell(sentence: str) -> None:
+    print(sentence, file=sys.stderr, flush=True)
 
 
 def _print(run: "Run", index: Path | None) -> None:

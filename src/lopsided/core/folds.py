@@ -82,13 +82,18 @@ def folds_of(
 def deal(classes: IntArray, groups: IntArray | None, folds: int, seed: int, repeat: int) -> IntArray:
     """The fold of every example in repeat number `repeat`."""
     random = generator(seed, "folds", repeat)
+    fold = dealt(random, folds, classes, groups)
+    names = random.permutation(folds)  # else the first fold would always get the odd example
+    return names[fold].astype(np.int64)
+
+
+def dealt(random: np.random.Generator, folds: int, classes: IntArray, groups: IntArray | None = None) -> IntArray:
+    """The fold of every example by one deal, which begins with the first fold."""
     shuffled = random.permutation(classes.size)
     within = np.zeros_like(classes) if groups is None else groups
-    order = shuffled[np.lexsort((within[shuffled], classes[shuffled]))]
-    places = np.empty(classes.size, dtype=np.int64)
-    places[order] = np.arange(classes.size)
-    names = random.permutation(folds)  # else the first fold would always get the odd example
-    return names[places % folds].astype(np.int64)
+    fold = np.empty(classes.size, dtype=np.int64)
+    fold[shuffled[np.lexsort((within[shuffled], classes[shuffled]))]] = np.arange(classes.size) % folds
+    return fold
 
 
 def _deal_together(

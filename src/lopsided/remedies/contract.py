@@ -48,6 +48,11 @@ class GainForecast:
     ground: str
     learned: float | None = None
 
+    @property
+    def words(self) -> str:
+        """The gain with its interval."""
+        return f"{self.gain:+.3f} [{self.low:+.3f}, {self.high:+.3f}]"
+
 
 Forecast = tuple[GainForecast | None, str]  # and the reason where there is none
 

@@ -22,6 +22,8 @@ from lopsided.theory.layer_peeled.energy import restraint
 from lopsided.theory.layer_peeled.inverse import oversampled, rates_of_smallest_total
 from lopsided.theory.layer_peeled.solve import Model
 
+_FURTHER = ("momentum", "hidden_layers", "pilot_loss")  # settings of a network that a forecast may do without
+
 
 @dataclass(frozen=True)
 class SafeRates:
@@ -70,20 +72,13 @@ def _layer_peeled(counts: FloatArray, recipe: Recipe) -> SafeRates:
 def _surviving(counts: FloatArray, recipe: Recipe) -> SafeRates:
     from lopsided.theory.network_forecast import network_forecast
 
-    missing = [name for name in ("weight_decay", "step", "batch_size") if getattr(recipe, name) is None]
+    needed = ("weight_decay", "step", "batch_size")
+    missing = [name for name in needed if getattr(recipe, name) is None]
     if missing:
         raise InputError(
             "weight decay, step and batch size for the laws of lost classes", f"no {missing[0]}", "give all three"
         )
-    law = network_forecast(
-        counts,
-        weight_decay=recipe.weight_decay,  # type: ignore[arg-type]
-        step=recipe.step,  # type: ignore[arg-type]
-        batch_size=recipe.batch_size,  # type: ignore[arg-type]
-        momentum=recipe.momentum,
-        hidden_layers=recipe.hidden_layers,
-        pilot_loss=recipe.pilot_loss,
-    )
+    law = network_forecast(counts, **{name: getattr(recipe, name) for name in (*needed, *_FURTHER)})
     source = law.recipe + (f", asked beyond its tests: {'; '.join(law.outside)}" if law.outside else "")
     share, largest = law.threshold_frequency, float(counts.max())
     if counts.min() >= recipe.safety * share * counts.sum():

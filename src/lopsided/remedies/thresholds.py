@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike
 
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
+from lopsided.core.folds import dealt
 from lopsided.core.seeds import check_seed, generator
 from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix, check_weights, codes_among
 from lopsided.remedies.logit_adjustment import prior_of
@@ -305,10 +306,7 @@ class ThresholdMover:
         codes, parts = aim.codes, aim.parts
         if np.bincount(parts).min() < 2:
             return dict.fromkeys(self.candidates)
-        shuffled = generator(self.seed, "threshold folds").permutation(codes.size)
-        ordered = shuffled[np.lexsort((codes[shuffled], parts[shuffled]))]
-        fold = np.empty(codes.size, dtype=np.int64)
-        fold[ordered] = np.arange(codes.size) % _FOLDS
+        fold = dealt(generator(self.seed, "threshold folds"), _FOLDS, parts, codes)
         called = {name: np.zeros(codes.size, dtype=np.int64) for name in self.candidates}
         for held in range(min(_FOLDS, codes.size)):
             inside, outside = fold == held, fold != held

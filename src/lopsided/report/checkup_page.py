@@ -12,7 +12,7 @@ from typing import Any
 
 from lopsided.checkup.audit import AuditFacts
 from lopsided.checkup.checks import all_checks
-from lopsided.checkup.checks.finding import Checked, Finding, Level
+from lopsided.checkup.checks.finding import Finding, Level
 from lopsided.checkup.plan.result import Plan, forecast_words
 from lopsided.checkup.trial.result import Trial
 from lopsided.core.figure import Figure
@@ -153,7 +153,7 @@ def _audit(facts: AuditFacts, verdict: str, figures: Any) -> dict[str, Any]:
     sections = [
         {
             "check": questions[name],
-            "level": _worst(result),
+            "level": max((one.level for one in result.findings), key=lambda level: level.rank).value,
             "findings": [_shown(finding) for finding in sorted(result.findings, key=lambda one: -one.level.rank)],
             "figures": figures(result.figures),
             "about": "example" if all(finding.about == "example" for finding in result.findings) else "dataset",
@@ -183,10 +183,6 @@ def _most_telling_first(findings: Sequence[Finding]) -> list[Finding]:
         seen[key] += 1
     order = sorted(range(len(places)), key=lambda one: places[one])
     return [findings[one] for one in order if findings[one].level is not Level.HEALTHY]
-
-
-def _worst(result: Checked) -> str:
-    return max((finding.level for finding in result.findings), key=lambda level: level.rank).value
 
 
 def _shown(finding: Finding) -> dict[str, Any]:

@@ -20,10 +20,11 @@ from typing import Any
 
 import numpy as np
 
+from lopsided.core.folds import dealt
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.engine.task import Numbers, Settings
-from lopsided.skill.small_tables import census_pool, components, fitted, folds, log_chances, pictures
+from lopsided.skill.small_tables import census_pool, components, fitted, log_chances, pictures
 
 SAMPLES = {"logistic": 30, "network": 10, "forest": 12, "boosting": 12}
 FOLDS, REPEATS = 3, {"logistic": 10, "network": 3, "forest": 4, "boosting": 4}
@@ -184,7 +185,7 @@ def _views(
     repeats = REPEATS[learner]
     for repeat in range(repeats):
         random = generator(seed, "group folds", settings["index"], repeat)
-        fold = folds(2 * groups + labels, FOLDS, random)
+        fold = dealt(random, FOLDS, 2 * groups + labels)
         change = {name: np.zeros(labels.size) for name in gained}
         for number in range(FOLDS):
             inside, held_out = np.flatnonzero(fold != number), np.flatnonzero(fold == number)

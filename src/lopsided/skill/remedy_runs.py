@@ -15,16 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.checkup.plan import plan as planning
 from lopsided.checkup.plan.arms import default_kinds
 from lopsided.checkup.plan.result import Plan
-from lopsided.checkup.trial import trial as trying
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.engine.task import Numbers, Settings, canonical
 from lopsided.measure.metrics import METRICS
 from lopsided.remedies.contract import Remedy
 from lopsided.remedies.plain import Plain
+from lopsided.report import results as public
 from lopsided.skill.small_tables import Pool, pool_of, unfitted
 
 ASKED = {"balanced": "balanced", "worst": "worst-class"}  # in the record -> as plan and trial call it
@@ -62,7 +61,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
 def planned(sample: Sample, metric: str, learner: Any) -> Plan:
     """What `lopsided.plan` says of the sample for that learner, collection left out."""
     known = {"labels": sample.codes, "groups": sample.groups, "learner": learner, "arms": default_kinds()}
-    return planning.plan(sample.features, metric=ASKED[metric], **known)
+    return public.plan(sample.features, metric=ASKED[metric], **known)
 
 
 def listed(made: Plan) -> list[dict[str, Any]]:
@@ -72,7 +71,7 @@ def listed(made: Plan) -> list[dict[str, Any]]:
 
 def tried(sample: Sample, made: Plan, learner: Any, store: str) -> dict[str, Any]:
     """What `lopsided.trial` says of the plan's remedies with the task's learner."""
-    found = trying.trial(
+    found = public.trial(
         sample.features,
         labels=sample.codes,
         groups=sample.groups,

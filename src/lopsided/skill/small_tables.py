@@ -130,12 +130,3 @@ def log_chances(model: Any, features: FloatArray, classes: int) -> FloatArray:
     found = np.zeros((features.shape[0], classes))
     found[:, np.asarray(model.classes_, dtype=np.int64)] = model.predict_proba(features)
     return np.log(np.maximum(found, 1e-4))
-
-
-def folds(codes: IntArray, count: int, random: np.random.Generator) -> IntArray:
-    """A fold for every example, each class dealt out evenly."""
-    shuffled = random.permutation(codes.size)
-    order = shuffled[np.argsort(codes[shuffled], kind="stable")]
-    places = np.empty(codes.size, dtype=np.int64)
-    places[order] = np.arange(codes.size)
-    return places % count

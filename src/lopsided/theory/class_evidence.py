@@ -72,11 +72,6 @@ class ClassEvidence:
         """K."""
         return int(self.counts.size)
 
-    @property
-    def has_held_out(self) -> bool:
-        """Whether validation examples of any class were recorded."""
-        return bool(np.isfinite(self.held_out_recall).any())
-
     def without_held_out(self) -> "ClassEvidence":
         """The same without what a validation set told."""
         return self._hiding("held_out")

@@ -15,6 +15,7 @@ from lopsided.theory.mixture_bounds import MixtureBounds, mixture_bounds
 
 # what is shown of the law of a group, and of the order bounds
 _OF_A_GROUP = ("fraction", "excess_risk", "numerical_error", "label_entropy")
+_OF_A_FRACTION = ("effect", "elasticity", "crossing")
 _BOUNDS = ("rho", "D6", "D12", "Gamma", "B", "q", "v", "Ew", "E", "El", "radius", "sample_complexity")
 
 
@@ -44,17 +45,13 @@ class MixtureForecast:
                 {
                     **{name: getattr(group, name) for name in _OF_A_GROUP},
                     "test_cross_entropy": group.label_entropy + group.excess_risk,
-                    "fraction_effect": group.fraction_effect.effect,
-                    "fraction_elasticity": group.fraction_effect.elasticity,
-                    "fraction_crossing": group.fraction_effect.crossing,
+                    **{f"fraction_{name}": getattr(group.fraction_effect, name) for name in _OF_A_FRACTION},
                     "regime": asdict(regime),
                 }
                 for group, regime in zip(law.groups, bounds.regimes, strict=True)
             ],
-            "average_excess_risk": law.average_excess_risk,
+            **{name: getattr(law, name) for name in ("average_excess_risk", "weight_error", "relative_weight_error")},
             "average_label_entropy": law.average_entropy,
-            "weight_error": law.weight_error,
-            "relative_weight_error": law.relative_weight_error,
             "law_reliable": law.reliable,
             "integration": law.method,
             "integration_error": law.relative_error,

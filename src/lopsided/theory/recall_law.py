@@ -147,20 +147,6 @@ def training_features(evidence: ClassEvidence, *, before: bool = False) -> Float
     return np.stack(columns, axis=1)
 
 
-TRAINING_NAMES = (
-    "log count",
-    "log count over mean",
-    "log classes",
-    "logit train recall",
-    "log train loss",
-    "arcsinh train margin",
-    "logit train AUC",
-    "logit adjusted train recall",
-    "logit nearest-mean recall",
-    "logit train accuracy",
-)
-
-
 def held_out_features(evidence: ClassEvidence, *, before: bool = False) -> FloatArray:
     """K x features of the variant "held out": those of training, and what the validation examples showed."""
     size = np.nan_to_num(evidence.held_out_counts, nan=1.0).clip(1.0)
@@ -175,17 +161,6 @@ def held_out_features(evidence: ClassEvidence, *, before: bool = False) -> Float
         np.full(size.size, _whole(everyone)),
     ]
     return np.column_stack([training_features(evidence), *columns, *([evidence.before_score] if before else [])])
-
-
-HELD_OUT_NAMES = (
-    *TRAINING_NAMES,
-    "logit held-out recall",
-    "log held-out loss",
-    "logit held-out AUC",
-    "logit adjusted held-out recall",
-    "logit held-out nearest-mean recall",
-    "logit held-out balanced accuracy",
-)
 
 
 @dataclass(frozen=True)
@@ -250,26 +225,6 @@ def before_features(
     ]
     own = [np.log(size), np.log(size / size.mean()), *(_logit(rates, size) for rates in (means, neighbours, straight))]
     return np.column_stack([*own, *(np.full(size.size, value) for value in common)])
-
-
-BEFORE_SCORE = "score before training"  # the name of the column that `before` adds
-BEFORE_NAMES = (
-    "log count",
-    "log count over mean",
-    "logit nearest-mean recall",
-    "logit nearest-neighbour recall",
-    "logit linear recall",
-    "log classes",
-    "logit linear balanced accuracy",
-    "logit nearest-neighbour balanced accuracy",
-    "logit linear accuracy",
-    "log passes",
-    "adaptive",
-    "log rate x steps, adaptive",
-    "log rate x steps, SGD",
-    "batch normalisation",
-    "attention",
-)
 
 
 def _whole(rate: float) -> float:

@@ -76,7 +76,8 @@ def recall_before(
     if not batch:
         raise InputError("the batch size", "none", "give batch_size=")
     inputs, codes = _examples(data, labels, features, seed)
-    head = [module for module in model.modules() if isinstance(module, nn.Linear)]
+    modules = list(unwrap(model).modules())
+    head = [module for module in modules if isinstance(module, nn.Linear)]
     classes = head[-1].out_features if head and head[-1].out_features > codes.max() else int(codes.max()) + 1
     overlap = class_overlap(inputs, codes, classes=classes, seed=seed)
     settings = optimizer_settings(optimizer, head[-1].weight if head else None)
@@ -85,8 +86,8 @@ def recall_before(
         batch_size=int(batch),
         learning_rate=float(settings["learning_rate"] or 0.0),
         adaptive=settings["optimizer"] != "SGD",
-        batch_norm=any(isinstance(module, _BATCH_NORMS) for module in _trained(model)),
-        attention=_has_attention(model) if attention is None else attention,
+        batch_norm=any(isinstance(module, _BATCH_NORMS) and _is_trained(module) for module in modules),
+        attention=any("Attention" in type(one).__name__ for one in modules) if attention is None else attention,
     )
     found = recall_before_training(
         overlap.counts.astype(np.float64), overlap.nearest_mean, overlap.nearest_neighbour, overlap.linear, training
@@ -94,13 +95,8 @@ def recall_before(
     return outlook(found, notes=_decay_notes(settings, training))
 
 
-def _trained(model: nn.Module) -> list[nn.Module]:
-    """Modules with parameters that are trained."""
-    return [m for m in unwrap(model).modules() if any(p.requires_grad for p in m.parameters(recurse=False))]
-
-
-def _has_attention(model: nn.Module) -> bool:
-    return any("Attention" in type(module).__name__ for module in unwrap(model).modules())
+def _is_trained(module: nn.Module) -> bool:
+    return any(parameter.requires_grad for parameter in module.parameters(recurse=False))
 
 
 def _decay_notes(settings: dict[str, Any], training: PlannedTraining) -> tuple[str, ...]:

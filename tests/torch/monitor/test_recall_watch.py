@@ -82,7 +82,7 @@ def test_without_validation_or_length_there_is_a_forecast_too() -> None:
     monitor, *_ = watched(6, validate=False)
     record = monitor.records[-1]
     assert record.posthoc is None
-    assert not record.evidence.has_held_out
+    assert not np.isfinite(record.evidence.held_out_recall).any()
     assert len(record.recall_forecast.classes) == 3
     monitor._plan._epochs = None
     assert monitor.seen is None

@@ -236,18 +236,14 @@ def _about_metric(training: LabelledSet, asked: Asked | None, metric: Metric) ->
         return ["Remedies are tuned for balanced accuracy, because a scorer does not say how to raise it."]
     if metric.word != "worst-group" or training.groups is None:
         return []
-    notes = (
-        []
-        if asked is not None
-        else ["Groups were given, so the metric is the accuracy of the worst group; to change it, name a metric."]
-    )
+    unasked = "Groups were given, so the metric is the accuracy of the worst group; to change it, name a metric."
     left_out = set(judged_groups(training.groups)) - set(pilot_groups(training))
     unseen = [training.groups.names[code] for code in sorted(left_out)]
     if unseen:
         unseen = [
             f"Forecasts leave out groups with few examples among the {MOST_ROWS:,} rows that they use: {named(unseen)}."
         ]
-    return notes + small_groups(training) + unseen
+    return [unasked] * (asked is None) + small_groups(training) + unseen
 
 
 def _unjudged(training: LabelledSet) -> list[str]:

@@ -177,20 +177,14 @@ class Plan:
         about = next((remedy.training for remedy in self.remedies if remedy.training is not None), None)
         return {
             "remedies": [remedy.to_dict() for remedy in self.remedies],
-            "metric": self.metric,
-            "metric_name": self.metric_name,
-            "groups": self.groups,
+            **{name: getattr(self, name) for name in ("metric", "metric_name", "groups", "order", "skill")},
             "columns": self.columns.to_dict(),
             "classes": None if about is None else list(about.classes.names),
             "training_rows": None if about is None else int(about.rows.size),
-            "order": self.order,
             "notes": list(self.notes),
-            "skill": self.skill,
         }
 
 
 def forecast_words(forecast: GainForecast | None) -> str:
     """A forecast in a few words."""
-    if forecast is None:
-        return "no forecast"
-    return f"gain in {forecast.metric} {forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
+    return "no forecast" if forecast is None else f"gain in {forecast.metric} {forecast.words}"

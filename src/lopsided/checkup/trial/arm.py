@@ -102,17 +102,11 @@ class Arm:
     def to_dict(self) -> dict[str, Any]:
         """Plain values under the names that scripts rely on."""
         return {
-            "name": self.name,
-            "kind": self.kind,
+            **{name: getattr(self, name) for name in ("name", "kind", "read_in", "outcome", "helps", "why", "skipped")},
             "metrics": {name: measured.to_dict() for name, measured in self.metrics.items()},
-            "read_in": self.read_in,
             "forecast": jsonable(self.forecast),
-            "outcome": self.outcome,
-            "helps": self.helps,
-            "why": self.why,
             "simultaneous_interval": None if self.widened is None else list(self.widened),
             "against": self.against or None,
-            "skipped": self.skipped,
         }
 
 

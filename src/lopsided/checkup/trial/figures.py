@@ -1,6 +1,7 @@
 """A trial as figures: gains beside their forecasts, and the metrics of every arm."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from lopsided.core.figure import Figure, Mark, Panel, Points
 
@@ -28,25 +29,10 @@ def gains_panel(trial: "Trial") -> Panel:
     shown = [arm for arm in trial.arms[1:] if arm.skipped is None]
     gains = [arm.metrics[arm.read_in].gain for arm in shown]
     names = [arm.name if arm.read_in == trial.metric else f"{arm.name} *" for arm in shown]
-    measured = Points(
-        [float(place) for place in range(len(shown))],
-        [gain.value if gain else None for gain in gains],
-        "measured",
-        [gain.low if gain else None for gain in gains],
-        [gain.high if gain else None for gain in gains],
-        names,
-    )
-    told = [
-        (place, arm.forecast, name) for place, (arm, name) in enumerate(zip(shown, names, strict=True)) if arm.forecast
-    ]
-    forecast = Points(
-        [place + _APART for place, _, _ in told],
-        [entry.gain for _, entry, _ in told],
-        "forecast",
-        [entry.low for _, entry, _ in told],
-        [entry.high for _, entry, _ in told],
-        [name for _, _, name in told],
-    )
+    measured = _points([float(place) for place in range(len(shown))], gains, "measured", names)
+    told = [place for place, arm in enumerate(shown) if arm.forecast is not None]
+    forecasts = [shown[place].forecast for place in told]
+    forecast = _points([place + _APART for place in told], forecasts, "forecast", [names[at] for at in told], "gain")
     return Panel(
         f"Gain in {trial.metric}",
         "",
@@ -57,6 +43,12 @@ def gains_panel(trial: "Trial") -> Panel:
     )
 
 
+def _points(x: list[float], found: Sequence[Any], label: str, names: list[str], value: str = "value") -> Points:
+    """Values with their intervals; none of what was not found."""
+    values, low, high = ([getattr(one, name, None) for one in found] for name in (value, "low", "high"))
+    return Points(x, values, label, low, high, names)
+
+
 def metrics_figure(trial: "Trial") -> Figure:
     """The main metrics of every arm with their intervals."""
     shown = [arm for arm in trial.arms if not arm.simulated and arm.skipped is None]
@@ -64,16 +56,7 @@ def metrics_figure(trial: "Trial") -> Figure:
     series = []
     for place, metric in enumerate(trial.main_metrics()):
         found = [arm.metrics[metric].estimate for arm in shown]
-        series.append(
-            Points(
-                [arm + _APART * (place - 1) for arm in range(len(shown))],
-                [entry.value for entry in found],
-                metric,
-                [entry.low for entry in found],
-                [entry.high for entry in found],
-                names,
-            )
-        )
+        series.append(_points([arm + _APART * (place - 1) for arm in range(len(shown))], found, metric, names))
     panel = Panel("Accuracies", "", "share of examples", series, x_names=names, y_range=(-0.02, 1.02))
     return Figure(
         "Arms side by side", [panel], f"{trial.learner}, {trial.folds} folds, {times(trial.repeats)}, 95% intervals."

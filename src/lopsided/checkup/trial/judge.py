@@ -22,7 +22,7 @@ from lopsided.measure.metrics.contract import Answers, Influence, Metric, judged
 from lopsided.measure.metrics.named import metric_named
 from lopsided.measure.metrics.shares import BALANCED, OVERALL, WORST_CLASS, WORST_GROUP, class_recall, group_accuracy
 from lopsided.measure.paired_scores import Estimate, estimate, simultaneous
-from lopsided.remedies.contract import GainForecast, Subject
+from lopsided.remedies.contract import Subject
 
 MOST_RANKED = 100  # classes; with more, ranking all examples by each of them takes longer than it tells
 
@@ -103,7 +103,8 @@ class TrialJudge:
                 arm, against, words = self.plain, answers, f"training without {HELD_BACK:.0%} of the subject's examples"
             outcome = None
             if forecast is not None:
-                outcome = forecast_outcome(forecast, common_gain(self._metric(forecast), arm, against, self.judged))
+                metric = next(one for one in self.metrics if one.name == forecast.metric)
+                outcome = forecast_outcome(forecast, common_gain(metric, arm, against, self.judged))
             widened = common_gain(self.metric, arm, against, self.judged).within(self.deviations)
             metrics = self._measured(arm, against)
             arms.append(Arm(entry.remedy, metrics, read, forecast, why, outcome, widened, None, words))
@@ -113,9 +114,6 @@ class TrialJudge:
         name = self.run.training.partition(subject.axis).names[subject.code]
         make = class_recall if subject.axis == "class" else group_accuracy
         return make(name, subject.code).name
-
-    def _metric(self, forecast: GainForecast) -> Metric:
-        return next(metric for metric in self.metrics if metric.name == forecast.metric)
 
     def _judged_metrics(self) -> list[Metric]:
         metrics: list[Metric] = [WORST_CLASS, BALANCED, OVERALL]

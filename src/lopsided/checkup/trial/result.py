@@ -144,28 +144,19 @@ class Trial:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values under the names that scripts rely on."""
+        about = ("source", "learner", "metric", "folds", "repeats", "seed", "rows", "groups")
         return {
-            "source": self.source,
+            **{name: getattr(self, name) for name in about},
             "columns": self.columns.to_dict(),
-            "learner": self.learner,
-            "metric": self.metric,
             "metric_word": self.measured_in.word,
             "larger_is_better": self.measured_in.larger_is_better,
-            "folds": self.folds,
-            "repeats": self.repeats,
-            "seed": self.seed,
-            "rows": self.rows,
-            "groups": self.groups,
             "arms": [arm.to_dict() for arm in self.arms],
             "recommendation": None if self.recommendation is None else self.recommendation.to_dict(),
-            "winner": self.winner,
             "tied_with": list(self.tied_with),
             "notes": list(self.notes),
             "level": LEVEL,
             "simultaneous_level": AT_ONCE,
-            "reused": self.reused,
-            "fit_seconds": self.fit_seconds,
-            "seconds": self.seconds,
+            **{name: getattr(self, name) for name in ("winner", "reused", "fit_seconds", "seconds")},
         }
 
     def facts(self) -> list[tuple[str, str]]:
@@ -264,7 +255,7 @@ def gain_words(gain: float, low: float, high: float, metric: Metric) -> str:
 
 
 def _words(forecast: GainForecast | None) -> str:
-    return "none" if forecast is None else f"{forecast.gain:+.3f} [{forecast.low:+.3f}, {forecast.high:+.3f}]"
+    return "none" if forecast is None else forecast.words
 
 
 def _short(text: str) -> str:

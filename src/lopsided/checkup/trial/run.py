@@ -71,13 +71,11 @@ def _why_not(
     if drawn and remedy.collects.axis == "class":
         return "Collecting is not simulated where the trial has some of the classes only."
     partition = training.partition(remedy.collects.axis)
-    least, name = (
-        int(partition.counts[remedy.collects.code] * (folds - 1) / folds),
-        partition.names[remedy.collects.code],
-    )
+    least = int(partition.counts[remedy.collects.code] * (folds - 1) / folds)
     if least >= LEAST_TO_HOLD_BACK:
         return None
-    return f"{least} training examples of {remedy.collects.axis} {name} are too few to hold half of them back."
+    whose = f"{remedy.collects.axis} {partition.names[remedy.collects.code]}"
+    return f"{least} training examples of {whose} are too few to hold half of them back."
 
 
 class TrialRun:

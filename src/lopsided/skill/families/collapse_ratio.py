@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from lopsided.core.validation import BoolArray, FloatArray
+from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Settings
 from lopsided.skill.collapse_recipes import (
     LOST,
@@ -57,10 +57,6 @@ def minority_mean(settings: Settings, cosines: FloatArray) -> FloatArray:
     return np.array([(block.sum() - np.trace(block)) / (size * (size - 1))])
 
 
-def _lost_minority(settings: Settings, lost: BoolArray) -> BoolArray:
-    return lost[settings["majority"] :][:1]  # all minority classes have one size
-
-
 def crossing(ratios: FloatArray, values: FloatArray) -> float | None:
     """Where the cosine first passes 1/2; None where that is not within the grid."""
     above = np.flatnonzero(values > LOST)
@@ -101,7 +97,8 @@ def _by_ratio(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
 
 
 def _lost(source: Source, tie: float) -> Forecaster[Choice]:
-    return lost_by(source, _ratios, minority_mean, _lost_minority, tie)
+    # all minority classes have one size, so one of them says whether they are lost
+    return lost_by(source, _ratios, minority_mean, lambda settings, lost: lost[settings["majority"] :][:1], tie)
 
 
 def _cosines(source: Source, kind: str, recipe: bool) -> Forecaster[Amount]:

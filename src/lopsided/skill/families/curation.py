@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from lopsided.core.folds import dealt
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.engine.task import Numbers, Settings
 from lopsided.skill.family import Amount, Choice, Family, Forecaster, Question, constant, drawn_tasks
 from lopsided.skill.scoring import Z90
-from lopsided.skill.small_tables import fitted, folds, log_chances, pool_of
+from lopsided.skill.small_tables import fitted, log_chances, pool_of
 
 TASKS = 48
 SAMPLES = 8
@@ -110,7 +111,7 @@ def _seen(settings: Settings, random: np.random.Generator) -> dict[str, Any]:
     right: dict[str, FloatArray] = {way: np.zeros(codes.size) for way in WAYS}
     sure: dict[str, FloatArray] = {way: np.zeros(codes.size) for way in WAYS}
     for _ in range(TRIAL_REPEATS):
-        fold = folds(codes, TRIAL_FOLDS, random)
+        fold = dealt(random, TRIAL_FOLDS, codes)
         for number in range(TRIAL_FOLDS):
             inside = np.flatnonzero(fold != number)
             held_out = np.flatnonzero(fold == number)
