@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from lopsided.core.errors import InputError, MissingPackage
+from lopsided.core.scratch import scratch_space
 from lopsided.data.csv_file import read_csv_table
 
 MOST_UNPACKED = 2**31 - 1  # bytes of csv: Arrow counts those of a block with 32 bits
@@ -58,7 +59,7 @@ def _check_depth(path: Path) -> None:
 def read_packed_csv(path: Path, may_be_words: Callable[[str], bool]) -> Any:
     """A csv or tsv file packed by gzip; it is unpacked next to nothing else and deleted again."""
     with tempfile.TemporaryDirectory() as folder, _called(path, plain := Path(folder) / path.stem):
-        with gzip.open(path) as packed, plain.open("wb") as target:
+        with scratch_space(), gzip.open(path) as packed, plain.open("wb") as target:
             while chunk := packed.read(_CHUNK):
                 if target.tell() + len(chunk) > MOST_UNPACKED:
                     raise InputError(f"at most {MOST_UNPACKED:,} bytes in {path}", "more", "unpack it, or use parquet")
