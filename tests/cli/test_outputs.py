@@ -138,3 +138,13 @@ def test_long_names_and_the_folder_reach_the_disk(monkeypatch: pytest.MonkeyPatc
     assert Path(name).read_text() == "content"
     if Path("/proc/self/fd").exists():
         assert synced == [False, True]
+
+
+def test_data_of_a_long_name_have_outputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    data = Path("é" * 120 + "x.csv")
+    data.write_text("a,label\n" + "".join(f"{row % 7},{row % 2}\n" for row in range(20)))
+    assert main(["score", str(data)]) == 0
+    assert main(["audit", str(data), "--checks", "counts"]) == 0
+    assert [path.name[-15:] for path in sorted(tmp_path.glob("*s.parquet"))] == ["-scores.parquet"]
+    assert len(list(tmp_path.glob("*-audit.html"))) == 1

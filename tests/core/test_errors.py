@@ -73,7 +73,13 @@ def test_foreign_errors_become_sentences(call: Callable[[], object]) -> None:
         call()
 
 
-def test_brackets_without_end_are_one_sentence(tmp_path: Path) -> None:
-    (tmp_path / "deep.toml").write_text("a = " + "[" * 100_000)
+@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "[" + "a." * 100_000 + "b]", "a=" + "{b=" * 100_000])
+def test_brackets_without_end_are_one_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "deep.toml").write_text(text)
     with pytest.raises(InputError, match="nested too deeply"):
         lopsided.mixture(tmp_path / "deep.toml", 10)
+
+
+def test_costs_nested_without_end_are_one_sentence() -> None:
+    with pytest.raises(InputError, match="nested too deeply"):
+        lopsided.plan(np.eye(4), labels=[0, 1, 0, 1], metric="cost", costs="[" * 100_000)

@@ -93,3 +93,15 @@ def test_an_unknown_ending_lists_what_is_read(tmp_path) -> None:
     (tmp_path / "d.sas").write_bytes(b"")
     with pytest.raises(InputError, match=r"\.feather.*\.jsonl.*\.xlsx"):
         open_table(tmp_path / "d.sas")
+
+
+@pytest.mark.parametrize("text", ['{"a":' * 100_000, '{"b": "\\"]]]", "a":\n' * 100_000, '{"a": ' + "[" * 100_000])
+def test_lines_nested_without_end_do_not_end_the_process(tmp_path, text) -> None:
+    (tmp_path / "deep.jsonl").write_text('{"x": 1, "label": 2}\n' + text)
+    with pytest.raises(InputError, match="nested at most"):
+        open_table(tmp_path / "deep.jsonl")
+
+
+def test_brackets_in_strings_are_no_nesting(tmp_path) -> None:
+    (tmp_path / "d.jsonl").write_text('{"x": 1, "word": "' + "[" * 1000 + '"}\n' + '{"x": 2}\n')
+    assert open_table(tmp_path / "d.jsonl").rows == 2

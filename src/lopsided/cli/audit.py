@@ -82,7 +82,7 @@ def command(
         raise InputError("--report or --no-report", "both", "leave one of them out")
     earlier = None if baseline is None else read_baseline(baseline)
     limit = level_of(fail_on or "at-risk") if fail_on is not None or earlier is not None else None
-    target = None if no_report else check_report_path(report or Path(f"{data.resolve().stem}-audit.html"))
+    target = None if no_report else check_report_path(report or options.default_file(data, "-audit.html"))
     late = Late()
     with progress_steps("auditing", quiet=as_json) as progress:
         workers = options.cluster(cluster, tls_ca, tls_cert, tls_key)

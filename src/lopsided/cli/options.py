@@ -1,5 +1,6 @@
 """Options that several commands share, and kinds of values with errors that say what came."""
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -111,6 +112,9 @@ TlsKey = Annotated[str | None, typer.Option(help="Client key for a tls:// schedu
 OUTPUTS = ("out", "report", "plot", "export", "publish", "details", "measured")  # options that name what is written
 
 
+_LONGEST_NAME = 255
+
+
 def check_outputs(given: Mapping[str, Any]) -> None:
     """Refuse a command line whose outputs would replace one of its inputs, or each other."""
     writes = {f"--{name}": Path(given[name]) for name in OUTPUTS if given.get(name) is not None}
@@ -123,6 +127,14 @@ def check_outputs(given: Mapping[str, Any]) -> None:
             writes[f"{name} of --export"] = export / name
     reads = [value for name, value in given.items() if name not in OUTPUTS and isinstance(value, (str, Path))]
     check_apart(writes, reads)
+
+
+def default_file(data: Path, ending: str) -> Path:
+    """A file in this folder called like the data, within the 255 bytes that a name may have."""
+    stem = data.resolve().stem
+    while len(os.fsencode(stem + ending)) > _LONGEST_NAME:
+        stem = stem[:-1]
+    return Path(stem + ending)
 
 
 def array_file(kind: str) -> str:

@@ -57,7 +57,7 @@ def command(
     from lopsided.core.files import check_apart
     from lopsided.report.drawing import check_plot_path, write_figures
 
-    target = out if out is not None else Path(f"{data.stem}-scores.parquet")
+    target = out if out is not None else options.default_file(data, "-scores.parquet")
     if target.suffix.lower() not in (".parquet", ".csv"):
         raise InputError("a file of scores that ends in .parquet or .csv", repr(str(target)))
     check_apart({"--out": target}, [data])

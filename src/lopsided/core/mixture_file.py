@@ -44,7 +44,10 @@ def mixture_file(path: str | os.PathLike[str]) -> MixtureProblem:
 
 def mixture_problem(raw: dict[str, Any]) -> MixtureProblem:
     """Check the fields of a specification given as a dictionary and build the problem."""
-    checked = _validated(raw)
+    try:
+        checked = _validated(raw)
+    except RecursionError:  # a hundred thousand dots in a key
+        raise InputError("a mixture specification", "one that is nested too deeply") from None
     groups, teacher = checked.group, checked.teacher
     activation = check_activation(teacher.activation)
     dimension = teacher.dimension if teacher.weights is None else len(teacher.weights)

@@ -1,14 +1,14 @@
 """Rows of blocks, class by class: one sort of the codes and one pass that writes every row to its place in a scratch
 file, for what needs all rows of a class at a time and cannot hold all classes."""
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lopsided.core.scratch import ScratchFile
 from lopsided.core.validation import IntArray
 
 _BLOCK_NUMBERS = 4_000_000
@@ -25,7 +25,7 @@ def by_class(blocks: Iterable[NDArray[Any]], codes: IntArray) -> Iterator[OneCla
     place = np.empty(order.size, dtype=np.int64)
     place[order] = np.arange(order.size)
     present, starts = np.unique(codes[order], return_index=True)
-    with tempfile.TemporaryFile(prefix="lopsided-") as scratch:
+    with ScratchFile() as scratch:
         start, width = 0, 1
         dtype: np.dtype[Any] = np.dtype(np.float64)
         for block in blocks:
@@ -36,18 +36,16 @@ def by_class(blocks: Iterable[NDArray[Any]], codes: IntArray) -> Iterator[OneCla
             rows, targets = np.ascontiguousarray(block[sorting], dtype=dtype), targets[sorting]
             runs = np.flatnonzero(np.diff(targets, prepend=-2) != 1)  # rows that go side by side are written together
             for low, high in zip(runs, [*runs[1:], len(rows)], strict=True):
-                scratch.seek(int(targets[low]) * width * dtype.itemsize)
-                scratch.write(rows[low:high].data)
+                scratch.write(int(targets[low]) * width * dtype.itemsize, rows[low:high].data)
             start += len(block)
         for k, members in zip(present, np.split(order, starts)[1:], strict=True):
             first = int(place[members[0]])
             yield int(k), members, partial(_read, scratch, first, first + members.size, width, dtype)
 
 
-def _read(scratch: IO[bytes], low: int, high: int, width: int, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
+def _read(scratch: ScratchFile, low: int, high: int, width: int, dtype: np.dtype[Any]) -> Iterator[NDArray[Any]]:
     step = max(1, _BLOCK_NUMBERS // width)
     for start in range(low, high, step):
         rows = np.empty((min(step, high - start), width), dtype)
-        scratch.seek(start * width * dtype.itemsize)
-        scratch.readinto(rows.data)  # type: ignore[attr-defined]  # of the buffered file that a temporary one is
+        scratch.read(start * width * dtype.itemsize, rows.data)
         yield rows

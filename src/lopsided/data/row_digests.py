@@ -11,7 +11,6 @@ bits; equal rows share a bucket, and each is counted by itself.
 """
 
 import hashlib
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lopsided.core.scratch import ScratchFile
 from lopsided.core.validation import BoolArray, IntArray
 
 Digests = NDArray[np.uint64]  # n x 2
@@ -148,7 +148,7 @@ class DigestFile:
 
     def __init__(self, rows: int) -> None:
         self._bits = min(int(np.ceil(np.log2(max(rows / _BUCKET_ROWS, 1)))), int(np.log2(_MOST_BUCKETS)))
-        self._file = tempfile.TemporaryFile(prefix="lopsided-")  # noqa: SIM115 - closed by `close`
+        self._file, self._size = ScratchFile(), 0
         self._segments: list[list[tuple[int, int]]] = [[] for _ in range(1 << self._bits)]
 
     def add(self, digests: Digests, start: int, training: BoolArray, codes: IntArray | None) -> None:
@@ -161,8 +161,9 @@ class DigestFile:
         buckets = (digests[:, 0] >> np.uint64(64 - self._bits)).astype(np.int64) if self._bits else kinds * 0
         order = np.argsort(buckets, kind="stable")
         ends = np.cumsum(np.bincount(buckets, minlength=len(self._segments)))
-        place = self._file.seek(0, 2)
-        self._file.write(records[order].data)
+        place = self._size
+        self._file.write(place, records[order].data)
+        self._size += records.nbytes
         for segments, low, high in zip(self._segments, [0, *ends[:-1].tolist()], ends.tolist(), strict=True):
             if high > low:
                 segments.append((place + 32 * low, high - low))
@@ -180,8 +181,7 @@ class DigestFile:
             records = np.empty((sum(count for _, count in segments), 4), dtype=np.int64)
             done = 0
             for place, count in segments:
-                self._file.seek(place)
-                self._file.readinto(records[done : done + count].data)
+                self._file.read(place, records[done : done + count].data)
                 done += count
             yield records
 

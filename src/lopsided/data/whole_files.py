@@ -1,6 +1,7 @@
 """Files that are read whole into an Arrow table: feather and Arrow files, lines of JSON, packed csv, Excel sheets."""
 
 import gzip
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,11 +9,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from lopsided.core.errors import InputError, MissingPackage
+from lopsided.core.scratch import scratch_space
 from lopsided.data.csv_file import read_csv_table
 
 MOST_UNPACKED = 2**31 - 1  # bytes of csv: Arrow counts those of a block with 32 bits
 _CHUNK = 1 << 20
+_STRING, _DEEPEST = re.compile(rb'"(?:[^"\\]|\\.)*"'), 100
+_NO_BRACKETS = bytes(set(range(256)) - set(b"[]{}"))
 
 
 def read_arrow(path: Path) -> Any:
@@ -33,14 +39,27 @@ def read_json_lines(path: Path) -> Any:
     import pyarrow as pa
     from pyarrow import json
 
+    _check_depth(path)
     with pa.OSFile(str(path)) as source:
         return json.read_json(source, json.ReadOptions(block_size=max(_CHUNK, min(path.stat().st_size, MOST_UNPACKED))))
+
+
+def _check_depth(path: Path) -> None:
+    """Arrow ends the process where values are nested some ten thousand deep; no string of JSON goes beyond its line."""
+    depth = 0
+    with path.open("rb") as lines:
+        while some := lines.readlines(_CHUNK):
+            brackets = _STRING.sub(b"", b"".join(some)).translate(None, _NO_BRACKETS)
+            steps = np.where(np.isin(np.frombuffer(brackets, dtype=np.uint8), list(b"[{")), 1, -1)
+            if depth + int(np.cumsum(steps).max(initial=0)) > _DEEPEST:
+                raise InputError(f"values nested at most {_DEEPEST} deep in {path}", "deeper ones", "flatten them")
+            depth += int(steps.sum())
 
 
 def read_packed_csv(path: Path, may_be_words: Callable[[str], bool]) -> Any:
     """A csv or tsv file packed by gzip; it is unpacked next to nothing else and deleted again."""
     with tempfile.TemporaryDirectory() as folder, _called(path, plain := Path(folder) / path.stem):
-        with gzip.open(path) as packed, plain.open("wb") as target:
+        with scratch_space(), gzip.open(path) as packed, plain.open("wb") as target:
             while chunk := packed.read(_CHUNK):
                 if target.tell() + len(chunk) > MOST_UNPACKED:
                     raise InputError(f"at most {MOST_UNPACKED:,} bytes in {path}", "more", "unpack it, or use parquet")

@@ -56,7 +56,7 @@ class Checkpoint:
                 tensors = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118 - not a dict
             counters = json.loads(metadata["counters"])
             velocity = tensors.pop(_VELOCITY)
-        except (SafetensorError, OSError, KeyError, ValueError):
+        except (SafetensorError, OSError, KeyError, ValueError, RecursionError):
             raise InputError("a checkpoint of a training run", f"something else: {source}", remedy) from None
         if metadata.get("fingerprint") != fingerprint:
             got = "one with another recipe, seed, network or data"

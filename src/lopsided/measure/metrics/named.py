@@ -123,6 +123,8 @@ def _parsed(text: str) -> Any:
     """Costs out of JSON, or out of text such as `fraud:ok=100, ok:fraud=1` (true:predicted=cost)."""
     try:
         return json.loads(text)
+    except RecursionError:
+        raise InputError("costs as true:predicted=cost", "JSON that is nested too deeply") from None
     except ValueError:
         found: dict[tuple[str, str], float] = {}
         for entry in text.split(","):
