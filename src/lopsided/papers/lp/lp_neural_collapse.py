@@ -37,8 +37,10 @@ def judge(rows: Sequence[Row]) -> Verdict:
         balanced, imbalanced = chosen(own, ratio=ratios[0]), chosen(own, ratio=ratios[-1])
         for key, word in MEASURES.items():
             left, stated = _left(balanced, key), f"{name}: {word} at most {LEFT:g} of its value at zero error"
-            part = None if left is None else Part.below(stated, left, math.log(LEFT), claimed=HALVED)
-            parts.append(Part(stated, False) if part is None else replace(part, opposite=left.low > 0))
+            part = Part(stated, False)
+            if left is not None:
+                part = replace(Part.below(stated, left, math.log(LEFT), claimed=HALVED), opposite=left.low > 0)
+            parts.append(part)
             numbers[f"{name}: {key}"] = {"log_share_left_after_zero_error": left, "end": level(balanced, key)}
         nearest = level(balanced, "nc4")
         parts.append(Part.below(f"{name}: NC4, nearest mean decides", nearest, NEAREST, claimed=NEAREST))
@@ -105,9 +107,9 @@ def _settings(base: dict[str, Any], ratio: int) -> list[dict[str, Any]]:
 CLAIM = network_claim(
     id="lp-neural-collapse",
     rule=f"95 % intervals over seeds. Balanced: NC1, both parts of NC2, and NC3 are at the end at most {LEFT:g} of "
-    f"what they were at the first record with {TRAINED:.1%} training accuracy (a rise is the opposite); the nearest class mean decides "
-    f"otherwise on less than {NEAREST:.1%} of the examples (NC4). The classifier's distance from a frame is larger "
-    "under imbalance, paired by seed.",
+    f"what they were at the first record with {TRAINED:.1%} training accuracy (a rise is the opposite); the nearest "
+    f"class mean decides otherwise on less than {NEAREST:.1%} of the examples (NC4). The classifier's distance from a "
+    "frame is larger under imbalance, paired by seed.",
     revised="any decrease passed at first; now the measures must halve; " + POWER_ADDED + " A measure that had "
     "fallen, but by less than half, then counted as the opposite in one seed set; now only one that rises does.",
     alternatives={"a small decrease": stalled},
