@@ -147,6 +147,31 @@ def test_names_that_a_package_loads_when_asked_are_reached(facade: str, tmp_path
     assert reached(str(own), CodeEntry("measure"), SHIPPED).modules >= {facade}
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "same"),
+    [
+        ("seed: int", "seed: float", True),
+        ("-> int", "-> float", True),
+        ("    size: int = 1", "    size: float = 1", True),
+        ("    size: int = 1", "    size: int = 2", False),
+        ("    shared: ClassVar[int]", "    shared: int", False),  # it becomes a field
+        ("*, seed", "seed", False),
+    ],
+)
+def test_annotations_are_left_out_where_asked(old: str, new: str, same: bool, tmp_path: Path) -> None:
+    own = tmp_path / "my_claim.py"
+    text = "class Kept:\n    size: int = 1\n    shared: ClassVar[int] = 1\n\n\n"
+    text += "def measure(settings, *, seed: int) -> int:\n    return Kept(seed).size\n"
+
+    def digest(content: str, annotations: bool) -> str:
+        own.write_text(content)
+        return reached(str(own), CodeEntry("measure", annotations=annotations), SHIPPED).digest
+
+    assert old in text
+    assert (digest(text, False) == digest(text.replace(old, new), False)) == same
+    assert digest(text, True) != digest(text.replace(old, new), True)
+
+
 def test_every_check_is_reached_by_what_runs_them_all() -> None:
     from lopsided.checkup.checks import all_checks
 

@@ -84,6 +84,7 @@ def test_the_hash_sees_rule_and_settings_and_not_words(tmp_path: Path) -> None:
         ("def judge(", "# a comment\ndef judge(", True),
         ('rule="every value', 'rule="each value', True),
         ('"Sums"', '"Totals"', True),
+        ("def judge(rows: list[Row])", "def judge(rows: list)", True),
         ("if wrong else", "if wrong > 1 else", False),
         ("range(6)", "range(7)", False),
         ('+ seed, "threads"', '+ 2 * seed, "threads"', False),

@@ -115,14 +115,20 @@ def test_forgetting_by_the_optimiser_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "outcome"), [(-0.5, Outcome.HOLDS), (0.2, Outcome.CONTRADICTED), (0, Outcome.FAILS)]
+    ("change", "seeds", "outcome"),
+    [
+        (-0.5, 3, Outcome.HOLDS),
+        (0.2, 3, Outcome.CONTRADICTED),
+        (0, 8, Outcome.FAILS),
+        (0, 2, Outcome.UNRESOLVED),  # two seeds could not have shown two points
+    ],
 )
-def test_majority_hurts(change, outcome) -> None:
+def test_majority_hurts(change, seeds, outcome) -> None:
     def numbers(settings, noise):
         value = 0.5 + change * math.log10(settings["growth"]) / 2 + noise
         return dict.fromkeys(("test_minority", "test_minority_inner", "test_balanced", "test_natural"), value)
 
-    assert HURTS.judge(rows(HURTS, numbers)).outcome is outcome
+    assert HURTS.judge(rows(HURTS, numbers, seeds)).outcome is outcome
 
 
 def oversampling_numbers(cosine, accuracy):

@@ -16,6 +16,7 @@ def command(
     """List every claim of the papers with its latest verdict."""
     from lopsided.cli.console import print_json, print_verdicts
     from lopsided.core.errors import InputError
+    from lopsided.papers.cost import QUICK_BUDGET
     from lopsided.papers.register import claims, same_text
 
     lines = claims(store=store, data=data_dir)
@@ -43,6 +44,12 @@ def command(
         ("claim", "verdict", "same in", "scale", "date", "run", "found, or claimed"),
         one_line=True,
     )
+    spent = [line.seconds for line in shown if line.seconds is not None and line.scale == "quick"]
+    if spent:
+        print(
+            f"One seed set at quick scale takes {sum(spent) / 60:.0f} minutes of one core for the {len(spent)} claims "
+            f"that were run (budget for all {len(lines)}: {QUICK_BUDGET / 60:.0f})."
+        )
     waiting = sum(line.exploratory for line in lines if line.time)
     if waiting:
         print(f"{waiting} verdicts are exploratory: no run on fresh seeds has confirmed them under their present rule.")

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 PACKAGE = "lopsided"
+_SPECIAL = {"ClassVar", "InitVar", "KW_ONLY"}  # a dataclass treats such fields otherwise
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -27,7 +28,7 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 class CodeEntry:
     """Where in its home a piece of code begins, and how far it is followed; `calls` are the functions whose arguments
     may be ignored wherever they are called, besides the calls of the starting definition itself; what the modules
-    `left` define does not count."""
+    `left` define does not count, nor do annotations if `annotations` says so."""
 
     name: str
     ignored: tuple[str, ...] = ()
@@ -35,6 +36,7 @@ class CodeEntry:
     inside: tuple[str, ...] = ()
     left: tuple[str, ...] = ()
     outside: bool = True
+    annotations: bool = True
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def _followed(
 
 
 class _Cut(ast.NodeTransformer):
-    """Without docstrings and ignored arguments."""
+    """Without docstrings, ignored arguments and, where asked, annotations."""
 
     def __init__(self, entry: CodeEntry, *, everywhere: bool) -> None:
         self.entry, self.everywhere = entry, everywhere
@@ -142,7 +144,17 @@ class _Cut(ast.NodeTransformer):
             node.keywords = [one for one in node.keywords if one.arg not in self.entry.ignored]
         return self.generic_visit(node)
 
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        return node if self.entry.annotations else ast.arg(node.arg)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if not self.entry.annotations and not _SPECIAL & {name for name, _ in _names(node.annotation)}:
+            node.annotation = ast.Constant(None)
+        return self.generic_visit(node)
+
     def generic_visit(self, node: ast.AST) -> ast.AST:
+        if not self.entry.annotations and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            node.returns = None
         body = getattr(node, "body", None)
         if isinstance(node, _DOCUMENTED) and body and ast.get_docstring(node, clean=False) is not None:
             node.body = body[1:] or [ast.Pass()]

@@ -16,6 +16,7 @@ from lopsided.engine.device import chosen_device
 from lopsided.engine.task import Settings
 from lopsided.papers.shared.network_settings import class_sizes, training_recipe
 
+QUICK_BUDGET = 3600  # seconds of one core for every claim at quick scale: half an hour of two
 SHAPES = {"mnist": (1, 28, 28), "fashion-mnist": (1, 28, 28), "cifar-10": (3, 32, 32), "digits": (1, 8, 8)}
 _TIMED = 3  # steps after a first one that warms up
 

@@ -2,9 +2,9 @@
 rule on seeds that nobody had looked at.
 
 The hash covers the code of the rule and of the measurement, as far as it stands in the papers' folders and in
-`core.statistics`, the settings of the scale and the number of its seeds. Formatting, comments, words and pictures do
-not count. `papers/ship` rewrites the table; a claim whose rule has changed since its last confirmation is marked
-`awaiting confirmation` there, and its verdict is shown as exploratory.
+`core.statistics`, the settings of the scale and the number of its seeds. Formatting, comments, annotations, words and
+pictures do not count. `papers/ship` rewrites the table; a claim whose rule has changed since its last confirmation is
+marked `awaiting confirmation` there, and its verdict is shown as exploratory.
 """
 
 import csv
@@ -27,8 +27,9 @@ _RULE = replace(
     ignored=tuple("measure" if name == "judge" else name for name in MEASUREMENT.ignored),
     inside=("lopsided.papers", "lopsided.core.statistics"),
     outside=False,
+    annotations=False,
 )
-_MEASUREMENT = replace(MEASUREMENT, outside=False)
+_MEASUREMENT = replace(MEASUREMENT, outside=False, annotations=False)
 _PACKAGE = Path(__file__).resolve().parent.parent
 
 

@@ -63,8 +63,8 @@ class ClaimStatus:
     """A line of the register; `scale` and `time` are None as long as there is no verdict.
 
     `own` says whether the verdict is of a run in this store or ships with lopsided `lopsided`; `seeds` is how many it
-    comes from, `seed_sets` in how many sets of them it is the `same`, and `exploratory` that its rule awaits
-    confirmation.
+    comes from, `seed_sets` in how many sets of them it is the `same`, `seconds` the processor time that one set of the
+    plan's seeds takes by the measured ones, and `exploratory` that its rule awaits confirmation.
     """
 
     id: str
@@ -80,6 +80,7 @@ class ClaimStatus:
     parts: list[dict[str, Any]] = field(default_factory=list)
     power: dict[str, Any] | None = None
     exploratory: bool = False
+    seconds: float | None = None
     own: bool = False
     lopsided: str | None = None
 
@@ -235,6 +236,7 @@ def _status(entry: Registered, own: dict[str, Any] | None) -> ClaimStatus:
         time=str(found["time"]),
         **_sound(found),
         exploratory=found.get("confirmation") is None,
+        seconds=_seconds(entry, found),
         own=found is own,
     )
 
@@ -250,6 +252,15 @@ def _sound(found: dict[str, Any]) -> dict[str, Any]:
         "power": found["power"] if isinstance(found.get("power"), dict) else None,
         "lopsided": origin.get("lopsided") if isinstance(origin, dict) else None,
     }
+
+
+def _seconds(entry: Registered, found: dict[str, Any]) -> float | None:
+    """Of one seed set; None where the record does not tell."""
+    spent, seeds, plans = found.get("seconds"), found.get("seeds"), entry.claim.plans if entry.claim else {}
+    plan = plans.get(found["scale"])
+    if plan is None or not isinstance(spent, float | int) or not isinstance(seeds, list) or not seeds:
+        return None
+    return spent / len(seeds) * len(plan.seeds)
 
 
 def _why_not(entry: Registered) -> str:

@@ -11,7 +11,7 @@ from lopsided.papers.claim import Claim, Runs
 from lopsided.papers.gi.group_claims import augmentation_judge, augmentation_plans, augmentation_plot
 from lopsided.papers.gi.group_pictures import NEEDED, TINY_DIGITS, picture_numbers
 from lopsided.papers.shared.alternatives import constant
-from lopsided.papers.shared.network_settings import varied
+from lopsided.papers.shared.network_settings import POWER_ADDED, varied
 
 LEVELS = (0.0, 0.1, 0.25, 0.5, 0.75)
 MANY_LEVELS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.45, 0.6, 0.75)
@@ -33,6 +33,7 @@ CLAIM = Claim(
     judge=lambda rows: augmentation_judge(rows, "cut", "crop"),
     plot=lambda rows: augmentation_plot(rows, "cut", "share of each side cut away"),
     readings={"resized": "a square at a random place, resized to the old size; the copies stand beside the originals"},
+    revised=POWER_ADDED,
     quick_budget_seconds=60.0,
     **NEEDED,
     alternatives={"no dependence on the crop": constant("cut")},

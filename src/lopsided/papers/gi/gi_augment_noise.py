@@ -15,7 +15,7 @@ from lopsided.papers.gi.group_claims import (
 from lopsided.papers.gi.group_forecast import noise_numbers
 from lopsided.papers.gi.group_pictures import NEEDED, TINY_DIGITS
 from lopsided.papers.shared.alternatives import constant
-from lopsided.papers.shared.network_settings import varied
+from lopsided.papers.shared.network_settings import POWER_ADDED, varied
 
 CLAIM = Claim(
     id="gi-augment-noise",
@@ -32,7 +32,7 @@ CLAIM = Claim(
         "pixels": "noise in units where black is 0 and white is 1, not cut off; the copies stand beside the originals"
     },
     revised="the step of LeNet-5 was lowered from 0.05 to 0.01 (and its batch halved, its steps doubled) after a "
-    "first run in which some networks died at large noise and called every picture the same; the rule is as it was.",
+    "first run in which some networks died at large noise and called every picture the same; later " + POWER_ADDED,
     quick_budget_seconds=60.0,
     **NEEDED,
 )

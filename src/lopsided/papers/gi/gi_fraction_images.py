@@ -14,6 +14,7 @@ from lopsided.papers.gi import group_pictures as pictures
 from lopsided.papers.gi.group_claims import SHARES, both_ways, fraction_judge, fraction_panels
 from lopsided.papers.gi.group_forecast import fraction_numbers
 from lopsided.papers.shared.alternatives import constant
+from lopsided.papers.shared.network_settings import POWER_ADDED
 
 
 def plot(rows: Sequence[Row]) -> Figure:
@@ -50,6 +51,7 @@ CLAIM = Claim(
     judge=fraction_judge,
     plot=plot,
     readings={"papers": "5000 pictures in all (4000 on CIFAR-10, of which half the files are read), equal test sets"},
+    revised=POWER_ADDED,
     quick_budget_seconds=60.0,
     **pictures.NEEDED,
     alternatives={"no dependence on the share": constant("share")},

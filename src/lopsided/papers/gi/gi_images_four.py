@@ -5,11 +5,12 @@ and pale skin, as in the paper. The large-n law is for binary labels and says no
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from lopsided.core.figure import Figure
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
+from lopsided.papers.claim import Claim, Runs, Verdict, weigh
 from lopsided.papers.gi import group_pictures as pictures
 from lopsided.papers.gi.group_claims import (
     HILLS,
@@ -25,7 +26,7 @@ from lopsided.papers.gi.group_claims import (
 )
 from lopsided.papers.gi.group_forecast import fraction_numbers
 from lopsided.papers.shared.alternatives import constant
-from lopsided.papers.shared.network_settings import varied
+from lopsided.papers.shared.network_settings import POWER_ADDED, varied
 from lopsided.papers.shared.summary import chosen
 
 NOISE, SHARE = "noise", "share"
@@ -54,9 +55,9 @@ def judge(rows: Sequence[Row]) -> Verdict:
     for images, minority in sorted({(row.settings["images"], row.settings["minority"]) for row in noisy}):
         for value, label in HILLS.items():
             shape = hill(chosen(noisy, images=images, minority=minority), "noise", value)
-            parts.append(Part(f"noise, {images}: {label}", shape.rises_then_falls, shape.valley))
+            parts.append(shape.part(f"noise, {images}: {label}"))
     share_parts, numbers, words = fraction_parts(chosen(rows, reading=SHARE))
-    parts += [Part(f"share, {part.name}", part.passes, part.opposite) for part in share_parts]
+    parts += [replace(part, name=f"share, {part.name}") for part in share_parts]
     found = f"noise: {noise.found.split(' The opposite was')[0].split(' Passes:')[0]} Share: {'; '.join(words)}"
     return weigh(parts, found, {"noise": noise.numbers, "share": numbers})
 
@@ -97,6 +98,7 @@ CLAIM = Claim(
     needs=("mnist",),
     paper_needs=("fashion-mnist",),
     packages=("torch",),
+    revised=POWER_ADDED,
     quick_budget_seconds=60.0,
     alternatives={"no dependence on the noise": constant("noise"), "no dependence on the share": constant("share")},
 )

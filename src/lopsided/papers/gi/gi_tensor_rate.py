@@ -11,9 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 from lopsided.core.figure import Figure
-from lopsided.core.statistics import power_of_square_mean
+from lopsided.core.statistics import power_of_square_mean, seed_mean
 from lopsided.engine.task import Numbers, Row, Settings
-from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
+from lopsided.papers.claim import Claim, Part, Power, Runs, Verdict, weigh
 from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 
@@ -55,14 +55,12 @@ def judge(rows: Sequence[Row]) -> Verdict:
         typical = float(np.sqrt(np.mean(np.square(line.values[:, -1]))))
         numbers[name]["error_at_the_largest_n"] = typical
         words.append(f"{word}: error ~ n^{exponent.value:.2f} ± {exponent.error:.2f}, {typical:.2f} at the largest n")
-    exponent = power_of_square_mean(seed_curve(rows, "n", "paper"))
+    line = seed_curve(rows, "n", "paper")
+    exponent, last = power_of_square_mean(line), seed_mean(line.values[:, -1])
+    numbers["mean_error_at_the_largest_n"] = last
     parts = [
         Part.near("error ~ n^(-1/2)", exponent.interval(), -0.5, MARGIN),
-        Part(
-            "near at the largest n",
-            numbers["paper"]["error_at_the_largest_n"] <= NEAR,
-            numbers["paper"]["error_at_the_largest_n"] >= 1.0,
-        ),
+        Part("near at the largest n", last.high < NEAR, last.low > 1.0, Power(last.detects, NEAR), NEAR - last.mean),
     ]
     return weigh(parts, "; ".join(words), numbers)
 
@@ -87,8 +85,10 @@ def plot(rows: Sequence[Row]) -> Figure:
 CLAIM = Claim(
     id="gi-tensor-rate",
     rule="With the paper's subspace the 95 % interval of the exponent in n of the error (root mean square over "
-    f"teachers) lies within {MARGIN:g} of -1/2, and the error at the largest n is at most {NEAR:g}; both: holds, one: "
-    "partly.",
+    f"teachers) lies within {MARGIN:g} of -1/2, and that of the mean error at the largest n lies below "
+    f"{NEAR:g} (above 1, the opposite); both: holds, one: partly.",
+    revised="the error at the largest n was judged by its value at first; now by its interval. Decided before the "
+    "stored numbers.",
     quick=Runs([{"d": 5, "n": n} for n in (10_000, 40_000, 160_000)], tuple(range(16))),
     paper=Runs([{"d": 10, "n": n} for n in (50_000, 200_000, 800_000, 3_200_000)], tuple(range(10))),
     measure=measure,

@@ -13,10 +13,10 @@ from typing import Any
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.statistics import SeedMean, paired_mean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Part, Runs, Verdict, weigh
+from lopsided.papers.claim import Part, Power, Runs, Verdict, weigh
 from lopsided.papers.gi import group_pictures as pictures
 from lopsided.papers.shared.network_settings import varied
-from lopsided.papers.shared.summary import Value, by_world, chosen, curve, level, paired, per_seed
+from lopsided.papers.shared.summary import NOTICEABLE, Value, by_world, chosen, curve, level, paired, per_seed
 
 NOISES = (0.0, 0.1, 0.2, 0.4, 0.8)
 MANY_NOISES = (0.0, 0.025, 0.05, 0.1, 0.2, 0.3, 0.5, 0.8)
@@ -38,13 +38,21 @@ def name_of(row: Row) -> str:
 
 @dataclass(frozen=True)
 class Hill:
-    """The inner level with the largest lower bound; how far it lies above the first and the last level there."""
+    """The inner level with the largest lower bound; how far it lies above the first and the last level there; whether
+    the intervals exclude that any inner level lies noticeably above both."""
 
     peak: float
     above_first: SeedMean
     above_last: SeedMean
     rises_then_falls: bool
     valley: bool
+    excluded: bool
+
+    def part(self, name: str) -> Part:
+        """What the rule says of it, with its power where a noticeable hill is not excluded."""
+        gaps = (self.above_first, self.above_last)
+        power = None if self.excluded else Power(max(gap.detects for gap in gaps), NOTICEABLE)
+        return Part(name, self.rises_then_falls, self.valley, power, min(gap.mean for gap in gaps))
 
 
 def hill(rows: Sequence[Row], key: str, value: str) -> Hill:
@@ -55,7 +63,8 @@ def hill(rows: Sequence[Row], key: str, value: str) -> Hill:
     best = max(gaps, key=lambda place: min(gap.low for gap in gaps[place]))
     worst = min(gaps, key=lambda place: max(gap.high for gap in gaps[place]))
     rises, valley = all(gap.low > 0 for gap in gaps[best]), all(gap.high < 0 for gap in gaps[worst])
-    return Hill(best, gaps[best][0], gaps[best][1], rises, valley)
+    excluded = all(min(gap.high for gap in pair) < NOTICEABLE for pair in gaps.values())
+    return Hill(best, gaps[best][0], gaps[best][1], rises, valley, excluded)
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,14 @@ class Trends:
     def alike(self) -> bool:
         """Both rise or both fall."""
         return (self.first.low > 0 and self.second.low > 0) or (self.first.high < 0 and self.second.high < 0)
+
+    def part(self, name: str) -> Part:
+        """What the rule says of them, with its power where noticeable opposite changes are not excluded."""
+        both = (self.first, self.second)
+        pairs = (both, both[::-1])
+        possible = any(up.high >= NOTICEABLE and down.low <= -NOTICEABLE for up, down in pairs)
+        power = Power(max(change.detects for change in both), NOTICEABLE) if possible else None
+        return Part(name, self.opposite, self.alike, power, min(abs(change.mean) for change in both))
 
 
 def trends(first: Sequence[Row], second: Sequence[Row], key: str, value: Value) -> Trends:
@@ -110,10 +127,7 @@ def augmentation_judge(rows: Sequence[Row], key: str, words: str) -> Verdict:
     for name, own in by_world(rows, name_of).items():
         levels = sorted({float(row.settings[key]) for row in own})
         shapes = {value: hill(own, key, value) for value in (*HILLS, "natural")}
-        parts += [
-            Part(f"{name}: {label}", shapes[value].rises_then_falls, shapes[value].valley)
-            for value, label in HILLS.items()
-        ]
+        parts += [shapes[value].part(f"{name}: {label}") for value, label in HILLS.items()]
         means = {
             value: [level(chosen(own, **{key: place}), value) for place in levels]
             for value in ("minority", "majority", "balanced", "natural")
@@ -147,9 +161,7 @@ def fraction_parts(rows: Sequence[Row]) -> tuple[list[Part], dict[str, Any], lis
         pair = PAIRS[images]
         worlds = [[row for row in own if row.settings["minority"] == name] for name in pair]
         found = {value: trends(worlds[0], worlds[1], "share", value) for value in (*OPPOSED, "natural", "majority")}
-        parts += [
-            Part(f"{images}: {label}", found[value].opposite, found[value].alike) for value, label in OPPOSED.items()
-        ]
+        parts += [found[value].part(f"{images}: {label}") for value, label in OPPOSED.items()]
         covariance = [level(world, "minority_covariance").mean for world in worlds]
         forecast = trends(worlds[0], worlds[1], "share", lambda row: row.numbers.get("forecast_minority"))
         numbers[images] = {

@@ -24,6 +24,7 @@ from lopsided.papers.shared.network_runs import network_claim, network_numbers
 from lopsided.papers.shared.network_settings import (
     GARMENTS,
     LARGE,
+    POWER_ADDED,
     RESNET,
     SLIM_ADDED,
     SLIM_GARMENTS,
@@ -66,7 +67,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
     for name, own in _splits(chosen(rows, ratio=None)).items():
         strongest = max(row.settings["weight_decay"] for row in own)
         found = level(chosen(own, weight_decay=strongest), "minority_norm_variation")
-        parts.append(Part.below(f"R infinite, {name}", found, EQUAL_WITHOUT))
+        parts.append(Part.below(f"R infinite, {name}", found, EQUAL_WITHOUT, claimed=EQUAL_WITHOUT))
         numbers[f"R infinite, {name}"] = found
         words.append(f"{name} {found.mean:.1e}")
     fading = {name: _exponent(_over_decays(rows), value, RESOLUTION[name]) for name, value in _FADING.items()}
@@ -78,7 +79,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
             parts.append(Part(f"finite R, {name}", False))
             sentence += f"; {name} has not collapsed at the finite ratio (cosine {cosine.text()})"
             continue
-        parts.append(Part.below(f"finite R, {name}", found, EQUAL_COLLAPSED))
+        parts.append(Part.below(f"finite R, {name}", found, EQUAL_COLLAPSED, claimed=EQUAL_COLLAPSED))
         sentence += f"; collapsed at a finite R ({name}, cosine {cosine.mean:.3f}) by {found.text(2)}"
         numbers[f"finite R, {name}"] = {"cosine": cosine, "norm_variation": found}
     sentence += (
@@ -187,7 +188,7 @@ CLAIM = network_claim(
     judge=judge,
     plot=plot,
     revised="the weight decays of the quick scale were 0.01 and 0.03 at first; at 0.03 nothing above the resolution of "
-    "float32 was left to compare with the law; " + SLIM_ADDED,
+    "float32 was left to compare with the law; " + f"{SLIM_ADDED} Then {POWER_ADDED}",
     needs=("mnist", "fashion-mnist", "cifar-10"),
     alternatives={"lengths that differ by a tenth": renumbered(lambda row: {"minority_norm_variation": 0.1})},
 )

@@ -8,14 +8,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from lopsided.core.figure import Bars, Figure, Panel
+from lopsided.core.statistics import SeedMean
 from lopsided.engine.task import Row
-from lopsided.papers.claim import Part, Runs, Verdict, weigh
+from lopsided.papers.claim import Part, Power, Runs, Verdict, weigh
 from lopsided.papers.lp.network_forecasts import EQUILIBRIUM, SURVIVAL, forecast_lines
 from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_runs import network_claim
 from lopsided.papers.shared.network_settings import (
     GARMENTS,
     LARGE,
+    POWER_ADDED,
     RESNET,
     SLIM_ADDED,
     SLIM_GARMENTS,
@@ -24,7 +26,7 @@ from lopsided.papers.shared.network_settings import (
     TINY,
     varied,
 )
-from lopsided.papers.shared.summary import by_world, curve, grouped, level, named, paired
+from lopsided.papers.shared.summary import NOTICEABLE, by_world, curve, grouped, level, named, paired
 
 ACCURACIES = {"minority": "test_minority", "overall": "test_balanced"}
 
@@ -62,10 +64,12 @@ def judge(rows: Sequence[Row]) -> Verdict:
             gains = {rate: paired(plain, by_rate[rate], key) for rate in rates[1:]}
             best = max(gains, key=lambda rate: gains[rate].mean)
             lowers = all(gain.high < 0 for gain in gains.values())
-            parts.append(Part(f"{name}: raises {word} accuracy", gains[best].low > 0, lowers))
-            inner = [rate for rate in rates[:-1] if paired(largest, by_rate[rate], key).low > 0]
-            beaten = all(paired(by_rate[rate], largest, key).low > 0 for rate in rates[:-1])
-            parts.append(Part(f"{name}: largest rate not best ({word})", bool(inner), beaten))
+            parts.append(_seen(f"{name}: raises {word} accuracy", gains[best].low > 0, lowers, gains[best]))
+            over = {rate: paired(largest, by_rate[rate], key) for rate in rates[:-1]}
+            inner = [rate for rate, gap in over.items() if gap.low > 0]
+            beaten = all(gap.high < 0 for gap in over.values())
+            most = max(over.values(), key=lambda gap: gap.low)
+            parts.append(_seen(f"{name}: largest rate not best ({word})", bool(inner), beaten, most))
             numbers[f"{name}: {word}"] = {
                 "accuracy": {arm: level(part, key) for arm, part in by_arm.items()},
                 "gain_over_plain": gains,
@@ -79,6 +83,10 @@ def judge(rows: Sequence[Row]) -> Verdict:
             + " (% balanced/minority/natural mix)"
         )
     return weigh(parts, "; ".join(words), numbers)
+
+
+def _seen(name: str, passes: bool, opposite: bool, effect: SeedMean) -> Part:
+    return Part(name, passes, opposite, Power(effect.detects, NOTICEABLE), effect.mean)
 
 
 def _percentages(rows: Sequence[Row]) -> str:
@@ -155,7 +163,7 @@ CLAIM = network_claim(
     smoke=Runs(_settings(TINY, 10, (1, 3, 10)), seeds=range(2)),
     judge=judge,
     plot=plot,
-    revised=SLIM_ADDED,
+    revised=f"{SLIM_ADDED} Then {POWER_ADDED}",
     needs=("mnist", "fashion-mnist"),
     paper_needs=("cifar-10",),
     alternatives={"no dependence on the rate": constant("oversample")},

@@ -11,6 +11,7 @@ from lopsided.core.figure import Line
 from lopsided.core.statistics import SeedMean, paired_mean, seed_mean
 from lopsided.engine.task import Numbers, Row
 
+NOTICEABLE = 0.02  # of an accuracy: the effect that a rule must be able to detect where a paper names no size
 Value = str | Callable[[Row], float | None]
 
 
