@@ -45,4 +45,4 @@ def command(
     )
     waiting = sum(line.exploratory for line in lines if line.time)
     if waiting:
-        print(f"{waiting} verdicts are exploratory: no run on fresh seeds has confirmed them under their present rule.")
+        print(f"{waiting} verdicts are exploratory: not yet confirmed on fresh seeds under their present rule.")

@@ -43,7 +43,7 @@ def printable(text: str) -> str:
 
 
 def one_sentence(text: str, most: int = 1000) -> str:
-    """One line of at most `most` characters; what is too long loses its middle, so that the remedy at its end stays."""
+    """One line of at most `most` characters; a longer line loses its middle, so that the advice at its end stays."""
     line = printable(" ".join(text.split()))
     if len(line) <= most:
         return line
@@ -51,7 +51,7 @@ def one_sentence(text: str, most: int = 1000) -> str:
 
 
 class Late:
-    """Writes files beside what is printed; a write that fails is told after the results, which are not lost."""
+    """Writes files besides printing. A failed write is reported after the results, so these are not lost."""
 
     def __init__(self) -> None:
         self._error: LopsidedError | None = None

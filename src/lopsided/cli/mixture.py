@@ -127,7 +127,7 @@ def _print(facts: dict[str, Any]) -> None:
         print_line(f"The paper says of {whom}: {said}.")
     if not facts["law_reliable"]:
         predicted = f"it predicts a weight error of {facts['relative_weight_error']:.0%}"
-        print(f"n is small for this law: {predicted}; expect 1.2 to 2 times the excess stated.")
+        print(f"n is small for this law: {predicted}; expect 1.2 to 2 times the stated excess risk.")
     if "network" in facts:
         kept = f"{facts['explained_variance']:.0%} of the variance kept"
         print(f"Mixture estimated by {facts['estimated_by']}; network: {facts['network']}; {kept}.")

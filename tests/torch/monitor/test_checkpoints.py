@@ -134,10 +134,10 @@ class Foreign:
     [
         ("foreign in an archive", "other Python objects"),
         ("foreign pickle", "other Python objects"),
-        ("junk", "damaged or none"),
-        ("text", "damaged or none"),
-        ("empty", "damaged or none"),
-        ("cut short", "damaged or none"),
+        ("junk", "damaged or not a checkpoint"),
+        ("text", "damaged or not a checkpoint"),
+        ("empty", "damaged or not a checkpoint"),
+        ("cut short", "damaged or not a checkpoint"),
     ],
 )
 def test_foreign_objects_and_damaged_files_are_told_apart(tmp_path, capfd, kind, words) -> None:

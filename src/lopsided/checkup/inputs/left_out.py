@@ -1,8 +1,8 @@
-"""Which columns are no features, and why: nothing that could be a feature is left out without a word.
+"""Which columns are not features, and why. Every column that could be a feature and is left out is listed.
 
-A usual name keeps a column out of the features only as long as it may be what the name says. Who names the column of
-labels (or of groups) has settled which one it is, so that another `y` is a feature. Predictions, splits and names of
-rows stay out all the same: they are no measurements, and a model that reads them would cheat.
+A usual name keeps a column out of the features only as long as it may be what the name says. A user who names the
+column of labels (or of groups) has settled which one it is, so another column `y` is a feature. Predictions, splits and
+names of rows stay out all the same: they are not measurements, and a model that used them would cheat.
 """
 
 from collections.abc import Collection, Mapping, Sequence
