@@ -101,11 +101,11 @@ class ClassFiles:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """One sentence on what was left out, if anything was."""
+        """A note on what was left out, if anything was."""
         counted = {
             "that are not pictures": (self.others, "file"),
             "within folders of classes": (self.nested, "folder"),
-            "beside the folders of classes": (self.loose, "file"),
+            "next to the folders of classes": (self.loose, "file"),
         }
         told = [f"{count:,} {unit}{'s' * (count > 1)} {where}" for where, (count, unit) in counted.items() if count]
         ends = ", ".join(ending[1:] for ending in _ENDINGS)
@@ -113,7 +113,7 @@ class ClassFiles:
 
 
 def visible(folder: Path) -> list[Path]:
-    """What is in a folder, sorted by name, without what systems and notebooks hide there."""
+    """The entries of a folder, sorted by name, without hidden ones."""
     try:
         found = sorted(folder.iterdir())
     except OSError as error:
