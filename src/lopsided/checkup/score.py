@@ -241,7 +241,7 @@ def _open(
         if not looks_like_a_file(labels):
             column = labels
         elif not Path(labels).exists():
-            raise InputError("a column or a file of labels", f"no such file: {labels}")
+            raise InputError("a column or a file of labels", f"{labels}, which does not exist")
     beside = [column] if column else []
     if isinstance(data, Table):
         table = data

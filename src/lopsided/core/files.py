@@ -145,6 +145,6 @@ def check_regular(path: str | os.PathLike[str], what: str) -> Path:
     except OSError as error:  # a name that is too long, a folder that is closed to us
         raise InputError(what, f"{source}: {error.strerror}") from None
     if not there:
-        raise InputError(what, f"no such file: {source}")
+        raise InputError(what, f"{source}, which does not exist")
     kind = "a directory" if source.is_dir() else "a pipe, socket or device"
     raise InputError(what, f"{kind}: {source}")

@@ -64,7 +64,7 @@ DATA_SETS = {
         DataSet(
             "mnist",
             "70,000 handwritten digits, 28 x 28 pixels, 10 classes",
-            "CC BY-SA 3.0 (as commonly given)",
+            "CC BY-SA 3.0 (commonly given)",
             "Y. LeCun, C. Cortes, C. Burges: The MNIST database",
             "put the four idx files (train-images-idx3-ubyte.gz, ...) into it",
             tuple(RemoteFile(*facts) for facts in _MNIST),

@@ -71,7 +71,9 @@ def load_image_folder(
     """
     place = Path(folder)
     if not place.is_dir():
-        raise InputError("a folder of pictures", f"no such folder: {place}", "arrange it as folder/class/picture.png")
+        raise InputError(
+            "a folder of pictures", f"{place}, which does not exist", "arrange it as folder/class/picture.png"
+        )
     paths = files_by_class(place).pictures
     check_some(paths, place)
     names = tuple(dict.fromkeys(name for name, _ in paths))
@@ -155,7 +157,7 @@ def read_picture(path: Path, size: tuple[int, int] | None = None) -> NDArray[Any
                 plain = plain.resize((size[1], size[0]), Image.Resampling.BOX)
             return np.asarray(plain)
     except FileNotFoundError:
-        raise InputError("a picture", f"no such file: {path}") from None
+        raise InputError("a picture", f"{path}, which does not exist") from None
     except (UnidentifiedImageError, OSError, SyntaxError):
         raise InputError("a whole picture", f"a damaged one: {path}", "replace or remove it") from None
 

@@ -123,7 +123,7 @@ def open_parts(data: Any) -> Parts:
         )
     path = Path(data)
     if not path.exists():
-        raise InputError("a file or folder of examples", f"no such path: {path}")
+        raise InputError("a file or folder of examples", f"{path}, which does not exist")
     if path.is_dir():
         with reading("parquet", path):
             files = [str(entry) for entry in parquet_parts(path)]

@@ -152,7 +152,7 @@ def open_table(
     """
     place = Path(path)
     if not place.exists():
-        raise InputError("a file or folder of examples", f"no such path: {place}")
+        raise InputError("a file or folder of examples", f"{place}, which does not exist")
     choice = ColumnChoice(features, beside, reserved, need_features, whole)
     if place.is_dir():
         from lopsided.data.parts import is_in_parts, open_parts

@@ -60,7 +60,9 @@ def find_part(source: DataSource, given: Any, usual: Sequence[str], what: str) -
         if Path(given).is_file() and Path(given).suffix.lower() in (".npy", ".txt", ".csv"):
             return read_label_file(Path(given))
         remedy = name_one_of(source.names(), given)
-        raise InputError(f"{what} under the name {str(given)!r} in {source.name}", source.listed(), remedy)
+        raise InputError(
+            f"{what} under the name {str(given)!r} in {source.name}", f"the names {source.listed()}", remedy
+        )
     if hasattr(given, "weight") or hasattr(given, "coef_"):
         return given
     return plain_array(given, what)

@@ -58,8 +58,8 @@ class DataSource:
         features = self.table.feature_names or () if self.table.origins is None else self.table.used or ()
         return list(dict.fromkeys([*self.table.columns, *self.others, *features]))
 
-    def listed(self, most: int = 30) -> str:
-        """The names, for an error that helps."""
+    def listed(self, most: int = 10) -> str:
+        """The names, for an error."""
         names = self.names()
         return (", ".join(names[:most]) + (", ..." if len(names) > most else "")) or "nothing by name"
 
