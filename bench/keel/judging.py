@@ -153,11 +153,11 @@ def calibration(study: Study, names: Sequence[str], half: bool) -> Iterator[dict
     stated, happened = np.array(worse).mean(axis=0)
     yield {
         "what": f"{study.learner}: 90% intervals of the gain",
-        "note": f"hold in {np.mean(inside):.2f}, {told_where}",
+        "note": f"coverage {np.mean(inside):.2f}, {told_where}",
     }
     yield {
         "what": f"{study.learner}: 90% intervals of the gain, plan, all arms",
-        "note": f"hold in {np.mean(planned):.2f}, {told_where}",
+        "note": f"coverage {np.mean(planned):.2f}, {told_where}",
     }
     yield {
         "what": f"{study.learner}: worse than plain",

@@ -104,7 +104,7 @@ def test_plain_features_and_declined_classes(tmp_path, capsys, monkeypatch) -> N
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["nothing.npz"], "no such path"),
+        (["nothing.npz"], "which does not exist"),
         (["d.csv", "--labels", "missing"], "'missing'"),
         (["d.csv", "--out", "scores.xls"], ".parquet or .csv"),
         (["d.csv", "--out", "nowhere/scores.csv"], "existing directory"),

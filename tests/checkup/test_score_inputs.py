@@ -17,7 +17,7 @@ def test_labels_that_cannot_be_found_or_do_not_fit(tmp_path, monkeypatch):
     (tmp_path / "empty.txt").write_text("")
     for call, words in (
         (lambda: lopsided.score("short.npz"), "60 entries in labels"),
-        (lambda: lopsided.score(X, "nofile.npy"), "no such file"),
+        (lambda: lopsided.score(X, "nofile.npy"), "which does not exist"),
         (lambda: lopsided.score(X, "empty.txt"), "empty"),
         (lambda: lopsided.score(np.ma.masked_less(X, 0), Y), "masked"),
         (lambda: lopsided.score(1e100 * X, Y), "rescale"),

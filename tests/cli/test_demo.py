@@ -28,7 +28,7 @@ def test_demo(capsys, tmp_path) -> None:
         assert pieces[0][:6:2] == pieces[1][:6:2]  # the words, up to the first numbers
         # other linear algebra changes the last digits; the story must stay
         assert [float(n) for n in pieces[0][1:6:2]] == pytest.approx([float(n) for n in pieces[1][1:6:2]], abs=0.02)
-    assert "What data showed that the trial never saw" in page
+    assert "Results on held-out data that the trial never saw" in page
     # The rarest digits are what the audit is about: one of the three smallest is named as failing or at risk.
     subjects = {finding["subject"] for finding in facts["findings"] if finding["level"] != "healthy"}
     assert subjects & {"class 7", "class 8", "class 9"}

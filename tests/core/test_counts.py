@@ -57,7 +57,7 @@ def test_files(tmp_path, text, counts, names) -> None:
         ("10*2.5,5", "whole number of classes"),
         ("10**2", "separate the counts"),
         ("1*999999999", "at most"),
-        ("missing.csv", "no such file"),
+        ("missing.csv", "which does not exist"),
         ([[1, 2], [3, 4]], "shape"),
         ([1, [2, 3]], "flat list"),
         (["a", "b"], "flat list"),

@@ -42,7 +42,7 @@ def test_an_activation_is_a_name(name) -> None:
 
 
 def test_a_misspelt_name_gets_the_nearest_one() -> None:
-    assert name_one_of(["Fraud", "amount"], "frod") == "name one of those (did you mean 'Fraud'?)"
+    assert name_one_of(["Fraud", "amount"], "frod") == "did you mean 'Fraud'?"
     assert name_one_of(["Fraud", "amount"], "zzz") == ""
     assert name_one_of([], "anything") == ""
 

@@ -77,7 +77,7 @@ def test_files_that_are_not_specifications(tmp_path):
     for name, word in (
         ("broken.toml", "TOML"),
         ("binary.toml", "text"),
-        ("absent.toml", "no such file"),
+        ("absent.toml", "which does not exist"),
         ("", "direct"),
     ):
         with pytest.raises(InputError, match=word):

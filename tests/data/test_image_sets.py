@@ -260,7 +260,7 @@ def test_image_folders(tmp_path, pictures) -> None:
     Image.fromarray(pixels[3][:16]).save(tmp_path / "dogs" / "small.png")
     with pytest.raises(InputError, match="pictures of one size"):
         load_image_folder(tmp_path)
-    with pytest.raises(InputError, match="no such folder"):
+    with pytest.raises(InputError, match="which does not exist"):
         load_image_folder(tmp_path / "nowhere")
 
 

@@ -181,7 +181,7 @@ def test_missing_values_and_ragged_lists(tmp_path) -> None:
     pq.write_table(pa.table({"features": [[1.0, 2.0], [3.0]], "label": ["a", "b"]}), tmp_path / "r.parquet")
     with pytest.raises(InputError, match="ragged"):
         open_table(tmp_path / "r.parquet").features()
-    with pytest.raises(InputError, match="no such path"):
+    with pytest.raises(InputError, match="which does not exist"):
         open_table(tmp_path / "nowhere.csv")
 
 

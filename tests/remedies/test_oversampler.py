@@ -185,7 +185,7 @@ def test_labels_whose_order_as_text_differs_from_their_order_as_numbers() -> Non
         ({}, Y[:-1], "inconsistent|belong together"),
         ({"random_state": -1}, Y, "as random_state, but got -1"),
         ({"random_state": "seed"}, Y, "as random_state, but got 'seed'"),
-        ({}, ["a", None] * 65, "labels of one kind"),
+        ({}, ["a", None] * 65, "labels of one type"),
     ],
 )
 def test_mistakes_get_a_sentence(options, labels, words) -> None:

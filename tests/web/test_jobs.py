@@ -73,7 +73,7 @@ def test_what_breaks_says_so_and_does_not_stop_the_next(jobs) -> None:
 
 @pytest.mark.parametrize(
     ("limits", "words"),
-    [({"job_seconds": 0.5}, "Stopped after"), ({"job_memory_bytes": 250_000_000}, r"0\.25 GB|system ended")],
+    [({"job_seconds": 0.5}, "Stopped after"), ({"job_memory_bytes": 250_000_000}, r"0\.25 GB|system killed")],
 )
 def test_time_and_memory_are_limited(limits, words) -> None:
     runner = Jobs(Limits(**limits), spare=False)

@@ -30,7 +30,7 @@ def test_port_in_use_and_bad_options_are_one_sentence(capsys, tmp_path) -> None:
             (["--host", "no.such.host.invalid"], "no.such.host.invalid"),
             (["--token-file", str(bad)], "a token of letters"),
             (["--token-file", str(bad.parent)], "a file with the token"),
-            (["--no-token", "--host", "0.0.0.0"], "which others reach"),
+            (["--no-token", "--host", "0.0.0.0"], "which other machines can reach"),
             (["--no-token", "--token-file", str(bad)], "a token as well"),
             (["--data-dir", "no-such-folder"], "a folder with the data sets"),
         ):

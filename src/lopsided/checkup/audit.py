@@ -1,8 +1,9 @@
 """The audit as facts: every check that the evidence permits, in order, and the reason for those that did not run.
 
-A check that lacks something is skipped with what to provide; one that declines (too few examples, one class) is skipped
-with its sentence; one that breaks is reported as broken, and the others stand. Nothing is drawn or written here: the
-public function `lopsided.audit` lives in `report`, the first room that may draw, and adds the page to these facts.
+A check that lacks something is skipped, with what to provide; one that does not apply (too few examples, one class) is
+skipped with the reason; one that fails is reported as broken, and the others still run. Nothing is drawn or written
+here: the public function `lopsided.audit` lives in `report`, the first room that may draw, and adds the page to these
+facts.
 """
 
 import os
@@ -45,7 +46,7 @@ _PROVIDE = {
 
 @dataclass(frozen=True)
 class AuditFacts:
-    """Findings worst first, what was skipped, measures and drawings by check, and what it rests on."""
+    """Findings (worst first), skipped checks, measures and figures by check, and the evidence they came from."""
 
     evidence: Evidence = field(repr=False)
     findings: Sequence[Finding]
@@ -83,7 +84,7 @@ class AuditFacts:
 
     @property
     def unchecked(self) -> InputError | None:
-        """Why no gate may open on this audit (no labels, no named check ran, a part was set aside), or None."""
+        """Why this audit cannot pass a gate (no labels, no named check ran, a part could not be used), or None."""
         if self.evidence.aside:
             remedy = "fix, rename or leave out what could not be used"
             return InputError("all parts that were given to be usable in a gate", self.evidence.aside[0], remedy)
@@ -96,12 +97,12 @@ class AuditFacts:
         return None
 
     def passed(self, fail_on: FailOn | Level = "failing") -> bool:
-        """True when no finding is as bad as `fail_on`, no check broke and what was asked for was checked."""
+        """True when no finding is as bad as `fail_on`, no check broke, and everything asked for was checked."""
         limit = fail_on if isinstance(fail_on, Level) else level_of(fail_on)
         return self.level.rank < limit.rank and not self.broken and self.unchecked is None
 
     def since(self, baseline: str | os.PathLike[str] | Mapping[str, Any]) -> Changes:
-        """What is new or worse than in an earlier audit: its JSON file, or what `to_dict` gave then."""
+        """What is new or worse than in an earlier audit, given as its JSON file or the result of its `to_dict`."""
         earlier = baseline if isinstance(baseline, Mapping) else read_baseline(baseline)
         return changes(self.findings, self.checked.keys(), earlier)
 
@@ -179,7 +180,7 @@ def run_checks(
         except Exception as error:  # one check that breaks must not take the others with it
             last = traceback.extract_tb(error.__traceback__)[-1]
             words = " ".join(f"{type(error).__name__}: {error}".split())
-            why = f"broke ({words}; {Path(last.filename).name}, line {last.lineno}), which is a bug in lopsided"
+            why = f"failed ({words}; {Path(last.filename).name}, line {last.lineno}), which is a bug in lopsided"
             skipped.append(Skipped(check.id, f"{why}; please report it", broken=True))
             continue
         done[check.id] = replace(result, figures=[*result.figures, *pictures])

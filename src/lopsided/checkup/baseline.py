@@ -1,10 +1,10 @@
-"""What is new or worse in an audit than in an earlier one, for gates on data that are known to be imperfect.
+"""What is new or worse in an audit than in an earlier one, for gates on data with known defects.
 
-Findings are matched by check and subject. One is new where the earlier audit had no alarm about that subject, worse
-where its level rose. A finding of the same level is known and does not count, whatever its value: values of two samples
-differ, and a level changes only where an interval says so. The line "5 more classes", which stands for alarms that are
-not listed one by one, is worse where their number grew. A check that ran then and does not run now counts too, or a
-gate would open when a column is lost.
+Findings are matched by check and subject. A finding is new if the earlier audit had no alarm about that subject, and
+worse if its level rose. A finding of the same level is known and does not count, whatever its value: values differ
+between samples, and a level changes only if an interval does. The line "5 more classes", which stands for alarms that
+are not listed one by one, is worse if their number grew. A check that ran then and does not run now counts too;
+otherwise a gate would pass when a column is lost.
 """
 
 import json
@@ -23,8 +23,8 @@ _Key = tuple[str, str]  # check and subject
 
 @dataclass(frozen=True)
 class Changes:
-    """What an earlier audit did not have: `new` and `worse` findings, and checks that ran then and were `lost`. `gone`
-    are alarms of then that are not raised now."""
+    """What changed since an earlier audit: `new` and `worse` findings, checks that ran then but not now (`lost`), and
+    alarms that are no longer raised (`gone`)."""
 
     new: tuple[Finding, ...]
     worse: tuple[Finding, ...]
@@ -32,11 +32,11 @@ class Changes:
     lost: tuple[str, ...]
 
     def passed(self, fail_on: Level) -> bool:
-        """True where nothing that is new or worse is as bad as `fail_on`, and no check was lost."""
+        """True if no new or worse finding is as bad as `fail_on`, and no check was lost."""
         return not self.lost and all(found.level.rank < fail_on.rank for found in (*self.new, *self.worse))
 
     def sentence(self) -> str:
-        """How many of each, and about whom."""
+        """How many there are of each, and their subjects."""
         if not (self.new or self.worse or self.lost):
             return f"Nothing is new or worse than in the baseline; {len(self.gone)} alarms are gone."
         parts = [
@@ -88,7 +88,7 @@ def _key(check: str, subject: str) -> _Key:
 
 
 def changes(findings: Sequence[Finding], ran: Set[str], earlier: Mapping[str, Any]) -> Changes:
-    """Findings of now (and the checks that ran) against the JSON object of an earlier audit."""
+    """Present findings, and the checks that ran, compared with the JSON object of an earlier audit."""
     known = _alarms(earlier)
     new, worse, seen = [], [], set()
     for finding in findings:

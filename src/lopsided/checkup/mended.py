@@ -1,7 +1,7 @@
 """`lopsided.MendedClassifier`: a remedy around any scikit-learn classifier, chosen by a trial unless one is named.
 
-It lives here and not beside the remedies, because it asks the trial, and lower rooms never do. The trial has the arms,
-folds and decision of `lopsided.trial`, less what only a report needs: simulated collection, which cannot be
+It is defined here and not with the remedies, because it runs a trial, which `remedies` may not import. The trial has
+the arms, folds and decision of `lopsided.trial`, less what only a report needs: simulated collection, which cannot be
 recommended, and forecasts. Its store is a temporary folder.
 """
 
@@ -38,10 +38,10 @@ class MendedClassifier(RemediedClassifier):
     estimator : classifier or str, default "logistic"
         A scikit-learn classifier, or the name of a learner (logistic, boosting, network, deep).
     remedy : "auto", str, Remedy, sampler, list of these or None, default "auto"
-        "auto" tries the remedies of a plan and takes the one that the trial recommends; a list is tried in their place,
-        as the `arms` of `lopsided.trial`.
-        A remedy by name ("logit adjustment", "class weights", "SMOTE") gets its parameters from the data. A sampler has
-        `fit_resample`, as imbalanced-learn's. None means plain training.
+        "auto" tries the remedies of a plan and takes the one that the trial recommends; a list is tried instead of
+        these, as with the `arms` of `lopsided.trial`. A remedy by name ("logit adjustment", "class weights", "SMOTE")
+        gets its parameters from the data. A sampler has `fit_resample`, as in imbalanced-learn. None means plain
+        training.
     metric : str, Metric or scikit-learn scorer, default "balanced"
         The metric that the trial and threshold moving improve, as in `lopsided.trial`.
     costs : array or dict, optional
@@ -50,28 +50,28 @@ class MendedClassifier(RemediedClassifier):
         The time limit of the trial in seconds, or as "2m". How much is tried within it depends on the machine; with
         None it is two repeats of five folds, and the same seed gives the same model everywhere.
     recalibrate : bool, default False
-        Fit the probabilities to the data on held-out rows, which costs five more fits; decisions stay the remedy's.
+        Calibrate the probabilities on held-out rows, which costs five more fits. The decisions do not change.
     seed : int, default 0
-        Of everything that is drawn.
+        The random seed.
 
     Attributes
     ----------
     remedy_ : Remedy
         What was done, with its parameters.
     recommendation_ : Recommendation or None
-        What the trial found: `arm`, `gain`, `low`, `high`, `chance_best`, `chance_worse`. None where there was none.
+        What the trial found: `arm`, `gain`, `low`, `high`, `chance_best`, `chance_worse`. None if there was no trial.
     why_ : str
-        Why it is this remedy, in a sentence.
+        Why this remedy was chosen, in a sentence.
     classes_ : ndarray
         The labels, sorted.
     estimator_ : classifier
-        The fitted estimator; it knows the labels by their place in `classes_`.
+        The fitted estimator; it was trained on the positions of the labels in `classes_`.
     offsets_ : ndarray
         What is added to the log probability of every class.
     group_shares_ : ndarray
-        Every group's share of the weights, where groups were given and a remedy weighs.
+        Every group's share of the weights, if groups were given and the remedy weights rows.
     n_features_in_, feature_names_in_ : int, ndarray
-        Number and names of the columns in `fit`; names only where all are strings.
+        Number and names of the columns in `fit`; names only if all are strings.
 
     Examples
     --------

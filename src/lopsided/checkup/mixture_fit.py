@@ -93,7 +93,7 @@ def mixture_fit(
     group : str, optional
         The column of groups, if they are known.
     positive : str, optional
-        The label that counts as 1 where there are more than two.
+        The label to code as 1, if there are more than two.
     components : int, default 5
         Principal components to keep.
     seed : int, default 0

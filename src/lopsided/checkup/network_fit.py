@@ -1,10 +1,10 @@
-"""The network of the mixture papers fitted to features and answers of 0 or 1: components, origin, weights.
+"""Fits the network of the mixture papers to features and labels 0 or 1: components, origin, weights.
 
 Features are scaled to unit deviation and reduced to their leading principal components (Li et al. 2024, Appendix G: a
 few carry nearly all of the accuracy). The network (1/K) sum_j phi(w_j^T x) has no intercept, so at the mean of the
 features it says 1/2, whatever the share of the rarer class. Its origin is therefore put where a logistic regression
 with intercept says 1/2: with logit w^T x + b, x becomes x + (b / |w|^2) w. One neuron is then that regression, and no
-fit need be worse than the base rate. One that is all the same is refused (`check_entropy`).
+fit need be worse than the base rate. One that still is gets rejected (`check_entropy`).
 """
 
 from dataclasses import dataclass
@@ -93,12 +93,12 @@ def _regression(features: FloatArray, answers: FloatArray) -> tuple[FloatArray, 
 
 
 def check_entropy(entropy: float, answers: FloatArray) -> None:
-    """Refuse a network that leaves more doubt about the labels than their base rate does: it is no fit."""
+    """Reject a network that predicts the labels worse than their base rate."""
     share = float(answers.mean())
     base = -share * np.log(share) - (1 - share) * np.log1p(-share)
     if entropy > base:
         raise InputError(
-            f"a network that leaves less doubt about the labels than their base rate, {base:.3g} nats",
+            f"a network that predicts the labels better than their base rate ({base:.3g} nats)",
             f"a label entropy of {entropy:.3g} nats",
-            "the features tell too little about this class, or are far from Gaussian; give others",
+            "these features carry too little information about the class, or are far from Gaussian; use other features",
         )

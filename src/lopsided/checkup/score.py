@@ -4,9 +4,9 @@ Xu and Chen 2025 on a user's data.
 `score` reads a file, a folder of pictures or arrays, computes the influence scores of eq (10) without training
 anything, in memory or in two passes over a file larger than memory, and ranks every example within its class.
 
-The paper reads high scores as atypical and low ones as typical. Measured (claim bo-influence), high scores lie far
-out along the directions in which their class varies most anyway, such as bold strokes; low ones lie near the mean, or
-are odd in directions in which the class hardly varies. The words here say no more than that.
+The paper calls examples with high scores atypical and those with low scores typical. Measured (claim bo-influence),
+high scores lie far out along the directions in which their class varies most anyway, such as bold strokes; low ones lie
+near the mean, or are odd in directions in which the class hardly varies. The output says no more than that.
 """
 
 import os
@@ -57,7 +57,7 @@ class ClassSummary:
     """One class: its size, its highest and lowest score, and the examples that have them (positions, most extreme
     first).
 
-    Undefined (None, empty) where the class was declined, with the reason.
+    Undefined (None, empty) if the class could not be scored, with the reason.
     """
 
     label: str
@@ -81,8 +81,8 @@ class DecidingColumn:
     def words(self) -> str:
         """One sentence."""
         return (
-            f"The column {self.column} alone decides these scores: within classes they rank examples as its squared "
-            f"distance from the class mean does (rank correlation {self.rank_correlation:.6g})."
+            f"The column {self.column} alone decides these scores: within classes, they rank examples as the squared "
+            f"distance of that column from its class mean does (rank correlation {self.rank_correlation:.6g})."
         )
 
 
@@ -166,15 +166,16 @@ def score(
     extremes : int, default 8
         Examples named at both ends of every class.
     block_rows : int, optional
-        Read the data in blocks of so many rows, twice, instead of holding it; large files are always read so.
+        Read the data twice, in blocks of this many rows, instead of loading them; large files are always read in
+        blocks.
     standardise : bool, default False
         Divide every column by its standard deviation first. The paper does not, so columns with large numbers dominate;
         `decided_by` names one that does so alone.
     cluster : str or Cluster, optional
-        The address of a Dask scheduler whose workers read a parquet file or a folder of them, where they see the same
+        The address of a Dask scheduler whose workers read a parquet file or a folder of them. They must see the same
         files.
     progress : callable, optional
-        Told (rows read, rows to read) while it reads in blocks.
+        Called with (rows read, rows to read) while it reads in blocks.
     {inputs}
     """
     started = time.perf_counter()
@@ -240,7 +241,7 @@ def _open(
         if not looks_like_a_file(labels):
             column = labels
         elif not Path(labels).exists():
-            raise InputError("a column or a file of labels", f"no such file: {labels}")
+            raise InputError("a column or a file of labels", f"{labels}, which does not exist")
     beside = [column] if column else []
     if isinstance(data, Table):
         table = data

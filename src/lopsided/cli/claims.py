@@ -14,7 +14,7 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list.")] = False,
 ) -> None:
     """List every claim of the papers with its latest verdict."""
-    from lopsided.cli.console import print_json, print_verdicts
+    from lopsided.cli.console import print_json, print_line, print_verdicts
     from lopsided.core.errors import InputError
     from lopsided.papers.cost import QUICK_BUDGET
     from lopsided.papers.register import claims, same_text
@@ -32,24 +32,34 @@ def command(
         [
             (
                 line.id,
-                line.verdict,
+                line.verdict + " *" * line.own,
                 same_text(line.seed_sets),
                 line.scale or "",
                 (line.time or "")[:10],
-                "yours" if line.own else f"lopsided {line.lopsided}" if line.lopsided else "",
                 line.found if line.time else line.statement,
             )
             for line in shown
         ],
-        ("claim", "verdict", "same in", "scale", "date", "run", "found, or claimed"),
+        ("claim", "verdict", "same in", "scale", "date", "result, or statement"),
         one_line=True,
     )
     spent = [line.seconds for line in shown if line.seconds is not None and line.scale == "quick"]
     if spent:
-        print(
+        print_line(
             f"One seed set at quick scale takes {sum(spent) / 60:.0f} minutes of one core for the {len(spent)} claims "
             f"that were run (budget for all {len(lines)}: {QUICK_BUDGET / 60:.0f})."
         )
+    if any(line.own for line in shown):
+        print_line("* your own run")
+    shipped = [line for line in shown if line.time and not line.own]
+    if shipped:
+        versions, scales = {line.lopsided for line in shipped}, {line.scale for line in shipped}
+        days = sorted({str(line.time)[:10] for line in shipped})
+        when = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+        what = f"{', '.join(map(str, scales))} scale, {when}"
+        print_line(
+            f"These verdicts ship with lopsided {', '.join(map(str, versions))} ({what}); your own runs replace them."
+        )
     waiting = sum(line.exploratory for line in lines if line.time)
     if waiting:
-        print(f"{waiting} verdicts are exploratory: no run on fresh seeds has confirmed them under their present rule.")
+        print_line(f"{waiting} verdicts are exploratory: not yet confirmed on fresh seeds under their present rule.")

@@ -32,6 +32,7 @@ VERDICT_COLOURS = {
 _GAP = 2  # columns between two cells
 _LEAST_WORDS = 16  # letters of a last column that are worth showing
 _LEAST_NAME = 24  # letters of a row's name that are shown before columns are
+_LEAST_SENTENCE = 30  # letters of a cut sentence that still say something
 # Controls except tab and newline (an escape sequence can repaint or rename a terminal), lone surrogates (no encoding
 # has them), line separators, and the marks that turn the direction of text.
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -43,7 +44,7 @@ def printable(text: str) -> str:
 
 
 def one_sentence(text: str, most: int = 1000) -> str:
-    """One line of at most `most` characters; what is too long loses its middle, so that the remedy at its end stays."""
+    """One line of at most `most` characters; a longer line loses its middle, so that the advice at its end stays."""
     line = printable(" ".join(text.split()))
     if len(line) <= most:
         return line
@@ -51,7 +52,7 @@ def one_sentence(text: str, most: int = 1000) -> str:
 
 
 class Late:
-    """Writes files beside what is printed; a write that fails is told after the results, which are not lost."""
+    """Writes files besides printing. A failed write is reported after the results, so these are not lost."""
 
     def __init__(self) -> None:
         self._error: LopsidedError | None = None
@@ -86,8 +87,13 @@ def print_json(value: Any) -> None:
 
 
 def print_line(text: str) -> None:
-    """A line that may hold names out of data."""
-    print(printable(text))
+    """A line that may contain names from data; on a terminal it is wrapped at words."""
+    safe = printable(text)
+    if sys.stdout.isatty():
+        from textwrap import fill
+
+        safe = fill(safe, _wide_console().width, break_long_words=False, break_on_hyphens=False)
+    print(safe)
 
 
 def print_table(
@@ -180,10 +186,14 @@ def print_verdicts(
     *,
     one_line: bool = False,
 ) -> None:
-    """A table with a coloured verdict as second column; the last takes the space that is left (`one_line`: cut)."""
+    """A table with a coloured verdict as second column; the last takes the space that is left. `one_line`: the last is
+    cut, and columns before it are dropped on a narrow terminal."""
     console, table = _wide_console(), _table()
-    fixed = len(columns) - 1
-    widths = [max(len(cells[position]) for cells in [columns, *rows]) for position in range(fixed)]
+    widths = [max(len(cells[position]) for cells in [columns, *rows]) for position in range(len(columns) - 1)]
+    fixed = len(widths)
+    while one_line and fixed > 2 and console.width - sum(widths[:fixed]) - (_GAP + 1) * fixed - 2 < _LEAST_SENTENCE:
+        fixed -= 1
+    columns, widths = (*columns[:fixed], columns[-1]), widths[:fixed]
     left = max(console.width - sum(widths) - (_GAP + 1) * fixed - 2, 12)
     for column, width in zip(columns[:fixed], widths, strict=True):
         table.add_column(column, width=width)
@@ -191,7 +201,7 @@ def print_verdicts(
     for row in rows:
         words = row[-1] if not one_line or len(row[-1]) <= left else row[-1][: left - 1] + "…"
         styles = ["", VERDICT_COLOURS.get(row[1], ""), *[""] * (fixed - 1)]
-        table.add_row(*[_safe_text(cell, style) for cell, style in zip((*row[:-1], words), styles, strict=True)])
+        table.add_row(*[_safe_text(cell, style) for cell, style in zip((*row[:fixed], words), styles, strict=True)])
     console.print(table)
 
 

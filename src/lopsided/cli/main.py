@@ -67,4 +67,5 @@ def _usage_sentence(error: object) -> str:
     message = error.format_message()  # type: ignore[attr-defined]
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "lopsided"
-    return f"{message.rstrip('.')}; see {command} --help."
+    see = f"ee {command} --help."
+    return f"{message} S{see}" if message.endswith("?") else f"{message.rstrip('.')}; s{see}"

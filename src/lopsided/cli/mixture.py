@@ -127,23 +127,23 @@ def _print(facts: dict[str, Any]) -> None:
         print_line(f"The paper says of {whom}: {said}.")
     if not facts["law_reliable"]:
         predicted = f"it predicts a weight error of {facts['relative_weight_error']:.0%}"
-        print(f"n is small for this law: {predicted}; expect 1.2 to 2 times the excess stated.")
+        print_line(f"n is small for this law: {predicted}; expect 1.2 to 2 times the stated excess risk.")
     if "network" in facts:
         kept = f"{facts['explained_variance']:.0%} of the variance kept"
-        print(f"Mixture estimated by {facts['estimated_by']}; network: {facts['network']}; {kept}.")
+        print_line(f"Mixture estimated by {facts['estimated_by']}; network: {facts['network']}; {kept}.")
         if dropped := facts["dropped_directions"]:
-            print(f"Left out: {dropped} directions that hardly vary (constant or repeated columns).")
+            print_line(f"Left out: {dropped} directions that hardly vary (constant or repeated columns).")
         if left := ", ".join(facts["left_out_groups"]):
             print_line(f"Left out, with too few rows or beyond the largest dozen: {left}.")
         for number, reason in facts["declined_groups"].items():
             print_line(f"{number} groups declined: {reason}.")
     for line in _headline(facts)[2:]:
-        print(f"{line[0]}: {line[1]}")
+        print_line(f"{line[0]}: {line[1]}")
     told = skill_sentence("more of a group" if "network" in facts else "more of a group, known mixture")
     if told:
-        print(f"More of a group helps or hurts: {told[0].lower()}{told[1:]}")
+        print_line(f"More of a group helps or hurts: {told[0].lower()}{told[1:]}")
     names = ("B", "q", "Ew", "E", "Gamma", "D6", "D12", "sample_complexity")
     bounds = ", ".join(f"{name} {short(facts[name])}" for name in names)
-    print(f"The paper's bounds, with all constants 1, rank problems but do not measure them: {bounds}.")
-    print(f"integration: {facts['integration']}, relative error {facts['integration_error']:.1e}")
-    print(f"{facts['seconds']:.2f} s")
+    print_line(f"The paper's bounds, with all constants 1, rank problems but do not measure them: {bounds}.")
+    print_line(f"integration: {facts['integration']}, relative error {facts['integration_error']:.1e}")
+    print_line(f"{facts['seconds']:.2f} s")

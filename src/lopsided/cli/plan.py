@@ -58,7 +58,7 @@ def command(
     else:
         print_plan(made, why=why)
         if not why:
-            print_line("--why says why.")
+            print_line("Add --why for the reasons.")
         if written is not None:
             print_line(f"Exported to {written}")
     late.tell()

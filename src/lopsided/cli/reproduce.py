@@ -47,7 +47,7 @@ def command(
     """Rerun claims of the papers and judge them.
 
     Reuses stored results, resumes after an interruption and can write the results as web pages. The exit code is 0
-    whatever the verdicts, and 1 only if a run broke.
+    whatever the verdicts, and 1 only if a run failed.
     """
     given = dict(locals())
     from lopsided.cli.console import Late, print_json

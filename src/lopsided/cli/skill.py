@@ -102,7 +102,7 @@ def _print(found: "Skill") -> None:
     print_line("rule: the best simple rule on the same answers; --json names it.")
     numbers = [row for entry in found.scores if entry.split == first for row in _number_rows(entry)]
     if numbers:
-        heads = ("number", "median error", "nine in ten", "mean error", "best rule's", "90 % hold")
+        heads = ("number", "median error", "90th percentile", "mean error", "best rule's", "90 % coverage")
         print_table(f"Numbers, {first} half (x: factors, their mean error in powers of 2)", heads, numbers)
     for name, why in found.not_run.items():
         print_line(f"{name}: not run. {why}")

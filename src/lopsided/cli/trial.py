@@ -87,7 +87,7 @@ def command(
 
 
 def print_trial(outcome: "Trial") -> None:
-    """Accuracies of the arms, gains beside forecasts, then who won and what to know."""
+    """Accuracies of the arms, gains next to their forecasts, then the recommendation and the notes."""
     from lopsided.checkup.trial.figures import times
     from lopsided.cli.console import print_line, print_lines
 

@@ -1,6 +1,6 @@
-"""Whatever holds numbers or words to a plain NumPy array: lists, series, PyTorch tensors, masked arrays without a mask.
+"""Converts lists, series, PyTorch tensors and masked arrays without a mask to plain NumPy arrays.
 
-PyTorch is never imported: a tensor is known by what it can do (`detach`, `cpu`, `numpy`).
+PyTorch is never imported: a tensor is recognised by its methods (`detach`, `cpu`, `numpy`).
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from lopsided.core.errors import InputError
 
 
 def plain_array(value: Any, name: str) -> NDArray[Any]:
-    """The array; anything that is none ends in one sentence about `name`."""
+    """The array; anything else raises an InputError about `name`."""
     if isinstance(value, np.ma.MaskedArray):
         if np.ma.is_masked(value):
             got = f"{int(np.ma.getmaskarray(value).sum())} masked entries"

@@ -1,4 +1,4 @@
-"""One BLAS thread while small matrices are worked on.
+"""Limits BLAS to one thread for small matrices.
 
 Threads that wait for each other on a busy machine cost a factor of ten there, and digits would depend on the cores.
 """

@@ -1,4 +1,5 @@
-"""Class counts from what people write: `5000*5,50*5`, a list, an array, or a csv or txt file with or without names.
+"""Reads class counts in the forms that people write: `5000*5,50*5`, a list, an array, or a csv or txt file with or
+without names.
 
 Counts are weights of the loss, so they may be fractions (an oversampled class counts rate times its size) and,
 where a limit is asked for, zero; by default they are positive.

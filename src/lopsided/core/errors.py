@@ -1,4 +1,4 @@
-"""Errors as one sentence: what was expected, what came and, where there is something to do, what."""
+"""Errors as one sentence: what was expected, what came and, only if it is not obvious, what to do."""
 
 
 class LopsidedError(Exception):
@@ -6,7 +6,7 @@ class LopsidedError(Exception):
 
 
 class InputError(LopsidedError, ValueError):
-    """Something given by the user does not fit.
+    """An invalid input: says what was expected, what came and what to do.
 
     >>> print(InputError("a positive number for the feature energy", "-1", "give the mean squared length of features"))
     Expected a positive number for the feature energy, but got -1; give the mean squared length of features.
@@ -15,8 +15,9 @@ class InputError(LopsidedError, ValueError):
     def __init__(self, expected: str, got: object, remedy: str = "") -> None:
         self.expected, self.got, self.remedy = expected, str(got), remedy
         todo = f"; {remedy}" if remedy else ""
+        end = "" if todo.endswith("?") else "."
         # one line, whatever the repr of an array or the name of a column brings along
-        super().__init__(" ".join(f"Expected {expected}, but got {self.got}{todo}.".splitlines()))
+        super().__init__(" ".join(f"Expected {expected}, but got {self.got}{todo}{end}".splitlines()))
 
     def __reduce__(self) -> tuple[type["InputError"], tuple[str, str, str]]:
         # Exceptions cross process borders in the runner; the default would call __init__ with the sentence alone.

@@ -1,4 +1,4 @@
-"""Writing files so that none is ever half written: a temporary neighbour, then an atomic rename. Reading only files."""
+"""Writes files atomically (a temporary file in the same folder, then a rename), and checks paths."""
 
 import contextlib
 import os
@@ -10,7 +10,7 @@ from lopsided.core.errors import InputError, LopsidedError
 
 
 class WriteError(LopsidedError):
-    """A file could not be written; nothing was left behind."""
+    """A file could not be written; no partial file is left."""
 
 
 def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, durable: bool = True) -> Path:
@@ -48,7 +48,7 @@ def write_atomically(path: str | os.PathLike[str], content: str | bytes, *, dura
 
 
 def make_folder(folder: Path, remedy: str) -> None:
-    """The folder, with those that it lies in, unless it is there."""
+    """Make the folder and its parents, unless they exist."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -67,7 +67,7 @@ def _sync_folder(folder: Path) -> None:
 
 
 def check_apart(writes: Mapping[str, Path], reads: Iterable[str | os.PathLike[str]]) -> None:
-    """Refuse to write over a file that is read, or two outputs to one place, however the paths are spelt.
+    """Raise an error if an output would overwrite an input or another output, however the paths are spelt.
 
     writes: the name of an option and its file. reads: files and folders; names of nothing are ignored. In a folder
     that is read, a page or a table, which no reader of folders takes, may be written again; in one of parquet files no
@@ -112,7 +112,7 @@ def parquet_parts(folder: Path) -> Iterator[Path]:
 
 
 def check_target(path: str | os.PathLike[str], endings: Sequence[str], what: str) -> Path:
-    """A path for `what` with one of the endings, in a directory that exists; asked before the work, not after."""
+    """A path for `what` with one of the endings, in a directory that exists; checked before the work, not after."""
     target = as_path(path, f"a file for the {what}")
     if target.suffix.lower() not in endings:
         raise InputError(f"a {what} file that ends in {endings[0]}", repr(str(path)))
@@ -124,7 +124,7 @@ def check_target(path: str | os.PathLike[str], endings: Sequence[str], what: str
 
 
 def as_path(value: object, what: str) -> Path:
-    """A path from text or a path; `what` is expected."""
+    """A path from text or a path; the error says that `what` was expected."""
     try:
         path = Path(value)  # type: ignore[arg-type]
     except TypeError:
@@ -135,7 +135,8 @@ def as_path(value: object, what: str) -> Path:
 
 
 def check_regular(path: str | os.PathLike[str], what: str) -> Path:
-    """The path of an existing regular file; reading a pipe, a terminal or /dev/zero would wait or grow for ever."""
+    """The path of an existing regular file. Pipes, terminals and devices are rejected, because reading them might never
+    end."""
     source = as_path(path, what)
     try:
         if source.is_file():
@@ -144,6 +145,6 @@ def check_regular(path: str | os.PathLike[str], what: str) -> Path:
     except OSError as error:  # a name that is too long, a folder that is closed to us
         raise InputError(what, f"{source}: {error.strerror}") from None
     if not there:
-        raise InputError(what, f"no such file: {source}")
+        raise InputError(what, f"{source}, which does not exist")
     kind = "a directory" if source.is_dir() else "a pipe, socket or device"
     raise InputError(what, f"{kind}: {source}")

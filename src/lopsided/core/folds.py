@@ -7,7 +7,7 @@ evenly to within one example, and a class with fewer examples than folds is test
 Examples that belong together (a customer's) go to one fold: units are dealt out in random order, the largest first,
 each to the fold that has the least of what it brings, sum_c F_fc u_c / N_c^2 over cells c of class and group with N_c
 examples. By time, the examples are cut into folds + 1 blocks of about equal size; fold k tests block k + 1 after
-training on all earlier ones, and the first block is never tested. Where all are of one time, it does not count.
+training on all earlier ones, and the first block is never tested. If all examples have the same time, it is ignored.
 """
 
 from collections.abc import Iterable
@@ -39,11 +39,11 @@ class Design:
     given: NDArray[np.int8] | None = None
 
     def at(self, chosen: IntArray) -> "Design":
-        """That of some of the examples; given folds are for all of them and do not follow."""
+        """The design of some of the examples; given folds apply to all of them and are dropped."""
         return Design(**{name: array[chosen] for name, array in self.arrays().items() if name != "given"})
 
     def arrays(self) -> dict[str, Any]:
-        """What is there, by name."""
+        """The parts that were given, by name."""
         return {name: array for name, array in vars(self).items() if array is not None}
 
 

@@ -1,4 +1,4 @@
-"""Checks of what users give, each with the sentence that helps: numbers, matrices, labels, features."""
+"""Checks of user input, each with a helpful error: numbers, matrices, labels, features."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -33,10 +33,9 @@ def check_positive(value: object, name: str, *, remedy: str = "give a finite num
     return number
 
 
-def check_in_range(value: object, name: str, low: float, high: float, *, remedy: str | None = None) -> float:
+def check_in_range(value: object, name: str, low: float, high: float, *, remedy: str = "") -> float:
     """A number in the closed interval [low, high]."""
     expected = f"a number between {low:g} and {high:g} for {name}"
-    remedy = remedy or "change it"
     number = _as_float(value, expected, remedy)
     if not low <= number <= high:
         raise InputError(expected, value, remedy)
@@ -46,7 +45,7 @@ def check_in_range(value: object, name: str, low: float, high: float, *, remedy:
 def check_count(value: object, name: str, *, at_least: int = 1) -> int:
     """A whole number >= at_least."""
     expected = f"a whole number >= {at_least} for {name}"
-    number = _as_float(value, expected, "change it")
+    number = _as_float(value, expected, "")
     if not math.isfinite(number) or number != math.floor(number) or number < at_least:
         raise InputError(expected, value)
     return int(number)
@@ -85,7 +84,7 @@ def check_texts(values: object, what: str) -> list[str]:
 
 
 def check_finite(array: FloatArray, name: str) -> None:
-    """Every entry is a finite number; the error says how many are not and where the first stands."""
+    """Every entry is a finite number; the error says how many are not and where the first one is."""
     bad = ~np.isfinite(array)
     if bad.any():
         first = tuple(int(index) for index in np.argwhere(bad)[0])
@@ -178,7 +177,7 @@ ROWS_PER_VALUE = 5  # on average; a column of numbers with fewer is a measuremen
 
 
 def check_classes(value: ArrayLike, classes: int, *, rows: int | None = None) -> None:
-    """Ask whether a column of numbers holds classes, where its values are many and hardly repeat.
+    """Raise an error if labels look like a measurement: many different numbers that hardly repeat.
 
     rows: how many examples the values stand for, where equal ones were counted.
 
@@ -208,7 +207,7 @@ def codes_among(
     name: str = "labels",
     length: int | None = None,
 ) -> IntArray:
-    """Where each label stands among names that are known already; the sentence for others says what was `expected`."""
+    """The position of each label in a list of known names; the error for others says what was `expected`."""
     codes, names = check_labels(value, name, length=length)
     position = {name: number for number, name in enumerate(known)}
     strange = [name for name in names if name not in position]
@@ -227,7 +226,7 @@ def _distinct(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
 
 
 def is_missing(entry: Any) -> bool:
-    """None, NaN, NaT, or pandas' NA, which does not say whether it differs from itself."""
+    """None, NaN, NaT, or pandas' NA, which does not compare with itself."""
     if entry is None:
         return True
     try:
@@ -248,8 +247,8 @@ def _kind(value: object) -> str:
 
 
 def name_one_of(known: Iterable[str], asked: object) -> str:
-    """The remedy for a name that does not exist: the nearest one that does; empty where none is near."""
+    """The advice for an unknown name: the most similar known one; empty if none is similar."""
     import difflib
 
     near = difflib.get_close_matches(str(asked).lower(), names := {name.lower(): name for name in known}, n=1)
-    return f"name one of those (did you mean {names[near[0]]!r}?)" if near else ""
+    return f"did you mean {names[near[0]]!r}?" if near else ""

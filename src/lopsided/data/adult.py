@@ -1,7 +1,7 @@
 """Adult (census income), as the UCI repository has it: adult.data and adult.test, without a header, plain or .gz.
 
-Numbers are features, the words stand beside them (sex and race are the usual groups), `income` is the label, `split`
-says which of the two files a row comes from. Unknown entries stay the word "?".
+Numbers are features, text columns are kept separately (sex and race are the usual groups), `income` is the label, and
+`split` says which of the two files a row comes from. Unknown entries remain "?".
 """
 
 import gzip

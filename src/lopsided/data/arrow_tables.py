@@ -1,4 +1,4 @@
-"""Tables in parquet and csv files and in frames, read through Apache Arrow; columns as numbers or words."""
+"""Tables in parquet and csv files and in frames, read through Apache Arrow."""
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -159,15 +159,15 @@ def _table(
 
 
 def checked_size(metadata: Any, path: Path) -> int:
-    """The bytes of a file, unpacked, by its parts. Refuse one whose parts claim another number of rows than it: Arrow
-    would make room for whatever they claim.
+    """The unpacked size of a file, from its row groups. A file whose row groups state another number of rows than the
+    file itself is rejected, because Arrow would allocate memory for whatever they state.
 
-    Only the parts are asked: to ask for their columns ends the process where the file is damaged there.
+    Only row groups are read: reading their column metadata can end the process if the file is damaged there.
     """
     claimed = sum(metadata.row_group(place).num_rows for place in range(metadata.num_row_groups))
     if claimed != metadata.num_rows:
         got = f"{metadata.num_rows:,} in one place and {claimed:,} in another"
-        raise InputError(f"one number of rows in {path}", got, "the file is damaged, write it again")
+        raise InputError(f"one number of rows in {path}", got, "the file is damaged; write it again")
     return sum(metadata.row_group(place).total_byte_size for place in range(metadata.num_row_groups))
 
 
@@ -198,7 +198,7 @@ def _ignored(schema: Any, names: Sequence[str], listed: bool, choice: ColumnChoi
     left = [field for field in schema if field.name not in names and field.name not in away]
     why = f"the features are the lists in `{names[0]}`; to use others, name them (features=)" if listed else ""
     return tuple(
-        (field.name, why or ("it holds lists or records" if _is_nested(field.type) else "it holds no numbers"))
+        (field.name, why or ("it contains lists or records" if _is_nested(field.type) else "it contains no numbers"))
         for field in left
     )
 
@@ -243,13 +243,13 @@ def _numbers(column: Any) -> NDArray[Any]:
 
 @contextmanager
 def reading(kind: str, path: Path) -> Iterator[None]:
-    """Damaged bytes lead Arrow into errors of many kinds, which all mean that the file is not whole."""
+    """Arrow raises many kinds of errors for damaged files; all of them mean that the file is incomplete."""
     try:
         yield
     except (LopsidedError, MemoryError):
         raise
     except UnicodeEncodeError:
-        raise InputError("a path in UTF-8, as Arrow asks for", repr(str(path)), "rename the file") from None
+        raise InputError("a path in UTF-8, which Arrow requires", repr(str(path)), "rename the file") from None
     except Exception as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         got = f"{path}, which cannot be read: {first[:300]}"
@@ -257,7 +257,7 @@ def reading(kind: str, path: Path) -> Iterator[None]:
 
 
 def column_values(chunked: Any) -> NDArray[Any]:
-    """Numbers as they are, words as fixed-width strings, times as words; missing values stay None or NaN."""
+    """Numbers unchanged, text as fixed-width strings, times as text; missing values stay None or NaN."""
     from pyarrow import compute, types
 
     chunked = decoded(chunked)

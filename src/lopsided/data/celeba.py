@@ -94,7 +94,7 @@ def _attributes(path: Path) -> tuple[list[str], list[str], IntArray]:
 def _partition(place: Path, files: list[str]) -> IntArray:
     path = _first(place, _PARTITIONS)
     if path is None:
-        raise InputError(f"{_PARTITIONS} in {place}", "no such file", "fetch it, or ask for the split 'all'")
+        raise InputError(f"{_PARTITIONS} in {place}", "no such file", "download it, or use the split 'all'")
     try:
         code = {name: int(part) for name, part in (line.split() for line in path.read_text().splitlines() if line)}
         return np.array([code[name] for name in files], dtype=np.int64)

@@ -19,7 +19,7 @@ def by_class(blocks: Iterable[NDArray[Any]], codes: IntArray) -> Iterator[OneCla
     """Every class that occurs; rows as float32 where they come so, otherwise as float64.
 
     The scratch file lies in the system's temporary folder (TMPDIR), is as large as the data, and goes with the
-    iterator. It is written and not mapped, so that a full disk is an error and no signal.
+    iterator. It is written and not memory-mapped, so that a full disk raises an error instead of ending the process.
     """
     order = np.argsort(codes, kind="stable")
     place = np.empty(order.size, dtype=np.int64)

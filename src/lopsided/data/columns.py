@@ -20,8 +20,8 @@ _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?P<z
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns an answer used. `used` are names (of an unnamed matrix the name of the array, `width` columns
-    wide), `ignored` names with the reason, `roles` what other columns are used for, such as {"label": ["income"]}."""
+    """Which columns a result used. `used` are names (of an unnamed matrix the name of the array, `width` columns wide),
+    `ignored` names with the reason, `roles` what other columns are used for, such as {"label": ["income"]}."""
 
     used: tuple[str, ...] = ()
     ignored: tuple[tuple[str, str], ...] = ()
@@ -99,8 +99,8 @@ def decoded(column: Any) -> Any:
 
 
 def typed(column: Any) -> Any:
-    """An Arrow column of words that are all numbers, or all dates or times as ISO 8601 writes them, as one of numbers
-    or times; others as they are. Frames out of csv or JSON often hold them so. Codes such as 007 stay words."""
+    """Converts an Arrow column of text that is all numbers, or all dates or times in ISO 8601, to numbers or times;
+    other columns do not change. Frames from csv or JSON often contain such columns. Codes such as 007 stay text."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -128,20 +128,20 @@ def text(column: Any) -> Any:
 
 
 def unusable(column: Any) -> str | None:
-    """Why an Arrow column can be no feature at all; None where it can."""
+    """Why an Arrow column cannot be a feature; None if it can."""
     from pyarrow import types
 
     if types.is_null(column.type) or gaps(column).all():
         return "it is empty"
     if types.is_nested(column.type):
-        return "it holds lists or records"
+        return "it contains lists or records"
     if is_words(column.type) or is_number(column.type) or types.is_temporal(column.type):
         return None
-    return f"it holds values of type {column.type}"
+    return f"it contains values of type {column.type}"
 
 
 def useless(column: Any) -> str | None:
-    """Why a learner has nothing from an Arrow column: it cannot be used, is constant, or names the rows."""
+    """Why an Arrow column is useless to a learner: it cannot be used, is constant, or identifies rows."""
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow import types

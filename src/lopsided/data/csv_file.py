@@ -1,6 +1,6 @@
-"""A csv or tsv file as an Arrow table; the mistakes people make in such files are named, not worked around.
+"""Reads a csv or tsv file as an Arrow table; common mistakes in such files raise an error that names them.
 
-What separates the columns, comma, semicolon or tab, is told by the first lines.
+The separator (comma, semicolon or tab) is found from the first lines.
 """
 
 import csv
@@ -116,7 +116,7 @@ def _check_cells(column: Any, name: str, path: Path) -> None:
 def csv_dialect(path: Path) -> Dialect:
     """The delimiter that gives equally many fields, more than one, in the first lines; the ending's own comes first.
 
-    Where none does, the ending decides, unless the header has another one: such a file is refused with its name.
+    If none does, the ending decides, unless the header has another one: such a file raises an error.
     """
     own = "\t" if path.suffix.lower() == ".tsv" else ","
     with path.open("rb") as stream:
@@ -162,7 +162,7 @@ def _decimal(rows: list[list[str]]) -> str:
 
 
 def check_distinct(names: Iterable[str], where: str) -> None:
-    """Refuse a table in which a name occurs more than once."""
+    """Raise an error if a name occurs more than once."""
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise InputError(f"columns of different names in {where}", f"{twice[0]!r} more than once", "rename one")

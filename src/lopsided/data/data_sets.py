@@ -1,8 +1,8 @@
 """The data sets that claims, tests and tutorials use: what each holds, its licence, its files and their origin.
 
 A set is looked for in its own folder (`mnist`, ...) of the folder that --data-dir or LOPSIDED_DATA names. The sizes and
-SHA-256 sums are those of the files as their publishers serve them. A set without mirrors may not be passed on, or was
-made by this project out of another one: `by_hand` says how to get it.
+SHA-256 sums are those of the files as their publishers serve them. A set without mirrors may not be redistributed, or
+was made by this project from another one: `by_hand` says how to get it.
 """
 
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ class DataSet:
 
     @property
     def bytes(self) -> int:
-        """What a download takes."""
+        """The size of the download in bytes."""
         return sum(file.bytes for file in self.files)
 
 
@@ -64,9 +64,9 @@ DATA_SETS = {
         DataSet(
             "mnist",
             "70,000 handwritten digits, 28 x 28 pixels, 10 classes",
-            "CC BY-SA 3.0 (as commonly given)",
+            "CC BY-SA 3.0 (commonly given)",
             "Y. LeCun, C. Cortes, C. Burges: The MNIST database",
-            "place the four idx files (train-images-idx3-ubyte.gz, ...) in it",
+            "put the four idx files (train-images-idx3-ubyte.gz, ...) into it",
             tuple(RemoteFile(*facts) for facts in _MNIST),
             (
                 "https://ossci-datasets.s3.amazonaws.com/mnist/",
@@ -79,7 +79,7 @@ DATA_SETS = {
             "70,000 pictures of clothes, 28 x 28 pixels, 10 classes",
             "MIT (Zalando SE)",
             "https://github.com/zalandoresearch/fashion-mnist",
-            "place the four idx files in it, or install Debian's package dataset-fashion-mnist",
+            "put the four idx files into it, or install Debian's package dataset-fashion-mnist",
             tuple(RemoteFile(*facts) for facts in _FASHION),
             (
                 "http://fashion-mnist.s3-website.eu-central-1.amazonaws.com/",
@@ -123,7 +123,7 @@ DATA_SETS = {
             "48,842 rows of the 1994 census with income, sex and race",
             "CC BY 4.0",
             "UCI Machine Learning Repository: Adult",
-            "place adult.data and adult.test, plain or as .gz, in it",
+            "put adult.data and adult.test, plain or as .gz, into it",
             (
                 RemoteFile("adult.data", 3974305, "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d"),
                 RemoteFile("adult.test", 2003153, "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05"),
@@ -138,14 +138,14 @@ DATA_SETS = {
             "a long tail of CIFAR-100: 500 down to 5 training pictures a class",
             "none; cite Krizhevsky 2009",
             "drawn from CIFAR-100 by this project",
-            "place cifar100_lt100.npz in it, or draw a long tail of cifar-100 with data.subsampling",
+            "put cifar100_lt100.npz into it, or draw a long tail of cifar-100 with data.subsampling",
         ),
         DataSet(
             "long-tail-counts",
             "the class counts of Places-LT: 365 classes, 4,980 down to 5 examples",
             "counts only",
             "https://github.com/facebookresearch/classifier-balancing (Places_LT_train.txt)",
-            "place places_lt.csv, made by counting the classes of Places_LT_train.txt, in it",
+            "put places_lt.csv into it, made by counting the classes of Places_LT_train.txt",
         ),
         DataSet(
             "classifier-heads",
@@ -166,7 +166,7 @@ DATA_SETS = {
 
 
 def data_set(name: str) -> DataSet:
-    """The data set `name`; another name is refused."""
+    """The data set called `name`."""
     if name not in DATA_SETS:
         raise InputError(f"a data set among {', '.join(DATA_SETS)}", repr(name), "run lopsided data to list them")
     return DATA_SETS[name]

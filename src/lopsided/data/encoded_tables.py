@@ -1,7 +1,7 @@
-"""Tables whose features are no finite matrix as they came: frames with words or gaps, arrays with NaN, sparse matrices.
+"""Tables whose features are not a finite matrix: frames with text or missing values, arrays with NaN, sparse matrices.
 
 Blocks of such a table are its encoding by `TableEncoder` (blocks of a sparse matrix are dense), for checks that take
-numbers; `frame` holds what came, for learners.
+numbers; `frame` holds the original, for learners.
 """
 
 from collections.abc import Iterator, Mapping

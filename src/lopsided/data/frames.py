@@ -1,6 +1,6 @@
 """Tables over data frames in memory: pandas, Polars, Arrow, or anything else that exports an Arrow stream.
 
-The frame's own package is never imported to read one; Arrow does that. `frame_of` makes a frame of results.
+Arrow reads frames, so their own packages are never imported. `frame_of` turns results into a frame.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ def _is_lazy(value: Any) -> bool:
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> Any:
-    """A pandas frame where pandas is installed, otherwise the rows as they are."""
+    """A pandas frame if pandas is installed, otherwise the rows unchanged."""
     try:
         import pandas
     except ImportError:
@@ -53,7 +53,7 @@ def frame_table(
 
 
 def arrow_of_frame(frame: Any) -> Any:
-    """The frame as an Arrow table; a pandas index is no column."""
+    """The frame as an Arrow table; a pandas index is not a column."""
     import pyarrow as pa
 
     if _is_lazy(frame):

@@ -71,7 +71,9 @@ def load_image_folder(
     """
     place = Path(folder)
     if not place.is_dir():
-        raise InputError("a folder of pictures", f"no such folder: {place}", "arrange it as folder/class/picture.png")
+        raise InputError(
+            "a folder of pictures", f"{place}, which does not exist", "arrange it as folder/class/picture.png"
+        )
     paths = files_by_class(place).pictures
     check_some(paths, place)
     names = tuple(dict.fromkeys(name for name, _ in paths))
@@ -101,11 +103,11 @@ class ClassFiles:
         )
 
     def notes(self) -> tuple[str, ...]:
-        """One sentence on what was left out, if anything was."""
+        """A note on what was left out, if anything was."""
         counted = {
             "that are not pictures": (self.others, "file"),
             "within folders of classes": (self.nested, "folder"),
-            "beside the folders of classes": (self.loose, "file"),
+            "next to the folders of classes": (self.loose, "file"),
         }
         told = [f"{count:,} {unit}{'s' * (count > 1)} {where}" for where, (count, unit) in counted.items() if count]
         ends = ", ".join(ending[1:] for ending in _ENDINGS)
@@ -113,7 +115,7 @@ class ClassFiles:
 
 
 def visible(folder: Path) -> list[Path]:
-    """What is in a folder, sorted by name, without what systems and notebooks hide there."""
+    """The entries of a folder, sorted by name, without hidden ones."""
     try:
         found = sorted(folder.iterdir())
     except OSError as error:
@@ -155,7 +157,7 @@ def read_picture(path: Path, size: tuple[int, int] | None = None) -> NDArray[Any
                 plain = plain.resize((size[1], size[0]), Image.Resampling.BOX)
             return np.asarray(plain)
     except FileNotFoundError:
-        raise InputError("a picture", f"no such file: {path}") from None
+        raise InputError("a picture", f"{path}, which does not exist") from None
     except (UnidentifiedImageError, OSError, SyntaxError):
         raise InputError("a whole picture", f"a damaged one: {path}", "replace or remove it") from None
 

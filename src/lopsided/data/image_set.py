@@ -1,4 +1,4 @@
-"""`Images`: the one record in which every loader hands over pictures, and the few things one does with them."""
+"""`Images`: the record that every loader of pictures returns, with a few operations."""
 
 from dataclasses import dataclass, replace
 

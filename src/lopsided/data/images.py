@@ -64,7 +64,7 @@ def load_images(
 
 
 def has_images(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
-    """Are the files of the set where they are looked for?"""
+    """Whether the files of the set were found."""
     return name == "digits" or find_images(name, folder) is not None
 
 

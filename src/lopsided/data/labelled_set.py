@@ -1,4 +1,4 @@
-"""What a learner is trained on: features, classes, one partition into groups."""
+"""The data that a learner is trained on: features, classes, one partition into groups."""
 
 from dataclasses import dataclass, field, replace
 
@@ -41,8 +41,8 @@ class LabelledSet(LabelledRows):
         codes, weights, old = np.asarray(codes), self.design.weights, self.classes.codes
         if weights is not None and taken is None:
             if not np.array_equal(codes[: self.size], old):
-                got = "one that neither says so (sample_indices_) nor keeps them first"
-                raise InputError("a sampler that says which rows it took, for sample_weight", got, "leave one out")
+                got = "one that has no sample_indices_ and does not keep the original rows first"
+                raise InputError("a sampler with sample_indices_, to use it with sample_weight", got, "leave one out")
             means = np.bincount(old, weights) / np.maximum(np.bincount(old), 1)
             weights = np.concatenate([weights, means[codes[self.size :]]])
         elif weights is not None:
@@ -51,5 +51,5 @@ class LabelledSet(LabelledRows):
         return LabelledSet(made, classes, None, features, self.source, Design(weights=weights))
 
     def with_features(self, features: Rows) -> "LabelledSet":
-        """The same examples described otherwise."""
+        """The same examples with other features."""
         return replace(self, features=features)

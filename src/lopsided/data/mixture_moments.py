@@ -8,7 +8,7 @@ With s^2 = sum_l lambda_l s_l^2 the least eigenvalue of the covariance, v its ei
     M3 = E[x x x] - sum_i (M1 e_i e_i + e_i M1 e_i + e_i e_i M1) = sum_l lambda_l mu_l mu_l mu_l
 
 M2 whitens, one slice of the whitened M3 has the means as eigenvectors, and fractions and variances follow by least
-squares. The means must be linearly independent, so two groups at mu and -mu are out of its reach, and a group needs the
+squares. The means must be linearly independent, so it cannot recover two groups at mu and -mu, and a group needs the
 same variance in every direction.
 """
 

@@ -2,7 +2,7 @@
 too), or the fragments of an Arrow data set.
 
 A part knows its first row and reads itself batch by batch; it can be sent to another machine that sees the same files.
-Columns that only the folders' names hold (`split=train/`) are columns like the others.
+Columns that are given only by folder names (`split=train/`) count like the others.
 """
 
 import os
@@ -46,8 +46,8 @@ class DataPart:
                 yield self.start + done, table
                 done += table.num_rows
         if done != self.rows:
-            got = f"{done:,} in a part that says {self.rows:,}"
-            raise InputError(f"all rows of {self.source}", got, "the file is damaged or was changed, write it again")
+            got = f"{done:,} in a part that should have {self.rows:,}"
+            raise InputError(f"all rows of {self.source}", got, "the file is damaged or was changed; write it again")
 
     def _row_bytes(self) -> int:
         """About how much a row holds: a number a column, or what the file says where there are lists or long words."""
@@ -118,10 +118,12 @@ def open_parts(data: Any) -> Parts:
         return _parts(data, "the Arrow data set")
     if not isinstance(data, (str, os.PathLike)):
         got = f"a {type(data).__name__}"
-        raise InputError("a parquet file, a folder of them or an Arrow data set to read in parts", got, "write it so")
+        raise InputError(
+            "a parquet file, a folder of them or an Arrow data set to read in parts", got, "write the data as parquet"
+        )
     path = Path(data)
     if not path.exists():
-        raise InputError("a file or folder of examples", f"no such path: {path}")
+        raise InputError("a file or folder of examples", f"{path}, which does not exist")
     if path.is_dir():
         with reading("parquet", path):
             files = [str(entry) for entry in parquet_parts(path)]

@@ -1,4 +1,4 @@
-"""Pickles of plain data: dicts, lists, tuples, numbers, text, bytes and numeric arrays, and nothing else.
+"""Reads pickles of plain data only: dicts, lists, tuples, numbers, text, bytes and numeric arrays.
 
 A pickle is a program for a stack machine, and a hostile one can call anything. This is Python's own unpickler with two
 allow-lists: of instructions (none that makes objects other than plain ones) and, in `find_class`, of the names by which

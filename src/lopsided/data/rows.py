@@ -1,6 +1,6 @@
 """Rows of any kind: a float matrix, a SciPy sparse matrix (CSR), or a pandas, Polars or Arrow frame, dtypes kept.
 
-None of their packages is imported: a frame is known by what it can do.
+None of their packages is imported: a frame is recognised by its methods.
 """
 
 from collections.abc import Mapping, Sequence

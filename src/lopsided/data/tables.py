@@ -1,6 +1,6 @@
-"""Files to examples: features row by row in blocks, and the columns beside them (labels, groups, predictions).
+"""Reads files of examples: features in blocks of rows, and other columns (labels, groups, predictions).
 
-One record for every format, so that whoever reads users' files (score, audit, trial) reads them alike:
+There is one record for every format, so that score, audit and trial read files in the same way:
 
 - .npz: the features under `features`, `x`, `images`, `embeddings` or `data` (any case), else the only array with two
   or more axes; one-dimensional arrays of the same length are columns. Members are streamed, compressed or not. Or a
@@ -13,7 +13,7 @@ One record for every format, so that whoever reads users' files (score, audit, t
 - a folder of parquet files, hive partitions too (`split=train/...`): their columns of numbers, streamed.
 - another folder: idx files (MNIST's layout), or one subfolder of images per class; hidden files are ignored.
 
-No pickle is ever loaded, and a damaged file ends in one sentence.
+No pickle is ever loaded, and a damaged file raises an InputError.
 """
 
 import os
@@ -152,7 +152,7 @@ def open_table(
     """
     place = Path(path)
     if not place.exists():
-        raise InputError("a file or folder of examples", f"no such path: {place}")
+        raise InputError("a file or folder of examples", f"{place}, which does not exist")
     choice = ColumnChoice(features, beside, reserved, need_features, whole)
     if place.is_dir():
         from lopsided.data.parts import is_in_parts, open_parts
@@ -208,7 +208,8 @@ def array_table(features: NDArray[Any], columns: Mapping[str, NDArray[Any]], sou
 
 
 def at_most_double(block: NDArray[Any]) -> NDArray[Any]:
-    """Long doubles as doubles: linear algebra knows none. What is too large becomes infinite and is refused later."""
+    """Long doubles as doubles, because linear algebra has none. Values that are too large become infinite and are
+    rejected later."""
     if block.dtype.kind != "f" or block.dtype.itemsize <= 8:
         return block
     with np.errstate(over="ignore"):

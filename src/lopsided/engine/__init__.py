@@ -1,1 +1,1 @@
-"""Tasks in, stored results out: what a task is, where its result is kept, who runs it. Knows no claim and no trial."""
+"""Runs tasks and stores their results; independent of claims and trials."""

@@ -1,6 +1,6 @@
 """Runs tasks on a Dask cluster: workers compute, results travel back and are kept here, so no shared disk is needed.
 
-Dask gives the tasks of a lost worker to the others; a task that has lost several workers is given up as a failure.
+Dask gives the tasks of a lost worker to the others; a task that lost several workers fails.
 """
 
 import contextlib
@@ -111,7 +111,7 @@ def _wait_for_a_worker(client: Any, cluster: Cluster) -> None:
 def mapping_on(cluster: "str | Cluster") -> Iterator[Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]]:
     """A function that applies another to every item on the workers and gives the results in the order of the items.
 
-    What a lost worker was doing is done again by another; a refusal on a worker is raised here as it was.
+    Another worker repeats the work of a lost one; an InputError on a worker is raised here unchanged.
     """
     if not isinstance(cluster, (str, Cluster)):
         raise InputError("the address of a scheduler", f"a {type(cluster).__name__}", "write tcp://192.0.2.7:8786")
@@ -147,16 +147,16 @@ def _answer(future: Any) -> Any:
         raise
     except KilledWorker:
         raise ClusterError(
-            "Expected the Dask workers to read their parts, but one part lost its workers again and again (out of "
-            "memory?); give them more memory."
+            "Expected the Dask workers to read their parts, but one part repeatedly lost its workers (out of memory?); "
+            "give them more memory."
         ) from None
     except (CancelledError, OSError) as error:
         if isinstance(error, FileNotFoundError):
             raise ClusterError(f"Expected the workers to see the same files, but got: {error}.") from None
-        raise ClusterError("Expected the Dask scheduler to stay, but it was lost; run the same again.") from None
+        raise ClusterError("The connection to the Dask scheduler was lost; run the same command again.") from None
     except Exception as error:
         words = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ClusterError(f"Expected an answer from a Dask worker, but it failed ({words}).") from None
+        raise ClusterError(f"A Dask worker failed ({words}).") from None
 
 
 def _run(client: Any, tasks: Sequence[Task], store: Store, setup: WorkerSetup, progress: Ended) -> Failures:
@@ -204,5 +204,5 @@ def _outcome(future: Any) -> Result | Failure:
         return Failure(f"{type(error).__name__} on a Dask worker: {' '.join(str(error).split())}", repr(error))
     if outcome is None:
         remedy = "install the same lopsided everywhere"
-        raise ClusterError(f"Expected numbers from the Dask worker, but none came; {remedy}.")
+        raise ClusterError(f"Expected numbers from the Dask worker, but got none; {remedy}.")
     return outcome

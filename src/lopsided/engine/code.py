@@ -1,8 +1,8 @@
 """The code that a result comes from: a hash over every file of lopsided that its home can reach by import.
 
 The home is the module, or a user's file, in which a measurement lives. All `import` statements count, also those inside
-functions and those for type checkers, so the closure holds too much rather than too little: a changed comment costs a
-repeat, a changed formula never goes unnoticed. Files outside lopsided are not followed, the home itself apart. A
+functions and those for type checkers, so the closure contains too much rather than too little: a changed comment may
+cause a repeat, but a changed formula is never missed. Files outside lopsided are not followed, the home itself apart. A
 package's own `__init__` counts for every module in it, and where names are taken from the package itself, so do the
 modules that it names in strings, to load them when they are asked for. That of lopsided itself is a list of public
 names and is followed only where it is imported by itself (`import lopsided`), which reaches everything.

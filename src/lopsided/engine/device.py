@@ -1,7 +1,7 @@
 """Which processor the networks of a task are trained on: the CPU, or a GPU where PyTorch has one.
 
-The choice is no setting of a task: a result is the same measurement wherever it was made, and its provenance names the
-device. LOPSIDED_DEVICE carries it to worker processes.
+The device is not a setting of a task: the measurement is the same on any device, and its provenance names it.
+LOPSIDED_DEVICE carries it to worker processes.
 """
 
 import contextlib

@@ -1,8 +1,8 @@
 """Downloads a data set: from the first mirror that answers, resumed where an earlier attempt stopped, kept only when
 its SHA-256 sum is right.
 
-A file is written beside its final place as NAME.part and renamed when it is whole. A mirror that fails in the middle
-leaves its bytes for the next one; bytes with a wrong sum are deleted.
+A file is written as NAME.part next to its final place and renamed when it is complete. If a mirror fails in the middle,
+the next one continues; bytes with a wrong sum are deleted.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ def download(
     folder : path
         The folder with the data sets (that LOPSIDED_DATA names); made if it does not exist.
     mirrors : sequence of str
-        Addresses to ask before those that are known, each of a folder that holds the files.
+        URLs of folders with the files, tried before the known mirrors.
     progress : callable, optional
         Called with (bytes done, bytes in all, file name).
 
@@ -54,7 +54,7 @@ def download(
     Raises
     ------
     DownloadError
-        No mirror has a file with the right sum; the message says how to place the files by hand.
+        No mirror has a file with the right sum; the message says how to add the files by hand.
     """
     wanted = data_set(name)
     asked = [_address(mirror) for mirror in mirrors] + list(wanted.mirrors)

@@ -1,4 +1,5 @@
-"""What a claim needs beyond the package: data sets in the folder that LOPSIDED_DATA (or --data-dir) names, packages."""
+"""What a claim needs besides lopsided: data sets in the folder that LOPSIDED_DATA (or --data-dir) names, and
+packages."""
 
 import contextlib
 import importlib.util
@@ -19,7 +20,7 @@ def chosen_folder(folder: str | os.PathLike[str] | None = None) -> Path:
 
 
 def why_absent(needs: Sequence[str], packages: Sequence[str] = ()) -> str | None:
-    """The sentence that says what is missing, data sets or packages, and how to get it; None if all is there."""
+    """A sentence that says which data sets or packages are missing and how to get them; None if nothing is."""
     for package in packages:
         if importlib.util.find_spec(package) is None:
             return str(MissingPackage(package, "this claim", package))
@@ -42,7 +43,7 @@ def _present(name: str, folder: str | None) -> bool:
 
 
 def found_here() -> contextlib.AbstractContextManager[None]:
-    """Use ./lopsided-data where it exists and nothing else was said."""
+    """Use ./lopsided-data if it exists and no other folder was given."""
     here = not os.environ.get(DATA_VARIABLE) and Path(DEFAULT_FOLDER).is_dir()
     return data_folder(DEFAULT_FOLDER if here else None)
 

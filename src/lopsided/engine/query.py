@@ -1,7 +1,7 @@
 """`lopsided.results`: any question to the stored results, in SQL, answered by DuckDB.
 
 Tables: `tasks` (one row per stored result; settings and numbers as JSON), `numbers` (one row per measured value) and
-`verdicts` (the latest verdict of each claim at each scale). The question sees only these: no file, no network.
+`verdicts` (the latest verdict of each claim at each scale). A query sees only these: no files, no network.
 """
 
 import json
@@ -29,7 +29,7 @@ TABLES = {name: dict(column.split() for column in columns.split(", ")) for name,
 
 @dataclass(frozen=True)
 class Answer:
-    """The rows that a question gave."""
+    """The rows of an answer."""
 
     columns: list[str]
     rows: list[tuple[Any, ...]]

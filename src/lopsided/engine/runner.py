@@ -1,9 +1,9 @@
 """Runs tasks on this machine: joblib's processes, one thread each, every finished task kept before the next begins.
 
 joblib groups short tasks into batches and grows the batch until one lasts a fraction of a second, so that ten thousand
-trivial tasks cost little; the worker writes each result itself, so a kill loses at most the task at hand.
-When the system kills a worker, the missing tasks run again name by name; only a name that loses its worker
-`_LOSSES_ALLOWED` times is given up.
+trivial tasks cost little; the worker writes each result itself, so a kill loses at most the task at hand. When the
+system kills a worker, the missing tasks run again name by name; only a name that loses its worker `_LOSSES_ALLOWED`
+times fails.
 """
 
 import os

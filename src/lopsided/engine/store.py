@@ -8,7 +8,8 @@
     STORE/unfinished/<hash>/              what a task that was stopped had done so far (`engine.unfinished`)
 
 Nothing is locked: results of one task are equal, and a rename replaces a file in one step, so two runs at once at worst
-do some work twice. A file is believed only if its checksum fits, so a half-copied store or a power cut costs a repeat.
+do some work twice. A file is used only if its checksum matches, so a half-copied store or a power cut only costs a
+repeat.
 """
 
 import contextlib
@@ -41,7 +42,7 @@ _STALE_SECONDS = 24 * 3600  # no write takes a day, so a temporary file this old
 
 @dataclass(frozen=True)
 class Result:
-    """A finished task as it stands in the store."""
+    """A finished task in the store."""
 
     name: str
     version: int
@@ -71,11 +72,11 @@ class Store:
             raise InputError("a folder for the results", f"the file {self.folder}", "name another with --store")
 
     def task_path(self, task: Task) -> Path:
-        """Where the result of `task` stands or will stand."""
+        """The path of the result of `task`."""
         return self.folder / "tasks" / task.name / f"{task.key}.json"
 
     def unfinished(self, task: Task) -> Path:
-        """Where `task` keeps what it has done so far."""
+        """The folder in which `task` keeps its progress."""
         return self.folder / "unfinished" / task.key
 
     def load(self, task: Task) -> Result | None:
@@ -83,7 +84,7 @@ class Store:
         return self._read(self.task_path(task), lambda data: _result(data, task.key))
 
     def save(self, task: Task, result: Result) -> None:
-        """Keep `result`; raises `WriteError` when the disk is full or closed to us."""
+        """Keep `result`; raises `WriteError` if it cannot be written."""
         fields = {"format": _FORMAT, **jsonable(result)}
         text = json.dumps(fields | {"checksum": _checksum(fields)}, allow_nan=False, ensure_ascii=False)
         self._write(self.task_path(task), text, durable=False)
@@ -114,13 +115,13 @@ class Store:
         return [verdict for verdict in found if verdict is not None]
 
     def save_traceback(self, claim_id: str, text: str) -> Path:
-        """Keep what a broken task said, for whoever fixes it."""
+        """Keep the traceback of a task that failed."""
         path = self.folder / "broken" / f"{claim_id}.txt"
         self._write(path, text)
         return path
 
     def clear_traceback(self, claim_id: str) -> None:
-        """Forget an old traceback: the claim ran."""
+        """Delete an old traceback, because the claim ran."""
         with contextlib.suppress(OSError):
             (self.folder / "broken" / f"{claim_id}.txt").unlink()
 
@@ -211,7 +212,7 @@ def _is_json(path: Path) -> bool:
 
 def _unreadable(path: Path, error: OSError) -> InputError:
     return InputError(
-        "a store that can be read", f"{path}: {error.strerror}", "change its permissions, or name another"
+        "a store that can be read", f"{path}: {error.strerror}", "change its permissions, or name another with --store"
     )
 
 

@@ -1,4 +1,4 @@
-"""What a worker does with one task: measure, time, record where the numbers come from, and keep them at once.
+"""Runs one task in a worker: measures, takes the time, records provenance, and stores the result at once.
 
 A task that raises gives a `Failure` with a sentence; it is not kept, so the next run tries again.
 """

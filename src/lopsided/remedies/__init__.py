@@ -1,6 +1,6 @@
 """Labels, groups and a forecast in; sampler, weights, augmenter or loss out.
 
-Each name loads its module when it is first used, so that a scikit-learn user pays for no more than he asks for.
+Each name loads its module when it is first used, so importing this package is quick.
 """
 
 from importlib import import_module

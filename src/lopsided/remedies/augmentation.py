@@ -1,7 +1,7 @@
 """Gaussian augmentation of one group, with its variance chosen by covariance (Li et al., Insight P3 and Figure 1).
 
-Adding N(0, delta^2 I) to a share a of a group's examples makes its covariance Sigma + a delta^2 I. The papers find
-learning best at covariances of medium size: too little noise changes nothing, too much hurts. Two ways to choose
+Adding N(0, delta^2 I) to a share a of a group's examples makes its covariance Sigma + a delta^2 I. In the papers,
+learning is easiest at covariances of medium size: too little noise changes nothing, too much hurts. Two ways to choose
 delta^2:
 
 - `matching_noise`: the group's mean variance becomes that of a reference (the other groups, or a number),
@@ -10,8 +10,8 @@ delta^2:
   information H(delta) = sum_(j != l) lambda_j H_j + lambda_l ((1-a) H_l + a H_l(Sigma + delta^2 I)) and tested on the
   group as it was, the large-n law gives tr(H(delta)^-1 H_l) / (2n).
 
-The forecast takes noisy copies to be labelled by the teacher; a copy that keeps its original's label is mislabelled
-where the noise crosses the boundary, which this law does not count. So it is optimistic at large delta.
+The forecast assumes that the teacher labels noisy copies; a copy that keeps its original's label is mislabelled where
+the noise crosses the boundary, which this law does not count. So it is optimistic at large delta.
 
 `random_crops` pad pictures by p on every side and cut the original size out at a random place. The papers (Li et al.
 2022, Figures 7 and 8b) vary p for the minority group: more cropping is more variance, which helps up to a point and
@@ -121,7 +121,7 @@ def matching_noise(
     target: float | None = None,
     share: float = 1.0,
 ) -> NoiseLevel:
-    """The noise that brings a group's mean variance (tr Sigma / d) to `target`, by default that of all other groups."""
+    """The noise that raises a group's mean variance (tr Sigma / d) to `target`, by default that of all other groups."""
     given = check_matrix(features, "features")
     codes, names = check_labels(groups, "groups", length=given.shape[0])
     if str(group) not in names:
@@ -141,7 +141,7 @@ def matching_noise(
     why = (
         f"The mean variance of {group} rises from {before:.3g} to {wanted:.3g}."
         if variance > 0
-        else f"The mean variance of {group}, {before:.3g}, is at least the target {wanted:.3g}: no noise."
+        else f"The mean variance of {group}, {before:.3g}, already reaches the target {wanted:.3g}: no noise is added."
     )
     return NoiseLevel(variance, part, before, before + part * variance, why)
 

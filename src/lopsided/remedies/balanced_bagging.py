@@ -1,8 +1,9 @@
 """Balanced bagging: the learner is fitted on several undersamples, each with all classes equal, and their probabilities
 are averaged.
 
-Every undersample forgets most of the larger classes; together they forget little, so this keeps the balance of
-undersampling without most of its loss (Wallace et al. 2011; EasyEnsemble of Liu et al. 2009 is its form for AdaBoost).
+Every undersample drops most of the larger classes, but together they drop little. So this keeps the balance of
+undersampling without most of its loss of data (Wallace et al. 2011; EasyEnsemble of Liu et al. 2009 is its form for
+AdaBoost).
 
 What is in the bags follows from the learner. For the built-in learner `boosting` it is single random trees, ten times
 as many, each on a bootstrap of every class: a balanced random forest (Chen et al. 2004). A bag of a dozen examples
@@ -61,7 +62,7 @@ class BalancedBagging(Remedy):
 
     @classmethod
     def propose(cls, occasion: Occasion) -> Proposals:
-        """Wherever class sizes differ."""
+        """Proposed if class sizes differ."""
         classes, notes = uneven_classes(occasion.training)
         if classes is None:
             return [], notes

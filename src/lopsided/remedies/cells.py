@@ -13,7 +13,8 @@ from lopsided.core.validation import FloatArray, IntArray, check_labels, check_p
 
 @dataclass(frozen=True)
 class Cells:
-    """Every example's cell, and every cell's class, group and size. Empty intersections are no cells."""
+    """The cell of every example, and the class, group and size of every cell. Empty intersections do not count as
+    cells."""
 
     codes: IntArray  # n
     classes: tuple[str, ...]  # the class of each cell

@@ -1,9 +1,8 @@
 """Class weights: weights of the loss per class, or per cell of class and group, with mean 1 over the examples.
 
-    balanced   w_k ~ 1 / n_k                         every class has the same say
-    sqrt       w_k ~ 1 / sqrt(n_k)
-    effective  w_k ~ (1 - beta) / (1 - beta^n_k)     effective number of examples (Cui et al. 2019)
-    rates      w_k ~ the oversampling rate           what oversampling does to the mean gradient (Proposition 1)
+    balanced w_k ~ 1 / n_k every class has the same total weight sqrt w_k ~ 1 / sqrt(n_k) effective w_k ~ (1 - beta) /
+    (1 - beta^n_k) effective number of examples (Cui et al. 2019) rates w_k ~ the oversampling rate what oversampling
+    does to the mean gradient (Proposition 1)
 
 and sum_k n_k w_k = N, so that the mean loss and the step keep their scale.
 """
@@ -131,7 +130,8 @@ class ClassWeighting(Remedy):
         return by_name(self.class_weights, names)
 
     def weigh(self, training: LabelledSet, learner: Learner, seed: int) -> FloatArray:
-        """As given, less what the learner does by itself, with mean 1 over the examples as the user weighs them."""
+        """The given weights, corrected for what the learner does by itself, with mean 1 over the (weighted)
+        examples."""
         weights = self.example_weights(training) / learner.factors(training)[training.classes.codes]
         return np.asarray(weights / np.average(weights, weights=training.design.weights))
 

@@ -1,7 +1,7 @@
 """Collecting more examples of one class or group: what they would bring, by the subject's learning curve.
 
-Nothing is trained differently, so there is nothing to wrap: a trial simulates it by holding examples back. Which class
-or group to collect, and how many, is the plan's business (`checkup.plan.collection`).
+Training does not change, so there is nothing to wrap; a trial simulates it by holding examples back. The plan decides
+which class or group to collect, and how many (`checkup.plan.collection`).
 """
 
 from collections.abc import Mapping
@@ -23,7 +23,7 @@ CURVE = "the learning curve of a pilot, extrapolated as a power law"
 @dataclass(frozen=True)
 class Collection(Remedy):
     """`examples` more of the class or group `subject` (`code` along `axis`), which has `have`; `law`: what the large-n
-    law of groups says about them, where it speaks."""
+    law of groups says about them, if it applies."""
 
     kind: ClassVar[str] = "collect"
     axis: str
@@ -40,13 +40,13 @@ class Collection(Remedy):
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """Plain values; the law only where it speaks."""
+        """Plain values; the law only if it applies."""
         found = super().parameters
         return found if self.law else {name: value for name, value in found.items() if name != "law"}
 
     @property
     def collects(self) -> Subject:
-        """Whose examples."""
+        """The class or group to collect."""
         return Subject(self.axis, self.code)
 
     def forecast(self, pilot: Pilot, metric: str, *, seed: int = 0) -> Forecast:
@@ -63,7 +63,7 @@ class Collection(Remedy):
         if size < LEAST_EXAMPLES:
             return None, f"No forecast: a learning curve needs {LEAST_EXAMPLES} examples."
         if ratio > FURTHEST:
-            return None, f"No forecast: the learning curve does not reach {ratio:.1f} times as many examples."
+            return None, f"No forecast: the learning curve does not extend to {ratio:.1f} times as many examples."
         curve = learning_curve(training, self.axis, code, seed, ratio=ratio)
         value, low, high = curve.gain(since=self.have / size)
         metric = f"recall of {self.subject}" if self.axis == "class" else f"accuracy on {self.subject}"
@@ -78,5 +78,5 @@ class Collection(Remedy):
         return 1.0 if metric == f"worst-{self.axis}" else self.have / training.size
 
     def wrap(self, estimator: Any = "logistic", *, seed: int = 0) -> Any:
-        """There is nothing to train yet."""
+        """Always an error: the examples have to be collected first."""
         raise InputError("a remedy that can be trained", f"{self.name!r}", "collect the examples first")

@@ -1,17 +1,15 @@
-"""What a remedy is: plain parameters, what it does to sample, weights and decision, and what it is forecast to gain.
+"""The interface of a remedy: its parameters, what it does to sample, weights and decision, and its forecast gain.
 
 One file per remedy, each a frozen dataclass whose fields are its parameters (`remedies.every` lists them all). A plan
 lists these objects, a trial trains `remedy.wrap(learner)`, an export writes them: there is one implementation of each.
 What a remedy does, in the order in which `wrap` asks:
 
-    prepare    other features, fitted on the training rows (centring by group)
-    shift      offsets added to the log probabilities of the classes, which move decisions
-    weigh      weights of the examples in the loss, with mean 1
-    draw       the examples that the learner is fitted on, some again and again
-    train      the fit itself, for remedies that combine several
+    prepare other features, fitted on the training rows (centring by group) shift offsets added to the log probabilities
+    of the classes, which move decisions weigh weights of the examples in the loss, with mean 1 draw the examples that
+    the learner is fitted on, some repeated train the fit itself, for remedies that combine several
 
-Most remedies override one of them and one of `epoch_indices`, `example_weights` and `class_offsets`, which say the same
-without a learner. PyTorch forms are registered with `torch_form` by the room that knows PyTorch.
+Most remedies override one of them and one of `epoch_indices`, `example_weights` and `class_offsets`, which do the same
+without a learner. `lopsided.torch` registers PyTorch forms with `torch_form`.
 """
 
 from collections.abc import Mapping
@@ -37,9 +35,10 @@ PRIOR_SHIFT = "held-out probabilities of a pilot under the changed prior (Elkan 
 
 @dataclass(frozen=True)
 class GainForecast:
-    """Change of a metric (its name as in a trial: worst class recall, balanced accuracy...) and what it rests on.
+    """Change of a metric (named as in a trial: worst class recall, balanced accuracy...) and the method behind it.
 
-    learned: for collection, the part that does not come from the class being likelier, which others pay for."""
+    learned: for collection, the part that does not come from predicting the class more often, which costs other
+    classes."""
 
     metric: str
     gain: float
@@ -59,7 +58,7 @@ Forecast = tuple[GainForecast | None, str]  # and the reason where there is none
 
 @dataclass(frozen=True)
 class Subject:
-    """The class or group of which examples are to be collected."""
+    """The class or group to collect examples of."""
 
     axis: str  # class or group
     code: int
@@ -67,7 +66,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Occasion:
-    """What remedies are proposed for: the data, a pilot on them if there is one, the metric's word, the network's
+    """What remedies are proposed for: the data, a pilot on them if there is one, the name of the metric, the network's
     settings."""
 
     training: LabelledSet
@@ -81,7 +80,7 @@ class Occasion:
 @dataclass(frozen=True)
 class Proposal:
     """A remedy for some data, and the reason for its parameters; `advice` is the recommendation of the trial that chose
-    it, where there was one."""
+    it, if there was one."""
 
     remedy: "Remedy"
     why: str
@@ -100,7 +99,7 @@ class Preparation(Protocol):
 
 @dataclass(frozen=True)
 class Remedy:
-    """One way to train or to decide. `kind` is the word under which it is written to files."""
+    """One way to train or to decide. `kind` is its name in files."""
 
     kind: ClassVar[str]
     name: ClassVar[str]  # what people call it; no two remedies of a plan have one name
@@ -120,7 +119,7 @@ class Remedy:
 
     @property
     def collects(self) -> Subject | None:
-        """Whose examples are to be collected, for remedies that need new data."""
+        """The class or group to collect, for remedies that need new data."""
         return None
 
     @classmethod
@@ -133,14 +132,15 @@ class Remedy:
         return None
 
     def forecast(self, pilot: "Pilot", metric: str, *, seed: int = 0) -> Forecast:
-        """The gain in the metric by a pilot's held-out probabilities; None with the reason where no theory speaks."""
+        """The gain in the metric, from a pilot's held-out probabilities; None, with the reason, if no theory
+        applies."""
         factors = self.factors(pilot.training.classes.names)
         if factors is None:
             return None, f"No forecast: {self.silent}."
         return pilot.forecast(metric, *pilot.weighted(factors)), ""
 
     def for_metric(self, metric: str) -> "Remedy":
-        """The same, for another metric where that changes it."""
+        """The same remedy, tuned for another metric if that changes it."""
         return self
 
     def share_of(self, metric: str, training: LabelledRows) -> float:
@@ -148,7 +148,7 @@ class Remedy:
         return 1.0
 
     def prepare(self, training: LabelledSet) -> Preparation | None:
-        """Other features, fitted on the training rows; None where they stay."""
+        """Other features, fitted on the training rows; None if they do not change."""
         return None
 
     def shift(self, training: LabelledSet, learner: "Learner", seed: int) -> FloatArray:
@@ -156,7 +156,7 @@ class Remedy:
         return np.zeros(len(training.classes.names))
 
     def weigh(self, training: LabelledSet, learner: "Learner", seed: int) -> FloatArray | None:
-        """A weight for every example, with mean 1; None for equal ones."""
+        """A weight for every example, with mean 1; None for equal weights."""
         return None
 
     def draw(self, training: LabelledSet, seed: int) -> LabelledSet:
@@ -178,19 +178,19 @@ class Remedy:
         return RemediedClassifier(estimator, self, seed=seed)
 
     def epoch_indices(self, rows: LabelledRows, seed: int = 0, epoch: int = 0) -> IntArray:
-        """Rows of the data to train on, each as often as it is to be seen in that epoch."""
-        raise InputError("a remedy that changes the sample", f"{self.name!r}", "ask for offsets() or sklearn()")
+        """Rows of the data to train on, each repeated as often as it should be seen in that epoch."""
+        raise InputError("a remedy that changes the sample", f"{self.name!r}", "use offsets() or sklearn()")
 
     def example_weights(self, rows: LabelledRows) -> FloatArray:
         """A weight for every row, with mean 1."""
-        raise InputError("a remedy that weights examples", f"{self.name!r}", "ask for offsets() or sklearn()")
+        raise InputError("a remedy that weights examples", f"{self.name!r}", "use offsets() or sklearn()")
 
     def class_offsets(self, rows: LabelledRows) -> FloatArray:
         """What to add to the log probability (or logit) of every class, in the order of the class names."""
-        raise InputError("a remedy that moves decisions", f"{self.name!r}", "ask for weights() or indices()")
+        raise InputError("a remedy that moves decisions", f"{self.name!r}", "use weights() or indices()")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, from which `from_dict` makes it again."""
+        """Plain values, from which `from_dict` makes the remedy again."""
         return {"kind": self.kind, "parameters": self.parameters}
 
     @staticmethod
@@ -207,7 +207,7 @@ class Remedy:
 @singledispatch
 def torch_form(remedy: Remedy, training: LabelledSet, *, seed: int = 0) -> Any:
     """The remedy as a PyTorch object: a sampler, a loss or a layer."""
-    raise InputError("a remedy with a PyTorch form", f"{remedy.name!r}", "ask for sklearn()")
+    raise InputError("a remedy with a PyTorch form", f"{remedy.name!r}", "use sklearn()")
 
 
 @cache

@@ -1,5 +1,5 @@
-"""Every remedy, in the order in which a plan considers them; those that are no `default` only where they are asked for.
-Adding one is a file and its name here."""
+"""Every remedy, in the order in which a plan considers them; those that are not `default` are used only on request. To
+add one, write a file and list it here."""
 
 from lopsided.remedies.balanced_bagging import BalancedBagging
 from lopsided.remedies.class_weighting import ClassWeighting

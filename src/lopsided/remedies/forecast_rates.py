@@ -1,4 +1,5 @@
-"""Rates of smallest total that a forecast calls safe: small classes are raised to a common level L, large ones stay.
+"""The smallest rates that a forecast calls safe: small classes are raised to a common level L, large ones do not
+change.
 
 With c(n) the number of examples a class needs at counts n, and a safety factor s, the level solves
 
@@ -79,7 +80,7 @@ def _surviving(counts: FloatArray, recipe: Recipe) -> SafeRates:
             "weight decay, step and batch size for the laws of lost classes", f"no {missing[0]}", "give all three"
         )
     law = network_forecast(counts, **{name: getattr(recipe, name) for name in (*needed, *_FURTHER)})
-    source = law.recipe + (f", asked beyond its tests: {'; '.join(law.outside)}" if law.outside else "")
+    source = law.recipe + (f", outside the range it was tested on: {'; '.join(law.outside)}" if law.outside else "")
     share, largest = law.threshold_frequency, float(counts.max())
     if counts.min() >= recipe.safety * share * counts.sum():
         return _unchanged(counts, share * counts.sum(), recipe, source)
@@ -141,5 +142,5 @@ def _hopeless(shortage: float, lever: str) -> InputError:
     return InputError(
         "settings under which equal class sizes survive",
         f"a forecast in which even they have 1/{shortage:.3g} of the examples needed",
-        f"change the {lever}: no oversampling rate helps",
+        f"change the {lever}, because no oversampling rate helps",
     )

@@ -104,7 +104,7 @@ class GroupDro(Remedy):
 
     @classmethod
     def propose(cls, occasion: Occasion) -> Proposals:
-        """Where every group has examples enough to be judged by."""
+        """Proposed if every group has enough examples to be judged."""
         groups, notes = groups_with_enough(occasion.training)
         if groups is None:
             return [], notes

@@ -1,8 +1,9 @@
 """Centring and whitening per group: x -> x - mu_g, or x -> Sigma_g^(-1/2) (x - mu_g).
 
-The mixture theory (Li et al., Theorem 1 and its Properties 3 and 5) has learning best at zero group means and
-covariances of medium size, so both move every group towards that. Sigma_g is the Ledoit-Wolf estimate: a group with
-fewer examples than columns still has an inverse. The group of a new example has to be known, and to have been seen.
+The mixture theory (Li et al., Theorem 1 and its Properties 3 and 5) says that learning is easiest at zero group means
+and covariances of medium size, so both move every group towards that. Sigma_g is the Ledoit-Wolf estimate: it is
+invertible even if a group has fewer examples than columns. The group of a new example must be known and must have been
+seen in training.
 """
 
 from dataclasses import dataclass
@@ -44,9 +45,9 @@ class GroupStandardiser:
     def transform(self, features: ArrayLike, groups: ArrayLike) -> FloatArray:
         """Centred, and whitened where asked for; rows keep their order."""
         if not hasattr(self, "means_"):
-            raise InputError("a fitted GroupStandardiser", "one that has seen no data", "call fit first")
+            raise InputError("a fitted GroupStandardiser", "one that has not been fitted", "call fit first")
         given = check_matrix(features, "features", columns=self.means_.shape[1])
-        remedy = "fit on examples of every group that will come"
+        remedy = "fit on examples of every group"
         rows = given.shape[0]
         codes = codes_among(groups, self.groups_, "groups that were fitted", remedy, name="groups", length=rows)
         centred: FloatArray = given - self.means_[codes]
@@ -62,7 +63,7 @@ class GroupStandardiser:
         return self.fit(features, groups).transform(features, groups)
 
     def state(self) -> dict[str, Any]:
-        """What was fitted, as plain values."""
+        """The fitted means and matrices, as plain values."""
         return {"groups": list(self.groups_), "means": self.means_, "whiteners": self.whiteners_}
 
 
@@ -86,7 +87,7 @@ def _whitener(rows: FloatArray, name: str) -> tuple[FloatArray, float]:
 
 
 def groups_with_enough(training: LabelledSet) -> tuple[Partition | None, list[str]]:
-    """The groups, where each has `FEWEST_IN_A_GROUP` examples; else a note."""
+    """The groups, if each has `FEWEST_IN_A_GROUP` examples; otherwise a note."""
     groups, notes = several_groups(training)
     if groups is None:
         return None, notes

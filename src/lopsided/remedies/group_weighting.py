@@ -1,4 +1,4 @@
-"""Weights of the loss by group: every group has the same say, w_g = N / (G n_g).
+"""Weights of the loss by group: every group has the same total weight, w_g = N / (G n_g).
 
 A classifier that does not see the groups then estimates sum_g w_g p(k, g|x), which a pilot that models classes and
 groups together forecasts.
@@ -71,7 +71,7 @@ class GroupWeighting(Remedy):
     def example_weights(self, rows: LabelledRows) -> FloatArray:
         """A `sample_weight`."""
         if rows.groups is None:
-            raise InputError("groups for a remedy of groups", "none", "give one group per example")
+            raise InputError("groups for this remedy", "none", "give one group per example")
         weights = by_name(self.group_weights, rows.groups.names)[rows.groups.codes]
         return np.asarray(weights / weights.mean())
 

@@ -1,7 +1,7 @@
-"""The estimator inside a remedy: fitted again and again on labelled sets, with probabilities for every class.
+"""The estimator inside a remedy: fitted on labelled sets, with probabilities for every class.
 
-Probabilities that are not (NaN, a wrong shape, sums other than 1) raise an InputError. Offsets, tuning and
-group DRO go on computing with whatever they get, and a NaN would pass for an answer.
+Invalid probabilities (NaN, a wrong shape, sums other than 1) raise an InputError, because offsets, tuning and group DRO
+would otherwise compute with them.
 """
 
 import warnings
@@ -33,14 +33,14 @@ def learner_probabilities(fitted: Any, features: Rows, name: str) -> FloatArray:
     """predict_proba of the learner called `name`: n x its classes, finite, none below 0, rows with sum 1."""
     if getattr(fitted, "classes_", None) is None:
         raise InputError(
-            f"classes_ of {name}, which say what the columns of its predict_proba are", "none", "set them in its fit"
+            f"classes_ of {name}, which name the columns of its predict_proba", "none", "set them in its fit"
         )
     rows, classes = features.shape[0], len(fitted.classes_)
     given = fitted.predict_proba(features)
     try:
         found = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise _refused(name, f"a {type(given).__name__} that is no array of numbers") from None
+        raise _refused(name, f"a {type(given).__name__} that is not an array of numbers") from None
     if found.shape != (rows, classes):
         raise _refused(name, f"the shape {found.shape} for {rows:,} examples of {classes:,} classes")
     bad = {
@@ -64,7 +64,7 @@ def _refused(name: str, got: str) -> InputError:
 
 
 def encoder_for(estimator: Any, features: Rows) -> TableEncoder | None:
-    """What makes numbers of the rows before the estimator gets them; None where it takes them as they are."""
+    """The encoder that turns rows into numbers for the estimator; None if it takes them unchanged."""
     gaps = is_matrix(features) and bool(np.isnan(features).any())
     if is_matrix(features) and not gaps:
         return None
@@ -92,8 +92,8 @@ class Learner:
         self.categorical = None if categorical is None or not np.any(categorical) else categorical
 
     def fit(self, training: LabelledSet, weights: FloatArray | None = None, *, loss: Any = None) -> Any:
-        """A fitted copy, which knows classes by their codes; the user's weights multiply those of a remedy. loss: of a
-        network, in place of cross entropy."""
+        """A copy fitted on the codes of the classes; the user's weights multiply those of a remedy. loss: of a network,
+        instead of cross entropy."""
         if training.design.weights is not None:
             weights = training.design.weights if weights is None else training.design.weights * weights
         learner = self.fresh(training)

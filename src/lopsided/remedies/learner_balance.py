@@ -1,9 +1,9 @@
 """What a learner does about imbalance by itself: class weights, a sampler in its pipeline, balanced ensembles.
 
 Such a learner estimates probabilities under the prior that it saw, proportional to f_k n_k, and not under that of the
-data, n_k. What moves decisions by the prior has to count from there: logit adjustment over a learner that is balanced
-already would otherwise count the imbalance twice (27 points of balanced accuracy were lost so with SMOTE in a
-pipeline). The factors f_k are those that its parameters state; a forest of pure leaves heeds class weights less.
+data, n_k. Remedies that move decisions by the prior have to start from there: logit adjustment over a learner that is
+balanced already would otherwise count the imbalance twice (with SMOTE in a pipeline, this cost 27 points of balanced
+accuracy). The factors f_k are those that its parameters state; a forest of pure leaves heeds class weights less.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def by_codes(estimator: Any, names: tuple[str, ...]) -> Any:
 
 
 def own_factors(learner: Any, training: LabelledSet) -> tuple[FloatArray | None, str]:
-    """f_k, by class, and what the learner does, in words; None where it takes the examples as they come."""
+    """f_k, by class, and what the learner does, in words; None if it does not rebalance."""
     if not hasattr(learner, "get_params"):
         return None, ""
     counts = np.maximum(training.classes.counts, 1).astype(float)

@@ -9,9 +9,9 @@ each error is known), and growing the subject r times gains
     err(m) - err_r(m) r^-b,     err_r: the error of today's model with the class r times more probable.
 
 For groups, which the classifier does not see, err_r = err. The interval is a jackknife over folds with the correction
-of Nadeau and Bengio for their overlap. The law is an empirical regularity, not a theorem (Hestness et al. 2017); it
-knows no floor, so long continuations flatter. The prior was taken apart after a first form of this forecast, the curve
-alone, had been wrong by a factor of 2.6 on Adult's smaller class.
+of Nadeau and Bengio for their overlap. The law is an empirical regularity, not a theorem (Hestness et al. 2017); it has
+no floor, so long extrapolations are optimistic. The prior is treated separately because a first version of this
+forecast, the curve alone, was wrong by a factor of 2.6 on Adult's smaller class.
 """
 
 from dataclasses import dataclass

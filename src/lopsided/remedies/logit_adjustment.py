@@ -28,13 +28,13 @@ SUM_TOLERANCE = 0.01  # a softmax in half precision rounds each of many probabil
 
 
 def prior_of(counts: ArrayLike | Rates) -> FloatArray:
-    """Class frequencies from counts, from frequencies, or from rates (then those that an epoch shows)."""
+    """Class frequencies from counts, from frequencies, or from rates (then those in an epoch)."""
     values = check_class_counts(counts)
     return np.asarray(values / values.sum())
 
 
 def check_class_counts(counts: ArrayLike | Rates) -> FloatArray:
-    """Positive counts of at least two classes; of rates, those that an epoch shows."""
+    """Positive counts of at least two classes; for rates, those in an epoch."""
     values = counts.effective_class_counts if isinstance(counts, Rates) else _numbers(counts)
     if values.ndim != 1 or values.size < 2:
         raise InputError("one count for each of at least two classes", f"shape {values.shape}")
@@ -43,7 +43,7 @@ def check_class_counts(counts: ArrayLike | Rates) -> FloatArray:
         raise InputError(
             "a positive count for every class",
             f"{values.min():g} for class {int(values.argmin())}",
-            "leave out classes without examples: they have no prior",
+            "leave out classes without examples",
         )
     return values
 

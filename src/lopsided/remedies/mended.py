@@ -1,4 +1,4 @@
-"""A scikit-learn classifier with a remedy around it: what a trial trains is what a plan exports.
+"""A scikit-learn classifier with a remedy around it; a trial trains it, and a plan exports it.
 
 The public `lopsided.MendedClassifier`, which also chooses the remedy by a trial, is made of this one in `checkup`.
 """
@@ -70,7 +70,7 @@ class RemediedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         groups : array of shape (n_samples,), optional
             Their groups, for remedies and metrics of groups.
         sample_weight : array of shape (n_samples,), optional
-            What each counts, in training and in the metric by which the remedy is chosen.
+            The weight of each example, in training and in the metric by which the remedy is chosen.
         """
         features = self._rows(X)
         labels = column_or_1d(y, warn=True)
@@ -98,7 +98,7 @@ class RemediedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.remedy_, self.why_, self.recommendation_ = choice.remedy, choice.why, choice.advice
         remedy, self.learner_ = self.remedy_, self.remedy_.learner_for(self.estimator)
         if remedy.needs_groups and training.groups is None:
-            raise InputError("groups for a remedy of groups", "none", "give one group per example to fit")
+            raise InputError("groups for this remedy", "none", "give one group per example to fit")
         self.recalibration_ = self._recalibration(training) if self.recalibrate else None
         self.classes_ = np.arange(len(training.classes.names)) if classes is None else classes
         validate_data(self, training.features, reset=True, skip_check_array=True)

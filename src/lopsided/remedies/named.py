@@ -1,4 +1,4 @@
-"""Remedies by the name that people call them, with the parameters that a plan would give them for the data."""
+"""Remedies by name, with the parameters that a plan would give them for the data."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _ALSO |= {"random undersampling": "undersampling", "noisy oversampling": "oversa
 
 
 def kind_named(name: str, what: str = "a remedy", also: Sequence[str] = ()) -> type[Remedy]:
-    """The remedy of that name, in capitals or with hyphens too; a sentence says `what` was expected, or `also`."""
+    """The remedy with that name, ignoring case and hyphens; the error says `what` was expected, or `also`."""
     known = {_plainly(str(kind.name)): kind for kind in EVERY if isinstance(kind.name, str)}
     asked = _plainly(name)
     found = known.get(_ALSO.get(asked, asked))
@@ -26,7 +26,7 @@ def kind_named(name: str, what: str = "a remedy", also: Sequence[str] = ()) -> t
 
 
 def proposed(kind: type[Remedy], training: LabelledSet, metric: str, seed: int) -> Proposal:
-    """The remedy with its first choice of parameters for the data; plain training where it has nothing to do."""
+    """The remedy with its first choice of parameters for the data; plain training if it does not apply."""
     if kind.needs_groups and training.groups is None:
         raise InputError(f"groups for {kind.name}", "none", "give one group per example to fit")
     found, notes = kind.propose(Occasion(training, None, metric, {}, seed))

@@ -8,7 +8,7 @@
     tau-normalisation           each classifier divided by its length^tau      Kang et al. 2020
 
 The formulas are in `lopsided.torch`: `torch_form` gives the loss module, or a function from a finished model to the
-corrected one, and a trial trains with that very object. Post-hoc logit adjustment needs no network and is `logit
+corrected one, and a trial trains with the same object. Post-hoc logit adjustment needs no network and is `logit
 adjustment`.
 """
 
@@ -22,12 +22,12 @@ from lopsided.learners.named_learner import is_network, last_step, learner_name,
 from lopsided.remedies.contract import Occasion, Proposal, Proposals, Remedy, load_forms, torch_form, uneven_classes
 from lopsided.remedies.learner import Learner
 
-NO_NETWORK = "It changes the loss or the last layer of a PyTorch network, and {} is none: use the learner deep."
+NO_NETWORK = "It changes the loss or the last layer of a PyTorch network, which {} is not: use the learner deep."
 
 
 @dataclass(frozen=True)
 class NetworkRemedy(Remedy):
-    """What the remedies of networks share: they propose themselves where classes are uneven, and need `deep`."""
+    """Base of the remedies for networks: they are proposed if class sizes differ, and need the learner `deep`."""
 
     default: ClassVar[bool] = False  # a trial has them unasked where the learner is a network
     needs_network: ClassVar[bool] = True
@@ -40,7 +40,7 @@ class NetworkRemedy(Remedy):
         return ([], notes) if classes is None else ([Proposal(cls(), cls.why)], [])
 
     def shift(self, training: LabelledSet, learner: Learner, seed: int) -> FloatArray:
-        """None; learners that are no network are refused here, before anything is trained."""
+        """None; learners that are not networks are rejected here, before anything is trained."""
         if not is_network(learner.estimator):
             got = learner_name(learner.estimator)
             raise InputError(f"a PyTorch network for {self.name}", got, "use the learner deep")
@@ -67,7 +67,7 @@ class BalancedSoftmax(NetworkLoss):
 
     kind: ClassVar[str] = "balanced softmax"
     name: ClassVar[str] = "balanced softmax"
-    why: ClassVar[str] = "The log of each class's count is added to its logit in the loss, and left out in prediction."
+    why: ClassVar[str] = "The loss adds the log of each class's count to its logit; prediction leaves it out."
 
 
 @dataclass(frozen=True)
@@ -76,9 +76,7 @@ class Ldam(NetworkLoss):
 
     kind: ClassVar[str] = "ldam"
     name: ClassVar[str] = "LDAM"
-    why: ClassVar[str] = (
-        "Rare classes have to win by a larger margin, and weigh more in the last fifth of the training."
-    )
+    why: ClassVar[str] = "Rare classes get a larger margin, and more weight in the last fifth of the training."
     margin: float = 0.5
     deferred: float = 0.8
 
@@ -91,11 +89,13 @@ class Ldam(NetworkLoss):
 
 @dataclass(frozen=True)
 class Focal(NetworkLoss):
-    """`gamma`: how little examples count that are answered rightly and surely."""
+    """`gamma`: the larger, the less weight confident correct examples have."""
 
     kind: ClassVar[str] = "focal"
     name: ClassVar[str] = "focal loss"
-    why: ClassVar[str] = "Examples that the network answers rightly and surely count little in the loss."
+    why: ClassVar[str] = (
+        "Examples that the network already classifies correctly with confidence get little weight in the loss."
+    )
     gamma: float = 2.0
 
 
@@ -120,7 +120,9 @@ class ClassifierRetraining(NetworkHead):
 
     kind: ClassVar[str] = "classifier retraining"
     name: ClassVar[str] = "classifier retraining"
-    why: ClassVar[str] = "The last layer is fitted again for equally frequent classes, on the features as they are."
+    why: ClassVar[str] = (
+        "The last layer is fitted again as if classes were equally frequent; the features do not change."
+    )
     variance: float = 30.0
 
 
@@ -130,5 +132,5 @@ class TauNormalisation(NetworkHead):
 
     kind: ClassVar[str] = "tau-normalisation"
     name: ClassVar[str] = "tau-normalisation"
-    why: ClassVar[str] = "Classifiers of frequent classes are longer; all are made equally long."
+    why: ClassVar[str] = "Frequent classes have longer classifier vectors; all are rescaled to the same length."
     tau: float = 1.0

@@ -7,7 +7,7 @@ without replacement, so no example of a class is favoured by chance; a `rate` ma
 instead of full balance; and rows are taken by position, never through an array, so that a data frame keeps the types
 of its columns.
 
-imbalanced-learn's `sampling_strategy` is read as the number of examples to add to each class.
+imbalanced-learn's `sampling_strategy` is converted to the number of examples to add to each class.
 """
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -91,7 +91,7 @@ class _TagsOfSampler(Tags):  # type: ignore[misc]
 
 
 class Oversampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
-    """fit_resample(X, y) repeats examples of small classes. Where rates are below 1 rows are left out.
+    """Repeat examples of small classes with `fit_resample(X, y)`. Rates below 1 leave rows out.
 
     Parameters
     ----------
@@ -103,19 +103,19 @@ class Oversampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
     recipe : Recipe or dict, optional
         Settings of the forecast.
     group_columns : str, int or list of these, optional
-        Columns of X whose values make groups; rates are then by cell of class and group. The way to use groups in a
-        pipeline, which passes no `groups` to `fit_resample`.
+        Columns of X whose values make groups; rates are then by cell of class and group. Use this in a pipeline, which
+        passes no `groups` to `fit_resample`.
     random_state : int, RandomState or None, default None
         An int makes the result repeatable.
 
     Attributes
     ----------
     rates_ : Rates
-        With the reason in words.
+        The rates, with the reason in words.
     sampling_strategy_ : dict
         Examples added per class.
     sample_indices_ : ndarray
-        Every example first, in its order, then the copies.
+        All examples in their order, then the copies.
     """
 
     def __init__(
@@ -160,7 +160,7 @@ class Oversampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
             check_classification_targets(y)
             several = type_of_target(y) == "multilabel-indicator"
         except TypeError:  # of sorting: labels such as None beside strings
-            raise InputError("labels of one kind", "kinds that have no order", "make all of them strings") from None
+            raise InputError("labels of one type", "types that cannot be sorted", "make all of them strings") from None
         if several:
             indicators = np.asarray(y)
             if np.any(indicators.sum(axis=1) != 1):

@@ -1,8 +1,8 @@
 """What users bring as arms of a trial: samplers of imbalanced-learn (anything with `fit_resample`) and estimators.
 
 Each is a remedy like any other, so plan, trial and store have no special case. Their parameters are what
-`learner_identity` says of the object, which decides when a stored result is theirs; the object itself cannot be made
-from that again, so it stays in the process that it was given to.
+`learner_identity` says about the object, which decides whether a stored result can be reused. The object cannot be
+rebuilt from them, so it stays in the process that it was given to.
 """
 
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ from lopsided.remedies.learner_balance import by_codes
 
 @dataclass(frozen=True)
 class Own(Remedy):
-    """An object of the user's, under a name."""
+    """An object of the user's, with a name."""
 
     default: ClassVar[bool] = False
-    silent: ClassVar[str] = "it is your own"
+    silent: ClassVar[str] = "it is your own, and nothing is known about it"
     called: str
     made: Any
 
     @property
     def name(self) -> str:  # type: ignore[override]
-        """As the user calls it."""
+        """The name that the user gave."""
         return self.called
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """What decides its results."""
+        """The parameters that decide its results."""
         return {"called": self.called, **learner_identity(self.made)}
 
 

@@ -3,7 +3,8 @@
 Training with class weights or oversampling rates w_k estimates, in the limit of a rich model and much data, p(k|x) w_k
 normalised (Elkan 2001; for oversampling Fang et al. 2021, Proposition 1: rate and weight are one); logit adjustment and
 threshold moving do that afterwards (Menon et al. 2021). With weights w_g on groups that the classifier does not see it
-is sum_g w_g p(k, g|x). So a pilot's held-out probabilities p(k, g|x), moved so, forecast the gain of each of them.
+is sum_g w_g p(k, g|x). So a pilot's held-out probabilities p(k, g|x), changed in this way, forecast the gain of each of
+them.
 
 A linear model is not rich: where two classes overlap in a curve, weights turn its boundary instead of moving it. So
 where the learner is linear, as the pilot is, and it costs little, weights and rates are forecast by training the pilot
@@ -11,9 +12,9 @@ with them (`Pilot.weighted`). On the development half of `bench/decisions.py` th
 remedy from 1.5 to 1.2 points of balanced accuracy with logistic regression; for trees it does not help.
 
 The pilot is logistic regression on at most `MOST_COLUMNS` principal components of at most `MOST_ROWS` rows, cross-
-validated over its own folds; the interval is that of `paired_scores`. Of very many classes it sees `DRAWN_CLASSES`,
-and tells those from each other. Where the learner is not like
-the pilot, or has collapsed, the forecast can be wrong: that is what the trial is for.
+validated over its own folds; the interval is that of `paired_scores`. Of very many classes it sees `DRAWN_CLASSES`, and
+distinguishes only those. Where the learner is not like the pilot, or has collapsed, the forecast can be wrong: that is
+what the trial is for.
 """
 
 from collections.abc import Callable, Sequence
@@ -51,8 +52,8 @@ _SMALL = 2_000_000  # rows x columns x classes up to which the pilot is cross-va
 class Pilot:
     """Held-out probabilities p(class, group | x), repeats x n x K x G (G = 1 where groups are not modelled).
 
-    `trained` gives the same of a pilot that is trained with a weight for every class; None where that would say nothing
-    about the learner."""
+    `trained` gives the same of a pilot that is trained with a weight for every class; None if that would not apply to
+    the learner."""
 
     training: LabelledSet
     probabilities: FloatArray

@@ -1,4 +1,4 @@
-"""Plain training: nothing is done. What every other remedy is compared with."""
+"""Plain training, without a remedy: every remedy is compared with it."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -8,7 +8,7 @@ from lopsided.remedies.contract import Remedy
 
 @dataclass(frozen=True)
 class Plain(Remedy):
-    """The learner as it is."""
+    """The learner without a remedy."""
 
     kind: ClassVar[str] = "plain"
     name: ClassVar[str] = "plain"

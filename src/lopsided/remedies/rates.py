@@ -30,7 +30,8 @@ Rate = float | Mapping[Any, float] | Literal["forecast", "balanced", "sqrt"]
 
 @dataclass(frozen=True)
 class Rates:
-    """One rate per class or cell. `count_needed`: what a class needs after oversampling, where there is a forecast."""
+    """One rate per class or cell. `count_needed`: how many examples a class needs after oversampling, if there is a
+    forecast."""
 
     names: tuple[str, ...]
     counts: FloatArray
@@ -42,7 +43,7 @@ class Rates:
 
     @property
     def effective_class_counts(self) -> FloatArray:
-        """Examples of each class that an epoch shows, its cells added up, in the order of the classes."""
+        """Examples of each class in an epoch, summed over its cells, in the order of the classes."""
         if self.classes is None:
             return self.effective_counts
         order = {name: position for position, name in enumerate(dict.fromkeys(self.classes))}
@@ -50,18 +51,18 @@ class Rates:
 
     @property
     def effective_counts(self) -> FloatArray:
-        """w_k n_k: examples of each class that an epoch shows."""
+        """w_k n_k: examples of each class in an epoch."""
         return self.counts * self.rates
 
     @property
     def added(self) -> float:
-        """Examples that an epoch grows by."""
+        """How many examples longer an epoch becomes."""
         return float(self.effective_counts.sum() - self.counts.sum())
 
     def _repr_html_(self) -> str:
         """For notebooks: the rate of every class."""
         rows = list(zip(self.names, self.counts.tolist(), self.rates.tolist(), self.effective_counts, strict=True))
-        return notebook_view(self.why, (("class", "examples", "rate", "examples an epoch shows"), rows))
+        return notebook_view(self.why, (("class", "examples", "rate", "examples per epoch"), rows))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values by name."""

@@ -1,10 +1,10 @@
-"""Probabilities after a remedy, brought back to the data: what weights, copies and offsets did to them is undone.
+"""Recalibrates probabilities after a remedy: undoes what weights, copies and offsets did to them.
 
     p' ~ softmax(a log p + b)      a and b_k by maximum likelihood on rows held out of the fit; for two classes Platt's
     p'_k ~ an isotonic map of p_k  where the smallest class has a thousand examples, one class against the others
 
-The first has K + 1 parameters with weak priors (log a ~ N(0, 1), b_k ~ N(0, 10)), so faultless rows do not drive it to
-infinity. Decisions are the remedy's: `MendedClassifier.predict` does not ask for these.
+The first has K + 1 parameters with weak priors (log a ~ N(0, 1), b_k ~ N(0, 10)), so perfectly separated rows do not
+drive it to infinity. Decisions do not change: `MendedClassifier.predict` does not use these.
 """
 
 from typing import Any
@@ -51,7 +51,7 @@ class Recalibration:
         return self
 
     def apply(self, probabilities: FloatArray) -> FloatArray:
-        """The same rows' probabilities, recalibrated."""
+        """The recalibrated probabilities."""
         if not self.maps_:
             scores = self.scale_ * np.log(np.maximum(probabilities, LEAST)) + self.biases_
             return np.asarray(softmax(scores, axis=1))

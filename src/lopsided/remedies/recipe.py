@@ -49,7 +49,7 @@ class Recipe:
 
     @property
     def survives(self) -> bool:
-        """Whether a law of lost classes is meant: a step or a batch size is given."""
+        """Whether to use a law of lost classes: a step or a batch size is given."""
         return self.step is not None or self.batch_size is not None
 
     @property
@@ -60,7 +60,7 @@ class Recipe:
 
 
 def recipe_from(given: "Recipe | Mapping[str, Any] | None") -> Recipe:
-    """A recipe from a dict of its settings; the sentence that helps where there is none."""
+    """A recipe from a dict of its settings, or an error that says how to give one."""
     if isinstance(given, Recipe):
         return given
     if given is None:

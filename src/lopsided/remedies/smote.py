@@ -3,9 +3,10 @@
     x = x_i + u (x_j - x_i),    x_j one of the nearest neighbours of x_i in its class, u uniform in [0, 1]
 
 imbalanced-learn does it (`pip install 'lopsided[sampling]'`). Deviations: where a class that grows has five examples or
-fewer, there are fewer neighbours, and imbalanced-learn refuses; a class of one example has no neighbour and stays. Of
-tables with words, dates or missing values we make the examples: neighbours are those of the encoded and standardised
-table, numbers lie between the two rows, and all else is that of the first (SMOTENC takes the neighbours' commonest).
+fewer, there are fewer neighbours, and imbalanced-learn refuses; a class of one example has no neighbour and does not
+change. For tables with text, dates or missing values, the examples are made here: neighbours are those of the encoded
+and standardised table, numbers lie between the two rows, and all else is that of the first (SMOTENC takes the
+neighbours' commonest).
 """
 
 from collections.abc import Mapping
@@ -52,8 +53,8 @@ class Smote(Remedy):
         rates = {name: float(sizes.max() / size) for name, size in zip(classes.names, sizes, strict=True) if size > 1}
         single = [name for name, size in zip(classes.names, sizes, strict=True) if size == 1]
         if all(rate == 1.0 for rate in rates.values()):
-            return [], [f"SMOTE is left out: {', '.join(single)} has only one example, and so no neighbours."]
-        alone = f" Classes of one example stay as they are: {', '.join(single)}." if single else ""
+            return [], [f"SMOTE is left out: {', '.join(single)} has only one example, so it has no neighbours."]
+        alone = f" Classes with one example do not change: {', '.join(single)}." if single else ""
         return [Proposal(cls(rates), why + alone)], []
 
     def factors(self, names: tuple[str, ...]) -> FloatArray:

@@ -2,10 +2,10 @@
 
 The learner is cross-validated inside the training rows (five folds, as scikit-learn's TunedThresholdClassifierCV), the
 mover chooses between logit adjustment and fitted biases by cross-fitting, and the learner is then fitted on all rows.
-Doing nothing is a candidate only where the prior helps the metric. Folds and candidates were chosen on half of the
-sets of KEEL's imbalanced suite (by a hash of their source), by balanced accuracy on the half of each set that was held
-out: 1.3 points below the best of eleven ways with logistic regression and 1.6 with boosting; the grid over offsets that
-stood here before, with three folds, 2.1 and 2.4.
+Doing nothing is a candidate only where the prior helps the metric. Folds and candidates were chosen on half of the sets
+of KEEL's imbalanced suite (by a hash of their source), by balanced accuracy on the half of each set that was held out:
+1.3 points below the best of eleven ways with logistic regression and 1.6 with boosting; an earlier grid over offsets
+with three folds was 2.1 and 2.4 below.
 """
 
 from collections.abc import Mapping
@@ -42,7 +42,7 @@ class ThresholdMoving(Remedy):
 
     @classmethod
     def propose(cls, occasion: Occasion) -> Proposals:
-        """Always possible."""
+        """Proposed for any data."""
         pilot, metric = occasion.pilot, occasion.metric
         asked = metric_named(metric, occasion.training.classes)
         if not asked.moved_by_thresholds:
@@ -98,8 +98,8 @@ def tuned_offsets(
     """One offset per class that is best for the metric on held-out probabilities (n x classes), with mean 0; the metric
     counts examples by their weights.
 
-    Precision and recall of a class alone would be best at the extremes, so that their F1 is raised. For what thresholds
-    do not move, such as ROC AUC, it is balanced accuracy.
+    Precision or recall of a class alone would be best at the extremes, so F1 is tuned instead. For metrics that do not
+    depend on thresholds, such as ROC AUC, balanced accuracy is tuned.
 
     Classes without examples get none. Parts that do not count in the metric do not count here: classes of one example,
     groups of fewer than ten where some have more.

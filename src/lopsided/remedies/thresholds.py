@@ -7,9 +7,9 @@ of true and predicted classes (F1, Matthews correlation, the negative of a cost)
 probability threshold 1 / (1 + e^(b_1 - b_0)), and its fit is exact: every cut between two examples is tried. With more
 classes the search ends in a local optimum. Where examples have weights, accuracies and tables count them.
 
-The score on the data of the fit is too good, and with few examples of many classes moving thresholds can make things
-worse. So three candidates are scored by five-fold cross-fitting, where every fifth of the data is judged by what was
-fitted on the rest: no change, -log prior (logit adjustment) and the fitted biases. The best of them is used.
+The score on the data used for fitting is optimistic, and with few examples of many classes moving thresholds can make
+things worse. So three candidates are scored by five-fold cross-fitting, where every fifth of the data is judged by what
+was fitted on the rest: no change, -log prior (logit adjustment) and the fitted biases. The best of them is used.
 
 The search is coordinate ascent with an exact search in each coordinate. Given the other biases, example i is predicted
 k from b_k > m_i on, where m_i is the score of its runner-up less log p_ik. So the accuracies are step functions of b_k,
@@ -209,8 +209,8 @@ _FOLDS = 5
 class ThresholdFit:
     """Which candidate was used; its score before and after on the data of the fit, and cross-fitted.
 
-    `candidates` holds every candidate's cross-fitted score. Where a part has a single example there is none, and the
-    last candidate is used. `converged`: the search ended in a local optimum.
+    `candidates` holds every candidate's cross-fitted score. If a part has a single example, there are no such scores,
+    and the last candidate is used. `converged`: the search ended in a local optimum.
     """
 
     objective: Objective
@@ -223,7 +223,8 @@ class ThresholdFit:
 
 
 class ThresholdMover:
-    """fit(probabilities, labels), then predict(probabilities). Columns are in sorted order of the labels.
+    """Tune decision thresholds: `fit(probabilities, labels)` on held-out data, then `predict(probabilities)`. Columns
+    are in sorted order of the labels.
 
     Parameters
     ----------
@@ -295,7 +296,7 @@ class ThresholdMover:
     def predict(self, probabilities: ArrayLike) -> Any:
         """Labels, under the moved thresholds."""
         if not hasattr(self, "biases_"):
-            raise InputError("a fitted ThresholdMover", "one that has seen no data", "call fit first")
+            raise InputError("a fitted ThresholdMover", "one that has not been fitted", "call fit first")
         given = _two_columns(probabilities)
         if given.shape[1] != self.biases_.size:
             raise InputError(f"{self.biases_.size} columns", given.shape[1])

@@ -1,8 +1,7 @@
 """Random undersampling: examples of the larger classes are left out until every class is as small as the smallest.
 
 The prior changes as in oversampling, and training is shorter, but what the dropped examples would have taught is lost.
-A forecast that knows the change of prior alone was off by three times as much as that of class weights, so there is
-none.
+A forecast from the change of prior alone had three times the error of that for class weights, so there is none.
 """
 
 from collections.abc import Mapping
@@ -32,5 +31,5 @@ class Undersampling(Oversampling):
         return Rates(tuple(counts), sizes, sizes.min() / sizes, "balanced", why), why
 
     def factors(self, names: tuple[str, ...]) -> FloatArray | None:
-        """Not a change of prior alone."""
+        """Always None: dropping examples is more than a change of prior."""
         return None

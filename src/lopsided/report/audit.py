@@ -1,7 +1,7 @@
 """`lopsided.audit`: the facts of `checkup.audit`, and one offline page that shows them.
 
-The public function lives here and not in `checkup`, because an audit can draw itself (`to_html`, notebooks) and lower
-rooms never import this one. `Audit` adds nothing but rendering to `AuditFacts`; the page computes nothing.
+The public function is defined here and not in `checkup`, because an audit can draw itself (`to_html`, notebooks).
+`Audit` adds nothing but rendering to `AuditFacts`; the page computes nothing.
 """
 
 import os
@@ -107,12 +107,12 @@ def audit(
     ----------
     {inputs}
     checks : list of str, optional
-        Run only these checks, by their ids. Without it, all that the data permit.
+        Run only these checks, by their ids. By default, all that the data allow.
     sample_rows : int, default 200000
-        Of a folder of parquet files, an Arrow data set or a parquet file larger than 1 GB, which are read in passes and
-        not held: the rows of the sample that checks see which need more than counts and sums.
+        How many rows to sample from data that are read in passes: a folder of parquet files, an Arrow data set or a
+        parquet file larger than 1 GB. Checks that need more than counts and sums use this sample.
     cluster : str or Cluster, optional
-        Address of a Dask scheduler whose workers read such data, where they see the same files.
+        Address of a Dask scheduler whose workers read such data. They must see the same files.
     progress : callable, optional
         Called with (checks done, checks in all, the question of the next check).
 
@@ -120,7 +120,7 @@ def audit(
     -------
     Audit
         `findings` (the worst first), `skipped` checks with what they need, and `measures`. Its methods `passed`,
-        `frame`, `to_dict`, `to_json` and `to_html` show them; `plan` and `trial` go on with the same data.
+        `frame`, `to_dict`, `to_json` and `to_html` show them; `plan` and `trial` continue with the same data.
 
     Examples
     --------
@@ -150,13 +150,14 @@ def _in_parts(given: Mapping[str, Any]) -> AuditFacts:
 
 
 def opening(facts: AuditFacts) -> list[str]:
-    """The first two lines of an answer: the columns used, and the verdict, which comes first without labels."""
+    """The first two lines of the output: the columns used, and the verdict, which comes first if there are no
+    labels."""
     lines = [facts.evidence.columns.sentence(), verdict(facts)]
     return lines if facts.evidence.classes is not None else lines[::-1]
 
 
 def verdict(facts: AuditFacts) -> str:
-    """How many findings of each level, and about whom; first, what is missing or broke."""
+    """How many findings there are of each level, and their subjects; first, what is missing or broke."""
     ran = len(facts.checked)
     first = f"A bug in lopsided broke {', '.join(facts.broken)}. " if facts.broken else ""
     if facts.evidence.classes is None:

@@ -1,8 +1,8 @@
-"""The offline page of a checkup: any of trial, plan and audit on one set of data.
+"""The offline page of a checkup: any of trial, plan and audit of one data set.
 
 A page with a trial opens with its recommendation and ends with the code that trains it; one without opens with the
 audit's verdict, the data and the three findings that matter. Healthy checks and rules are folded away. The page
-computes nothing: what it shows are facts of `checkup`.
+computes nothing: it shows facts from `checkup`.
 """
 
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ def checkup_page(
 ) -> str:
     """The whole page; checks bin their drawings or cut them to a hundred parts, so it hardly grows with the rows.
 
-    `held_out`: a figure and a table of what data showed that the trial never saw, put before its own.
+    `held_out`: a figure and a table of results on data that the trial never saw, shown before its own.
     """
     drawn: list[dict[str, Any]] = []
 
@@ -63,9 +63,9 @@ def checkup_page(
                 *(
                     []
                     if held_out is None
-                    else [("Held-out data", "What data showed that the trial never saw", held_out[1])]
+                    else [("Held-out data", "Results on held-out data that the trial never saw", held_out[1])]
                 ),
-                ("Arms", "Remedies for the data as they are", trial.table()),
+                ("Arms", "Remedies for the present data", trial.table()),
                 ("Collection", "What more examples would bring, simulated", trial.collection_table()),
             )
             if table[1]

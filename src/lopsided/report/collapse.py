@@ -35,7 +35,7 @@ def verdict(forecast: CollapseForecast) -> str:
 
 
 def summary(forecast: CollapseForecast) -> list[tuple[str, str]]:
-    """The facts in reading order, as (name, value)."""
+    """The facts in the order of the page, as (name, value)."""
     facts = forecast.to_dict()
     two = forecast.two_sizes
     rows = [

@@ -12,14 +12,14 @@ _ENDINGS = (".html", ".png")
 
 
 def check_plot_path(path: str | os.PathLike[str]) -> Path:
-    """A path that ends in .html or .png in a directory that exists; asked before the work, not after."""
+    """A path that ends in .html or .png in a directory that exists; checked before the work, not after."""
     if as_path(path, "a file for the plot").suffix.lower() not in _ENDINGS:
         raise InputError("a plot file that ends in .html or .png", repr(str(path)))
     return check_target(path, _ENDINGS, "plot")
 
 
 def check_report_path(path: str | os.PathLike[str]) -> Path:
-    """A path that ends in .html in a directory that exists; asked before the work, not after."""
+    """A path that ends in .html in a directory that exists; checked before the work, not after."""
     return check_target(path, (".html", ".htm"), "report")
 
 

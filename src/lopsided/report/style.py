@@ -1,7 +1,7 @@
-"""One look for all that is shown: colours, sizes, ticks, numbers and sentences.
+"""The common style of everything that is shown: colours, sizes, ticks, numbers and sentences.
 
-Colours stay apart for colour-blind readers (Okabe and Ito). Ticks of a logarithmic axis can be read: 1-2-5 within few
-decades, powers of ten over many, never crowded.
+Colour-blind readers can distinguish the colours (Okabe and Ito). Logarithmic axes have readable ticks: 1-2-5 within a
+few decades, powers of ten over many.
 """
 
 import math

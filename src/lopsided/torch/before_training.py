@@ -1,4 +1,4 @@
-"""The recall of every class before any training, from the training examples and the plan of the training."""
+"""Forecasts the recall of every class before training, from the training examples and the planned training."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -32,34 +32,34 @@ def recall_before(
     attention: bool | None = None,
     seed: int = 0,
 ) -> RecallOutlook:
-    """Forecast the recall of every class at the end of a training that has not begun.
+    """Forecast the final recall of every class before training starts.
 
     Parameters
     ----------
     data : array, tensor, Dataset or DataLoader
         The training examples: inputs (n, ...), or pairs (input, label).
     labels : array of n class codes, optional
-        Where `data` holds inputs alone.
+        Needed if `data` holds inputs alone.
     model : torch.nn.Module
-        The network as it will be trained; whether it has batch normalisation and attention is read from it.
+        The network to be trained; the forecast depends on whether it has batch normalisation and attention.
     optimizer : torch.optim.Optimizer
-        Its kind, learning rate and weight decay are read. Give the largest rate of a schedule.
+        Gives the kind of optimizer, the learning rate and the weight decay. With a schedule, set the largest rate.
     steps, epochs : int, float
-        Length of the training; one of the two.
+        Length of the training; give one of the two.
     batch_size : int, optional
-        By default that of the DataLoader.
+        By default, that of the DataLoader.
     features : torch.nn.Module, optional
         A frozen backbone; classes are then compared by its outputs instead of the inputs.
     attention : bool, optional
-        Whether the network is a transformer; by default read from the names of its modules.
+        Whether the network is a transformer. By default, guessed from the names of its modules.
     seed : int
-        Seed of the choice of rows to compare where there are more than 6,000.
+        Seed for drawing the rows to compare, if there are more than 6,000.
 
     Returns
     -------
     RecallOutlook
-        Class by class `recall`, `low`, `high`, `chance_lost`; `cause` is None before training; `seen` is 0. `notes`
-        say where weight decay cannot be what loses classes.
+        For every class `recall`, `low`, `high` and `chance_lost`; `cause` is None before training, and `seen` is 0.
+        `notes` say if weight decay is too weak to lose classes.
 
     Examples
     --------
@@ -106,8 +106,8 @@ def _decay_notes(settings: dict[str, Any], training: PlannedTraining) -> tuple[s
     if forgetting > WEAK_DECAY:
         return ()
     return (
-        f"weight decay takes at most {1 - np.exp(-forgetting):.1%} off a weight without a gradient over the training, "
-        "too little to merge classes: what loses classes here is their share of the examples, or too few of them",
+        f"weight decay shrinks a weight without a gradient by at most {1 - np.exp(-forgetting):.1%} over the training, "
+        "too little to merge classes: classes are lost here because they are rare or have too few examples",
     )
 
 

@@ -4,9 +4,9 @@ angles did.
     |W - W0|_F / |W0|_F,  spectrum and ranks of W - W0 and of W     (Li and Liang 2018; `measure.weight_change`)
     cosines between the rows of the classifier, before and after    (Fang et al. 2021)
 
-The weights are read without running anything in the file: safetensors, or `torch.load(weights_only=True)`. Whole
-training checkpoints (`state_dict`, `model`, ... inside) are looked into, and the prefixes of DataParallel,
-DistributedDataParallel and torch.compile are taken off the names.
+The weights are read without running anything in the file: safetensors, or `torch.load(weights_only=True)`. In whole
+training checkpoints the weights are found under `state_dict`, `model`, ..., and the prefixes of DataParallel,
+DistributedDataParallel and torch.compile are removed from the names.
 """
 
 import os
@@ -240,7 +240,9 @@ def _torch(source: Path) -> Any:
         raise InputError("a readable checkpoint", f"{source}: {_first(error)}", "check the file") from None
     except Exception:  # damaged bytes lead the unpickler into errors of any kind; none of them runs code
         if not _is_whole_pickle(source):
-            raise InputError("a PyTorch checkpoint", f"{source}, which is damaged or none", "save it again") from None
+            raise InputError(
+                "a PyTorch checkpoint", f"{source}, which is damaged or not a checkpoint", "save it again"
+            ) from None
         raise InputError(
             "a checkpoint of weights alone",
             f"{source}, which holds other Python objects (they are never loaded)",

@@ -1,5 +1,5 @@
 """Labels and groups as the monitor and the losses take them: whole numbers 0, 1, 2, ..., one per example; logits and
-weights that fit the classes. What is something else is refused with a sentence."""
+weights that fit the classes. Anything else raises an InputError."""
 
 from typing import Any
 
@@ -12,8 +12,8 @@ MOST_GROUPS = 100_000
 
 
 def class_codes(labels: Any, outputs: int) -> Tensor:
-    """Labels of any container to whole numbers, for so many outputs; one-hot rows and mixtures are refused."""
-    given = _tensor(labels, "labels as whole numbers", "code the classes from 0 on")
+    """Labels in any container as whole numbers, for that many outputs; one-hot rows and mixtures raise an error."""
+    given = _tensor(labels, "labels as whole numbers", "code the classes as 0, 1, 2, ...")
     if given.ndim == 0:
         raise InputError("one label per example", "a single number", "give the labels of the whole batch")
     if given.is_floating_point():
@@ -39,7 +39,8 @@ def group_codes(groups: Any, codes: Tensor) -> Tensor:
 
 
 def check_codes(codes: Any, number: int, what: str, remedy: str, *, ignored: int | None = None) -> Tensor:
-    """Codes from 0 to `number` - 1 as 64-bit numbers, beside those that are `ignored`. `what` are they: labels..."""
+    """Codes from 0 to `number` - 1, or `ignored`, as 64-bit numbers. `what` says what they are in errors, such as
+    labels."""
     given = _tensor(codes, f"{what} from 0 to {number - 1}", remedy)
     if given.is_floating_point() or given.is_complex():
         raise InputError(f"{what} as whole numbers", f"values of type {given.dtype}", "give them as integers")

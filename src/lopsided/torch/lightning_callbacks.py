@@ -1,8 +1,8 @@
 """For Lightning: `Trainer(callbacks=[LightningMonitor(), LightningSamplerGuard()])`.
 
-The monitor takes its labels from each batch by `labels`, by default the second entry. Training batches feed the
-training sums, validation batches of the first loader the held-out ones, and those of other loaders the phases
-"validation 1", ...; the sanity check before training is left out. The numbers go to the trainer's logger.
+`labels` finds the labels in each batch, by default the second entry. Training batches count as training, validation
+batches of the first loader as held out, and those of other loaders as the phases "validation 1", ...; the sanity check
+before training is ignored. The numbers go to the trainer's logger.
 """
 
 import math
@@ -110,12 +110,12 @@ class LightningMonitor(TrainerMonitor, Callback):  # type: ignore[misc]  # Light
     def on_validation_batch_start(
         self, trainer: Any, pl_module: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
     ) -> None:
-        """Keep the loaders apart: the first is held out, the others are phases of their own."""
+        """Separate the loaders: the first is held out, the others are phases of their own."""
         if self.monitor is not None and not trainer.sanity_checking:
             self.monitor.start_phase("held_out" if dataloader_idx == 0 else f"validation {dataloader_idx}")
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
-        """Go on with the training."""
+        """Return to the training phase."""
         if self.monitor is not None:
             self.monitor.start_phase("train")
 

@@ -1,4 +1,4 @@
-"""What the adapters of trainers share: a monitor that is made when the training starts, its records, and its report."""
+"""Base of the adapters for trainers: a monitor that is made when training starts, its records, and its report."""
 
 import os
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from torch import nn
 
 
 class TrainerMonitor:
-    """Keeps what `Monitor` is to be given until there is a model to watch."""
+    """Keeps the arguments of `Monitor` until there is a model to watch."""
 
     monitor: Monitor | None = None
     _options: dict[str, Any]

@@ -3,7 +3,8 @@
 The models take their labels as a keyword of forward, which is where the monitor reads them. With label smoothing the
 Trainer removes them first, which raises an InputError; with `labels=None` you pass them to `monitor.update` yourself.
 An evaluation that the Trainer runs after an epoch belongs to that epoch's record. AdamW, the Trainer's default, uses
-decoupled weight decay, so the forecasts of merging decline and say so; the forecasts of recall do not.
+decoupled weight decay, so there is no forecast of merging classes, and the record says why; recall is forecast all the
+same.
 """
 
 import os
@@ -92,7 +93,7 @@ class TransformersMonitor(TrainerMonitor, TrainerCallback):  # type: ignore[misc
             self._close_epoch(state)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Close the epoch that waited for its evaluation."""
+        """Close an epoch after its evaluation."""
         if self._owed:
             self._close_epoch(state)
 

@@ -1,1 +1,1 @@
-"""The web laboratory: the theories to touch and data to audit, in a browser, on the user's own machine and offline."""
+"""The web laboratory: explore the theories and audit data in a browser, offline and on the user's own machine."""

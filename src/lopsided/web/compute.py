@@ -1,7 +1,7 @@
 """Short computations of requests: in a few threads, within a time, and given up when the client has gone.
 
-A page that moves a slider drops its old request and sends a new one; what still waits is then never begun, and what
-runs stops at its next step if it reports any.
+When a slider moves, the page drops its old request and sends a new one. A dropped request that still waits never
+starts, and a running one stops at its next step if it reports steps.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
 """How many connections the server holds, and how long a client may keep one waiting.
 
-A client that sends half a request holds a descriptor for as long as it likes, and a server without descriptors answers
-nobody. So a silent client is dropped after a while, and when there are too many connections, the one that has kept the
-server waiting longest makes room for the new one. An answer under way is never cut.
+A client that sends half a request keeps a file descriptor, and a server without free descriptors cannot answer. So a
+silent client is dropped after a while, and when there are too many connections, the one that has kept the server
+waiting longest makes room for the new one. An answer under way is never cut.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""The door: who may ask (Host, Origin, token), how much they may send, and which rights the page itself has.
+"""Access control: who may send requests (Host, Origin, token), how much, and which rights the page itself has.
 
 A page of another site can make a browser send requests here, and a name of another site can be pointed at this machine.
 So there must be one Host, a name or address of this machine and nothing else in it, an Origin must be the page's own to

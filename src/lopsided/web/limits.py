@@ -1,11 +1,11 @@
-"""How much the laboratory takes and gives: sizes of requests and uploads, number, time and memory of jobs."""
+"""Limits of the laboratory: sizes of requests and uploads; number, time and memory of jobs."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Limits:
-    """Bytes, counts and seconds; what goes beyond ends in a sentence."""
+    """Bytes, counts and seconds; beyond them there is an error."""
 
     body_bytes: int = 1_000_000
     upload_bytes: int = 200_000_000

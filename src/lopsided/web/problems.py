@@ -1,4 +1,4 @@
-"""What goes wrong, as one sentence in JSON: `{"error": "..."}` with a status that says whose fault it is."""
+"""Errors as one sentence in JSON, `{"error": "..."}`, with a status that says whether client or server is at fault."""
 
 import errno
 from typing import Any
@@ -54,7 +54,7 @@ def problem(status: int, sentence: str) -> JSONResponse:
 
 # what the framework says in its own words
 _PLAIN = {
-    "Method Not Allowed": "This address does not take this method; see /api/openapi.json.",
+    "Method Not Allowed": "This address does not support this method; see /api/openapi.json.",
     "Not Found": "Address not found; see /api/openapi.json.",
     "There was an error parsing the body": "The body of the request cannot be parsed.",
     "Missing boundary in multipart.": "Expected a multipart form with its boundary, but got none.",

@@ -1,7 +1,7 @@
 """`lopsided.serve`: bind a port, serve the laboratory there, and stop every job with it.
 
-A token is asked for, as others use this machine too; where none is given one is made. FastAPI and uvicorn load here,
-not before.
+A token is required, because others may use this machine too; if none is given, one is made. FastAPI and uvicorn are
+imported only here.
 """
 
 import errno
@@ -41,13 +41,13 @@ def serve(
     port : int, default 8000
         The port; 0 takes any free one.
     token : str, optional
-        The word that opens the page. By default, the one in $LOPSIDED_TOKEN, else one is made.
+        The token of the page. By default, $LOPSIDED_TOKEN or a new one.
     no_token : bool, default False
-        Ask for none, on this machine only.
+        Do not require a token; on loopback only.
     store : path, optional
         The folder of results, as in `lopsided.reproduce`.
     data : path, optional
-        The folder of the data sets, as there.
+        The folder of the data sets.
     announce : callable, optional
         Called with the address once the page can be opened.
     """
@@ -66,7 +66,7 @@ def serve(
         raise InputError("a folder with the data sets", str(folder), "check --data-dir")
     check_text(host, "a host")
     if no_token and (token is not None or not is_loopback(host)):
-        got = "a token as well" if token is not None else f"no token on {host}, which others reach"
+        got = "a token as well" if token is not None else f"no token on {host}, which other machines can reach"
         raise InputError("no_token without a token, on this machine", got, "leave no_token out")
     if not no_token:
         token = _token(token)
@@ -133,7 +133,7 @@ def _bind(host: str, port: int) -> socket.socket:
         if error.errno == errno.EADDRINUSE:
             raise InputError("a free port", f"port {port}, which is in use", "choose another with --port") from None
         if error.errno == errno.EACCES:
-            raise InputError("a port that you may use", port, "choose one above 1023 with --port") from None
+            raise InputError("a port that you are allowed to use", port, "choose one above 1023 with --port") from None
         raise InputError(
             "an address of this machine", repr(host), "without --host, only this machine is served"
         ) from None

@@ -1,7 +1,6 @@
-"""Files from the browser: kept under names of our own in a temporary folder that ends with the server.
+"""Files from the browser, kept under generated names in a temporary folder that is deleted with the server.
 
-The client's file name is only shown; of it the ending chooses the reader, among the readers there are. Files are read
-in job processes, never here.
+The client's file name is only displayed; its ending chooses the reader. Files are read in job processes, never here.
 """
 
 import contextlib
@@ -29,7 +28,7 @@ router = APIRouter(prefix="/api/uploads", tags=["uploads"], responses=responses(
 
 
 class Upload(BaseModel):
-    """A file that was taken in; `name` is what the client called it."""
+    """An uploaded file; `name` is the client's name of it."""
 
     id: UploadId
     name: str
@@ -106,6 +105,6 @@ def _delete(path: Path) -> None:
 
 @router.post("")
 def take_upload(request: Request, file: Annotated[UploadFile, File(description="The data.")]) -> Upload:
-    """Take in a file of examples: npz, npy, parquet, csv, tsv (also packed by gzip), feather, jsonl or xlsx."""
+    """Upload a file of examples: npz, npy, parquet, csv, tsv (also packed by gzip), feather, jsonl or xlsx."""
     uploads: Uploads = request.app.state.uploads
     return uploads.keep(file, jobs_of(request).files_in_use())

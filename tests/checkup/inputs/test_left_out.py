@@ -43,12 +43,10 @@ def test_a_column_of_a_usual_name_is_a_feature_once_the_part_is_named(frame, for
 def test_what_may_be_the_labels_is_left_out_with_a_note(frame) -> None:
     found = gather(frame)
     assert found.table.feature_names == ("x", "z")
-    assert noted(
-        found, "2 of 3 columns; label `label`", "`y` (its name suggests that it could be the labels", "features"
-    )
+    assert noted(found, "2 of 3 columns; label `label`", "`y` (its name suggests labels", "features")
     assert found.columns.to_dict()["ignored"][0]["name"] == "y"
     beside = gather(frame.drop(columns="label"), labels=frame["label"])  # an array, which may well be the column
-    assert noted(beside, "`y` (its name suggests that it could be the labels")
+    assert noted(beside, "`y` (its name suggests labels")
     assert gather(frame, features=["x", "y", "z"]).columns.ignored == ()
 
 
@@ -56,9 +54,7 @@ def test_names_of_rows_and_outcomes_stay_out_with_a_note(frame) -> None:
     frame = frame.assign(id=np.arange(N), index=np.arange(N), pred=frame["label"], is_test=np.arange(N) % 2)
     found = gather(frame, labels="label", predictions=frame["label"].to_numpy())
     assert found.table.feature_names == ("x", "y", "z")
-    assert noted(
-        found, "`id`, `index` (its name suggests that it names rows", "`pred` (its name suggests that it could be pred"
-    )
+    assert noted(found, "`id`, `index` (its name suggests names of rows", "`pred` (its name suggests pred")
     assert noted(found, "split `is_test`")
     assert noted(gather(frame.assign(group=np.arange(N) % 2), labels="label"), "groups `group`")
 
@@ -136,7 +132,7 @@ def test_a_domain_of_many_values_is_left_aside() -> None:
 def test_the_next_usual_name_is_asked_where_the_first_does_not_fit(frame) -> None:
     found = gather(frame.assign(target=frame["label"]).drop(columns="label"))
     assert found.classes.names == ("0", "1", "2")
-    assert noted(found, "`y` (its name suggests that it could be the labels")
+    assert noted(found, "`y` (its name suggests labels")
     with pytest.raises(InputError, match="fractions"):
         gather(frame.drop(columns="label"))
 

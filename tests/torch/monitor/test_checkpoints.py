@@ -87,7 +87,7 @@ def test_mistakes_end_in_a_sentence(pair) -> None:
     stored({**after, "2.weight": torch.zeros(3, 3)}, folder / "other.pt")
     stored({**after, "2.weight": after["2.weight"] * torch.nan}, folder / "nan.pt")
     for name, words in {
-        "nothing.pt": "no such file",
+        "nothing.pt": "which does not exist",
         ".": "a directory",
         "junk.pt": "damaged",
         "junk.safetensors": "damaged",
@@ -118,7 +118,7 @@ def test_the_command(pair, capsys) -> None:
     assert main(["compare", *files]) == 0
     assert "Classifier 3.weight" in capsys.readouterr().out
     assert main(["compare", files[0], str(folder / "none.pt")]) == 2
-    assert "no such file" in capsys.readouterr().err
+    assert "which does not exist" in capsys.readouterr().err
     assert lopsided.compare is compare_checkpoints
 
 
@@ -134,10 +134,10 @@ class Foreign:
     [
         ("foreign in an archive", "other Python objects"),
         ("foreign pickle", "other Python objects"),
-        ("junk", "damaged or none"),
-        ("text", "damaged or none"),
-        ("empty", "damaged or none"),
-        ("cut short", "damaged or none"),
+        ("junk", "damaged or not a checkpoint"),
+        ("text", "damaged or not a checkpoint"),
+        ("empty", "damaged or not a checkpoint"),
+        ("cut short", "damaged or not a checkpoint"),
     ],
 )
 def test_foreign_objects_and_damaged_files_are_told_apart(tmp_path, capfd, kind, words) -> None:

@@ -113,7 +113,7 @@ def test_copies_and_pickles_of_the_model_are_not_watched(run) -> None:
         assert torch.equal(other.eval()(inputs), model.eval()(inputs))
         monitor._watch._waiting.clear()
         other(inputs)
-        with pytest.raises(InputError, match="a forward through the head"):
+        with pytest.raises(InputError, match="a forward pass through the head"):
             monitor.update(labels)
     del monitor
     gc.collect()

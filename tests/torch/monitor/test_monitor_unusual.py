@@ -14,8 +14,8 @@ from .reference import epochs
 @pytest.mark.parametrize(
     ("act", "words"),
     [
-        (lambda m, x, y: m.end_epoch(), "labelled forwards"),
-        (lambda m, x, y: m.update(y), "forward through the head"),
+        (lambda m, x, y: m.end_epoch(), "labelled forward passes"),
+        (lambda m, x, y: m.update(y), "forward pass through the head"),
         (lambda m, x, y: (m._model(x), m.update(y[:-1])), "once after each forward"),
         (lambda m, x, y: (m._model(x), m.update(torch.rand(96, 4))), "mixup"),
         (lambda m, x, y: (m._model(x), m.update(["cat"] * 96)), "whole numbers"),
@@ -174,7 +174,7 @@ def test_told_features_are_pooled_over_places(shape, axes) -> None:
 
     inputs, labels = torch.randn(shape), torch.arange(96) % 4
     if axes is None:
-        with pytest.raises(InputError, match="one row an example"):
+        with pytest.raises(InputError, match="one row per example"):
             epochs(Pooling(), inputs, labels, 1, size=96, patterns=0, features="body")
         return
     found = epochs(Pooling(), inputs, labels, 1, size=96, patterns=0, features="body").records[0].train

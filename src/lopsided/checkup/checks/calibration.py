@@ -1,4 +1,4 @@
-"""Does the model's confidence say the truth, class by class and group by group?
+"""Is the model's confidence calibrated, class by class and group by group?
 
     overconfidence = mean(largest probability - [right]),   log loss = mean(-log p_y)
 

@@ -1,7 +1,7 @@
 """Which classes does the model get wrong more often than the rest?
 
-Recall of every class on the judged rows, and three averages with their weighting said: over rows (equal weight for
-every example), over classes (balanced accuracy), and the worst class.
+Recall of every class on the judged rows, and three summaries: over rows (every example has the same weight), over
+classes (balanced accuracy), and the worst class.
 """
 
 import numpy as np

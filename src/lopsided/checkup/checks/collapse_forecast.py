@@ -1,4 +1,4 @@
-"""Which classes would a network with these counts and this weight decay fail to distinguish?
+"""Which classes would a network with these class counts and this weight decay fail to distinguish?
 
 The Layer-Peeled Model in its penalised form (Fang et al. 2021, eq 7 and 91) collapses classes with n_k <= lambda* N.
 The multiplier comes from the best that is known:
@@ -7,8 +7,8 @@ The multiplier comes from the best that is known:
     tau = K sqrt(E_H E_W) the energies alone (the paper's recipe, which misses more)
     wd / sqrt(3 K / 4)    weight decay alone, the value seen for BatchNorm and ReLU (c K between K/2 and K)
 
-and where nothing is known from the usual weight decay 5e-4, as an assumption that is said. Real networks lose classes
-3 to 5 times earlier than this equilibrium, hence the margin of 5 for "at risk".
+and where nothing is known, it assumes the usual weight decay of 5e-4 and says so. Real networks lose classes 3 to 5
+times earlier than this equilibrium, hence the margin of 5 for "at risk".
 """
 
 import math

@@ -1,10 +1,10 @@
-"""Do classes of the given last layer point the same way, and are they told apart?
+"""Do classifiers of the given last layer point the same way, and does the network distinguish their classes?
 
 Minority collapse (Fang et al. 2021, Theorem 5) is cos(w_i, w_j) -> 1; balanced classes have -1/(K-1) (neural collapse,
-Papyan et al. 2020). Angles alone do not say that a pair is lost: in few dimensions healthy classes may lie close. So a
-pair is called by both, the cosine of its classifier vectors (less their common mean) and its pair accuracy: the share
-of the examples of both (each class counting half) for which the own logit is the larger of the two; a collapsed pair
-has about one half whatever the other classes do. The layer is measured in two passes.
+Papyan et al. 2020). Angles alone do not show that a pair is lost: in few dimensions healthy classes may lie close. So a
+pair is reported by two numbers, the cosine of its classifier vectors (less their common mean) and its pair accuracy:
+the share of the examples of both (each class with half the weight) for which the own logit is the larger of the two; a
+collapsed pair has about one half whatever the other classes do. The layer is measured in two passes.
 """
 
 from collections.abc import Iterator

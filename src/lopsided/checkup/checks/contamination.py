@@ -7,7 +7,7 @@ examples where they lie further out, as they do in small classes), and most of i
 Three quarters of the examples that were mislabelled out of a class lie in its core, so the share of misplaced examples
 over 3/4 estimates the share of mislabelled ones. Where two classes overlap, nothing of the kind can be said, and strays
 between them are not counted. An example is *far* when its squared distance is more than `FAR` times the 0.001 point: an
-error of recording, or a subgroup. Real classes are not Gaussian and have many mild outliers; those are no alarm.
+error of recording, or a subgroup. Real classes are not Gaussian and have many mild outliers; those raise no alarm.
 """
 
 import warnings
@@ -97,7 +97,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         worst = max(fitted, key=lambda code: float(misplaced[codes == code].mean()))
         share = float(misplaced[codes == worst].mean()) / CORE
         some = "" if len(fitted) == len(classes.names) else f" of {len(classes.names)} with enough examples"
-        words = f"No class contains a clear share of foreign examples; the largest is about {share:.1%} in "
+        words = f"No class clearly contains examples of other classes; the largest share is about {share:.1%} in "
         words += f"{classes.names[worst]}."
         findings = [Finding(Level.HEALTHY, counted(len(fitted), "classes") + some, share, None, words)]
     measures: dict[str, Any] = {

@@ -1,10 +1,10 @@
-"""How many examples has every class and group, and how far below the largest is it?
+"""How many examples does every class and group have, compared with the largest?
 
     ratio_k = max_j n_j / n_k
 
 The Layer-Peeled Model's own examples say where a ratio begins to matter: with five large and five small classes the
 small ones collapse beyond R0 = 12.2 at feature energy 5 and beyond 81.1 at 10 (Fang et al. 2021, Fig 3). What a given
-network needs depends on its weight decay; `collapse_forecast` asks that.
+network needs depends on its weight decay; see `collapse_forecast`.
 """
 
 import numpy as np

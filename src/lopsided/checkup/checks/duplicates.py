@@ -1,13 +1,13 @@
 """Do the same examples occur in training and test, or with two labels?
 
 Rows are compared exactly, in one pass: numbers by their bits, words as text, both through digests of 128 bits
-(`data.row_digests`). Columns that describe an example beside its features, such as groups, count; labels, predictions
-and the split do not. Rows that are nearly equal are found by `near_duplicates`. Sets whose rows repeat by themselves
-(few columns of few values) are recognised: when more than `REPEATING` of all rows are repeats within the training rows
-alone, repeats say nothing about leakage and are reported as a measure. Rows that were copied before the split
-(oversampling, then splitting) repeat as often; there, rows that differ at all differ already in half of the columns,
-which rows of few values do not. So where fewer than `FINE` times as many distinct rows agree in one half of the
-columns, repeats are copies.
+(`data.row_digests`). Columns that describe an example in addition to its features, such as groups, are compared too;
+labels, predictions and the split are not. Rows that are nearly equal are found by `near_duplicates`. Sets whose rows
+repeat by themselves (few columns of few values) are recognised: when more than `REPEATING` of all rows are repeats
+within the training rows alone, repeats say nothing about leakage and are reported as a measure. Rows that were copied
+before the split (oversampling, then splitting) repeat as often; there, rows that differ at all differ already in half
+of the columns, which rows of few values do not. So where fewer than `FINE` times as many distinct rows agree in one
+half of the columns, repeats are copies.
 """
 
 from dataclasses import replace
@@ -49,12 +49,16 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         measures["test_rows_in_training"] = leaked.count
         why, remedy = "", "Drop the listed test rows and measure again."
         if copied and leaked.count:
-            why = f" {within:.0%} of the training rows repeat another, and no two others come near: rows were copied "
-            why += "before the split."
+            why = (
+                f" {within:.0%} of the training rows repeat another exactly, and the rest are clearly different: rows "
+                "were copied before the split."
+            )
             remedy = "Split first, then oversample the training rows alone, and measure again."
         elif repeating and leaked.count:
-            why = f" {within:.0%} of the training rows repeat another and the columns have few values, so this is no "
-            why += "sign of a leak, unless rows were copied before the split."
+            why = (
+                f" {within:.0%} of the training rows repeat another and the columns have few values, so this does not "
+                "indicate a leak, unless rows were copied before the split."
+            )
         words = (
             f"{leaked.count:,} of {total:,} test rows ({leaked.count / total:.2%}) are also among the training rows."
         )

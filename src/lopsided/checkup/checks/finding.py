@@ -1,4 +1,4 @@
-"""What an audit says: findings with a level, a subject, a value with its interval, a sentence, its ground and a remedy.
+"""Findings of an audit: a level, a subject, a value with its interval, a sentence, its source and a remedy.
 
 A check is one file of `checkup/checks/` that defines `CHECK`; what it needs and is not given makes it skipped, with the
 reason and what to provide.
@@ -53,7 +53,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Skipped:
-    """A check that did not run: why, and what to provide; or one that broke, which is a bug of ours."""
+    """A check that did not run, with the reason and what to provide, or that failed because of a bug in lopsided."""
 
     check: str
     why: str
@@ -73,10 +73,10 @@ class Checked:
 class Check:
     """One question asked of the evidence, and the rule that sets the level of its findings.
 
-    `ground` is the paper and equation, or the method, that the rule rests on. `needs` are names of `Evidence.has`;
-    `run` may decline by InputError. `forecast` names the kind of forecast that its findings make, as
-    `core.published_skill` lists them; empty where they measure. `exact`: it rests on counts and sums, which are taken
-    over all examples; the other checks see a sample of data too large for memory.
+    `ground` is the paper and equation, or the method, behind the rule. `needs` are names of `Evidence.has`; `run` may
+    decline by InputError. `forecast` names the kind of forecast that its findings make, as `core.published_skill` lists
+    them; empty where they measure. `exact`: it uses counts and sums only, which are taken over all examples; the other
+    checks see a sample of data too large for memory.
     """
 
     id: str

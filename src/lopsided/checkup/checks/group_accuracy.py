@@ -26,7 +26,9 @@ from lopsided.core.partition import Partition
 from lopsided.core.validation import BoolArray
 
 MOST_NAMED = 5
-_REMEDY = "Train with group weights or group DRO, or collect more of this group where the Fisher law says it helps."
+_REMEDY = (
+    "Train with group weights or group DRO, or collect more of this group if group_mixture forecasts that it helps."
+)
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
@@ -94,7 +96,7 @@ CHECK = Check(
     "group_accuracy",
     "Which groups does the model get wrong?",
     RULE,
-    "Li et al. 2024 (group imbalance), Section 2: the group-level risk, beside its average over the mixture",
+    "Li et al. 2024 (group imbalance), Section 2: the group-level risk, and its average over the mixture",
     frozenset({"labels", "groups", "predictions"}),
     run,
     exact=True,

@@ -31,8 +31,8 @@ ROWS_PER_COMPONENT = 10  # of a group, for its covariance
 
 @dataclass(frozen=True)
 class FractionSaid:
-    """What more of a group at fixed n does to its own excess risk: the elasticity (percent per percent), its interval
-    that holds for all groups at once. `effect` is neutral unless the whole interval lies beyond `MATTERS`."""
+    """How a larger share of a group, at fixed n, changes its own excess risk: the elasticity (percent per percent), its
+    interval that holds for all groups at once. `effect` is neutral unless the whole interval lies beyond `MATTERS`."""
 
     elasticity: float
     low: float
@@ -82,7 +82,7 @@ class GroupLaw:
         return _excess(self.information, self.counts, place)
 
     def lowered(self, place: int, by: int, examples: float) -> tuple[float, float, float]:
-        """Share of the group's excess risk that goes when group `by` gets `examples` more, with its interval."""
+        """Share of the group's excess risk that disappears when group `by` gets `examples` more, with its interval."""
         more = self.counts.copy()
         more[by] += examples
 

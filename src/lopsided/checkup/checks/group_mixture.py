@@ -42,8 +42,10 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             helped.append(part.names[code])
         if said.effect == "hurts":
             subject = group_subject(part, int(code))
-            words = f"{opening(subject)} would not gain from a larger share of the data: one percent more of it is "
-            words += f"forecast to raise its own excess risk by {said.elasticity:.2f} percent."
+            words = (
+                f"{opening(subject)} would not gain from a larger share of the data: raising its share by one percent "
+                f"is forecast to raise its own excess risk by {said.elasticity:.2f} percent."
+            )
             remedy = "Collect examples of the other groups, or more of all, rather than more of this one."
             ends = said.low, said.high
             findings.append(Finding(Level.AT_RISK, subject, said.elasticity, ends, words, remedy))
@@ -72,9 +74,9 @@ CHECK = Check(
     "group_mixture",
     "Would more data of a group help that group?",
     "At risk when the whole interval of the elasticity (percent of the group's excess risk per percent of its "
-    f"fraction) is above {MATTERS:g}: more of it alone hurts it. Intervals by resampling rows, at the level 1 - 0.05/m "
+    f"fraction) is above {MATTERS:g}: a larger share hurts it. Intervals by resampling rows, at the level 1 - 0.05/m "
     "for m groups; every example has the same weight.",
-    "the large-n law tr(H^-1 H_l)/(2n) beside Li et al. 2024, eq (11)-(12), which say the opposite in places",
+    "the large-n law tr(H^-1 H_l)/(2n); Li et al. 2024, eq (11)-(12), say the opposite in places",
     frozenset({"labels", "groups", "features"}),
     run,
     forecast="more of a group",

@@ -1,4 +1,4 @@
-"""Do groups with the same true class get the same answers? True and false positive rates and selection rates by group.
+"""Do groups with the same true class get the same predictions? True positive, false positive and selection rates.
 
 For class k and group g, with y the label and p the prediction:
 
@@ -6,10 +6,10 @@ For class k and group g, with y the label and p the prediction:
 
 The equalised odds difference of a class is the larger of the gaps between its highest and lowest true and false
 positive rate over groups (Hardt et al. 2016), the demographic parity difference that of its selection rates, both as
-fairlearn names and defines them. Accuracy sees neither: one group can be accused wrongly as often as another is spared
-wrongly. A selection gap follows from unequal base rates too, so it is at most a risk. With two classes one of them says
-it all (the other's rates are one minus these): the rarer one. A rate of fewer than `SMALL_CELL` examples is not
-compared, and its group is named.
+fairlearn names and defines them. Accuracy shows neither: false positives in one group and false negatives in another
+can lead to the same accuracy. A selection gap also follows from unequal base rates, so it is at most "at risk". With
+two classes, only the rarer is reported (the other's rates are one minus these). A rate of fewer than `SMALL_CELL`
+examples is not compared, and its group is named.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Does a group lie elsewhere, or spread differently, than the other examples of the same classes?
+"""Does a group differ in mean or spread from the other examples of the same classes?
 
 With z the indicator of a group, residualised by class (z - share of the group in the class), the least squares
 coefficient of z beside the class means is the group's shift, and n_eff = sum z^2 the rows it rests on:
@@ -173,7 +173,7 @@ def _healthy(part: Partition, shifts: _Shifts) -> Finding:
         )
         return Finding(Level.HEALTHY, what, None, None, words)
     far = int(np.argmax(np.where(known, shifts.value, -1)))
-    words = f"No group of {part.name} lies clearly apart; the furthest is {part.names[far]} "
+    words = f"No group of {part.name} is clearly shifted; the largest shift is that of {part.names[far]} "
     words += f"({shifts.value[far]:.2f} standard deviations)."
     return Finding(Level.HEALTHY, what, *shifts.at(far), words)
 

@@ -1,10 +1,10 @@
-"""Which examples carry their class's covariance, and does a single one carry too much?
+"""Which examples dominate the covariance of their class, and does a single one dominate it?
 
     inf(x) = |cov(S_y)|_F^2 - |cov(S_y minus x)|_F^2     (Xu and Chen 2025, eq 10)
 
 relative to |cov(S_y)|_F^2. In a Gaussian class of n examples one of them carries about 2 w / n, where w is a weighted
-mean of squared normals: less extreme than one squared normal, whatever the covariance. So an example is called when it
-carries more than `LARGE` and more than any of N examples would by chance, 2 chi2_1^{-1}(1 - 0.01/N) / n.
+mean of squared normals: less extreme than one squared normal, whatever the covariance. So an example is reported when
+its share is more than `LARGE` and more than any of N examples would by chance, 2 chi2_1^{-1}(1 - 0.01/N) / n.
 
 High scores lie far out along the directions in which the class varies anyway (claim bo-influence); they are what a long
 tail is made of, not errors.

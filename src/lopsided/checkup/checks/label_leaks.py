@@ -1,12 +1,12 @@
 """Does a single column give the label away?
 
 A column that was written down with the label (a code of the diagnosis, a date of closing, the label again) makes every
-model look good and is not there when it matters. Each column alone, numbers through a tree of at most `LEAVES` leaves
-a class and words by their most frequent label, predicts one half of a sample of the training rows after the other, both
-ways round; a column is suspected when its error is surely (for all columns at once) below `LEFT` of that of always
-saying the largest class. Where the columns that are not suspected tell the label better, all of them together in a
-forest on the same halves, the task is easy and nothing is called. A column that is called may deserve it: only its
-owner knows whether it is known before the label.
+model look good and is not there when it matters. Each column alone, numbers through a tree of at most `LEAVES` leaves a
+class and words by their most frequent label, predicts one half of a sample of the training rows after the other, both
+ways round; a column is suspected when the interval of its error (for all columns at once) lies below `LEFT` times the
+error of always predicting the largest class. If a forest on all columns that are not suspected predicts the label
+better on the same halves, the task is easy and nothing is reported. A reported column may be legitimate: only its owner
+knows whether it is known before the label.
 """
 
 import warnings
@@ -35,7 +35,9 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     """Columns of features and columns of words, one after the other."""
     classes, table = evidence.labelled, evidence.features
     if table.width > MOST_COLUMNS:
-        raise InputError(f"at most {MOST_COLUMNS:,} columns", f"{table.width:,}", "columns of pictures leak no label")
+        raise InputError(
+            f"at most {MOST_COLUMNS:,} columns", f"{table.width:,}", "this check does not apply to pictures"
+        )
     rows = chosen_rows(evidence, MOST_ROWS)
     codes = classes.codes[rows]
     if rows.size < FEWEST_ROWS or np.unique(codes).size < 2:
@@ -133,9 +135,9 @@ def _majority_errors(place: IntArray, codes: IntArray, learn: NDArray[np.bool_])
 CHECK = Check(
     "label_leaks",
     "Does a single column give the label away?",
-    f"At risk when the error of one column alone on held-out examples is surely below {LEFT:.0%} of that of always "
-    "predicting the largest class, and no larger than that of a forest on all columns of which this is not so. "
-    "Intervals hold for all columns at once; every example has the same weight.",
+    f"At risk when the error of one column alone on held-out examples is clearly (by its interval) below {LEFT:.0%} "
+    "of that of always predicting the largest class, and no larger than that of a forest on all columns that are not "
+    "suspected. Intervals hold for all columns at once; every example has the same weight.",
     "target leakage (Kaufman et al. 2012): a legitimate column is known before the label",
     frozenset({"labels", "features"}),
     run,

@@ -1,4 +1,4 @@
-"""Is every feature of every example there, and whom would it hit to drop those that lack one?
+"""Are feature values missing, and which classes and groups would lose rows if those were dropped?
 
 Checks of features put the median of a column in place of a missing number. Rows that lack a value are often not a fair
 sample: dropping them takes more from one class or group than from the rest, which shifts the fractions of the mixture.
@@ -29,8 +29,10 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     lacking = evidence.total(missing.rows)
     share = lacking / evidence.examples
     listed = [f"{name}: {count:,}" for name, count in missing.columns.items()]
-    words = f"{lacking:,} of {evidence.examples:,} rows ({share:.1%}) lack a feature value ({named(listed)}); the "
-    words += "checks of features put the column's median in its place."
+    words = (
+        f"{lacking:,} of {evidence.examples:,} rows ({share:.1%}) lack a feature value ({named(listed)}); the checks "
+        "of features use the column's median instead."
+    )
     remedy = "Find out why they are missing; fill them, or use a learner that takes missing values."
     first = Finding(Level.AT_RISK, "features", share, (share, share), words, remedy)
     parts = _parts(classes, missing.rows, is_class=True)

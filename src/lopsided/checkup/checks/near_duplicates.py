@@ -1,8 +1,8 @@
 """Do nearly the same examples occur in training and test, or with two labels?
 
-Copies with a little noise, another compression or a last digit rounded off leak as exact ones do. Equal rows are left
-to `duplicates`. Rows whose words differ are no copies. Where rows are crowded by themselves nothing is said. Pairs are
-near when
+Copies with a little noise, another compression or a rounded last digit leak just as exact copies do. Equal rows are
+left to `duplicates`. Rows whose text differs are not copies. Where rows lie close together anyway, nothing is reported.
+Pairs are near when
 
     distance(x, y) = sqrt(mean over columns of ((x_j - y_j) / scale_j)^2)  <=  t = min(NEAR, FRACTION x usual)
 
@@ -190,8 +190,8 @@ CHECK = Check(
     "Do nearly the same examples occur in training and test, or with two labels?",
     f"Near: within {NEAR:g} deviations of a column (root mean square) and within {FRACTION:g} of the usual distance "
     f"to the fifth neighbour. At risk from the first such row, failing above {FAILING_SHARE:.0%} of the test rows; "
-    "neither where rows are crowded by themselves. Every pair counted was compared exactly; a pair can be missed. The "
-    "interval is that of a rate.",
+    "neither where rows lie close together anyway. Every counted pair was compared exactly, but a pair can be "
+    "missed. The interval is that of a rate.",
     "near copies of training rows among the test rows measure memory (Barz and Denzler 2020, for CIFAR)",
     frozenset({"features"}),
     run,

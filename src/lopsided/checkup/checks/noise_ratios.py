@@ -4,10 +4,10 @@
 
 (Xu and Chen 2025, Theorem 1), with S_k the covariance of class k. Their two classes have means u and -u; for K classes
 |u_k|^2 is (K-1)/(2K) times the squared distance to the nearest other mean (equal to theirs for K = 2, and to the
-length of the centred mean for a simplex), less the noise of means of n_k examples. A class that lies in the middle of
-others is thus not taken for a weak one. The theorem's constants are not given; those used here were
-fitted on the paper's own synthetic problem (claim bo-phase, quick scale: `bench/laws/overfitting_fit.py`), so a region
-is a reading, never "failing".
+length of the centred mean for a simplex), less the noise of means of n_k examples. So a class that lies in the middle
+of others does not look weak. The theorem's constants are not given; those used here were fitted on the paper's own
+synthetic problem (claim bo-phase, quick scale: `bench/laws/overfitting_fit.py`), so a region is an indication, never
+"failing".
 """
 
 from collections.abc import Iterator
@@ -96,7 +96,7 @@ def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Reg
     if len(bad) == len(part.names):
         k = int(np.argmax(signal))
         words = f"The features do not separate the classes: the largest signal is {signal[k]:.2g}, of {part.names[k]}, "
-        words += "and no class has noise of its own, so what a network memorises will not generalise."
+        words += "and no class has noise of its own, so memorised examples will not help a network to generalise."
         remedy = "Check that the labels belong to these rows; then try other features, such as a model's last layer."
         return [Finding(Level.AT_RISK, all_of(len(part.names), "classes"), float(signal[k]), None, words, remedy)]
     findings = []

@@ -1,7 +1,7 @@
 """Findings about classes and groups: how they name their subjects, and which parts do worse than the rest.
 
-From rates per part, a part is called when even the near end of its gap to the rest is large: accuracy of the part
-against that of all other rows; intervals are simultaneous over the parts (see `intervals`).
+A part is reported when even the lower end of its gap to the rest is large: accuracy of the part against that of all
+other rows; intervals are simultaneous over the parts (see `intervals`).
 """
 
 from collections.abc import Sequence

@@ -1,9 +1,9 @@
-"""How far apart are the classes, against how wide they are? Assumption (A1) of Li and Liang (2018):
+"""How far apart are the classes, compared with their width? Assumption (A1) of Li and Liang (2018):
 
     delta = smallest distance between examples of different classes;  lambda = largest diameter of a component / delta
 
 with every class one component. (A1) asks lambda <= 1/8 and fails on nearly all real data, so it is a measure here and
-no alarm; what is alarming is delta = 0, one point with two labels.
+not an alarm. The alarm is delta = 0: one point with two labels.
 """
 
 import numpy as np

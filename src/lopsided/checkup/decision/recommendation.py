@@ -186,7 +186,7 @@ def _settled_by(
             )
     another = measured.repeats + 1 if measured.of_repeat is None else None
     known = (
-        "one repeat cannot tell how many would decide"
+        "run at least two repeats to see whether more would decide"
         if another
         else "more repeats would not decide, more examples would"
     )

@@ -41,7 +41,7 @@ probabilities : str, list of str, array of shape (n, K) or DataFrame, optional
     Predicted probabilities. Columns named for the classes are matched by name; the others follow `classes`. With two
     classes, one column is enough.
 logits : str, list of str, array of shape (n, K) or DataFrame, optional
-    Logits in place of probabilities.
+    Logits instead of probabilities.
 predictions : str or array of shape (n,), optional
     Predicted labels. By default, the most probable class.
 split : str or array of shape (n,), optional
@@ -62,15 +62,15 @@ many_classes : bool, default False
 metric : str, callable or Metric, optional
     The metric to improve: balanced, worst-class, worst-group, overall, mcc, brier or log-loss; f1, precision, recall,
     average-precision or roc-auc of the smaller of two classes (of more, the mean), or of a class as in "f1:fraud";
-    "precision@recall=0.8" or "recall@precision=0.5"; "cost"; the name of a scikit-learn scorer, or a scorer. Without
-    it, that of a given plan, else the worst group where groups are given, else balanced accuracy.
+    "precision@recall=0.8" or "recall@precision=0.5"; "cost"; the name of a scikit-learn scorer, or a scorer. By
+    default, the metric of a given plan, else the worst group if groups are given, else balanced accuracy.
 costs : dict or array of shape (K, K), optional
     For the metric "cost": what each answer costs, true classes by row and predicted ones by column, classes sorted; or
     {true: {predicted: cost}}, where right answers cost 0 and other mistakes 1. Text as in "fraud:ok=100,ok:fraud=1".
 arms : list, optional
-    Remedies in place of those that are proposed unasked: their names ("smote", "half-way oversampling"), remedies,
-    samplers with `fit_resample` (imbalanced-learn's), classifiers in place of `learner`, pairs (name, classifier or
-    sampler), package.module:Class; "default" stands for all that a plan proposes.
+    Remedies to use instead of those that a plan proposes: their names ("smote", "half-way oversampling"), remedies,
+    samplers with `fit_resample` (imbalanced-learn's), classifiers to use instead of `learner`, pairs (name, classifier
+    or sampler), package.module:Class; "default" stands for all that a plan proposes.
 name : str, optional
     The name of the data in reports. By default, the name of the file.
 seed : int, default 0

@@ -33,7 +33,7 @@ _ENDINGS = tuple(mark + word for word in _WORDS for mark in ("_", "-", ".", " ")
 def class_scores(
     source: DataSource, probabilities: Any, logits: Any, classes: Partition | None, rows: int, *, stated: bool
 ) -> tuple[FloatArray | None, list[str]]:
-    """n x K probabilities, and notes on which column was taken for which class; None where neither was given.
+    """n x K probabilities, and notes on which column was used for which class; None where neither was given.
 
     stated: the order of the classes was given by the user.
     """

@@ -1,8 +1,8 @@
 """From what a person has to `Evidence`: parts are found by their usual names or by the names given.
 
-Nothing is guessed twice: a part that was asked for by name and is not there ends in a sentence that lists what is. The
-rows of a classifier and the columns of probabilities follow the sorted class names, or `classes` where given; columns
-that are named for the classes are matched by name.
+If a part that was asked for by name is missing, the error lists what is there. The rows of a classifier and the columns
+of probabilities follow the sorted class names, or `classes` where given; columns that are named for the classes are
+matched by name.
 """
 
 import os

@@ -1,8 +1,8 @@
-"""Which columns are no features, and why: nothing that could be a feature is left out without a word.
+"""Which columns are not features, and why. Every column that could be a feature and is left out is listed.
 
-A usual name keeps a column out of the features only as long as it may be what the name says. Who names the column of
-labels (or of groups) has settled which one it is, so that another `y` is a feature. Predictions, splits and names of
-rows stay out all the same: they are no measurements, and a model that reads them would cheat.
+A usual name keeps a column out of the features only as long as it may be what the name says. A user who names the
+column of labels (or of groups) has settled which one it is, so another column `y` is a feature. Predictions, splits and
+names of rows stay out all the same: they are not measurements, and a model that used them would cheat.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -24,11 +24,11 @@ from lopsided.data.tables import (
 
 _OUTCOMES = {*LABEL_NAMES, *PREDICTION_NAMES, *SPLIT_NAMES, *PROBABILITY_NAMES, *LOGIT_NAMES, *ROW_NAMES, "file"}
 _MEANINGS = {
-    "could be the labels": LABEL_NAMES,
-    "could be groups": GROUP_NAMES,
-    "could be predictions": PREDICTION_NAMES,
-    "could be the split": SPLIT_NAMES,
-    "names rows": ROW_NAMES,
+    "labels": LABEL_NAMES,
+    "groups": GROUP_NAMES,
+    "predictions": PREDICTION_NAMES,
+    "a split": SPLIT_NAMES,
+    "names of rows": ROW_NAMES,
 }
 
 
@@ -65,5 +65,5 @@ def columns_of(source: DataSource, roles: Mapping[str, Sequence[str]]) -> Column
 def _why(name: str, table: Table) -> str:
     for meaning, usual in _MEANINGS.items():
         if name.lower() in usual:
-            return f"its name suggests that it {meaning}; to use it, name the features"
-    return "it holds no numbers" if table.columns[name].dtype.kind not in "biuf" else "it is not among the features"
+            return f"its name suggests {meaning}; to use it as a feature, name the features"
+    return "it contains no numbers" if table.columns[name].dtype.kind not in "biuf" else "it is not among the features"

@@ -1,4 +1,5 @@
-"""Are features finite numbers whose squares are too? Asked once, so that no check has to; and which are missing."""
+"""Checks once, for all checks, that features are finite numbers whose squares do not overflow, and finds missing
+values."""
 
 import math
 from collections.abc import Mapping

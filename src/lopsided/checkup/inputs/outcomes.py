@@ -1,5 +1,5 @@
-"""What was given beside features and labels, checked: predictions, the split, weight decay, the classifier, and columns
-that say how rows may be divided and how much each counts (whose they are, when they were, their weight)."""
+"""Checks of everything besides features and labels: predictions, the split, weight decay, the classifier, and the
+columns that say how rows may be divided and how much each counts (owner, time, weight)."""
 
 from dataclasses import replace
 from typing import Any
@@ -127,4 +127,4 @@ def _times(values: Any) -> Any:
         except (ValueError, TypeError):
             continue
     got = f"words such as {str(values[0])[:40]!r}"
-    raise InputError("times as numbers or dates such as 2024-01-31", got, "write dates so that they can be ordered")
+    raise InputError("times as numbers or dates such as 2024-01-31", got, "write dates as in ISO 8601")

@@ -60,7 +60,9 @@ def find_part(source: DataSource, given: Any, usual: Sequence[str], what: str) -
         if Path(given).is_file() and Path(given).suffix.lower() in (".npy", ".txt", ".csv"):
             return read_label_file(Path(given))
         remedy = name_one_of(source.names(), given)
-        raise InputError(f"{what} under the name {str(given)!r} in {source.name}", source.listed(), remedy)
+        raise InputError(
+            f"{what} under the name {str(given)!r} in {source.name}", f"the names {source.listed()}", remedy
+        )
     if hasattr(given, "weight") or hasattr(given, "coef_"):
         return given
     return plain_array(given, what)
@@ -68,7 +70,7 @@ def find_part(source: DataSource, given: Any, usual: Sequence[str], what: str) -
 
 @dataclass
 class Finder:
-    """Finds parts and checks them; one that nobody asked for and that does not fit is ignored, with a note."""
+    """Finds parts and checks them. A part that was not asked for and does not fit is ignored, with a note."""
 
     source: DataSource
     notes: list[str]
@@ -76,7 +78,7 @@ class Finder:
     read: dict[str, str] = field(default_factory=dict)  # columns used for their usual names, and as what
 
     def part(self, given: Any, usual: Sequence[str], what: str, check: Callable[[Any], Found]) -> Found | None:
-        """What `check` makes of the part given, or of the first of a usual name that it does not refuse."""
+        """What `check` makes of the part given, or of the first one with a usual name that passes it."""
         if given is not None:
             return check(find_part(self.source, given, (), what))
         for name in usual_names(self.source, usual):
@@ -90,6 +92,6 @@ class Finder:
         return None
 
     def leave(self, note: str) -> None:
-        """Note a part that is there and cannot be used."""
+        """Note a part that was found but cannot be used."""
         self.notes.append(note)
         self.aside.append(note)

@@ -1,4 +1,4 @@
-"""Everything a user may call data, opened as one thing: a table of features and columns, and other arrays by name.
+"""Opens whatever a user gives as data: a table of features and columns, and other arrays by name.
 
 A path (npz, npy, parquet, csv, tsv, folder of pictures), a pandas or Polars frame, a mapping of arrays, an array, a
 tensor, or a `Table`. Arrays of an npz file or a mapping that are stored as training and test halves (`x_train`,
@@ -42,24 +42,24 @@ class DataSource:
     name: str
 
     def find(self, name: str) -> NDArray[Any] | None:
-        """A column or another array of that very name."""
+        """A column or another array with exactly that name."""
         if self.table is not None and name in self.table.columns:
             return self.table.columns[name]
         return self.others[name]() if name in self.others else None
 
     def has(self, name: str) -> bool:
-        """Is there a column or another array of that very name?"""
+        """Is there a column or another array with exactly that name?"""
         return (self.table is not None and name in self.table.columns) or name in self.others
 
     def names(self) -> list[str]:
-        """What is there to be named."""
+        """The names that can be given."""
         if self.table is None:
             return [*self.others]
         features = self.table.feature_names or () if self.table.origins is None else self.table.used or ()
         return list(dict.fromkeys([*self.table.columns, *self.others, *features]))
 
-    def listed(self, most: int = 30) -> str:
-        """The names, for an error that helps."""
+    def listed(self, most: int = 10) -> str:
+        """The names, for an error."""
         names = self.names()
         return (", ".join(names[:most]) + (", ..." if len(names) > most else "")) or "nothing by name"
 

@@ -17,11 +17,11 @@ DEFAULT = "default"  # all that a plan has unasked
 
 
 class NothingFits(InputError):
-    """None of the arms has anything to do for the data."""
+    """None of the arms applies to the data."""
 
 
 def proposals_for(arms: Sequence[Any] | None, occasion: Occasion) -> Proposals:
-    """A proposal for each arm, in their order, and notes on those that the data do not permit; None is "default"."""
+    """A proposal for each arm, in their order, and notes on those that do not apply to the data; None is "default"."""
     found: list[Proposal] = []
     notes: list[str] = []
     if isinstance(arms, (str, Remedy)) or not isinstance(arms, Sequence | None):

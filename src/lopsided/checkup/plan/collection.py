@@ -116,7 +116,7 @@ def _planned(
         advice += (
             f" Of the forecast gain, {max(learned, 0.0):.3f} is learning; the rest comes from predicting the class "
         )
-        advice += "more often, which costs other classes."
+        advice += "more often, at the cost of other classes."
     why = f"{examples:,} more example{plural} of {axis} {remedy.subject}, which has {remedy.have:,}. {advice} {reason}"
     return PlannedRemedy(remedy, " ".join(why.split()), forecast)
 

@@ -1,4 +1,4 @@
-"""From evidence to a plan: every remedy proposes itself for the data, a pilot forecasts its gain, the most comes first.
+"""From evidence to a plan: every remedy proposes itself for the data, and a pilot forecasts its gain. Largest first.
 
 The order is by the gain to expect in the plan's metric: for a remedy for the data as they are, what its forecast and
 what such remedies gained elsewhere (`checkup.decision.prior`) say together. Collection is forecast in the accuracy of
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike
 
 _OF_COLLECTION = {
-    "balanced": "a class counts by one over the number of classes, a group by its share of the data",
+    "balanced": "a class counts as one over the number of classes, a group by its share of the data",
     "worst-class": "a class counts in full, a group by its share of the data",
     "worst-group": "a group counts in full, a class by its share of the data",
     "overall": "a class or group counts by its share of the data",
@@ -71,11 +71,11 @@ def plan(
     ----------
     {inputs}
     group : str, optional
-        The partition into groups whose worst group counts, where there are several.
+        The partition whose worst group counts, if there are several.
     recipe : dict, optional
         Settings of the network as `lopsided.remedies.Recipe` takes them, for example {"weight_decay": 5e-4, "step":
-        0.1, "batch_size": 128}: oversampling rates then follow the collapse forecast. Without it, what the data say
-        about the network.
+        0.1, "batch_size": 128}: oversampling rates then follow the collapse forecast. Without it, the settings are
+        inferred from the data.
     learner : str or scikit-learn classifier, default "logistic"
         What will be trained, as in `lopsided.trial`: remedies that help linear models are not those that help trees.
 
@@ -83,7 +83,7 @@ def plan(
     -------
     Plan
         `remedies`, the most promising first, each with `name`, `parameters`, `forecast` and `why`; `plan[name]` has
-        `indices`, `weights`, `offsets`, `sklearn(estimator)` and `torch()` to take along.
+        `indices`, `weights`, `offsets`, `sklearn(estimator)` and `torch()` to use it elsewhere.
 
     Examples
     --------
@@ -201,8 +201,8 @@ def chosen_metric(asked: Asked | None, training: LabelledSet, costs: Any = None)
 
 
 def measured_recipe(evidence: Evidence) -> dict[str, Any]:
-    """What the evidence says about the network: the multiplier wd sqrt(E_W / E_H) where a classifier over the features
-    was given with the weight decay, the weight decay alone otherwise."""
+    """Settings of the network from the evidence: the multiplier wd sqrt(E_W / E_H) if a classifier over the features
+    was given with the weight decay, otherwise the weight decay alone."""
     if evidence.weight_decay is None:
         return {}
     if evidence.classifier is None or evidence.table is None or evidence.classes is None:
@@ -233,7 +233,7 @@ def small_groups(training: LabelledSet) -> list[str]:
 def _about_metric(training: LabelledSet, asked: Asked | None, metric: Metric) -> list[str]:
     """Why it is the worst group, where nobody asked for it, and which groups are too small to be that."""
     if metric.aim != metric.word:
-        return ["Remedies are tuned for balanced accuracy, because a scorer does not say how to raise it."]
+        return ["Remedies are tuned for balanced accuracy, because a scorer cannot be optimised directly."]
     if metric.word != "worst-group" or training.groups is None:
         return []
     unasked = "Groups were given, so the metric is the accuracy of the worst group; to change it, name a metric."

@@ -1,8 +1,8 @@
 """A plan: remedies with their parameters, each with what it is forecast to gain, the most promising first.
 
-Every remedy can be taken along: `indices` (rows to train on), `weights` (one per training row), `offsets` (one per
-class, added to log probabilities), `sklearn` (a classifier with the remedy around it) and `torch` (a sampler, a loss
-or a layer).
+Every remedy can be used elsewhere: `indices` (rows to train on), `weights` (one per training row), `offsets` (one per
+class, added to log probabilities), `sklearn` (a classifier with the remedy around it) and `torch` (a sampler, a loss or
+a layer).
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,9 +24,9 @@ from lopsided.remedies.contract import GainForecast, Remedy, load_forms, torch_f
 
 @dataclass(frozen=True)
 class PlannedRemedy:
-    """A remedy with the reason for it; `forecast` is None where no theory speaks, with the reason in `why`.
-    `counts_as` is the gain to expect in the plan's metric, by which the plan is ordered; where it rests on what such
-    remedies gained elsewhere, the gain lies between `counts_low` and `counts_high` with a chance of 90%."""
+    """A remedy with the reason for it; `forecast` is None if no theory applies, and `why` says so. `counts_as` is the
+    expected gain in the plan's metric, by which the plan is ordered; if it uses what such remedies gained on other
+    data, the gain lies between `counts_low` and `counts_high` with a chance of 90%."""
 
     remedy: Remedy
     why: str
@@ -38,12 +38,12 @@ class PlannedRemedy:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name of the remedy."""
         return self.remedy.name
 
     @property
     def kind(self) -> str:
-        """The word under which it is written to files."""
+        """The name used in files."""
         return self.remedy.kind
 
     @property
@@ -60,7 +60,7 @@ class PlannedRemedy:
         return f"{self.counts_as:+.{digits}f} [{self.counts_low:+.{digits}f}, {self.counts_high:+.{digits}f}]"
 
     def indices(self, seed: int = 0) -> IntArray:
-        """Rows of the data to train on, each as often as it is to be seen; one epoch."""
+        """Rows of the data to train on in one epoch, each repeated as often as it should be seen."""
         return self.remedy.epoch_indices(self._training(), seed)
 
     def weights(self) -> FloatArray:
@@ -120,8 +120,8 @@ class PlannedRemedy:
 
 @dataclass(frozen=True)
 class Plan:
-    """Remedies, the most promising first, as `order` says; those without a forecast come last. `notes` are sentences
-    about all of it."""
+    """Remedies, the most promising first, ordered as `order` says; those without a forecast come last. `notes` apply to
+    the whole plan."""
 
     remedies: Sequence[PlannedRemedy]
     metric: str = "balanced"
@@ -134,7 +134,7 @@ class Plan:
 
     @property
     def metric_name(self) -> str:
-        """The metric as people read it."""
+        """The metric in words."""
         return (self.measured_in or METRICS[self.metric]).name
 
     def __getitem__(self, name: str) -> PlannedRemedy:
@@ -164,7 +164,7 @@ class Plan:
         )
 
     def title(self) -> str:
-        """What the plan is for."""
+        """The metric and groups that the plan is for."""
         groups = f" (groups of {self.groups})" if self.groups is not None and self.metric == "worst-group" else ""
         return f"Plan for {self.metric_name}{groups}"
 
@@ -186,5 +186,5 @@ class Plan:
 
 
 def forecast_words(forecast: GainForecast | None) -> str:
-    """A forecast in a few words."""
+    """A forecast in words."""
     return "no forecast" if forecast is None else f"gain in {forecast.metric} {forecast.words}"

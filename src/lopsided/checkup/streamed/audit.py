@@ -1,7 +1,7 @@
 """The audit of data larger than memory, in two passes (a third where many rows repeat).
 
 Counts, groups, missing values, accuracy, calibration and duplicates are exact, over all rows, and so are the moments of
-the classes. The other checks see a sample of rows, drawn uniformly without replacement, and their findings say so.
+the classes. The other checks use a sample of rows, drawn uniformly without replacement, and their findings say so.
 """
 
 import contextlib
@@ -214,8 +214,8 @@ def _sample(seen: FirstLook, positions: IntArray, data: Parts, given: Given, cou
     notes = list(dict.fromkeys((*counted.notes, *found.notes)))
     if len(positions) < data.rows:
         notes.append(
-            f"Counts, missing values, accuracy, calibration, duplicates and class moments are those of all "
-            f"{data.rows:,} rows; the other checks see {len(positions):,} rows drawn at random (seed {given.seed})."
+            "Counts, missing values, accuracy, calibration, duplicates and class moments are those of all "
+            f"{data.rows:,} rows; the other checks use {len(positions):,} rows drawn at random (seed {given.seed})."
         )
     return replace(
         found,

@@ -218,7 +218,9 @@ def _coded(batch: Any, key: tuple[str, Any, Any] | None, start: int) -> Any:
     found = pc.index_in(decoded(batch[name]), value_set=values)
     if found.null_count:
         row = start + int(np.flatnonzero(np.asarray(found.is_null()))[0])
-        raise InputError(f"the same {name} in both passes", f"another in row {row}", "leave the data as they are")
+        raise InputError(
+            f"the same {name} in both passes", f"another in row {row}", "do not change the data while they are read"
+        )
     return codes[np.asarray(found, dtype=np.int64)]
 
 

@@ -57,17 +57,18 @@ class Arm:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """The name of the arm."""
         return self.remedy.name
 
     @property
     def kind(self) -> str:
-        """The word under which it is written to files."""
+        """The name used in files."""
         return self.remedy.kind
 
     @property
     def simulated(self) -> bool:
-        """Whether it stands for examples that are not there yet: its model is plain training, only its gain its own."""
+        """Whether it simulates examples still to be collected: its model is plain training, and only its gain is its
+        own."""
         return self.remedy.collects is not None
 
     @property
@@ -83,7 +84,7 @@ class Arm:
 
     @property
     def held(self) -> str:
-        """Whether the forecast held, in a word."""
+        """Whether the forecast came true, in a word."""
         return _HELD[self.outcome]
 
     def words(self, metric: str) -> str:

@@ -1,4 +1,4 @@
-"""A trial as figures: gains beside their forecasts, and the metrics of every arm."""
+"""Figures of a trial: gains next to their forecasts, and the metrics of every arm."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,7 @@ def times(repeats: int) -> str:
 
 
 def gains_figure(trial: "Trial") -> Figure:
-    """The measured gains beside their forecasts."""
+    """The measured gains next to their forecasts."""
     starred = any(arm.read_in != trial.metric for arm in trial.arms if arm.skipped is None)
     own = "* recall of the class, or accuracy of the group. " if starred else ""
     return Figure("Remedies and their forecasts", [gains_panel(trial)], f"{own}Bars are 95% intervals.")

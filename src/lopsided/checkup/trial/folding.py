@@ -69,14 +69,14 @@ def _splits(cv: Any, training: LabelledSet) -> Iterable[Any]:
         given = np.flatnonzero(given) if given.dtype.kind == "b" else given
         strange = [row for row in given.tolist() if row not in place]
         if strange:
-            raise InputError("training rows in cv", f"row {strange[0]!r}", "name rows that are no test rows")
+            raise InputError("training rows in cv", f"row {strange[0]!r}", "leave out the test rows of the split")
         return np.array([place[row] for row in given.tolist()], dtype=np.int64)
 
     return [tuple(placed(part) for part in pair) for pair in cv]
 
 
 def about_design(training: LabelledSet, folds: int, seed: int, recalibrated: bool) -> list[str]:
-    """What the folds keep to, and what weights and recalibration do."""
+    """Notes on how rows are divided, and on weights and recalibration."""
     design, notes = training.design, []
     if design.given is None and design.time is not None:
         never = int((training.folds(folds, seed).fold < 0).sum())
@@ -88,12 +88,12 @@ def about_design(training: LabelledSet, folds: int, seed: int, recalibrated: boo
     if design.weights is not None:
         notes.append("sample_weight counts in training and in every metric; threshold moving tunes on unweighted rows.")
     if recalibrated:
-        notes.append("Probabilities are recalibrated on held-out training rows; decisions stay those of the remedies.")
+        notes.append("Probabilities are recalibrated on held-out training rows; decisions do not change.")
     return notes
 
 
 def about_copies(evidence: Evidence, training: LabelledSet, seed: int) -> list[str]:
-    """A warning where rows are near copies of each other and nothing keeps them on one side of a fold."""
+    """A warning if rows are near copies of each other and nothing keeps them in the same fold."""
     if training.design.arrays().keys() & {"together", "time", "given"} or evidence.table is None:
         return []
     try:

@@ -1,4 +1,4 @@
-"""From the answers of all arms to gains, verdicts on forecasts and the winner."""
+"""From the predictions of all arms to gains, verdicts on forecasts and the winner."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -93,7 +93,7 @@ class TrialJudge:
             answers: Answers | str = entry.skipped if entry.skipped is not None else self.run.answers(entry)
             why = f"{planned.why} {reason}".strip() if reason and reason not in planned.why else planned.why
             if not isinstance(answers, str) and self.metric.needs_probabilities and answers.probabilities is None:
-                answers = f"It gives no probabilities, which {own} needs."
+                answers = f"It has no probabilities, which {own} needs."
             if isinstance(answers, str):
                 arms.append(Arm(entry.remedy, {}, own, forecast, why, skipped=answers))
                 continue

@@ -1,4 +1,4 @@
-"""What a trial found: its arms side by side; as JSON, facts, tables, figures and code."""
+"""The result of a trial: its arms side by side, as JSON, facts, tables, figures and code."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ _MOST_LETTERS = 80  # of an object of the user's, whose text can fill a page
 
 @dataclass(frozen=True)
 class Trial:
-    """Arms side by side; `winner` is None unless an interval says so."""
+    """The arms of a trial; `winner` is None unless one is shown to be better than plain training."""
 
     source: str
     learner: str
@@ -67,7 +67,7 @@ class Trial:
             The same arms with gains, intervals, winner and sentence in that metric, and no forecasts.
         """
         if self.judged is None:
-            raise InputError("a trial that kept its answers", "one without them", "run lopsided.trial again")
+            raise InputError("a trial that kept its predictions", "one without them", "run lopsided.trial again")
         return self.judged(metric, costs)
 
     def __getitem__(self, name: str) -> Arm:
@@ -80,7 +80,7 @@ class Trial:
 
     @property
     def columns(self) -> Columns:
-        """Which columns of the data were used, and why not the others."""
+        """Which columns of the data were used, and why the others were not."""
         return Columns() if self.training is None else self.training.columns
 
     def headline(self, *, brief: bool = False) -> str:
@@ -90,8 +90,8 @@ class Trial:
         return self.recommendation.sentence(precision_collapse(self.recommended, self.arms[0]), brief=brief)
 
     def code(self) -> str:
-        """Five lines of Python that train the recommended arm: the object that was tried, its parameters written out,
-        around the learner. `X`, `y`, and where they are needed `groups`, `learner` and `own`, are the user's."""
+        """Five lines of Python that train the recommended arm: the remedy that was tried, with its parameters, around
+        the learner. You provide `X` and `y` and, if they are needed, `groups`, `learner` and `own`."""
         remedy, learner, seed = self.recommended.remedy, "learner", self.seed
         given = ["X", "y", "groups"] if remedy.needs_groups else ["X", "y"]
         planned = self.plan.remedies[0].training if self.plan is not None and self.plan.remedies else None
@@ -128,7 +128,7 @@ class Trial:
         return f"judged by {self.metric}{groups}"
 
     def sentence(self) -> str:
-        """Who won, in plain words."""
+        """The winner, in a sentence."""
         if self.winner is None:
             return f"No arm is shown to beat plain training in {self.metric}."
         won = self[self.winner]
@@ -160,7 +160,7 @@ class Trial:
         }
 
     def facts(self) -> list[tuple[str, str]]:
-        """What a report shows above the table."""
+        """The facts that a report shows above the table."""
         from lopsided.checkup.trial.figures import times
 
         how = f"{self.folds} folds, {times(self.repeats)}, the same for all arms"
@@ -241,14 +241,14 @@ class Trial:
         return [arm.name, told, arm.helps or "–", *self.values(arm, main), _words(arm.forecast), arm.held]
 
     def figures(self) -> list[Figure]:
-        """Gains beside forecasts, and the metrics of every arm."""
+        """Gains next to forecasts, and the metrics of every arm."""
         from lopsided.checkup.trial.figures import gains_figure, metrics_figure
 
         return [gains_figure(self), metrics_figure(self)]
 
 
 def gain_words(gain: float, low: float, high: float, metric: Metric) -> str:
-    """A gain with its interval, as a fall where smaller is better."""
+    """A gain with its interval; where smaller is better, how much the metric falls."""
     if metric.larger_is_better:
         return f"{metric.name} {gain:+.3f} [{low:+.3f}, {high:+.3f}]"
     return f"{metric.name} lower by {gain:.3f} [{low:.3f}, {high:.3f}]"

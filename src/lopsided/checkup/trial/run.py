@@ -1,4 +1,4 @@
-"""The tasks of one trial: which there are, running what the store does not hold, and what came of each."""
+"""The tasks of one trial: which there are, running those that are not stored, and their results."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -69,7 +69,7 @@ def _why_not(
     if remedy.collects is None:
         return None
     if drawn and remedy.collects.axis == "class":
-        return "Collecting is not simulated where the trial has some of the classes only."
+        return "Collecting is not simulated, because the trial uses only some of the classes."
     partition = training.partition(remedy.collects.axis)
     least = int(partition.counts[remedy.collects.code] * (folds - 1) / folds)
     if least >= LEAST_TO_HOLD_BACK:
@@ -79,7 +79,7 @@ def _why_not(
 
 
 class TrialRun:
-    """Tasks of one trial and what came of them."""
+    """The tasks of one trial and their results."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class TrialRun:
         rounds: range | None = None,
         live: set[str] | None = None,
     ) -> None:
-        """Run what the store does not hold; each finished fold of an arm is kept at once.
+        """Run the tasks that are not stored; each finished fold of an arm is stored at once.
 
         `rounds` are the repeats, `live` the remedies that are run in them beside plain training: all unless named.
         """
@@ -214,7 +214,7 @@ class TrialRun:
         return Answers(predicted == codes, fold, codes, shown.group_codes, predicted, chances, weights)
 
     def refusal(self, entry: Entry) -> InputError | None:
-        """The first refusal among the arm's folds: a sentence for the user, where other failures are accidents."""
+        """The first InputError among the arm's folds: a sentence for the user; other failures are accidents."""
         keys = [self._task(entry, *place).key for place in np.ndindex(self.repeats_of[entry.remedy.name], self.folds)]
         failed = [self.failures[key] for key in keys if key in self.failures]
         return next((failure.refusal for failure in failed if failure.refusal is not None), None)

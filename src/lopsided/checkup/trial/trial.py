@@ -1,4 +1,4 @@
-"""The trial: remedies side by side by repeated stratified cross-validation, each outcome beside its forecast.
+"""The trial: remedies compared by repeated stratified cross-validation, each result next to its forecast.
 
 Every arm trains and is tested on the same folds, so differences are paired; intervals are those of `paired_scores`.
 Forecasts are made again inside each fold of the first repeat, from its
@@ -106,14 +106,13 @@ def trial(
         logistic, boosting, network or deep (PyTorch; both networks with `weight_decay`), a class as
         package.module:Class, or a classifier of your own.
     group : str, optional
-        The partition into groups whose worst group counts, where there are several.
+        The partition whose worst group counts, if there are several.
     recipe : dict, optional
         Settings of the network for the oversampling rates, as `lopsided.remedies.Recipe` takes them.
     folds : int, default 5
         Folds of the cross-validation.
     repeats : int, default 2
-        How often it is repeated with other folds; with a budget as often as the time allows, with `time`
-        once, for there is one past.
+        How often it is repeated with other folds. With a budget, as often as the time allows; with `time`, once.
     budget : float or str, optional
         A time limit in seconds, or as "60s", "2m": arms that can no longer be best are dropped, and the time goes to
         repeats of the others.
@@ -121,13 +120,14 @@ def trial(
         Other folds. A splitter that needs groups gets `split_by`; pairs hold positions of rows. Splits that test a
         row again are further repeats.
     recalibrate : bool, default False
-        Fit each arm's probabilities to held-out rows of its training part; its decisions stay. Five more fits each.
+        Calibrate each arm's probabilities on held-out rows of its training part, which costs five more fits each. Its
+        decisions do not change.
     jobs : int, optional
-        Processes; None for all cores. A classifier of your own runs in this one.
+        Number of processes; None for all cores. A classifier of your own runs in the present process.
     store : path, optional
-        The folder that keeps finished folds; else LOPSIDED_STORE, else ./lopsided-results.
+        The folder that keeps finished folds. By default, $LOPSIDED_STORE or ./lopsided-results.
     fresh : bool, default False
-        Train again what the store holds.
+        Train again, even if results are stored.
     forecasts : bool, default True
         Make the forecasts again inside the folds, from their training rows alone; each fold costs a pilot.
     progress : callable, optional
@@ -137,7 +137,7 @@ def trial(
     -------
     Trial
         `recommendation` (what to use, with its expected gain and chances); `arms` with their metrics, gains and
-        forecasts; `winner`, None unless an interval says so; `tied_with`.
+        forecasts; `winner`, None unless one is shown to be better than plain training; `tied_with`.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""A finished network measured on held-out examples, and its classifier corrected."""
+"""Corrects the classifier of a finished network on held-out examples."""

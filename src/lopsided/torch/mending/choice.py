@@ -1,14 +1,14 @@
-"""Which correction of a head to use, by cross-validation, and what it gains once the choosing is paid for.
+"""Chooses the correction of a head by cross-validation, and estimates its gain without the bias of the choice.
 
 Every candidate is fitted on all folds but one and answers the examples of that one, over repeated stratified folds. Of
 the candidates, which come with the simplest first, the first is chosen that is at most `SLACK` standard errors of the
 paired difference behind the best. Classes with one example do not count.
 
-The score of the chosen one is too good, because it was chosen by it. So its gain is estimated by bootstrap bias
-corrected cross-validation (Tsamardinos et al. 2018): examples are drawn with replacement, class by class, the same rule
-chooses on the answers to those, and its choice is scored on the examples that were not drawn. No fit is repeated. This
-corrects too much: a draw holds 63 % of the examples, chooses worse than all of them do, and is scored on what is left,
-which of a class with few examples is next to nothing. So the gain is the mean of the corrected and the plain
+The score of the chosen candidate is optimistic, because it was used for the choice. So its gain is estimated by
+bootstrap bias corrected cross-validation (Tsamardinos et al. 2018): examples are drawn with replacement, class by
+class, the same rule chooses on the answers to those, and its choice is scored on the examples that were not drawn. No
+fit is repeated. This corrects too much: a draw holds 63 % of the examples, chooses worse than all of them would, and is
+scored on the rest, which hardly has examples of a small class. So the gain is the mean of the corrected and the plain
 cross-validated one, and its interval reaches from an error below the lower to an error above the higher of the two. The
 squared error is that of the chosen candidate's paired gain (`measure.paired_scores`) and the variance, over draws, of
 the gain of what was chosen.
@@ -53,7 +53,7 @@ class Gain:
 
 @dataclass(frozen=True)
 class ChosenCorrection:
-    """The number of the candidate that was chosen, every candidate's cross-validated metric, and the gain."""
+    """The index of the chosen candidate, the cross-validated metric of every candidate, and the gain."""
 
     chosen: int
     scores: FloatArray

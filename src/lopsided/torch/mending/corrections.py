@@ -7,9 +7,9 @@
     thresholds              one number per class that is best for the metric on the examples (up to 20 classes)
     retraining              W and b refitted around post-hoc adjustment, held by a prior
 
-What is refitted is meant for equally frequent classes, or, for metrics that count every example alike (overall
-accuracy, cost, log loss), for classes as frequent as among the examples. Under the first kind of metric adjustment with
-tau = 1 stands first, because it is Bayes' rule and fits nothing; under the second, doing nothing does.
+Refitting assumes equally frequent classes or, for metrics in which every example has the same weight (overall accuracy,
+cost, log loss), the class frequencies of the examples. For the first kind of metric, adjustment with tau = 1 comes
+first, because it is Bayes' rule and fits nothing; for the second, doing nothing does.
 """
 
 from collections.abc import Callable

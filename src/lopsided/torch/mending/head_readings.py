@@ -1,4 +1,4 @@
-"""What the head of a finished network sees and says on a loader: features, classes, and the head as arrays.
+"""Reads a finished network on a loader: the features that enter its head, the classes, and the head as arrays.
 
 The network is run once, in eval mode and without gradients; the mode of every module is restored. A batch is a pair
 (inputs, labels), a longer tuple of which the last are the labels, or a mapping with the labels under "labels" or
@@ -37,7 +37,7 @@ class Readings(NamedTuple):
 def read_head(
     model: nn.Module, loader: Iterable[Any], head: str | nn.Module | None = None, classes: int | None = None
 ) -> Readings:
-    """Run the model over the loader, and keep what its head saw."""
+    """Run the model over the loader, and keep the inputs of its head."""
     found = find_head(model, head, classes)
     features, codes = [], []
     device = found.layer.weight.device
@@ -49,11 +49,11 @@ def read_head(
             check_output(output, found)
             if len(seen) != 1:
                 got = f"{len(seen)} calls of {found.name!r}"
-                raise InputError("a model that calls its head once in a forward", got, "name the head with head=")
+                raise InputError("a model that calls its head once per forward pass", got, "name the head with head=")
             given = class_codes(labels, found.outputs)
             rows, _, places = rows_of(seen[0], given, found)
             kept = places != IGNORED
-            check_codes(places[kept], found.classes, "labels", "code the classes from 0 on")
+            check_codes(places[kept], found.classes, "labels", "code the classes as 0, 1, 2, ...")
             features.append(rows[kept].double().cpu().numpy())
             codes.append(places[kept].cpu().numpy())
     if not codes or not sum(map(len, codes)):

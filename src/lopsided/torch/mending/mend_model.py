@@ -1,7 +1,7 @@
 """`mend`: one line that corrects the classifier of a finished network for imbalance, by a validation set.
 
-The body of the network stays as it is; only the last linear layer changes. What is tried stands in `corrections`, how
-one of them is chosen and what its gain is worth in `choice`.
+Only the last linear layer of the network changes. `corrections` lists what is tried; `choice` says how one of them is
+chosen and how its gain is estimated.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,22 +27,22 @@ from torch import nn
 
 @dataclass(frozen=True)
 class MendedModel:
-    """What `mend` found.
+    """The result of `mend`.
 
     Attributes
     ----------
     model : nn.Module
         A copy of the network with the correction in its last layer.
     chosen : str
-        The correction.
+        The correction that was chosen.
     gain : Gain
-        Expected improvement of the metric over the network as it was: value, low and high (90 %).
+        Expected improvement of the metric over the original network: value, low and high (90 %).
     scores : dict
         Cross-validated metric of every candidate.
     metric : str
         The metric's name.
     notes : tuple of str
-        What was assumed.
+        Assumptions that were made.
     """
 
     model: nn.Module = field(repr=False)
@@ -65,7 +65,7 @@ class MendedModel:
     def __str__(self) -> str:
         gain = self.gain
         if self.chosen == "nothing":
-            return f"No correction improves {self.metric} on this validation set; the model is returned as it was."
+            return f"No correction improves {self.metric} on this validation set; the model is returned unchanged."
         return (
             f"{self.chosen}: expected gain in {self.metric} {gain.value:+.3f} "
             f"[{gain.low:+.3f}, {gain.high:+.3f}] (90 % interval)."
@@ -86,7 +86,7 @@ def mend(
 
     Features are read once on a validation set that the network was not trained on. Doing nothing, post-hoc logit
     adjustment, tau-norm, offsets or thresholds per class and retraining the last layer are compared by cross-validation
-    on it, and the simplest that is not clearly worse than the best is put into a copy of the network.
+    on it, and the simplest that is not clearly worse than the best is applied to a copy of the network.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def mend(
     costs : optional
         For the metric "cost": a matrix, true x predicted.
     head : str or nn.Module, optional
-        The layer that gives the logits; by default the last linear one.
+        The layer that gives the logits. By default, the last linear one.
     seed : int
         Seed of the folds and of the bootstrap.
 
@@ -126,7 +126,7 @@ def mend(
     classes = Partition("class", read.codes, names)
     asked = metric_named(metric, classes, costs)
     if asked.family == "worst-group":
-        raise InputError("a metric of classes", repr(asked.word), "mend knows no groups; use worst-class")
+        raise InputError("a metric of classes", repr(asked.word), "mend does not use groups; choose worst-class")
     shown, notes = _counts(counts, classes)
     with one_blas_thread():
         candidates = corrections(read.weights, shown, asked, leading_directions(read.features))
@@ -141,6 +141,8 @@ def _counts(counts: Sequence[float] | Rates | None, classes: Partition) -> tuple
     """Training counts, those of the validation set where none were given; a class without examples counts as one."""
     if counts is None:
         held_out = np.maximum(classes.counts, 1).astype(np.float64)
-        return held_out, ("No training counts were given: adjustment is by the class shares of the validation set.",)
+        return held_out, (
+            "No training counts were given, so logits are adjusted by the class shares of the validation set.",
+        )
     given = counts.effective_class_counts if isinstance(counts, Rates) else counts
     return shown_counts(given, len(classes.names)), ()

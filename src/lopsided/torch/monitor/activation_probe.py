@@ -49,13 +49,13 @@ class ActivationProbe:
         self.started = True
         rows = _rows(arguments) or _rows(tuple(keywords.values()))
         if rows is None:
-            self.notes = ("the model's inputs are not tensors, so no activation patterns are followed",)
+            self.notes = ("the model's inputs are not tensors, so activation patterns are not tracked",)
             return
         kept = tuple(self._cut(value, rows) for value in arguments)
         self.inputs = kept, {name: self._cut(value, rows) for name, value in keywords.items()}
         self.start_patterns = self._patterns()
         if not self.start_patterns and not self.notes:
-            self.notes = ("the model has no ReLU units that hooks can see, so no activation patterns are followed",)
+            self.notes = ("hooks find no ReLU units in the model, so activation patterns are not tracked",)
 
     def compare(self) -> tuple[LayerPatterns, ...]:
         """Every layer's patterns now against the start."""
@@ -94,7 +94,9 @@ class ActivationProbe:
             with _undisturbed(self._model):
                 self._model(*self.inputs[0], **self.inputs[1])
         except Exception as error:  # the model may refuse a smaller batch; watching must never stop a training
-            self.notes = (f"no activation patterns: the model refused the probe ({type(error).__name__})",)
+            self.notes = (
+                f"activation patterns are not tracked: the model failed on the probe examples ({type(error).__name__})",
+            )
             return {}
         finally:
             self.running = False

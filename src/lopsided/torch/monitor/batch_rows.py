@@ -1,4 +1,4 @@
-"""One row per example out of what the head saw: features (n, p), logits (n, K) and class codes (n,).
+"""One row per example from the inputs and outputs of the head: features (n, p), logits (n, K) and class codes (n,).
 
 A linear head may stand after pooling (batch, p) or at every place of a sequence (batch, ..., p), a 1x1 convolution at
 every place of a map (batch, p, ...). Labels of the same places make one row per place; one label per picture pools the
@@ -43,9 +43,9 @@ def rows_of(
         features = features if told_features else features.mean(dim=inner)
     if codes.shape != places or features.shape[:-1] != places:
         raise InputError(
-            f"one label for each of the {' x '.join(map(str, places))} rows that the head saw",
+            f"one label for each of the {' x '.join(map(str, places))} rows that entered the head",
             f"labels of shape {tuple(codes.shape)} for features of shape {tuple(seen.features.shape)}",
-            "call update(labels) once after each forward, with the labels of that batch",
+            "call update(labels) once after each forward pass, with the labels of that batch",
         )
     logits = logits.reshape(-1, head.outputs)
     if head.outputs == 1:
@@ -64,5 +64,5 @@ def _pooled(features: torch.Tensor, head: Head) -> torch.Tensor:
     raise InputError(
         f"features of shape (batch, p), (batch, p, ...) or (batch, places, p) with p = {head.width} as the head has",
         f"shape {tuple(features.shape)}",
-        "name with features= a layer that gives one row an example",
+        "name a layer with one row per example (features=)",
     )

@@ -1,4 +1,4 @@
-"""Which epochs are measured in full: geometry costs the same whether an epoch is long or short.
+"""Decides which epochs are measured in full, because geometry costs the same for long and short epochs.
 
 Recall, losses, counts and the cosines of up to MANY classifiers are taken in every epoch. NC1-NC4, the angles of class
 means and of many classifiers, the change of the layers and the activation patterns take as long as training on some

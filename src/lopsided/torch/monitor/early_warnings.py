@@ -1,8 +1,8 @@
 """Early warnings in words: lost classes first (`lost_classes`); then, once each, merging classes, vanishing
 classifiers, classes at risk of merging, classes never seen.
 
-Two classes merge when the cosine of their classifiers reaches `warn_at` in `patience` epochs in a row. Softmax does not
-feel a vector added to every classifier, which alone can bring all cosines near 1; so for three classes or more the
+Two classes merge when the cosine of their classifiers reaches `warn_at` in `patience` epochs in a row. A vector added
+to every classifier does not change the softmax, but can bring all cosines near 1; so for three classes or more the
 cosine of the centred classifiers must be as high too. (Centred, two classifiers are always opposite.)
 """
 
@@ -16,7 +16,7 @@ from lopsided.measure.angles import Cosines, PairwiseAngles
 from lopsided.torch.monitor.class_words import class_list, numbers
 from lopsided.torch.monitor.run_forecast import RunForecast
 
-DIVERGED = "the classifier holds NaN or infinite weights: the training has diverged"
+DIVERGED = "the classifier has NaN or infinite weights: the training has diverged"
 VANISHING = 0.1  # of the median length: a classifier this short has no say
 
 
@@ -32,7 +32,7 @@ def merging_cosines(weight: FloatArray, found: PairwiseAngles) -> Cosines:
 
 
 class EarlyWarnings:
-    """Remembers what lasted and what was said."""
+    """Remembers how long conditions lasted and which warnings were given."""
 
     def __init__(self, classes: int, names: Sequence[str], *, warn_at: float, patience: int) -> None:
         self._names, self._warn_at, self._patience = names, warn_at, patience

@@ -1,5 +1,5 @@
-"""How much of an epoch was observed: examples seen and passed over, labels of the latter, batches, optimizer steps; and
-in words, what a reader of its record should know about that."""
+"""How much of an epoch was observed: examples seen and skipped, labels of the skipped ones, batches, optimizer steps;
+and notes about it for the record."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ def sparse_observation(classes: int, told: int | None) -> tuple[int, int]:
 
 
 class NothingSeen(InputError):
-    """An epoch was closed in which no labels came."""
+    """An epoch ended without any labels."""
 
 
 @dataclass
@@ -54,7 +54,7 @@ class EpochCounters:
         return f"{self.overwritten} batch{'' if self.overwritten == 1 else 'es'}"
 
     def passes_over(self) -> bool:
-        """Whether the next training batch is one that is not observed."""
+        """Whether the next training batch is skipped."""
         return self.observed_rows >= self.fully_observed and bool(self.batches % self.observe_every)
 
     def training_forward(self, rows: int) -> None:
@@ -89,14 +89,14 @@ class EpochCounters:
         if self.passed_rows:
             yield f"{self.share_observed:.0%} of the training examples were observed; observe_every=1 observes all"
         if any(one.uneven for one in sums):
-            yield "batches came class by class, so NC1 and NC4 are left out; monitor.measure(loader) gives them"
+            yield "batches came sorted by class, so NC1 and NC4 are left out; monitor.measure(loader) computes them"
         if self.overwritten:
             yield f"left out {self.overwritten_batches} whose features or logits were overwritten in place"
         if not all(one.finite for one in sums):
             yield "some features were NaN or infinite, so class means could not be measured"
         size, rank = process_group()
         if size > 1 and not all_reduce:
-            yield f"process {rank} of {size} saw its own shard only; all_reduce=True adds them up"
+            yield f"process {rank} of {size} saw only its own shard; all_reduce=True adds up all shards"
 
 
 class LabelCounts:
@@ -144,12 +144,12 @@ def nothing_seen(counters: EpochCounters) -> InputError:
     """The sentence for an epoch without a batch that could be counted."""
     if counters.overwritten:
         return InputError(
-            "features and logits as the head gave them when their labels come",
+            "features and logits that have not changed since the forward pass",
             f"{counters.overwritten_batches} overwritten in place, and no other",
-            "call monitor.update(labels) right after the forward, or write logits = logits * 2 instead of mul_(2)",
+            "call monitor.update(labels) right after the forward pass, or write logits = logits * 2 instead of mul_(2)",
         )
     return NothingSeen(
-        "labelled forwards since the last epoch",
+        "labelled forward passes since the last epoch",
         "none",
-        "give loss=, labels=, or call monitor.update(labels) after each forward",
+        "give loss= or labels=, or call monitor.update(labels) after each forward pass",
     )

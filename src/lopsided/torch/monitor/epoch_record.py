@@ -1,4 +1,4 @@
-"""What one epoch showed, as facts: training and held-out phase, classifier, forecasts, layers, warnings."""
+"""The record of one epoch: training and held-out phase, classifier, forecasts, layers, warnings."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -111,9 +111,9 @@ class EpochRecord:
         return plain
 
     def scalars(self) -> dict[str, float]:
-        """Every number of the record but spectra, under names like train/neural_collapse/nc1.
+        """Every number of the record except spectra, under names such as train/neural_collapse/nc1.
 
-        Of the numbers per class, the recall: train/recall/7; of more than 100 classes, the ten lowest
+        Of the numbers per class, only recall is included: train/recall/7; for more than 100 classes, the ten lowest
         (train/recall/lowest_1) and quantiles (train/recall/quantile_0.25).
         """
         phases = {"train": self.train, "held_out": self.held_out}

@@ -1,10 +1,10 @@
-"""The hooks of the monitor: what the head saw in each forward, and where its labels are said.
+"""The hooks of the monitor: they keep the inputs and outputs of the head in each forward pass, and find the labels.
 
-A forward shows features and logits before anybody says the labels, so the latest forwards wait here, detached. Usually
+A forward pass gives features and logits before the labels are known, so the latest passes wait here, detached. Usually
 one is taken; the replicas of DataParallel make one batch out of several, in the order of their devices. Nothing here
 changes a forward pass. Of a long training epoch only some batches are kept (`EpochCounters.passes_over`).
 
-A hook dies with its owner and does not travel with the model: `copy.deepcopy(model)` (an averaged copy, a snapshot) and
+A hook ends with its owner and is not copied with the model: `copy.deepcopy(model)` (an averaged copy, a snapshot) and
 `pickle` would otherwise carry the monitor along, and the copy would feed it. So a hook holds a weak reference, and its
 copies are inert. A compiled model leaves its graph to call it.
 """
@@ -38,7 +38,7 @@ class Seen(NamedTuple):
 
     @property
     def unchanged(self) -> bool:
-        """Nobody wrote into the tensors since the forward."""
+        """Whether the tensors are unchanged since the forward pass."""
         return self.versions == (_version(self.features), _version(self.outputs))
 
 
@@ -64,13 +64,13 @@ class ForwardWatch:
             raise InputError(
                 "a loss module such as nn.CrossEntropyLoss()",
                 type(loss).__name__,
-                "call monitor.update(labels) after each forward instead",
+                "call monitor.update(labels) after each forward pass instead",
             )
         if label_keyword is not None and not isinstance(label_keyword, str):
             raise InputError(
                 "the name of the keyword that holds the labels",
                 type(label_keyword).__name__,
-                "write labels='labels', or call monitor.update(labels) after each forward",
+                "write labels='labels', or call monitor.update(labels) after each forward pass",
             )
         self.seconds = 0.0  # spent here beyond what a hook costs
         self.named: str | None = None  # the phase that the user named, which is no training
@@ -98,10 +98,11 @@ class ForwardWatch:
             self._handles += [raw.register_step_post_hook(Hook(action)) for action in (counters.stepped, on_step)]
 
     def take(self, rows: int) -> Seen:
-        """What the head saw in the latest forward, or the latest few together when only together they have `rows`."""
+        """Inputs and outputs of the head in the latest forward pass, or in the latest few if these together have
+        `rows`."""
         if not self._waiting:
             raise InputError(
-                f"a forward through the head {self._head.name!r} before its labels",
+                f"a forward pass through the head {self._head.name!r} before its labels",
                 "none",
                 "call the model first, once per update; name the layer with head= if this one is not used, and make "
                 "the monitor before a compiled model's first forward",
@@ -123,12 +124,12 @@ class ForwardWatch:
         return self._waiting[-1].outputs if self._waiting else None
 
     def take_passed(self) -> bool:
-        """Whether the labels that come now are those of a batch that was passed over."""
+        """Whether the present labels belong to a batch that was skipped."""
         passed, self._passed = self._passed and not self._waiting, False
         return passed
 
     def close(self) -> None:
-        """Take every hook off."""
+        """Remove every hook."""
         for handle in self._handles:
             handle.remove()
         self._handles.clear()

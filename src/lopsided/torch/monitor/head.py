@@ -1,10 +1,10 @@
-"""The classifier of a network: its last linear layer, found or told.
+"""The classifier of a network: its last linear layer, or the layer that was named.
 
-A head is an `nn.Linear` or a convolution with 1x1 kernels, or, where it is told, any layer with a matrix `weight`
-(a cosine classifier); rows w_k of its K x p weight are the classifiers of the
-Layer-Peeled Model, its input the features h. Wrappers (DataParallel, DistributedDataParallel, torch.compile) are
-looked through. A linear layer with one output is the two-class softmax with rows -w/2 and +w/2 (and biases alike),
-which has the same probabilities; cosines and energies are those of that pair.
+A head is an `nn.Linear` or a convolution with 1x1 kernels, or, where it is told, any layer with a matrix `weight` (a
+cosine classifier); rows w_k of its K x p weight are the classifiers of the Layer-Peeled Model, its input the features
+h. Wrappers (DataParallel, DistributedDataParallel, torch.compile) are unwrapped. A linear layer with one output is the
+two-class softmax with rows -w/2 and +w/2 (and biases alike), which has the same probabilities; cosines and energies are
+those of that pair.
 """
 
 from collections.abc import Iterator, Mapping
@@ -33,7 +33,7 @@ class Head:
 
     @property
     def classes(self) -> int:
-        """K; a single output tells two classes apart."""
+        """K; a single output means two classes."""
         return max(self.outputs, 2)
 
     @property
@@ -73,7 +73,7 @@ def weight_count(model: nn.Module) -> int:
 
 
 def find_head(model: nn.Module, told: str | nn.Module | None = None, classes: int | None = None) -> Head:
-    """The head that was told, or the last linear layer; with `classes`, the last one with so many outputs."""
+    """The head that was named, or the last linear layer; with `classes`, the last one with that many outputs."""
     inner = unwrap(model)
     if told is not None:
         name, layer = _named(inner, told)
@@ -85,24 +85,24 @@ def find_head(model: nn.Module, told: str | nn.Module | None = None, classes: in
     fitting = [head for head in candidates if classes is None or head.classes == classes]
     if not fitting:
         wanted = "a linear layer" if classes is None else f"a linear layer with {classes} outputs"
-        found = ", ".join(map(_words, candidates[-3:])) or "a model without one (lazy layers need one forward first)"
+        found = (
+            ", ".join(map(_words, candidates[-3:])) or "a model without one (lazy layers need one forward pass first)"
+        )
         raise InputError(f"{wanted} in the model", found, "name the layer with head=")
     chosen = fitting[-1]
     rivals = [head for head in fitting if head is chosen or _beside(inner, head, chosen, candidates)]
     if len(rivals) > 1:
-        raise InputError(
-            "one last linear layer", " and ".join(map(_words, rivals[-3:])), "say which one with head='name'"
-        )
+        raise InputError("one last linear layer", " and ".join(map(_words, rivals[-3:])), "name one with head=")
     return chosen
 
 
 def named_module(model: nn.Module, told: str | nn.Module) -> nn.Module:
-    """A module of the model by its name, or itself, checked to be one of the model's."""
+    """A module of the model, given by its name or as the module itself."""
     return _named(unwrap(model), told)[1]
 
 
 def check_output(output: Any, head: Head) -> None:
-    """The model's output has as many columns as the head, or the head is not the one that makes it."""
+    """Checks that the model's output has as many columns as the head."""
     found = output
     for _ in range(2):
         if isinstance(found, torch.Tensor):
@@ -117,7 +117,7 @@ def check_output(output: Any, head: Head) -> None:
         raise InputError(
             f"a model whose output comes from its last linear layer {head.name!r} with {head.outputs} outputs",
             f"an output of shape {tuple(found.shape)}",
-            "say with head= which layer gives the logits",
+            "name the layer that gives the logits with head=",
         )
 
 

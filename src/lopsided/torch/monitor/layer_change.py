@@ -1,9 +1,9 @@
-"""How far every layer moved from where it stood when the monitor was made (Li and Liang 2018, Sections 6 and 7).
+"""How far every layer moved since the monitor was made (Li and Liang 2018, Sections 6 and 7).
 
     relative distance |W - W0|_F / |W0|_F;   stable rank |D|_F^2 / |D|_2^2 of D = W - W0
 
-every epoch, and now and then the whole spectrum of D with its entropy rank and largest gap. Kernels of convolutions
-are read as matrices, one row per output. The start is kept on the CPU in the layer's own precision.
+every epoch, and less often the whole spectrum of D with its entropy rank and largest gap. Convolution kernels are
+treated as matrices, one row per output. The start is kept on the CPU in the layer's own precision.
 """
 
 from collections.abc import Iterable
@@ -56,7 +56,7 @@ class LayerStarts:
         self.starts = {name: _copy(layer.weight) for name, layer in self._layers.items()}
 
     def compare(self, epoch: int, *, spectra: bool) -> tuple[LayerChange, ...]:
-        """Every followed layer against its start."""
+        """Every tracked layer compared with its start."""
         return tuple(
             layer_change(name, _matrix(start), _matrix(_copy(self._layers[name].weight)), epoch, spectra=spectra)
             for name, start in self.starts.items()
@@ -90,7 +90,8 @@ def _affordable(layers: dict[str, nn.Module], notes: list[str]) -> dict[str, nn.
     for name, layer in reversed(layers.items()):
         if total + layer.weight.numel() > MOST_WEIGHTS:
             notes.append(
-                f"only the last {len(kept)} of {len(layers)} layers are followed, for memory; choose with layers="
+                f"only the last {len(kept)} of {len(layers)} layers are tracked, to save memory; choose others with "
+                "layers="
             )
             break
         kept[name] = layer

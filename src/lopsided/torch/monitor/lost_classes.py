@@ -1,8 +1,9 @@
-"""Classes whose recall is zero, or nearly, on training or held-out examples: the loudest warning of the monitor.
+"""Classes whose recall is zero, or nearly, on training or held-out examples: the most serious warning of the monitor.
 
-A class is lost when its recall was 0 in LOST_AFTER epochs in a row, and nearly lost when it stayed below LOW. An epoch
-without an example of the class says nothing. A lost class is said again when twice as many epochs have passed: 3, 6,
-12, ...; a class that is nearly lost is said once. "Lost" is about recall; classifiers that become one are "merging".
+A class is lost when its recall was 0 in LOST_AFTER epochs in a row, and nearly lost when it stayed below LOW. Epochs
+without an example of the class are ignored. The warning is repeated when twice as many epochs have passed (3, 6, 12,
+...); for a class that is nearly lost it is given once. "Lost" is about recall; classifiers that become equal are
+"merging".
 """
 
 from collections.abc import Sequence

@@ -1,15 +1,15 @@
-"""Watch imbalance at work in any network, by forward hooks:
+"""Watches the effects of imbalance in any network, by forward hooks:
 
     monitor = Monitor(model, loss=loss, optimizer=optimizer)     # before the loop
     record = monitor.end_epoch()                                 # after each epoch
     monitor.report("monitor.html")                               # at the end
 
-The head's input are the features, its output the logits. Labels come from the loss module's second argument (`loss=`),
-from a keyword of the model's forward (`labels="labels"`, as Hugging Face models have), or from `monitor.update(labels)`
-after each forward. Forwards in training mode feed the training sums of the epoch, forwards in evaluation mode (a
-validation loop) the held-out sums, unless `with monitor.phase(name):` keeps them apart; an epoch lasts until
-`end_epoch`. Nothing here touches gradients, random state, modes or buffers, and no graph is kept: what is held between
-a forward and its labels is detached.
+The input of the head are the features, its output the logits. Labels come from the loss module's second argument
+(`loss=`), from a keyword of the model's forward (`labels="labels"`, as Hugging Face models have), or from
+`monitor.update(labels)` after each forward pass. Passes in training mode count as training, passes in evaluation mode
+(a validation loop) as held out, unless `with monitor.phase(name):` separates them; an epoch lasts until `end_epoch`.
+Gradients, random state, modes and buffers do not change, and no graph is kept: tensors that wait for their labels are
+detached.
 
 In a distributed run each process sees its own shard; with `all_reduce=True`, `end_epoch` adds the sums of all
 processes (every rank must call it). Sharded parameters (FSDP) are not supported.
@@ -69,8 +69,8 @@ Counts = str | Mapping[str, float] | Iterable[float]
 
 @documented_by(MONITOR_PARAMETERS)
 class Monitor:
-    """Records every epoch of a training and warns early: recall of every class with a forecast of how it will end,
-    angles and norms of the classifier, NC1-NC4, layers, groups.
+    """Record every epoch of a training, and warn early of classes that will fail. A record holds the recall of every
+    class with a forecast of its final value, angles and norms of the classifier, NC1-NC4, layers and groups.
 
     Parameters
     ----------
@@ -300,7 +300,7 @@ class Monitor:
         """Measure frozen weights exactly: two passes in evaluation mode over batches (inputs, labels).
 
         Unlike the running sums, the features do not move, every example enters the scatter, and NC4 compares with the
-        means of these very examples. `batches` is a DataLoader, a list, or a function that starts a new pass.
+        means of the same examples. `batches` is a DataLoader, a list, or a function that starts a new pass.
         """
         found = measure_exactly(self._model, self.head, self._watch, self._phases, batches, self._targets)
         counts = found.counts.astype(np.float64) if self._counts is None else self._counts

@@ -1,4 +1,4 @@
-"""What a user gives to the monitor, checked: model, names, minority, groups, loggers, optimizer."""
+"""Checks the arguments of the monitor: model, names, minority, groups, loggers, optimizer."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -70,7 +70,7 @@ def any_optimizer(optimizer: Any) -> Any:
     """Something with parameter groups, as every optimizer of PyTorch has; None where there is none."""
     groups = getattr(optimizer, "param_groups", None)
     if optimizer is not None and not (isinstance(groups, list) and groups):
-        remedy = "give the object that the loop steps, or its numbers with settings="
+        remedy = "give the optimizer of your training loop, or its numbers with settings="
         raise InputError("a PyTorch optimizer", _kind(optimizer), remedy)
     return optimizer
 
@@ -83,7 +83,7 @@ def phase_name(name: Any) -> str | None:
 
 
 def whole_parameters(model: Any) -> nn.Module:
-    """The model, refused where its weights lie in pieces on several processes."""
+    """The model; sharded models raise an error."""
     if not isinstance(model, nn.Module):
         raise InputError("a torch.nn.Module to watch", type(model).__name__, "give the network itself")
     kinds = {kind.__name__ for module in model.modules() for kind in type(module).__mro__}
@@ -99,7 +99,7 @@ def whole_parameters(model: Any) -> nn.Module:
 
 
 def ignored_label(ignored: Any) -> int:
-    """The label that carries no class."""
+    """The label to ignore."""
     if isinstance(ignored, bool) or not isinstance(ignored, (int, np.integer)):
         raise InputError("a whole number for ignore_index", repr(ignored), "-100 is PyTorch's")
     return int(ignored)

@@ -10,15 +10,15 @@ head : str or torch.nn.Module, optional
 features : str or torch.nn.Module, optional
     The layer whose output is the features. By default, what enters the head.
 loss : torch.nn.Module, optional
-    The loss, called as loss(logits, labels); the labels are read from it.
+    The loss, called as loss(logits, labels), from which the monitor gets the labels.
 labels : str, optional
     The keyword of the model's forward that holds the labels.
 optimizer : torch.optim.Optimizer, optional
-    Its weight decay, step and momentum are read for the forecasts, and its steps are counted.
+    The optimizer; forecasts use its weight decay, step and momentum, and its steps are counted.
 settings : RunSettings or dict, optional
-    What cannot be read from model, loss and optimizer, or should be read differently.
+    Settings that model, loss and optimizer do not show, or that should override them.
 counts : list, dict or str, optional
-    Training examples per class, as "5000*5,50*5" or by name. By default, what the epoch saw.
+    Training examples per class, as "5000*5,50*5" or by name. By default, those counted in the epoch.
 names : list of str, optional
     The names of the classes, for the warnings.
 minority : list of int, optional
@@ -28,24 +28,24 @@ groups : list of str, default ()
 loggers : Logger or list of Logger, optional
     Where the numbers go after each epoch; see `lopsided.torch.Logger`.
 warn_at : float, default 0.9
-    A warning says that classes merge when the cosine of their weights is at least this,
+    Warn that classes merge if the cosine of their weights is at least this for `patience` epochs.
 patience : int, default 2
-    in this many epochs in a row.
+    Number of epochs in a row for `warn_at`.
 layers : bool or list of str, default True
-    Follow every layer, none, or the named ones.
+    Track every layer, none, or the named ones.
 spectra_every : int, default 10
     Epochs between whole spectra of the layers' changes, and of the logits of a head with more than 128 classes and
     features; 0 for none.
 patterns : int, default 64
-    Examples kept to follow activation patterns; 0 for none.
+    Number of examples to track activation patterns on; 0 for none.
 observe_every : int, optional
     After the first 8192 examples of a training epoch, one batch in this many is observed; held-out batches all are. 1
     observes all. By default, one in 8 (for more than 256 classes, one in 16 after 2048 examples).
 scatter_every : int, optional
     After the first 512 examples of an epoch, one example in this many feeds the within-class scatter and NC4. By
-    default, so few that it costs a quarter of a percent of the network's arithmetic.
+    default, this is chosen to cost a quarter of a percent of the network's arithmetic.
 ignore_index : int, default -100
-    The label that carries no class.
+    The label to ignore.
 all_reduce : bool, default False
     Add the sums of all processes at the end of an epoch.
 epochs : int, optional
@@ -53,10 +53,10 @@ epochs : int, optional
 steps : int, optional
     The same in steps of the optimizer.
 scheduler : learning-rate scheduler, optional
-    The planned length is read from it where neither is given.
+    Gives the planned length if neither `epochs` nor `steps` does.
 geometry_every : int, optional
     Epochs between measurements of NC1-NC4, angles of class means, layers and activation patterns. By default, 1 for
     epochs of 30,000 examples and more (65,536 for more than 256 classes), up to 20 for short ones.
 before : RecallOutlook, optional
-    What `recall_before` said of this training; the forecasts of recall while it runs then rest on it, too.
+    The result of `recall_before` for this training; the forecasts of recall during training then use it too.
 """)

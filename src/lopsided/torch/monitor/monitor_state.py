@@ -1,8 +1,8 @@
 """What a monitor keeps between epochs, as plain values and tensors, so that a training can be resumed.
 
-Records, steps, what was warned of, the weights at the start (as large as the layers that are followed) and the examples
-of the activation patterns. An epoch that has begun is not kept: save between epochs. In the first epoch after a resume
-there are no class means of the epoch before, so NC4 is None.
+It holds records, steps, past warnings, the weights at the start (as large as the tracked layers) and the examples of
+the activation patterns. A running epoch is not kept, so save between epochs. In the first epoch after a resume there
+are no class means of the epoch before, so NC4 is None.
 """
 
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ def state_of(monitor: "Monitor") -> dict[str, Any]:
 def load_state(monitor: "Monitor", state: Mapping[str, Any]) -> None:
     """Take over the state of another monitor of the same network."""
     if not isinstance(state, Mapping) or state.get("version") != VERSION:
-        raise InputError("a state that Monitor.state_dict gave", type(state).__name__, "save and load it as it is")
+        raise InputError("a state that Monitor.state_dict gave", type(state).__name__, "save and load it unchanged")
     if state["classes"] != monitor.head.classes:
         raise InputError(
             f"the state of a monitor of {monitor.head.classes} classes",

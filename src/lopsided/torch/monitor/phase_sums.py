@@ -115,7 +115,7 @@ class PhaseSums:
 
 
 class RowBuffer:
-    """Stands before the sums of one phase."""
+    """A buffer for the sums of one phase."""
 
     def __init__(self, sums: ClassSums, kept: KeptRows) -> None:
         self.sums, self.kept, self.keeping = sums, kept, True
@@ -248,7 +248,7 @@ def _kind(rows: torch.Tensor) -> torch.dtype:
 
 @contextmanager
 def quiet(device: torch.device) -> Iterator[None]:
-    """No graph, normal tensors even inside inference mode, full precision even inside autocast."""
+    """No graph, normal tensors even in inference mode, full precision even under autocast."""
     with ExitStack() as stack:
         stack.enter_context(torch.inference_mode(False))
         stack.enter_context(torch.no_grad())

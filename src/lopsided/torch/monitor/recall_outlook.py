@@ -1,4 +1,4 @@
-"""What a run's classes will come to: the recall forecast of every class, why it is being lost, and what would help.
+"""The outlook for every class of a run: its forecast recall, why it is being lost, and what would help.
 
 `EpochRecord.recall_forecast` holds it at the end of every epoch; `lopsided.torch.recall_before` makes one before any
 training.
@@ -30,7 +30,7 @@ class ClassOutlook:
 
 @dataclass(frozen=True)
 class RecallOutlook:
-    """Every class; `seen` is the share of the training that it rests on, 0 before, None where the plan is not known.
+    """Every class; `seen` is the share of the training that was observed, 0 before it, None if its length is not known.
 
     `scores` are what the law orders classes by, the larger the better; `Monitor(before=...)` reads them.
     """
@@ -87,7 +87,7 @@ def recall_sentences(found: RecallOutlook, fresh: Sequence[int], names: Sequence
 
 
 def gain_sentence(gain: PosthocGain) -> str:
-    """What adjusting the logits would bring now, on the held-out examples."""
+    """The gain of adjusting the logits now, on the held-out examples."""
     return (
         f"post-hoc logit adjustment would change balanced accuracy by {gain.gain:+.3f} "
         f"[{gain.low:+.3f}, {gain.high:+.3f}] on the held-out examples, from {gain.before:.3f}"

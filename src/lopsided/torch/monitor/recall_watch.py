@@ -1,8 +1,8 @@
-"""At the end of every epoch: the evidence of each class, the recall that it will come to, and new warnings of that.
+"""At the end of every epoch: the evidence about each class, the forecast of its final recall, and new warnings.
 
-A class is warned of once, when its chance of being lost passes one half, and again only when its cause has changed; the
-same line says what would help. Warnings begin after a twentieth of the training: before that the network has hardly
-moved from its start.
+A class gets one warning when its chance of being lost passes one half, and another only if its cause changes. The
+warning says what would help. Warnings begin after a twentieth of the training: before that the network has hardly moved
+from its start.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ EARLIEST_EPOCH = 2  # where the planned length is not known
 
 @dataclass(frozen=True)
 class LookAhead:
-    """What an epoch says about the end of the training."""
+    """The forecast of an epoch for the end of the training."""
 
     evidence: ClassEvidence | None = None
     forecast: RecallOutlook | None = None

@@ -134,7 +134,7 @@ def overview(records: Sequence[EpochRecord], names: Sequence[str]) -> Figure:
 
 
 def facts(records: Sequence[EpochRecord], names: Sequence[str]) -> list[tuple[str, str]]:
-    """What the last epoch says, in words."""
+    """The facts of the last epoch, in words."""
     last = records[-1]
     forecast, run = last.forecast, last.forecast.settings
     rows = [(f"warning, epoch {record.epoch}", words) for record in records for words in record.warnings]

@@ -1,4 +1,4 @@
-"""What a run's own numbers say about its classes, while it trains.
+"""Forecasts of merging classes from a run's own numbers, while it trains.
 
 From the measured energies, holding the multiplier (not the energies):
 
@@ -6,9 +6,9 @@ From the measured energies, holding the multiplier (not the energies):
     lambda N sqrt(K/(K-1))                                        (`theory.collapse`, penalised form)
 
 and lambda = wd K E_W / |Z|_* with Z the class-mean logits beside it. From weight decay, step, momentum, batch size and
-depth alone, the law of merging classes that scored best (`theory.network_forecast`), here for BatchNorm under SGD.
-The first needs a last layer near its equilibrium: it means little in the first epochs. A forecast outside its
-assumptions is None, and `declined` says why.
+depth alone, the law of merging classes that scored best (`theory.network_forecast`), here for BatchNorm under SGD. The
+first needs a last layer near its equilibrium: it means little in the first epochs. A forecast whose assumptions do not
+hold is None, and `declined` says why.
 """
 
 import math
@@ -102,7 +102,7 @@ class _Declined(Exception):
 def _check_training(settings: RunSettings) -> None:
     """Both forecasts are of features that are trained with plain cross entropy."""
     if settings.changed_loss is not None:
-        raise _Declined(f"it is made for plain cross entropy, and the loss has {settings.changed_loss}")
+        raise _Declined(f"it applies to plain cross entropy, and the loss has {settings.changed_loss}")
     if settings.frozen and not settings.hidden_layers:
         raise _Declined("only the head is trained, so the features cannot merge")
 
@@ -114,17 +114,17 @@ def _weak_decay(settings: RunSettings) -> str:
     if not settings.decoupled_decay or planned is None or planned > WEAK_DECAY:
         return ""
     return (
-        f"; over the training it takes {1 - math.exp(-planned):.1%} off a weight without a gradient, too little to "
-        "merge classes: what loses classes here is their share of the examples, or too few of them"
+        f"; over the training it shrinks a weight without a gradient by {1 - math.exp(-planned):.1%}, "
+        "too little to merge classes: classes are lost here because they are rare or have too few examples"
     )
 
 
 def _by_merging_law(settings: RunSettings, counts: FloatArray) -> dict[str, Any]:
     wd, lr, batch = settings.weight_decay, settings.learning_rate, settings.batch_size
     if not settings.batch_normalisation:
-        raise _Declined("it is fitted on networks with batch normalisation, and this one has none")
+        raise _Declined("it was fitted on networks with batch normalisation, and this one has none")
     if settings.optimizer not in (None, "SGD"):
-        raise _Declined(f"it is fitted on SGD, not {settings.optimizer}{_weak_decay(settings)}")
+        raise _Declined(f"it was fitted on SGD, not {settings.optimizer}{_weak_decay(settings)}")
     _check_training(settings)
     if wd is None or lr is None or batch is None:
         raise _Declined("weight decay, step or batch size is not known; give optimizer= or settings=")

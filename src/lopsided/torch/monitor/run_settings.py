@@ -1,7 +1,9 @@
-"""What the forecasts need to know about a run: weight decay, step, momentum, batch size, depth; most of it is read.
+"""Settings of a run that the forecasts need: weight decay, step, momentum, batch size, depth. Most are found
+automatically.
 
-The forecasts speak of a penalty (wd/2)|w|^2 in the loss. SGD and Adam add wd w to the gradient, which is that penalty;
-decoupled decay (AdamW, Lion, Adafactor) is not, and the forecasts then decline. What such decay does over a training is
+The forecasts assume a penalty (wd/2)|w|^2 in the loss. SGD and Adam add wd w to the gradient, which is that penalty;
+decoupled decay (AdamW, Lion, Adafactor) is not, and then there is no forecast. The effect of such decay over a training
+is
 
     forgetting = sum over steps of rate x weight decay / (1 - momentum)      (momentum 0 for decoupled decay)
 
@@ -34,7 +36,7 @@ _DECOUPLED = {"Adafactor", "Lion", "Muon", "SophiaG", "Adan"}
 
 @dataclass(frozen=True)
 class RunSettings:
-    """A run's own numbers; None where they are not known, or where the monitor should read them itself.
+    """Settings of a run; None if they are not known, or if the monitor should find them itself.
 
     `learning_rate` is the largest so far (annealing lowers it), `batch_size` the examples per optimizer step,
     `hidden_layers` the linear layers and convolutions before the head that are trained.
@@ -71,7 +73,7 @@ class RunSettings:
 
 
 def checked_settings(given: RunSettings | Mapping[str, Any] | None) -> RunSettings:
-    """The settings that a user told, as a record or a dict, each in its range."""
+    """The settings that a user gave, as a record or a dict, each checked."""
     if given is None:
         return RunSettings()
     known = [field.name for field in fields(RunSettings)]
@@ -92,7 +94,7 @@ def checked_settings(given: RunSettings | Mapping[str, Any] | None) -> RunSettin
             check_count(getattr(given, name), name, at_least=low)
     for name in ("batch_normalisation", "decoupled_decay", "convolutional", "class_weighted", "logit_adjusted"):
         if not isinstance(getattr(given, name), (bool, type(None))):
-            raise InputError(f"True or False for {name}", repr(getattr(given, name)), "or leave it out to have it read")
+            raise InputError(f"True or False for {name}", repr(getattr(given, name)), "or leave it out")
     return given
 
 

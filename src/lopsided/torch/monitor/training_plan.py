@@ -1,9 +1,9 @@
 """How long the training will be, and how much of it is done.
 
-The end is what was told (`epochs=`, `steps=`, whichever comes first), else that of the learning rate's schedule, where
-the schedule has one: OneCycleLR, CosineAnnealingLR, PolynomialLR, a LinearLR that falls, these in a SequentialLR or a
-ChainedScheduler, and the schedules of Hugging Face. A schedule may count epochs or steps: one that has moved no more
-than once an epoch counts epochs.
+The end is given by `epochs=` or `steps=`, whichever comes first, else by the learning-rate schedule, if it has an end:
+OneCycleLR, CosineAnnealingLR, PolynomialLR, a LinearLR that falls, these in a SequentialLR or a ChainedScheduler, and
+the schedules of Hugging Face. A schedule may count epochs or steps: one that has moved no more than once an epoch
+counts epochs.
 """
 
 import math

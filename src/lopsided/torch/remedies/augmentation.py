@@ -57,7 +57,7 @@ class GroupNoise(_ForSomeExamples):
             raise InputError(
                 "inputs as floating-point numbers for Gaussian noise",
                 f"{inputs.dtype}",
-                "convert first, for instance pictures to inputs.float() / 255",
+                "convert them first, for example pictures with inputs.float() / 255",
             )
         noise = torch.randn(inputs.shape, generator=self.generator, dtype=inputs.dtype).to(inputs.device)
         chosen = self.chosen(inputs, groups).reshape(-1, *[1] * (inputs.ndim - 1))

@@ -1,7 +1,7 @@
-"""Corrections of a finished network that need no choosing: classifier retraining and tau-norm (Kang et al. 2020).
+"""Two corrections of a finished network: classifier retraining and tau-normalisation (Kang et al. 2020).
 
-The body stays as it is, and a copy of the network with another last layer is returned. `lopsided.torch.mend` tries
-these and others on a validation set and says what they gain; the formulas are in `head_fits`.
+Both return a copy of the network with another last layer; the rest does not change. `lopsided.torch.mend` compares
+these and others on a validation set and estimates their gain. The formulas are in `head_fits`.
 """
 
 from collections.abc import Iterable
@@ -25,21 +25,21 @@ def retrain_classifier(
     variance: float = 30.0,
     head: str | nn.Module | None = None,
 ) -> nn.Module:
-    """Retrain the last layer for equally frequent classes, on frozen features (cRT).
+    """Retrain the last layer on frozen features as if all classes were equally frequent (cRT).
 
     Parameters
     ----------
     model : nn.Module
-        The trained network; it stays as it is.
+        The trained network, which is not changed.
     loader : iterable of batches
         Examples to retrain on, (inputs, labels) or mappings with labels: the training set, or other labelled examples.
-        Their class shares are taken off by a balanced softmax, so no balanced sampling is needed.
+        A balanced softmax corrects for their class shares, so balanced sampling is not needed.
     free : {"all", "scales", "offsets"}
-        What is retrained: the whole layer; a scale and an offset per class (learnable weight scaling); offsets alone.
+        What to retrain: the whole layer, a scale and an offset per class (learnable weight scaling), or offsets only.
     variance : float
-        How far a logit may move from the present one; the smaller, the nearer the new layer stays to the old.
+        How far a logit may move: the smaller the variance, the closer the new layer stays to the old one.
     head : str or nn.Module, optional
-        The layer that gives the logits; by default the last linear one.
+        The layer that gives the logits. By default, the last linear one.
 
     Returns
     -------
@@ -58,16 +58,16 @@ def retrain_classifier(
 
 
 def tau_normalise(model: nn.Module, tau: float = 1.0, *, head: str | nn.Module | None = None) -> nn.Module:
-    """Divide every classifier by its length to the power tau, which is larger for frequent classes.
+    """Divide the weights of every class by their norm to the power tau; frequent classes have larger norms.
 
     Parameters
     ----------
     model : nn.Module
-        The trained network; it stays as it is.
+        The trained network, which is not changed.
     tau : float
-        0 changes nothing, 1 makes all classifiers equally long.
+        0 changes nothing, 1 gives all classes the same norm.
     head : str or nn.Module, optional
-        The layer that gives the logits; by default the last linear one.
+        The layer that gives the logits. By default, the last linear one.
 
     Returns
     -------

@@ -1,16 +1,14 @@
 """Remedies of a plan as PyTorch objects, each registered for its class with `remedies.contract.torch_form`.
 
-    over- and undersampling   a sampler of the rows of the data, right under DistributedDataParallel
-    oversampling with noise   the same with `.noise`: inputs = sampler.noise(inputs, classes) in the training loop
-    group weights             a sampler over cells of class and group
-    class weights             CrossEntropyLoss with the weights
-    logit adjustment          a layer that adds the offsets to the logits of a finished model
-    threshold moving          the same with the offsets of the plan's pilot
-    losses of networks        BalancedSoftmaxLoss, LDAMLoss, FocalLoss for the classes' counts
-    their last layers         a function from a finished model to a copy with another last layer
+    over- and undersampling a sampler of the rows of the data, correct under DistributedDataParallel oversampling with
+    noise the same with `.noise`: inputs = sampler.noise(inputs, classes) in the training loop group weights a sampler
+    over cells of class and group class weights CrossEntropyLoss with the weights logit adjustment a layer that adds the
+    offsets to the logits of a finished model threshold moving the same with the offsets of the plan's pilot losses of
+    networks BalancedSoftmaxLoss, LDAMLoss, FocalLoss for the classes' counts their last layers a function from a
+    finished model to a copy with another last layer
 
-SMOTE makes examples of features before training. Group DRO and standardising by group need the groups of every batch:
-`GroupDROLoss` and `GroupWhitening` take them.
+SMOTE makes synthetic examples before training, so it has no such form. Group DRO and standardising by group need the
+groups of every batch: use `GroupDROLoss` and `GroupWhitening`.
 """
 
 from collections.abc import Callable
@@ -53,8 +51,8 @@ _ROWS = 512  # of a batch whose features are read
 
 
 class PlannedSampler(OversamplingSampler):
-    """An `OversamplingSampler` of the rows that a plan was made for, test rows left out: in every epoch it shows what
-    the remedy's `epoch_indices` say."""
+    """An `OversamplingSampler` of the rows that a plan was made for, without test rows. In every epoch it gives the
+    remedy's `epoch_indices`."""
 
     def __init__(self, remedy: Oversampling | GroupWeighting, training: LabelledSet, *, seed: int = 0) -> None:
         classes = np.array(training.classes.names)[training.classes.codes]
@@ -69,15 +67,15 @@ class PlannedSampler(OversamplingSampler):
         self.remedy, self.training = remedy, training
 
     def epoch_indices(self, epoch: int) -> IntArray:
-        """Rows of the data that all processes together show in an epoch."""
+        """The rows of an epoch, over all processes."""
         return self.remedy.epoch_indices(self.training, self.seed, epoch)
 
 
 class CopyNoise(nn.Module):  # type: ignore[misc]
-    """noise(inputs, classes): in train mode, Gaussian noise on the share of every class's examples that are copies.
+    """Gaussian noise on oversampled copies, called as `noise(inputs, classes)`; acts in train mode only.
 
-    Which of the equal examples of an epoch is the original cannot be told in a batch, so each is moved with the chance
-    (rate - 1) / rate, by `noise` deviations of its class in every column.
+    A batch does not show which of several equal examples is the original. So each gets noise with probability (rate -
+    1) / rate, with `noise` standard deviations of its class in every column.
     """
 
     def __init__(self, deviations: FloatArray, shares: FloatArray, *, seed: int = 0) -> None:
@@ -89,12 +87,12 @@ class CopyNoise(nn.Module):  # type: ignore[misc]
         self.generator = torch.Generator().manual_seed(seed)
 
     def forward(self, inputs: Tensor, classes: Tensor) -> Tensor:
-        """The batch with its copies moved; `classes` are places in the plan's class names."""
+        """The batch with noise on copies; `classes` are positions in the plan's class names."""
         if not self.training:
             return inputs
         if inputs[:1].numel() not in (0, self.deviations.shape[1]):
             raise InputError(
-                f"inputs of {self.deviations.shape[1]} numbers, as the plan's features",
+                f"inputs with the plan's {self.deviations.shape[1]} features",
                 f"shape {tuple(inputs.shape)}",
                 "give the features that the plan was made from",
             )
@@ -175,7 +173,7 @@ _ELSEWHERE: dict[type[Remedy], str] = {
     GroupStandardising: "use lopsided.torch.GroupWhitening over a fitted lopsided.remedies.GroupStandardiser",
     Collection: "collect the examples first",
     BalancedBagging: "train a network on each of several undersampled sets, and average their probabilities",
-    Smote: "train on what imblearn.over_sampling.SMOTE().fit_resample gives, or use oversampling",
+    Smote: "train on the output of imblearn.over_sampling.SMOTE().fit_resample, or use oversampling",
 }
 
 
@@ -185,4 +183,4 @@ _ELSEWHERE: dict[type[Remedy], str] = {
 @torch_form.register(BalancedBagging)
 @torch_form.register(Smote)
 def _refused(remedy: Remedy, training: LabelledSet, *, seed: int = 0) -> Any:
-    raise InputError("a remedy that needs nothing but the plan", f"{remedy.name!r}", _ELSEWHERE[type(remedy)])
+    raise InputError("a remedy with a PyTorch form", f"{remedy.name!r}", _ELSEWHERE[type(remedy)])

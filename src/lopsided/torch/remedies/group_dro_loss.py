@@ -1,4 +1,4 @@
-"""Group DRO as a loss (Sagawa et al. 2020), with its weights over groups in the state dict; right under DDP.
+"""Group DRO as a loss (Sagawa et al. 2020), with its group weights in the state dict; correct under DDP.
 
     q_g <- q_g exp(eta (l_g + C / sqrt(n_g))) / normaliser;     loss = sum_g q_g l_g
 
@@ -22,14 +22,19 @@ from torch import Tensor, nn
 
 
 class GroupDROLoss(nn.Module):  # type: ignore[misc]
-    """loss(logits, labels, groups), or loss(losses, groups=groups) with one loss per example.
+    """Group DRO, called as `loss(logits, labels, groups)`, or as `loss(losses, groups=groups)` with a loss per example.
 
-    Args:
-        group_counts: training examples of every group; groups are 0, 1, 2...
-        step: eta. adjustment: C; Sagawa et al. try 0 to 5.
+    Parameters
+    ----------
+    group_counts : sequence of float
+        Training examples of every group; groups are 0, 1, 2, ...
+    step : float, default 0.01
+        The step eta of the group weights.
+    adjustment : float, default 0
+        The size adjustment C; Sagawa et al. try 0 to 5.
 
-    q is updated in train mode only. It lives in double precision, because a group that was never worst may have a very
-    small weight for a long time.
+    The group weights are updated in train mode only. They are kept in double precision, because a group that is never
+    the worst can have a very small weight for a long time.
     """
 
     def __init__(self, group_counts: Sequence[float], *, step: float = 0.01, adjustment: float = 0.0) -> None:
@@ -42,7 +47,7 @@ class GroupDROLoss(nn.Module):  # type: ignore[misc]
         self.register_buffer("offsets", torch.from_numpy(start.offsets))
 
     def forward(self, outputs: Tensor, labels: Tensor | None = None, groups: Tensor | None = None) -> Tensor:
-        """The weighted loss of a batch; in train mode the weights are moved first."""
+        """The weighted loss of a batch; in train mode the weights are updated first."""
         if groups is None:
             raise InputError("the group of every example", "none", "call loss(logits, labels, groups)")
         number = self.weights.shape[0]

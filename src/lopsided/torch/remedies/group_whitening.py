@@ -8,12 +8,13 @@ from torch import Tensor, nn
 
 
 class GroupWhitening(nn.Module):  # type: ignore[misc]
-    """layer(inputs, groups) from a fitted `remedies.GroupStandardiser`; groups are numbered in its order."""
+    """Centring or whitening per group, called as `layer(inputs, groups)`, from a fitted `remedies.GroupStandardiser`.
+    Groups are numbered in its order."""
 
     def __init__(self, fitted: GroupStandardiser) -> None:
         super().__init__()
         if not hasattr(fitted, "means_"):
-            raise InputError("a fitted GroupStandardiser", "one that has seen no data", "call its fit first")
+            raise InputError("a fitted GroupStandardiser", "one that has not been fitted", "call its fit first")
         self.groups = fitted.groups_
         self.means: Tensor
         self.whiteners: Tensor | None
@@ -22,8 +23,8 @@ class GroupWhitening(nn.Module):  # type: ignore[misc]
         self.register_buffer("whiteners", whiteners)
 
     def forward(self, inputs: Tensor, groups: Tensor) -> Tensor:
-        """Rows of a batch, each by its own group."""
-        known = f"fit on examples of every group that will come (these were {', '.join(self.groups[:8])})"
+        """The rows of a batch, each standardised by its own group."""
+        known = f"fit on examples of every group (fitted groups: {', '.join(self.groups[:8])})"
         places = check_codes(groups, len(self.groups), "groups", known)
         if inputs.ndim != 2 or inputs.shape[1] != self.means.shape[1] or places.shape != inputs.shape[:1]:
             raise InputError(

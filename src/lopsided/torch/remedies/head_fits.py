@@ -4,12 +4,12 @@
     tau-norm     W_k s / |W_k|^tau, b_k likewise                   (Kang et al. 2020), s: the mean of |W_k|^tau
     refitted     argmin  mean CE(scores + log rho, y) + |change|^2 / (2 n v)
 
-Refitting starts from a given head and is held to it by a Gaussian prior: `v` is the variance that it allows to the
-change of a logit. What may change is the offset of every class, its scale and offset (learnable weight scaling, Kang et
-al.), or all of W and b (classifier retraining). rho is the prior of the examples that are fitted: with it inside the
-softmax (Ren et al. 2020) the fitted head is one for equally frequent classes, without weights of 1/n_k, with which a
-class of one or two examples would rule the fit.
-Deviation from Kang et al.: they retrain on class-balanced batches from scratch, and leave out the bias in tau-norm.
+Refitting starts from a given head, with a Gaussian prior around it: `v` is the prior variance of the change of a logit.
+What may change is the offset of every class, its scale and offset (learnable weight scaling, Kang et al.), or all of W
+and b (classifier retraining). rho is the prior of the examples that are fitted: with it inside the softmax (Ren et al.
+2020) the fitted head is one for equally frequent classes, without weights of 1/n_k, with which a class of one or two
+examples would dominate the fit. Deviation from Kang et al.: they retrain on class-balanced batches from scratch, and
+leave out the bias in tau-norm.
 """
 
 from typing import Literal, NamedTuple
@@ -61,22 +61,23 @@ def refitted(
     log_prior: FloatArray | None = None,
     directions: FloatArray | None = None,
 ) -> HeadWeights:
-    """The head that fits the examples best under the prior around `head`.
+    """Refit a head to examples, with a Gaussian prior around the given one.
 
     Parameters
     ----------
     head : HeadWeights
-        Where the fit starts and what holds it.
+        The start of the fit and the centre of the prior.
     features, codes : arrays
         Features (n x p) and classes 0 to K - 1 of examples.
     free : {"offsets", "scales", "all"}
         What may change.
     variance : float
-        v, the variance allowed to the change of a logit: at 0.01 the head hardly moves, at 100 the examples decide.
+        v, the prior variance of the change of a logit: at 0.01 the head hardly changes, at 100 the examples decide.
     log_prior : array of K, optional
-        log rho, added to the logits in the fit alone; without it the examples' own prior becomes that of the head.
+        log rho, added to the logits during the fit only; without it, the head takes on the class frequencies of the
+        examples.
     directions : array, optional
-        Orthonormal rows along which W may change; by default `leading_directions` of the features.
+        Orthonormal rows along which W may change. By default, `leading_directions` of the features.
     """
     from scipy.optimize import minimize
 

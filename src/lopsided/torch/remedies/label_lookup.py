@@ -17,7 +17,7 @@ def dataset_labels(dataset: Any) -> NDArray[Any]:
     """One label per example, in the order of the data set.
 
     Found in `targets`, `labels` or `y`, in the column `label`, `labels` or `target`, or as the last tensor of a
-    TensorDataset; a Subset takes those of its parent, a ConcatDataset joins those of its parts.
+    TensorDataset; for a Subset they come from its parent, for a ConcatDataset from its parts.
     """
     if isinstance(dataset, Subset):
         return _chosen(dataset_labels(dataset.dataset), dataset.indices)

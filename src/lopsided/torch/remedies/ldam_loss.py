@@ -1,12 +1,12 @@
-"""LDAM with deferred reweighting (Cao et al. 2019): rare classes have to win by a larger margin.
+"""LDAM with deferred reweighting (Cao et al. 2019): rare classes get a larger margin.
 
     CE(s (f - Delta_y e_y), y)     Delta_k = C / n_k^(1/4), the largest of them `margin`      (eqs. 12, 13)
 
-From epoch `reweight_from` on, examples are weighted by the effective number of their class (Cui et al. 2019), as the
-authors' DRW: a network that has learnt features from plain updates is then pushed towards the rare classes.
-Deviations: weights have mean 1 over the training examples, and the loss is the mean of w_i CE_i, as in
-`WeightedCrossEntropy`. `scale` is 1, for ordinary logits; the authors use 30 with a head of normalised rows and
-features, whose logits are cosines.
+From epoch `reweight_from` on, examples are weighted by the effective number of their class (Cui et al. 2019), like the
+authors' DRW: the network first learns features without weights and then focuses on the rare classes. Deviations:
+weights have mean 1 over the training examples, and the loss is the mean of w_i CE_i, as in `WeightedCrossEntropy`.
+`scale` is 1, for ordinary logits; the authors use 30 with a head of normalised rows and features, whose logits are
+cosines.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,8 @@ _REMEDY = "give a count for every output of the network"
 
 
 class LDAMLoss(nn.Module):  # type: ignore[misc]
-    """loss(logits, labels); with `reweight_from` call loss.set_epoch(epoch) before each epoch.
+    """The LDAM loss, called as `loss(logits, labels)`. With `reweight_from`, call `loss.set_epoch(epoch)` before each
+    epoch.
 
     Parameters
     ----------
@@ -35,11 +36,11 @@ class LDAMLoss(nn.Module):  # type: ignore[misc]
     margin : float
         The margin of the rarest class.
     scale : float
-        s; 30 with a cosine head.
+        s, the factor of the logits; use 30 with a cosine head.
     reweight_from : int, optional
-        The epoch from which on rare classes weigh more; the authors take four fifths of the training.
+        The epoch from which rare classes get more weight; the authors use four fifths of the training.
     beta : float
-        Of the effective number of examples.
+        Beta of the effective number of examples.
     """
 
     def __init__(
@@ -69,7 +70,7 @@ class LDAMLoss(nn.Module):  # type: ignore[misc]
         self.register_buffer("epoch", torch.zeros((), dtype=torch.int64))  # resumes with the state dict
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch that begins, counted from 0."""
+        """Set the epoch that begins, counted from 0."""
         self.epoch.fill_(check_count(epoch, "the epoch", at_least=0))
 
     def forward(self, logits: Tensor, labels: Tensor) -> Tensor:

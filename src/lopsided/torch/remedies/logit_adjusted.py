@@ -1,9 +1,9 @@
 """Logit adjustment for networks (Menon et al. 2021): in the loss, or after training around the model.
 
-    loss       CE(f(x) + tau log pi, y)      the network then predicts by f(x) alone
-    post hoc   f(x) - tau log pi             for a network that was trained plainly
+    loss CE(f(x) + tau log pi, y) the network then predicts by f(x) alone post hoc f(x) - tau log pi for a network that
+    was trained without it
 
-pi is the prior of the examples as they are shown: give the `Rates` of the sampler where classes are oversampled.
+pi are the class frequencies during training: if classes are oversampled, give the `Rates` of the sampler.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ class BalancedSoftmaxLoss(LogitAdjustedLoss):
     Parameters
     ----------
     counts : sequence of float, or Rates
-        Training examples of every class, as they are shown.
+        Training examples of every class, after oversampling if there is any.
     """
 
     def __init__(self, counts: Sequence[float] | Rates) -> None:
@@ -65,9 +65,9 @@ class BalancedSoftmaxLoss(LogitAdjustedLoss):
 
 
 class PostHocAdjustment(nn.Module):  # type: ignore[misc]
-    """A trained model whose logits are adjusted in eval mode; in train mode they pass as they are.
+    """A trained model whose logits are adjusted in eval mode; in train mode they do not change.
 
-    `target` is the class prior to predict under; equal classes where none is given.
+    `target` are the class frequencies to assume in prediction. By default, all classes are equally frequent.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class PostHocAdjustment(nn.Module):  # type: ignore[misc]
         self.register_buffer("offsets", torch.as_tensor(offsets, dtype=torch.float32))
 
     def forward(self, *inputs: Any, **named: Any) -> Tensor:
-        """Logits under the target prior."""
+        """Logits for the target class frequencies."""
         logits: Tensor = self.model(*inputs, **named)
         if self.training:
             return logits

@@ -1,14 +1,14 @@
-"""A PyTorch sampler that shows small classes more often: indices only, the same for (seed, epoch), right under DDP.
+"""A PyTorch sampler that draws small classes more often: reproducible from (seed, epoch), and correct under DDP.
 
 Each example of a class with rate w comes floor(w) times an epoch, a random share of them once more (see
 `remedies.resampling`). All processes draw the same indices of the epoch; process r of W takes every W-th from the r-th
 on. If W does not divide them, the first ones are repeated to fill up (at most W - 1), or with `drop_last` the rest is
 left out; without that the shards are disjoint and together the whole epoch.
 
-It is a `DistributedSampler`, because trainers leave those alone: Lightning (`use_distributed_sampler=True`) would
-wrap any other sampler, and shard it a second time. Rank and world size are read when an epoch begins, so the sampler
-may be made before the process group is. Wrappers that shard what is sharded already are found and refused, and
-`check_loader` stops a run whose sampler a trainer silently replaced.
+It is a `DistributedSampler`, because trainers do not wrap those: Lightning (`use_distributed_sampler=True`) would wrap
+any other sampler and shard it a second time. Rank and world size are read when an epoch begins, so the sampler may be
+made before the process group is. A wrapper that would shard again raises an error, and `check_loader` stops a run whose
+sampler a trainer silently replaced.
 """
 
 import sys
@@ -38,25 +38,35 @@ _AT_ONCE = 65_536  # indices turned into Python numbers at a time
 
 
 class OversamplingSampler(DistributedSampler):  # type: ignore[misc]
-    """Indices of an epoch with small classes (or cells of class and group) oversampled.
+    """Draw the indices of an epoch with small classes (or cells of class and group) oversampled.
 
-    Args:
-        labels: one label per example, or a data set in which they can be found (Subset and ConcatDataset too).
-        groups: one group per example, to oversample cells of class and group.
-        rate: "sqrt" (each class up to sqrt(its size x the largest)), "balanced", a number of copies of the minority, a
-            dict by label, or "forecast", which a `recipe` asks for. Square root is the default: on a tail of
-            Fashion-MNIST it reached a balanced accuracy of 0.690 over three seeds, full balance 0.688 with an epoch
-            several times as long, the forecast rate 0.674, no oversampling 0.685.
-        recipe: settings of the forecast, a `remedies.Recipe` or a dict such as
-            {"weight_decay": 5e-4, "step": 0.1, "momentum": 0.9, "batch_size": 128}.
-        length: indices of an epoch over all processes, in the proportions of the rates; by default what these give.
-        seed: the same on all processes.
-        shuffle: without it the indices of an epoch come class by class.
-        drop_last: leave out the rest that does not divide among processes, instead of repeating the first ones.
-        num_replicas, rank: by default those of torch.distributed when an epoch begins, else 1 and 0.
-        shard: False where something else divides the batches among processes (Accelerate, the Hugging Face Trainer).
+    Parameters
+    ----------
+    labels : array or data set
+        One label per example, or a data set in which they can be found (also a Subset or ConcatDataset).
+    groups : array, optional
+        One group per example, to oversample cells of class and group.
+    rate : "sqrt", "balanced", "forecast", float or dict, default "sqrt"
+        "sqrt" repeats each class up to sqrt(its size x the largest); a number is the copies of the minority; a dict has
+        a number for each label; "forecast" is the default with a `recipe`. On a long-tailed Fashion-MNIST, the square
+        root had a balanced accuracy of 0.690 over three seeds, full balance 0.688 with epochs several times as long,
+        the forecast rate 0.674, and no oversampling 0.685.
+    recipe : Recipe or dict, optional
+        Settings of the forecast, such as {"weight_decay": 5e-4, "step": 0.1, "momentum": 0.9, "batch_size": 128}.
+    length : int, optional
+        Number of indices per epoch over all processes, in the proportions of the rates.
+    seed : int, default 0
+        The random seed, the same on all processes.
+    shuffle : bool, default True
+        Without it, the indices of an epoch come class by class.
+    drop_last : bool, default False
+        Drop the indices that do not divide evenly among processes, instead of repeating the first ones.
+    num_replicas, rank : int, optional
+        By default, those of torch.distributed when an epoch begins, else 1 and 0.
+    shard : bool, default True
+        False if something else divides the batches among processes (Accelerate, the Hugging Face Trainer).
 
-    `rates` says what was chosen and why. In one process every pass is a new epoch; with several call
+    `rates` says which rates were chosen and why. In one process every pass is a new epoch; with several, call
     `set_epoch(epoch)` before each, as for any DistributedSampler (Lightning and Accelerate do it).
     """
 
@@ -99,22 +109,22 @@ class OversamplingSampler(DistributedSampler):  # type: ignore[misc]
 
     @property
     def num_replicas(self) -> int:
-        """W, the number of processes that share an epoch."""
+        """W, the number of processes."""
         return (self._place or process_group())[0] if self.shard else 1
 
     @property
     def rank(self) -> int:
-        """r, which of them this one is."""
+        """r, the rank of this process."""
         return (self._place or process_group())[1] if self.shard else 0
 
     @property
     def total_size(self) -> int:
-        """Indices of an epoch over all processes, repeated ones counted or the rest left out."""
+        """Number of indices per epoch over all processes, after repeating or dropping some."""
         return self.num_samples * self.num_replicas
 
     @property
     def num_samples(self) -> int:
-        """Indices of an epoch on this process."""
+        """Number of indices per epoch on this process."""
         whole, rest = divmod(self._plan.length, self.num_replicas)
         return whole + (rest > 0 and not self.drop_last)
 
@@ -122,12 +132,12 @@ class OversamplingSampler(DistributedSampler):  # type: ignore[misc]
         return self.num_samples
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch that the next pass shows."""
+        """Set the epoch of the next pass."""
         self.epoch = check_count(epoch, "the epoch", at_least=0)
         self._passes = 0
 
     def epoch_indices(self, epoch: int) -> IntArray:
-        """What all processes together show in an epoch, before it is divided among them."""
+        """The indices of an epoch, before they are divided among processes."""
         return self._plan.indices(self.seed, epoch, shuffle=self.shuffle)
 
     def __iter__(self) -> Iterator[int]:
@@ -136,7 +146,7 @@ class OversamplingSampler(DistributedSampler):  # type: ignore[misc]
             self._refuse_second_sharding()
             if self._passes == 1:
                 warnings.warn(
-                    f"OversamplingSampler shows epoch {self.epoch} again: call set_epoch(epoch) before every pass.",
+                    f"OversamplingSampler repeats epoch {self.epoch}: call set_epoch(epoch) before every pass.",
                     stacklevel=2,
                 )
         elif self._passes:
@@ -145,11 +155,11 @@ class OversamplingSampler(DistributedSampler):  # type: ignore[misc]
         return _numbers(_shard(self.epoch_indices(self.epoch), self.rank, replicas, self.num_samples))
 
     def state_dict(self) -> dict[str, int]:
-        """What resuming needs."""
+        """The state needed to resume."""
         return {"seed": self.seed, "epoch": self.epoch}
 
     def load_state_dict(self, state: Mapping[str, int]) -> None:
-        """Go on with the epoch of a checkpoint; its seed has to be this one's."""
+        """Continue from a checkpoint, which must have the same seed."""
         if state["seed"] != self.seed:
             raise InputError(f"a checkpoint with seed {self.seed}", state["seed"], "make the sampler with that seed")
         self.set_epoch(state["epoch"])
@@ -162,7 +172,7 @@ class OversamplingSampler(DistributedSampler):  # type: ignore[misc]
             if wrapper in _SHARDING_WRAPPERS:
                 raise InputError(
                     "an OversamplingSampler that nothing else divides among processes",
-                    f"one inside {wrapper}, which would leave each process 1/{self.num_replicas} of its share",
+                    f"one inside {wrapper}, which would give each process only 1/{self.num_replicas} of its share",
                     "make it with shard=False, or keep the wrapper off (Lightning: use_distributed_sampler=False)",
                 )
             if frame.f_back is None:
@@ -173,7 +183,7 @@ class OversamplingSampler(DistributedSampler):  # type: ignore[misc]
 def check_loader(loader: Any) -> OversamplingSampler:
     """The OversamplingSampler that the loader draws from, with as many labels as the data set has examples.
 
-    Anything else raises the sentence that says what the loader draws from instead.
+    Otherwise, the error says what the loader draws from instead.
     """
     inside = list(_samplers_inside(loader))
     ours = [sampler for sampler in inside if isinstance(sampler, OversamplingSampler)]

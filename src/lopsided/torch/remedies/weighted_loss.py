@@ -1,8 +1,8 @@
 """Cross entropy weighted by class, or by cell of class and group: mean of w_i CE_i over the batch.
 
 The weights have mean 1 over the training examples, so the step keeps its scale. Deviation from PyTorch: its
-`cross_entropy(weight=...)` divides by the sum of the weights in the batch, so a batch with one rare example counts that
-example less than the weight says, and the mean over batches is not the weighted mean; here it is.
+`cross_entropy(weight=...)` divides by the sum of the weights in the batch, so in a batch with one rare example that
+example counts less than its weight says, and the mean over batches is not the weighted mean. Here it is.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,8 @@ from torch import Tensor, nn
 
 
 class WeightedCrossEntropy(nn.Module):  # type: ignore[misc]
-    """loss(logits, labels), or loss(logits, labels, groups) where the weights are by cell.
+    """Weighted cross entropy, called as `loss(logits, labels)`, or as `loss(logits, labels, groups)` if weights are by
+    cell.
 
     `weights` come from `remedies.class_weights`, or are one number per class. Labels (and groups) are 0, 1, 2...
     """

@@ -35,35 +35,35 @@ def read_job(request: Request, job_id: JobId) -> JobStatus:
 
 @router.post("/{job_id}/cancel")
 def cancel_job(request: Request, job_id: JobId) -> JobStatus:
-    """Take it out of the queue, or end it."""
+    """Cancel the job, whether it waits or runs."""
     return jobs_of(request).cancel(job_id)
 
 
 @router.post("/{job_id}/pause", responses=responses(409))
 def pause_job(request: Request, job_id: JobId) -> JobStatus:
-    """Let it rest."""
+    """Pause the job."""
     return jobs_of(request).pause(job_id)
 
 
 @router.post("/{job_id}/resume", responses=responses(409))
 def resume_job(request: Request, job_id: JobId) -> JobStatus:
-    """Let it go on."""
+    """Resume the job."""
     return jobs_of(request).pause(job_id, resume=True)
 
 
 @router.get("/{job_id}/result", responses=responses(409))
 def read_result(request: Request, job_id: JobId) -> dict[str, Any]:
-    """What it found."""
+    """The result of the job."""
     job = jobs_of(request).job(job_id)
     if job.state is not State.DONE or job.result is None:
         remedy = "wait for it" if job.state in (State.WAITING, State.RUNNING, State.PAUSED) else "start it again"
-        raise Refused(409, f"Expected a job that is done, but it is {job.state.value}; {remedy}.")
+        raise Refused(409, f"Expected a finished job, but it is {job.state.value}; {remedy}.")
     return Response(job.result, media_type="application/json")  # type: ignore[return-value]  # JSON already
 
 
 @router.get("/{job_id}/report", response_class=Response, responses={200: {"content": {"text/html": {}}}})
 def read_report(request: Request, job_id: JobId, download: bool = False) -> Response:
-    """The page it wrote, for a frame or for the disk."""
+    """The report of the job, to show or to download."""
     job = jobs_of(request).job(job_id)
     if job.report is None:
         raise Refused(404, "This job has no report.")

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 
 class State(StrEnum):
-    """Where a job stands."""
+    """The state of a job."""
 
     WAITING = "waiting"
     RUNNING = "running"
@@ -22,7 +22,7 @@ class State(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Nothing more will happen."""
+        """Whether the job has ended."""
         return self in (State.DONE, State.FAILED, State.CANCELLED)
 
 

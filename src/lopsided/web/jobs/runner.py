@@ -1,4 +1,4 @@
-"""The queue: at most so many jobs run, so many wait, so many are remembered; each has a process of its own.
+"""The queue, with limits on how many jobs run, wait and are remembered; each job has its own process.
 
 A spare process with its imports done stands by, so that a job begins at once. Pausing stops the process itself
 (SIGSTOP), so every kind of job can be paused; the time of a pause does not count as time of the job, but has its own
@@ -179,7 +179,7 @@ class Jobs:
             worker.process.join(1.0)
             with self._lock:
                 if not job.state.ended:
-                    why = "The system ended its process (out of memory or time); use a smaller problem."
+                    why = "The system killed its process (out of memory or time); use a smaller problem."
                     self._end(job, State.FAILED, why)
         worker.stop()
         with self._lock:

@@ -24,7 +24,7 @@ router = APIRouter(prefix="/api/audit", tags=["audit"], responses=responses(404,
 
 
 class AuditProblem(DataProblem):
-    """What to audit, and which of its columns (or arrays) mean what; absent names are looked for by the audit."""
+    """The data to audit, and the roles of its columns (or arrays); the audit guesses missing names."""
 
     builtin: Builtin | None = None
     labels: Name | None = None

@@ -37,7 +37,7 @@ router = APIRouter(prefix="/api/collapse", tags=["collapse"], responses=response
 
 
 class CollapseProblem(BaseModel):
-    """Class counts as written (`5000*5,50*5`) and what holds the network: energies, tau, multiplier or decay."""
+    """Class counts (as in `5000*5,50*5`) and the regularisation: energies, tau, multiplier or weight decay."""
 
     model_config = ConfigDict(extra="forbid")
     # Digits and signs only: a word could be taken for the name of a file.
@@ -49,7 +49,7 @@ class CollapseProblem(BaseModel):
     weight_decay: Positive | None = None
     feature_decay: Positive | None = None
     features: Literal["free", "relu"] = "free"
-    page: str | None = Field(default=None, max_length=40, description="Names the page, for quick drafts.")
+    page: str | None = Field(default=None, max_length=40, description="An id of the page, for quick drafts.")
     draft: bool = Field(
         default=False, description="Start from the page's last forecast and stop early, at a gap of 1e-6 to 1e-3."
     )
@@ -71,7 +71,7 @@ class ClassRow(BaseModel):
 
 
 class Forecast(BaseModel):
-    """`facts` is the JSON object of `lopsided collapse` (of a draft, to the gap it states); the rest is for the eye."""
+    """`facts` is the JSON object of `lopsided collapse` (of a draft, to the gap it states); the rest is for display."""
 
     facts: dict[str, Any]
     draft: bool
@@ -108,7 +108,7 @@ class _Watched(Model):
 
 
 class Drafts:
-    """The latest forecast of each page, from which the next one starts while a bar or slider is in the hand."""
+    """The latest forecast of each page, from which the next one starts while a bar or slider is dragged."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -215,7 +215,7 @@ def anchors(classes: int) -> FloatArray:
 
 
 def shadow(classifiers: FloatArray) -> FloatArray:
-    """A three-dimensional shadow of K classifiers, continuous in them and without a choice of axes, (K, 3).
+    """A three-dimensional projection of K classifiers, continuous in them and without a choice of axes, (K, 3).
 
     Each class has a fixed anchor a_k on the sphere. With W the classifiers as rows, the shadow is W (W^T A) / scale: a
     linear image of the rows, so equal classifiers fall on one point. For a simplex frame W W^T is I - 11^T/K up to

@@ -24,9 +24,9 @@ router = APIRouter(prefix="/api/uploads", tags=["uploads"], responses=responses(
 
 @router.post("/{upload_id}/inspect")
 def start_inspection(request: Request, upload_id: UploadId) -> JobStatus:
-    """Look what is in an upload (columns, rows, whether examples are pictures): a job."""
+    """Read the columns and rows of an upload, and whether examples are pictures: a job."""
     upload = _parameters(request, upload_id)
-    return jobs_of(request).submit("inspect", f"Look into {upload['name']}", upload)
+    return jobs_of(request).submit("inspect", f"Read {upload['name']}", upload)
 
 
 class DataProblem(BaseModel):
@@ -42,7 +42,7 @@ class DataProblem(BaseModel):
             raise InputError("an upload or a built-in set", "both", "leave one of them out")
         if self.upload is None and names:
             got = ", ".join(sorted(names))
-            raise InputError("names of columns for an upload alone", got, "leave them out, or upload")
+            raise InputError("names of columns only with an upload", got, "leave them out, or upload")
         title, parameters = self.builtin or "digits", {"asked": self.model_dump(), **more}
         if self.upload is not None:
             parameters["upload"] = _parameters(request, self.upload)
@@ -62,7 +62,7 @@ def _parameters(request: Request, upload_id: str) -> dict[str, Any]:
 
 @contextmanager
 def shown_name(parameters: dict[str, Any]) -> Iterator[None]:
-    """Sentences name the file as the client called it, not as it is kept here."""
+    """Errors use the client's name of the file, not the name under which it is kept here."""
     try:
         yield
     except InputError as error:

@@ -59,7 +59,7 @@ class GroupsProblem(BaseModel):
 
     @property
     def swept_group(self) -> int:
-        """The last group where there are not so many."""
+        """The chosen group, or the last one if there are fewer."""
         return min(self.swept, len(self.groups) - 1)
 
     def specification(self) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class GroupsProblem(BaseModel):
 
 
 class GroupsForecast(BaseModel):
-    """`facts` is the JSON object of `lopsided mixture`; the plane and the sweep are for the eye; `skill` says how often
+    """`facts` is the JSON object of `lopsided mixture`; the plane and the sweep are for display; `skill` says how often
     such forecasts came true, empty where that was not measured."""
 
     facts: dict[str, Any]
@@ -237,7 +237,9 @@ def _agreement(distances: list[float], runs: int, samples: int, asked: int) -> s
         f"{near} of {len(distances)} means lie within two standard errors of the law (19 of 20 would by chance alone); "
         f"the farthest is {max(distances):.1f} away."
     ]
-    words.append(f"Each is of {REPEATS} networks on samples of their own; bars are two standard errors.")
+    words.append(
+        f"Each point is the mean of {REPEATS} networks trained on different samples; bars are two standard errors."
+    )
     if runs < tried:
         words.append(f"{tried - runs} of {tried} networks had no minimum near the teacher and are left out.")
     if samples < asked:

@@ -1,4 +1,5 @@
-"""Room 3, Memorisation: where overfitting is benign (phase diagram), and which examples carry their class's noise."""
+"""Room 3, Memorisation: where overfitting is benign (phase diagram), and which examples dominate their class's
+noise."""
 
 from functools import lru_cache
 from pathlib import Path
@@ -200,7 +201,7 @@ class ScoreProblem(DataProblem):
 
 @router.get("/sets")
 def sets(request: Request) -> list[str]:
-    """The built-in image sets that are here."""
+    """The built-in image sets that are available."""
     from lopsided.data.images import NAMES, has_images
 
     return [name for name in reversed(NAMES) if has_images(name, request.app.state.settings.data)]

@@ -1,4 +1,4 @@
-"""Room 6, Trial: an uploaded file or a built-in set, a learner and a metric; the remedies of `lopsided trial` tried."""
+"""Room 6, Trial: compares remedies on an uploaded file or a built-in set, as `lopsided trial` does."""
 
 from dataclasses import replace
 from typing import Any, Literal
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/api/trial", tags=["trial"], responses=responses(404,
 
 
 class TrialProblem(DataProblem):
-    """What to try remedies on, which of its columns mean what, and how; absent names are looked for."""
+    """The data, the roles of its columns, and the settings of the trial; missing names are guessed."""
 
     builtin: Builtin | None = None
     labels: Name | None = None
@@ -91,7 +91,7 @@ def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
         recipe = builtin_recipe("trial", name, settings)
     training = None if found.training is None else replace(found.training, source=name)
     found = replace(found, source=name, training=training)
-    tables = (("Remedies for the data as they are", found.table()), ("Collecting more", found.collection_table()))
+    tables = (("Remedies for the present data", found.table()), ("Collecting more", found.collection_table()))
     return {
         "facts": found.to_dict(),
         "headline": found.headline(),

@@ -68,7 +68,7 @@ async function onePage(place, id, stops) {
       el("div", { class: "row" }, rerun), line,
       el("div", { class: "grid" }, ...[section("What the paper says", page.paper_says), section(claim.verdict === "not run" ? "Why there is no verdict" : `What we found${claim.time ? ` (${origin(claim)})` : ""}`, claim.found)].filter(Boolean)),
       page.figure ? figure.element : null, page.figure ? figure.caption : null,
-      section("The rule", page.rule + (page.revised ? ` Changed after numbers had been seen: ${page.revised}` : "")),
+      section("The rule", page.rule + (page.revised ? ` Changed after looking at results: ${page.revised}` : "")),
       page.parts.length ? el("section", { class: "panel" }, el("h2", { text: "Part by part" }), table(["part", "verdict", "smallest effect"], page.parts)) : null,
       page.sets.length > 1 ? el("details", { class: "panel" }, el("summary", { text: "Seed set by seed set" }), table(["seeds", "for", "verdict"], page.sets)) : null,
       Object.keys(page.numbers).length ? el("details", { class: "panel" }, el("summary", { text: "The numbers behind the verdict" }), el("div", { class: "scroll" }, factTable(flat(page.numbers)))) : null,
