@@ -127,17 +127,9 @@ class MendedClassifier(RemediedClassifier):
             return Proposal(Plain(), f"Used plain training, because no trial was possible: {error}")
         with TemporaryDirectory(prefix="lopsided-") as store:
             try:
+                asked = {name: getattr(self, name) for name in ("metric", "costs", "budget", "recalibrate")}
                 found = trial(
-                    training,
-                    learner=self.estimator,
-                    arms=arms,
-                    metric=self.metric,
-                    costs=self.costs,
-                    budget=self.budget,
-                    recalibrate=self.recalibrate,
-                    seed=seed,
-                    store=store,
-                    forecasts=False,
+                    training, learner=self.estimator, arms=arms, seed=seed, store=store, forecasts=False, **asked
                 )
             except NothingFits as error:
                 return Proposal(Plain(), f"Used plain training: {error}")

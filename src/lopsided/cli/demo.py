@@ -49,15 +49,12 @@ def command(
         return
     print_json(
         {
-            "counts": demo.counts,
-            "weight_decay": demo.weight_decay,
+            **{name: getattr(demo, name) for name in ("counts", "weight_decay", "best_forecast", "held_out_recall")},
             "findings": demo.audit.findings,
             "skipped": demo.audit.skipped,
             "plan": demo.plan.to_dict(),
             **{name: value for name, value in demo.trial.to_dict().items() if name in _OF_THE_TRIAL},
             "lines": lines,
-            "best_forecast": demo.best_forecast,
-            "held_out_recall": demo.held_out_recall,
             "report": target,
             "seconds": seconds,
         }

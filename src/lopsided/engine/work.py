@@ -104,17 +104,9 @@ def attempt(task: Task, unfinished: Path | None = None) -> Result | Failure:
         del origin[repeated]
     if (device := chosen_device()) != "cpu":
         origin["machine"] = {**origin["machine"], "device": device}
-    return Result(
-        name=task.name,
-        version=task.version,
-        settings=task.settings,
-        seed=task.seed,
-        numbers=numbers,
-        seconds=time.perf_counter() - wall,
-        processor_seconds=time.process_time() - processor,
-        code=task.code,
-        provenance=origin,
-    )
+    told = {name: getattr(task, name) for name in ("name", "version", "settings", "seed", "code")}
+    seconds, processed = time.perf_counter() - wall, time.process_time() - processor
+    return Result(**told, numbers=numbers, seconds=seconds, processor_seconds=processed, provenance=origin)
 
 
 def _numbers(measurement: Measures, task: Task) -> dict[str, Any]:

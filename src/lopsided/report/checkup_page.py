@@ -190,16 +190,12 @@ def _shown(finding: Finding) -> dict[str, Any]:
     if finding.interval is not None and finding.interval[0] != finding.interval[1]:
         interval = f"{short(finding.interval[0], 3)} to {short(finding.interval[1], 3)}"
     return {
-        "id": finding.id,
+        **{name: getattr(finding, name) for name in ("id", "subject", "message", "ground", "skill")},
         "level": finding.level.value,
-        "subject": finding.subject,
-        "message": finding.message,
         "remedy": "" if finding.level is Level.HEALTHY else finding.remedy,
-        "ground": finding.ground,
         "value": short(finding.value, 3),
         "interval": interval,
         "examples": ", ".join(map(str, finding.examples)),
-        "skill": finding.skill,
     }
 
 

@@ -35,6 +35,8 @@ from lopsided.theory.layer_peeled.solution import LayerPeeledSolution
 from lopsided.theory.layer_peeled.solve import Features, Model, PeeledSolution, minority_of, solve_two_sizes
 from lopsided.theory.layer_peeled.two_sizes_thresholds import collapse_ratio, vanishing_ratio
 
+_COSINES = ("minority_cosine", "majority_cosine", "collapsed_cosine")
+_WRITTEN = ("classes", "tau", "multiplier", "count_needed", "relative_gap", "collapsed", *_COSINES, "oversampling_rate")
 MODEL_NAMES = {"free": "Layer-Peeled Model, free features", "relu": "Layer-Peeled Model, ReLU features (H >= 0)"}
 
 
@@ -112,21 +114,13 @@ class CollapseForecast:
         two, solution = self.two_sizes, self.solution
         facts: dict[str, Any] = {
             "model": MODEL_NAMES[solution.features],
-            "features": solution.features,
             "form": self.held.form,
-            "classes": self.classes,
             "examples": self.counts.total,
-            **{name: getattr(self, name) for name in ("tau", "multiplier", "count_needed")},
-            "objective": solution.objective,
-            "relative_gap": self.relative_gap,
             "status": solution.status.value,
-            "iterations": solution.iterations,
-            "rank": solution.rank,
-            "collapsed": self.collapsed,
+            **{name: getattr(solution, name) for name in ("features", "objective", "iterations", "rank")},
+            **{name: getattr(self, name) for name in _WRITTEN},
             "collapsed_names": self.counts.names and [self.counts.name(index) for index in self.collapsed],
-            **{name: getattr(self, name) for name in ("minority_cosine", "majority_cosine", "collapsed_cosine")},
             **{name: getattr(two, name, None) for name in ("ratio", "ratio_threshold", "vanishing_ratio")},
-            "oversampling_rate": self.oversampling_rate,
             "sizes": self._sizes(),
         }
         if self.plan is not None:

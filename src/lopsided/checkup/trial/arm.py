@@ -27,16 +27,9 @@ class Measured:
 
     def to_dict(self) -> dict[str, float | None]:
         """Plain values."""
-        facts: dict[str, float | None] = {
-            "value": self.estimate.value,
-            "low": self.estimate.low,
-            "high": self.estimate.high,
-        }
-        names = ("value", "low", "high", "p")
-        return facts | {
-            f"gain{'' if name == 'value' else '_' + name}": None if self.gain is None else getattr(self.gain, name)
-            for name in names
-        }
+        facts: dict[str, float | None] = {name: getattr(self.estimate, name) for name in ("value", "low", "high")}
+        gained = {"gain": "value", "gain_low": "low", "gain_high": "high", "gain_p": "p"}
+        return facts | {name: getattr(self.gain, own, None) for name, own in gained.items()}
 
 
 @dataclass(frozen=True)
