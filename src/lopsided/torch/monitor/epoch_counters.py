@@ -13,7 +13,7 @@ from lopsided.torch.processes import process_group
 FULLY_OBSERVED = 8192  # examples at the start of an epoch that are all observed
 OBSERVE_EVERY = 8
 MANY_CLASSES = 256  # beyond, a row of logits takes so long to read that fewer are observed:
-FULLY_OBSERVED_OF_MANY, OBSERVE_EVERY_OF_MANY = 2048, 16
+FULLY_OBSERVED_OF_MANY, OBSERVE_EVERY_OF_MANY = 1024, 16
 MOST_WAITING = 65_536  # labels that wait to be counted
 
 

@@ -106,13 +106,12 @@ class ForwardWatch:
                 "call the model first, once per update; name the layer with head= if this one is not used, and make "
                 "the monitor before a compiled model's first forward",
             )
-        waiting = list(self._waiting)
+        waiting, latest = self._waiting.copy(), self._waiting[-1]
         self._waiting.clear()
-        latest = waiting[-1]
         if latest.outputs.shape[0] == rows:
             return latest
         for start in range(len(waiting) - 2, -1, -1):
-            together = waiting[start:]
+            together = list(waiting)[start:]
             if sum(len(seen.outputs) for seen in together) == rows:
                 return _joined(together)
         return latest  # whose rows do not fit; the sentence about it is `rows_of`'s
