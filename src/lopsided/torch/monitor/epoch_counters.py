@@ -53,13 +53,14 @@ class EpochCounters:
         """1 batch, 2 batches."""
         return f"{self.overwritten} batch{'' if self.overwritten == 1 else 'es'}"
 
-    def passes_over(self) -> bool:
-        """Whether the next training batch is one that is not observed."""
-        return self.observed_rows >= self.fully_observed and bool(self.batches % self.observe_every)
-
-    def training_forward(self, rows: int) -> None:
-        """A forward whose gradient will be part of the next step."""
-        self._rows_since_step += rows
+    def training_forward(self, rows: int) -> bool:
+        """A forward in training mode; whether its batch is passed over, not observed."""
+        if torch.is_grad_enabled():  # its gradient will be part of the next step
+            self._rows_since_step += rows
+        passed = self.observed_rows >= self.fully_observed and bool(self.batches % self.observe_every)
+        if passed:
+            self.passed_rows += rows
+        return passed
 
     def training_batch(self, rows: int = 0, *, is_step: bool = False) -> None:
         """A labelled training batch, `rows` of it observed; `is_step` where no optimizer is there to count steps."""

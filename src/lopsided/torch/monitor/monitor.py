@@ -173,17 +173,21 @@ class Monitor:
             self._unobserved.add(codes_of(self._targets.read(labels)).clone())
             self._counters.training_batch()
             return
-        given = self._targets.read(labels, self._watch.latest_outputs)
-        seen = self._watch.take(given.shape[0])
-        if not seen.unchanged:
-            self._counters.overwritten += 1
-            return
-        features, logits, codes, places = self._targets.rows(seen, given, groups)
+        seen = None if groups is not None else self._watch.take_usual(labels)
+        if seen is not None:
+            rows, observed = (seen.features, seen.outputs, labels, None), labels.shape[0]
+        else:
+            given = self._targets.read(labels, self._watch.latest_outputs)
+            seen = self._watch.take(given.shape[0])
+            if not seen.unchanged:
+                self._counters.overwritten += 1
+                return
+            rows = self._targets.rows(seen, given, groups)
+            observed = given.shape[0] if self._targets.several else given.numel()
         named = self._watch.named
-        self._phases.add(seen.training if named is None else named, features, logits, codes, places)
+        self._phases.add(seen.training if named is None else named, *rows)
         if seen.training and named is None:
-            rows = given.shape[0] if self._targets.several else given.numel()
-            self._counters.training_batch(rows, is_step=not self._counted_by_optimizer)
+            self._counters.training_batch(observed, is_step=not self._counted_by_optimizer)
         self._own_seconds += time.perf_counter() - began
 
     @contextmanager
