@@ -4,7 +4,7 @@ dates, decimals and blobs of a database, become text or numbers."""
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import date, time, timedelta
 from decimal import Decimal
 from enum import Enum
@@ -27,7 +27,7 @@ def jsonable(value: Any) -> Any:
         return str(value)
     if isinstance(value, Mapping):
         return {str(key): jsonable(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset, range)):
+    if isinstance(value, (Sequence, set, frozenset)):
         return [jsonable(entry) for entry in value]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {field.name: jsonable(getattr(value, field.name)) for field in dataclasses.fields(value)}

@@ -5,7 +5,7 @@ Unlike JSON, NaN and infinities stay. The way back follows the annotations of th
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -18,7 +18,7 @@ def to_plain(value: Any) -> Any:
         return {field.name: to_plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(key): to_plain(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, Sequence) and not isinstance(value, (str, bytes)):
         return [to_plain(entry) for entry in value]
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
 
@@ -37,8 +37,9 @@ def from_plain(kind: Any, value: Any) -> Any:
         return kind(**{name: from_plain(hints[name], value[name]) for name in known})
     if origin is np.ndarray:
         return np.asarray(value, dtype=get_args(arguments[1])[0])
-    if origin is tuple:
-        kinds = [arguments[0]] * len(value) if arguments[-1] is Ellipsis else list(arguments)
+    if origin in (tuple, Sequence):
+        alike = origin is Sequence or arguments[-1] is Ellipsis
+        kinds = [arguments[0]] * len(value) if alike else list(arguments)
         return tuple(from_plain(one, entry) for one, entry in zip(kinds, value, strict=True))
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return {key: from_plain(arguments[1], entry) for key, entry in value.items()}

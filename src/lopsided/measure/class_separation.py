@@ -70,7 +70,7 @@ def _sorted(column: FloatArray, weights: FloatArray, own: BoolArray) -> FloatArr
 
 def adjusted_recalls(logits: FloatArray, codes: IntArray, counts: FloatArray) -> FloatArray:
     """Recall of every class under z - log counts, nan without rows; a class without examples counts as one."""
-    predicted = (logits - np.log(np.maximum(counts, 1.0))).argmax(axis=1)
+    predicted = (logits - np.log(np.maximum(counts, 1.0)).astype(logits.dtype)).argmax(axis=1)
     return _class_means(predicted == codes, codes, logits.shape[1])
 
 

@@ -108,17 +108,14 @@ def recall_forecast(evidence: ClassEvidence) -> RecallForecast:
     suffix = ", unknown length" if evidence.seen is None else ", before" if before else ""
     time = 0.0 if evidence.seen is None else float(np.log(max(evidence.seen, 0.02) / REFERENCE))
     known = np.isfinite(evidence.held_out_recall)
-    if known.any():
-        features = held_out_features(evidence, before=before)
-        better = _law(f"held out{suffix}").forecast(features, time, evidence.seen)
-        if known.all():
-            return better
-    found = _law(f"training{suffix}").forecast(training_features(evidence, before=before), time, evidence.seen)
-    if not known.any():
-        return found
-    numbers = [field.name for field in fields(RecallForecast) if field.name != "seen"]
-    joined = {name: np.where(known, getattr(better, name), getattr(found, name)) for name in numbers}
-    return RecallForecast(**joined, seen=evidence.seen)
+    found = {field.name: np.empty(known.size) for field in fields(RecallForecast) if field.name != "seen"}
+    for kind, read, rows in (("held out", held_out_features, known), ("training", training_features, ~known)):
+        if rows.any():
+            features = read(evidence, before=before)[rows]
+            part = _law(kind + suffix).forecast(features, time, evidence.seen)
+            for name, values in found.items():
+                values[rows] = getattr(part, name)
+    return RecallForecast(**found, seen=evidence.seen)
 
 
 def training_features(evidence: ClassEvidence, *, before: bool = False) -> FloatArray:

@@ -18,7 +18,7 @@ def rows_of(
     plain = (
         seen.features.ndim == seen.outputs.ndim == 2 and codes.ndim == 1 and seen.outputs.shape[1] == head.outputs > 1
     )
-    if plain and len(seen.features) == len(seen.outputs) == len(codes):  # the usual case, without detours
+    if plain and seen.features.shape[0] == seen.outputs.shape[0] == codes.shape[0]:  # the usual case, without detours
         return seen.features, seen.outputs, codes.to(seen.features.device)
     axis = 1 if head.convolution else -1
     features, logits = seen.features, seen.outputs.movedim(axis, -1)

@@ -76,6 +76,8 @@ def separation(
 ) -> dict[str, FloatArray]:
     """What the kept rows tell of every class, under the names of `ClassEvidence`; empty where none were kept."""
     found: dict[str, FloatArray] = {}
+    if train.means is None:
+        return found
     if (kept := rows.get(True)) is not None:
         found = {
             "train_margin": class_margins(kept.logits, kept.codes),

@@ -14,11 +14,14 @@ Nothing cancels, because r is near the means: features of 10,000 +- 1 in single 
 of the epoch before also serve NC4: the share of examples whose nearest one is not the predicted class. A last row
 collects what carries no class of ours (ignored labels, labels out of range). Sums over batches are in double precision
 where the device has it; within a batch, differences are added in the features' own (at least single).
+
+Means cost most of it. In epochs that do not need them (`summing`), counts, correct answers and losses alone are added.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -38,27 +41,21 @@ class SumsSnapshot:
     """The sums of an epoch as arrays; what carries no class of ours is left out, its count is `unclassed`."""
 
     counts: IntArray  # K
-    means: FloatArray  # K x p, nan for classes without examples
-    deviations: FloatArray  # K, sums of |h - mean|^2
     correct: FloatArray  # K
     losses: FloatArray  # K, sums
-    within: FloatArray | None  # p x p covariance around class means, from the sampled rows
-    within_examples: int
-    nc4: float | None
     groups: FloatArray  # G x 3: count, correct, sum of losses
     unclassed: int  # labels out of range that are not the ignored one
+    means: FloatArray | None = None  # K x p, nan for classes without examples; None where features were not summed
+    deviations: FloatArray | None = None  # K, sums of |h - mean|^2; None as the means
+    within: FloatArray | None = None  # p x p covariance around class means, from the sampled rows
+    within_examples: int = 0
+    nc4: float | None = None
     uneven: bool = False  # the rows sampled for scatter and NC4 are not a fair sample of the classes
 
     @cached_property
     def finite(self) -> bool:
-        """Whether the means of all classes that were seen are; a sum is finite where its terms are."""
-        return bool(np.isfinite(self.means.sum(axis=1)[self.counts > 0]).all())
-
-    @property
-    def squared_lengths(self) -> FloatArray:
-        """Sums of |h|^2 per class: those around the mean, and the mean's own."""
-        own = np.where(self.counts > 0, self.counts * (self.means**2).sum(axis=1), 0.0)
-        return np.asarray(self.deviations + own)
+        """Whether the means of all classes that were seen are, if taken; a sum is finite where its terms are."""
+        return self.means is None or bool(np.isfinite(self.means.sum(axis=1)[self.counts > 0]).all())
 
 
 class ClassSums:
@@ -85,8 +82,9 @@ class ClassSums:
         self._all_placed = False
         self._nearest: NearestMean | None = None
         self.groups_seen = 0
+        self.summing = True  # whether features enter sums, as means and scatter need them
         self.sampling = True  # whether rows enter the scatter and NC4
-        self._scatter_used = True
+        self._sums_used = self._scatter_used = True
         self.clear()
 
     def clear(self) -> None:
@@ -95,10 +93,12 @@ class ClassSums:
         self._samples: list[tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]] = []
         self._sample_rows = 0
         self.batches = self.rows = 0
-        self.sums = torch.zeros(k + 1, p, **options)  # of d
-        self.scores = torch.zeros(k + 1, 4, **options)  # examples, sum |d|^2, correct, sum of losses
+        self.scores = torch.zeros(k + 1, 4, **options)  # examples, correct, sum of losses, sum |d|^2
         self.strays = torch.zeros((), **options)
-        if self._scatter_used:  # else they are zeros already
+        if self._sums_used:  # else they are zeros already
+            self.sums = torch.zeros(k + 1, p, **options)  # of d
+            self._sums_used = False
+        if self._scatter_used:
             self.scatter = torch.zeros(p, p, **options) if p <= WIDEST_SCATTER else None
             self.sampled = torch.zeros(k + 1, p + 1, **options)  # sums of d of the sampled rows, and their number
             self._scatter_used = False
@@ -108,7 +108,7 @@ class ClassSums:
 
     def add(
         self,
-        features: torch.Tensor,
+        features: torch.Tensor | None,
         predicted: torch.Tensor,
         losses: torch.Tensor,
         codes: torch.Tensor,
@@ -116,37 +116,44 @@ class ClassSums:
     ) -> None:
         """Add examples: features (n, p), predicted class, cross entropy, class code and group code (n,) each.
 
-        Classes may be lacking.
+        Classes may be lacking; features are read where the epoch is `summing`.
         """
-        k, n = self.classes, len(codes)
+        k = self.classes
         self.batches += 1
-        self._offsets = None
         valid = (codes >= 0) & (codes < k)
         self.strays += (~valid & (codes != self.ignored)).sum()
         codes = torch.where(valid, codes, k)
+        columns = [valid, predicted == codes, losses]
+        if self.summing and features is not None:
+            columns.append(self._add_features(features, predicted, codes, valid))
+        scores = torch.stack([column.to(self.dtype) for column in columns], dim=1)
+        self.scores[:, : len(columns)].index_add_(0, codes, scores)
+        if groups is not None:
+            self._add_groups(groups, scores, valid)
+        self.rows += len(codes)
+
+    def _add_features(
+        self, features: torch.Tensor, predicted: torch.Tensor, codes: torch.Tensor, valid: torch.Tensor
+    ) -> torch.Tensor:
+        """Add differences and samples; returns |d|^2 of every row."""
+        self._offsets, self._sums_used = None, True
         features = features if features.dtype == torch.float64 else features.float()
         if not self._all_placed:
             self._place(features, codes)
         near = self._points.index_select(0, codes)  # a tenth of the time that [codes] takes
         differences = torch.sub(features, near, out=near) if near.dtype == features.dtype else features - near
         self._add_differences(differences, codes)
-        lengths = torch.linalg.vector_norm(differences, dim=1).to(self.dtype).square_()
-        right = (predicted == codes).to(self.dtype)
-        scores = torch.stack([valid.to(self.dtype), lengths, right, losses.to(self.dtype)], dim=1)
-        self.scores.index_add_(0, codes, scores)
-        if groups is not None:
-            self._add_groups(groups, scores, valid)
         # The first rows of an epoch are all sampled, so that short epochs have a scatter too; then one in `interval`.
         first = max(FULLY_SAMPLED - self.rows, 0)
         later = slice(first + -(self.rows + first) % self.interval, None, self.interval)
         for chosen in (slice(0, first), later) if self.sampling else ():
-            if chosen.start < min(n, chosen.stop or n):
+            if chosen.start < min(len(codes), chosen.stop or len(codes)):
                 rows = differences[chosen].clone()
                 self._samples.append((rows, codes[chosen], valid[chosen], predicted[chosen]))
                 self._sample_rows += len(rows)
         if self._sample_rows >= SAMPLES:
             self._flush_samples()
-        self.rows += n
+        return torch.linalg.vector_norm(differences, dim=1).to(self.dtype).square_()
 
     def _place(self, features: torch.Tensor, codes: torch.Tensor) -> None:
         """Let r_k be the first example of every class that has none yet; 0 where that is not finite."""
@@ -180,7 +187,7 @@ class ClassSums:
         if groups.numel():
             self._make_room(int(groups.max()) + 1)
         places = torch.where(valid & (groups >= 0), groups, self.groups_seen)
-        self.groups.index_add_(0, places, scores[:, [0, 2, 3]])
+        self.groups.index_add_(0, places, scores[:, :3])
 
     def _make_room(self, groups: int) -> None:
         if groups > self.groups_seen:
@@ -211,25 +218,26 @@ class ClassSums:
         groups = torch.tensor([self.groups_seen], device=self.device)
         dist.all_reduce(groups, op=dist.ReduceOp.MAX)
         self._make_room(int(groups))
-        # Every process has points of its own; all go over to the means of the whole epoch.
-        counts = self.scores[:, :1].clone()
-        totals = self.sums + counts * self._points
-        dist.all_reduce(counts)
-        dist.all_reduce(totals)
-        means = totals / counts
-        means[-1] = 0.0
-        self._offsets = None
-        self._move_points(means.where(means.isfinite(), 0.0))
-        self._scatter_used = True  # by another process, maybe
-        for tensor in (self.sums, self.scores, self.strays, self.scatter, self.sampled, self.disagreeing, self.groups):
-            if tensor is not None:
-                dist.all_reduce(tensor)
+        tensors = [self.scores, self.strays, self.groups]
+        if self.summing:  # every process has points of its own; all go over to the means of the whole epoch
+            counts = self.scores[:, :1].clone()
+            totals = self.sums + counts * self._points
+            dist.all_reduce(counts)
+            dist.all_reduce(totals)
+            means = totals / counts
+            means[-1] = 0.0
+            self._offsets = None
+            self._move_points(means.where(means.isfinite(), 0.0))
+            self._sums_used = self._scatter_used = True  # by another process, maybe
+            tensors += [self.sums, self.sampled, self.disagreeing, *([] if self.scatter is None else [self.scatter])]
+        for tensor in tensors:
+            dist.all_reduce(tensor)
 
     def _move_points(self, points: torch.Tensor) -> None:
         """The same sums around other points: d becomes d + s with s = r - r'."""
         shift = self._points.to(self.dtype) - points
         counts, sampled = self.scores[:, :1], self.sampled[:, -1:]
-        self.scores[:, 1] += (shift * (2 * self.sums + counts * shift)).sum(dim=1)
+        self.scores[:, 3] += (shift * (2 * self.sums + counts * shift)).sum(dim=1)
         self.sums += counts * shift
         if self.scatter is not None:
             crossed = shift.T @ (self.sampled[:, :-1] + sampled * shift / 2)
@@ -242,26 +250,31 @@ class ClassSums:
         self._flush_samples()
         k = self.classes
         scores = _array(self.scores)[:k]
-        counts = scores[:, 0].round().astype(np.int64)
-        offsets = self._from_points()[:k]
-        moved = _array(torch.linalg.vector_norm(offsets, dim=1)) ** 2
-        around = scores[:, 1] - np.where(counts > 0, counts * moved, 0.0)
-        differing, compared = _array(self.disagreeing)
-        within, examples = self._within(offsets)
-        unfair = self._scatter_used and _uneven(_array(self.sampled[:k, -1]), counts)
-        return SumsSnapshot(
-            counts=counts,
-            means=(self._points[:k] + offsets).to("cpu", torch.float64).numpy(),
-            deviations=np.maximum(around, 0.0),  # rounding, when a class has collapsed to a point
-            correct=scores[:, 2],
-            losses=scores[:, 3],
-            within=None if unfair else within,
-            within_examples=examples,
-            nc4=float(differing / compared) if compared and not unfair else None,
+        found = SumsSnapshot(
+            counts=scores[:, 0].round().astype(np.int64),
+            correct=scores[:, 1],
+            losses=scores[:, 2],
             groups=_array(self.groups)[:-1],
             unclassed=int(_array(self.strays)),
-            uneven=unfair,
         )
+        return replace(found, **self._geometry(found.counts, scores[:, 3])) if self.summing else found
+
+    def _geometry(self, counts: IntArray, squared: FloatArray) -> dict[str, Any]:
+        """Means, deviations, scatter and NC4."""
+        offsets = self._from_points()[: self.classes]
+        moved = _array(torch.linalg.vector_norm(offsets, dim=1)) ** 2
+        around = squared - np.where(counts > 0, counts * moved, 0.0)
+        differing, compared = _array(self.disagreeing)
+        within, examples = self._within(offsets)
+        unfair = self._scatter_used and _uneven(_array(self.sampled[: self.classes, -1]), counts)
+        return {
+            "means": (self._points[: self.classes] + offsets).to("cpu", torch.float64).numpy(),
+            "deviations": np.maximum(around, 0.0),  # rounding, when a class has collapsed to a point
+            "within": None if unfair else within,
+            "within_examples": examples,
+            "nc4": float(differing / compared) if compared and not unfair else None,
+            "uneven": unfair,
+        }
 
     def _from_points(self) -> torch.Tensor:
         """Where the class means lie from the points r; nan for classes without examples."""
@@ -287,6 +300,8 @@ class ClassSums:
 
     def keep_reference(self) -> None:
         """Let this epoch's class means be the points r of the next; classes without examples keep their old ones."""
+        if not self.summing:
+            return
         self._flush_samples()
         means = (self._points + self._from_points()).to(self._precision)
         usable = means.sum(dim=1, keepdim=True).isfinite()  # of classes without examples it is nan

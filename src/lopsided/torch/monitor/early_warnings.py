@@ -46,17 +46,19 @@ class EarlyWarnings:
     def look_at(
         self,
         weight: FloatArray,
+        lengths: FloatArray | None,
         angles: PairwiseAngles | None,
         forecast: RunForecast,
         counts: FloatArray | None,
         absent: Sequence[int],
     ) -> list[str]:
-        """The warnings that are new, from the head's rows and, where they were taken, their angles."""
-        before, self.diverged = self.diverged, not np.isfinite(weight).all()
-        if self.diverged:
+        """The warnings that are new, from the head's rows, their lengths (None where some are not finite) and, where
+        they were taken, their angles."""
+        before, self.diverged = self.diverged, lengths is None
+        if lengths is None:
             return [] if before else [DIVERGED]
         merging = None if angles is None else merging_cosines(weight, angles)
-        return self.look(merging, np.linalg.norm(weight, axis=1), forecast, counts, absent)
+        return self.look(merging, lengths, forecast, counts, absent)
 
     def look(
         self,

@@ -13,7 +13,7 @@ from lopsided.torch.processes import process_group
 FULLY_OBSERVED = 8192  # examples at the start of an epoch that are all observed
 OBSERVE_EVERY = 8
 MANY_CLASSES = 256  # beyond, a row of logits takes so long to read that fewer are observed:
-FULLY_OBSERVED_OF_MANY, OBSERVE_EVERY_OF_MANY = 2048, 16
+FULLY_OBSERVED_OF_MANY, OBSERVE_EVERY_OF_MANY = 1024, 16
 MOST_WAITING = 65_536  # labels that wait to be counted
 
 
@@ -53,13 +53,14 @@ class EpochCounters:
         """1 batch, 2 batches."""
         return f"{self.overwritten} batch{'' if self.overwritten == 1 else 'es'}"
 
-    def passes_over(self) -> bool:
-        """Whether the next training batch is skipped."""
-        return self.observed_rows >= self.fully_observed and bool(self.batches % self.observe_every)
-
-    def training_forward(self, rows: int) -> None:
-        """A forward whose gradient will be part of the next step."""
-        self._rows_since_step += rows
+    def training_forward(self, rows: int) -> bool:
+        """A forward in training mode; whether its batch is skipped, not observed."""
+        if torch.is_grad_enabled():  # its gradient will be part of the next step
+            self._rows_since_step += rows
+        passed = self.observed_rows >= self.fully_observed and bool(self.batches % self.observe_every)
+        if passed:
+            self.passed_rows += rows
+        return passed
 
     def training_batch(self, rows: int = 0, *, is_step: bool = False) -> None:
         """A labelled training batch, `rows` of it observed; `is_step` where no optimizer is there to count steps."""

@@ -48,7 +48,8 @@ class PhaseRecord:
     In training the weights move while the epoch runs, and so do the features; means and scatter are those of the whole
     epoch. `within_variance` is tr S_W from all examples, `scatter_ratio` tr S_W / tr S_B; NC1 uses the sampled scatter.
     NC4 compares with the class means of the epoch before (`Monitor.measure` gives it exactly). `means` and
-    `neural_collapse` are None in epochs that are not measured in full (`geometry_every`).
+    `neural_collapse` are None in epochs that are not measured in full (`geometry_every`), and so are the variances in
+    most of those.
     """
 
     examples: int
@@ -171,9 +172,8 @@ def angles(found: PairwiseAngles | None, lengths: FloatArray, minority: BoolArra
     )
 
 
-def classifier_record(weight: FloatArray, found: PairwiseAngles | None, minority: BoolArray) -> ClassifierRecord:
-    """From the head's rows and, where they were taken, their angles."""
-    lengths = np.linalg.norm(weight, axis=1) if found is None else found.lengths
+def classifier_record(lengths: FloatArray, found: PairwiseAngles | None, minority: BoolArray) -> ClassifierRecord:
+    """From the lengths of the head's rows and, where they were taken, their angles."""
     return ClassifierRecord(
         angles=angles(found, lengths, minority),
         norms=tuple(lengths.tolist()),
@@ -200,13 +200,13 @@ def phase_record(
         return None
     accuracy, loss = sums.correct[present] / counts, sums.losses[present] / counts
     split = minority[present]
-    finite = sums.finite and bool(np.isfinite(sums.deviations[present]).all())
+    deviations = np.full(len(counts), np.nan) if sums.deviations is None else sums.deviations[present]
+    within = float(deviations.sum() / total) if sums.finite else np.nan
     centred = None
-    if finite and len(counts) > 1:
+    if sums.means is not None and np.isfinite(within) and len(counts) > 1:
         centred = sums.means[present]
         centred -= centred.mean(axis=0)
     found = pairwise_angles(centred) if full and centred is not None else None
-    within = float(sums.deviations[present].sum() / total) if finite else None
     between = float(np.einsum("ij,ij->", centred, centred) / len(counts)) if centred is not None else 0.0
     return PhaseRecord(
         examples=total,
@@ -222,9 +222,9 @@ def phase_record(
         groups=tuple(_group(name, *row) for name, row in zip(group_names, sums.groups, strict=True)),
         means=None if found is None else angles(found, found.lengths, split),
         neural_collapse=None if found is None else _collapse(sums, present, weight, weight_angles, found),
-        within_variance=within,
-        class_variance=_spread(sums.deviations[present] / counts, present),
-        scatter_ratio=within / between if within is not None and between > 0 else None,
+        within_variance=within if np.isfinite(within) else None,
+        class_variance=_spread(deviations / counts, present),
+        scatter_ratio=within / between if between > 0 else None,
         scatter_examples=sums.within_examples,
     )
 
@@ -237,10 +237,12 @@ def _collapse(
     means_angles: PairwiseAngles,
 ) -> NeuralCollapse:
     """NC1-NC4 of the classes that were seen, by the same formulas as for whole arrays (`measure.neural_collapse`)."""
+    assert sums.means is not None
+    assert sums.deviations is not None
     kept = sums.means[present]
     moments = PooledMoments(len(kept), 1)
     moments.counts, moments.means = sums.counts[present], kept
-    moments.squared_lengths = sums.squared_lengths[present]
+    moments.squared_lengths = sums.deviations[present] + moments.counts * (kept**2).sum(axis=1)
     known = sums.within is not None and bool(np.isfinite(sums.within).all())
     # A scatter that was never taken must not read as zero variability.
     within = sums.within if known and sums.within is not None else np.zeros((kept.shape[1],) * 2)

@@ -2,7 +2,7 @@
 
 A forward pass gives features and logits before the labels are known, so the latest passes wait here, detached. Usually
 one is taken; the replicas of DataParallel make one batch out of several, in the order of their devices. Nothing here
-changes a forward pass. Of a long training epoch only some batches are kept (`EpochCounters.passes_over`).
+changes a forward pass. Of a long training epoch only some batches are kept (`EpochCounters.training_forward`).
 
 A hook ends with its owner and is not copied with the model: `copy.deepcopy(model)` (an averaged copy, a snapshot) and
 `pickle` would otherwise carry the monitor along, and the copy would feed it. So a hook holds a weak reference, and its
@@ -107,16 +107,34 @@ class ForwardWatch:
                 "call the model first, once per update; name the layer with head= if this one is not used, and make "
                 "the monitor before a compiled model's first forward",
             )
-        waiting = list(self._waiting)
+        waiting, latest = self._waiting.copy(), self._waiting[-1]
         self._waiting.clear()
-        latest = waiting[-1]
         if latest.outputs.shape[0] == rows:
             return latest
         for start in range(len(waiting) - 2, -1, -1):
-            together = waiting[start:]
+            together = list(waiting)[start:]
             if sum(len(seen.outputs) for seen in together) == rows:
                 return _joined(together)
         return latest  # whose rows do not fit; the sentence about it is `rows_of`'s
+
+    def take_usual(self, labels: Any) -> Seen | None:
+        """The same in the usual case, without detours: one forward, features and logits with a row for each label, and
+        labels that are class codes on their device. None where anything is otherwise."""
+        if len(self._waiting) != 1 or not isinstance(labels, torch.Tensor) or labels.dtype is not torch.int64:
+            return None
+        seen = self._waiting[0]
+        rows, outputs = labels.shape, seen.outputs
+        if (
+            len(rows) != 1
+            or outputs.shape != (rows[0], self._head.classes)  # a single output stands for two classes
+            or seen.features.ndim != 2
+            or seen.features.shape[0] != rows[0]
+            or labels.device != outputs.device
+            or not seen.unchanged
+        ):
+            return None
+        self._waiting.clear()
+        return seen
 
     @property
     def latest_outputs(self) -> torch.Tensor | None:
@@ -150,14 +168,9 @@ class ForwardWatch:
     ) -> None:
         if self._probe.running:
             return
-        if layer.training and self.named is None:
-            rows = output.shape[0]
-            if torch.is_grad_enabled():
-                self._counters.training_forward(rows)
-            if self._counters.passes_over():
-                self._counters.passed_rows += rows
-                self._passed = True
-                return
+        if layer.training and self.named is None and self._counters.training_forward(output.shape[0]):
+            self._passed = True
+            return
         given = arguments[0] if arguments else next(iter(keywords.values()))
         features = given.detach() if self._told is None else self._latest_features
         if features is None:
@@ -198,8 +211,9 @@ class ForwardWatch:
 class Hook:
     """Calls a method of a live object; does nothing when the object is gone or the hook is a copy."""
 
-    def __init__(self, method: Callable[..., None] | None = None) -> None:
-        self._method = None if method is None else weakref.WeakMethod(method)
+    def __init__(self, method: Any = None) -> None:
+        self._owner = None if method is None else weakref.ref(method.__self__)
+        self._function = None if method is None else method.__func__
 
     def __call__(self, *arguments: Any) -> None:
         """Forward the call; the result is always None, so no forward pass is ever changed."""
@@ -209,9 +223,9 @@ class Hook:
             self._forward(*arguments)
 
     def _forward(self, *arguments: Any) -> None:
-        method = None if self._method is None else self._method()
-        if method is not None:
-            method(*arguments)
+        owner = None if self._owner is None else self._owner()
+        if owner is not None and self._function is not None:
+            self._function(owner, *arguments)
 
     def __reduce__(self) -> tuple[type["Hook"], tuple[()]]:
         return Hook, ()

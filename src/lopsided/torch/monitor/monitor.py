@@ -132,6 +132,7 @@ class Monitor:
             None if geometry_every is None else check_count(geometry_every, "geometry_every"),
             check_count(spectra_every, "spectra_every", at_least=0),
             self.head.classes,
+            weight_count(model),
         )
         self._probe = ActivationProbe(model, self.head, check_count(patterns, "patterns", at_least=0))
         self._phases = PhaseSums(
@@ -147,6 +148,7 @@ class Monitor:
         self._unobserved = LabelCounts(self.head.classes)
         self._plan = TrainingPlan(epochs, steps, scheduler)
         self._counters = EpochCounters(*sparse_observation(self.head.classes, every))
+        self._means: FloatArray | None = None  # of the training features, in the latest epoch in which they were taken
         self._own_seconds, self._epoch_began = 0.0, time.perf_counter()
         self._watch = ForwardWatch(
             model,
@@ -171,17 +173,21 @@ class Monitor:
             self._unobserved.add(codes_of(self._targets.read(labels)).clone())
             self._counters.training_batch()
             return
-        given = self._targets.read(labels, self._watch.latest_outputs)
-        seen = self._watch.take(len(given))
-        if not seen.unchanged:
-            self._counters.overwritten += 1
-            return
-        features, logits, codes, places = self._targets.rows(seen, given, groups)
+        seen = None if groups is not None else self._watch.take_usual(labels)
+        if seen is not None:
+            rows, observed = (seen.features, seen.outputs, labels, None), labels.shape[0]
+        else:
+            given = self._targets.read(labels, self._watch.latest_outputs)
+            seen = self._watch.take(given.shape[0])
+            if not seen.unchanged:
+                self._counters.overwritten += 1
+                return
+            rows = self._targets.rows(seen, given, groups)
+            observed = given.shape[0] if self._targets.several else given.numel()
         named = self._watch.named
-        self._phases.add(seen.training if named is None else named, features, logits, codes, places)
+        self._phases.add(seen.training if named is None else named, *rows)
         if seen.training and named is None:
-            rows = len(given) if self._targets.several else given.numel()
-            self._counters.training_batch(rows, is_step=not self._counted_by_optimizer)
+            self._counters.training_batch(observed, is_step=not self._counted_by_optimizer)
         self._own_seconds += time.perf_counter() - began
 
     @contextmanager
@@ -235,6 +241,7 @@ class Monitor:
             minority = self._minority_of(np.zeros(self.head.classes) if shown is None else shown)
             finite = bool(np.isfinite(weight).all())
             angles = pairwise_angles(weight) if finite and (full or len(weight) <= MANY) else None
+            lengths = (np.linalg.norm(weight, axis=1) if angles is None else angles.lengths) if finite else None
             phases = {
                 phase: self._phase(sums, weight, angles, minority, full=full) for phase, sums in snapshots.items()
             }
@@ -243,10 +250,10 @@ class Monitor:
             held_out = phases.get(False) or next((named[name] for name in VALIDATION if name in named), None)
             forecast = self._forecast(snapshots.get(True), weight, shown, finite=finite, full=full, spectra=spectra)
             absent = () if labels is None else tuple(np.flatnonzero(labels == 0).tolist())
-            classifier = classifier_record(weight, angles, minority) if finite else None
+            classifier = None if lengths is None else classifier_record(lengths, angles, minority)
             recall = [None if found is None else found.class_accuracy for found in (train, held_out)]
             said = self._lost.look(recall[0], recall[1], shown)
-            said += self._warnings.look_at(weight, angles, forecast, shown, absent)
+            said += self._warnings.look_at(weight, lengths, angles, forecast, shown, absent)
             validation = next((name for name in (False, *VALIDATION) if name in snapshots), None)
             looked = (snapshots if finite else {}, rows, validation, shown)
             ahead = self._ahead.look(*looked, seen=self.seen, epoch=epoch, merged=self._warnings.merged)
@@ -288,7 +295,7 @@ class Monitor:
         self._cadence.end_epoch(
             sum(int(sums.counts.sum()) for sums in snapshots.values()) + int(unobserved.sum()), epoch + 1, record.seen
         )
-        self._phases.start_epoch(sampling=self._cadence.full, keeping=self._cadence.rows)
+        self._phases.start_epoch(self._cadence)
         numbers = {f"lopsided/{name}": value for name, value in record.scalars().items()} if self._loggers else {}
         for logger in self._loggers:
             logger.log(numbers, record.step)
@@ -360,6 +367,8 @@ class Monitor:
     ) -> RunForecast:
         settings = self._run.read(self._counters.batch_size * process_group()[0], self.seen)
         counts = np.zeros(self.head.classes) if shown is None else shown
+        if train is not None and train.means is not None:
+            self._means = train.means
         latest = self.records[-1].forecast if self.records else None
         if not full and finite and latest is not None and latest.holds(settings, counts):
             return replace(latest, settings=settings)
@@ -367,7 +376,7 @@ class Monitor:
             settings,
             counts,
             weight if finite else np.zeros_like(weight),
-            None if train is None or self._told_features or not finite else train.means,
-            "relu" if train is not None and bool((np.nan_to_num(train.means) >= 0).all()) else "free",
+            self._means if train is not None and finite and not self._told_features else None,
+            "relu" if self._means is not None and bool((np.nan_to_num(self._means) >= 0).all()) else "free",
             spectra=spectra,
         )

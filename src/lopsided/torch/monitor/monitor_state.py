@@ -22,7 +22,7 @@ VERSION = 1
 # parts of the monitor -> their attributes that last; arrays are kept as tensors
 LASTING = {
     "_counters": ("all_batches", "steps", "batch_size"),
-    "_cadence": ("full", "waited", "every", "last_spectra", "rows", "rows_at"),
+    "_cadence": ("full", "waited", "every", "last_spectra", "rows", "rows_at", "means"),
     "_plan": ("epochs_done", "batches_an_epoch"),
     "_run": ("largest_step", "forgetting"),
     "_lost": ("zero", "low", "said_low", "looks", "quiet_until"),
@@ -59,9 +59,9 @@ def load_state(monitor: "Monitor", state: Mapping[str, Any]) -> None:
     monitor.records[:] = [from_plain(EpochRecord, plain) for plain in state["records"]]
     for part, names in LASTING.items():
         owner = getattr(monitor, part)
-        for name in names:
+        for name in state[part].keys() & set(names):  # an older state lacks some
             setattr(owner, name, _given(state[part][name], getattr(owner, name)))
-    monitor._phases.start_epoch(sampling=monitor._cadence.full, keeping=monitor._cadence.rows)
+    monitor._phases.start_epoch(monitor._cadence)
 
 
 def _kept(value: Any) -> Any:

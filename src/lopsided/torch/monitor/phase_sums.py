@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from lopsided.core.errors import InputError
 from lopsided.torch.monitor.activation_probe import modes_kept
+from lopsided.torch.monitor.cadence import Cadence
 from lopsided.torch.monitor.class_evidence import KeptRows, RowsSnapshot
 from lopsided.torch.monitor.class_sums import ClassSums, SumsSnapshot
 from lopsided.torch.monitor.forward_watch import ForwardWatch
@@ -34,7 +35,7 @@ class PhaseSums:
     def __init__(self, head: Head, *, interval: int, ignored: int, all_reduce: bool) -> None:
         self._head, self._interval, self._ignored, self._all_reduce = head, interval, ignored, all_reduce
         self._buffers: dict[Phase, RowBuffer] = {}
-        self._sampling = self._keeping = True
+        self._summing = self._sampling = self._keeping = True
 
     def add(
         self,
@@ -51,7 +52,7 @@ class PhaseSums:
 
     def _buffer(self, phase: Phase, features: torch.Tensor) -> "RowBuffer":
         sums = self.new(features)
-        sums.sampling = self._sampling
+        sums.summing, sums.sampling = self._summing, self._sampling
         buffer = RowBuffer(sums, KeptRows(self._head.classes, sums.width, per_class=phase is True))
         buffer.keeping = self._keeping
         return buffer
@@ -67,11 +68,12 @@ class PhaseSums:
                 ignored=self._ignored,
             )
 
-    def start_epoch(self, *, sampling: bool, keeping: bool) -> None:
-        """Sample rows for the scatter and NC4 in this epoch, and keep some for the evidence of classes, or not."""
-        self._sampling, self._keeping = sampling, keeping
+    def start_epoch(self, cadence: Cadence) -> None:
+        """Sum features, sample rows for the scatter and NC4, keep some for the evidence of classes: each or not."""
+        self._summing, self._sampling, self._keeping = cadence.means, cadence.full, cadence.rows
         for buffer in self._buffers.values():
-            buffer.sums.sampling, buffer.keeping = sampling, keeping
+            buffer.sums.summing, buffer.sums.sampling = self._summing, self._sampling
+            buffer.keeping = self._keeping
 
     def flush(self) -> bool:
         """Add what waits in the buffers; whether there is anything to close."""
@@ -128,7 +130,7 @@ class RowBuffer:
         self, features: torch.Tensor, logits: torch.Tensor, codes: torch.Tensor, groups: torch.Tensor | None = None
     ) -> None:
         """Keep or add examples: features (n, p), logits (n, K), class codes (n,) and group codes (n,)."""
-        n = len(codes)
+        n = codes.shape[0]
         if n > self._capacity // 2:
             self.flush()
             self._sum(features, logits, codes, groups)
@@ -139,7 +141,8 @@ class RowBuffer:
             self._allocate(features, logits)
         assert self._features is not None
         place = slice(self._used, self._used + n)
-        self._features[place] = features
+        if self.sums.summing:
+            self._features[place] = features
         self._logits[place] = logits
         self._codes[place] = codes
         if groups is not None or self._grouped:
@@ -229,11 +232,18 @@ def _pair(batch: Any) -> tuple[torch.Tensor, Any]:
 
 def outcomes(logits: torch.Tensor, codes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The predicted class and the cross entropy of every row; codes out of range are for the sums to leave out."""
-    exact, inside = logits.float(), codes.clamp(0, logits.shape[1] - 1)
+    exact, inside = logits.float(), codes.clamp(0, logits.shape[1] - 1)[:, None]
     size = max(IN_CACHE // logits.shape[1], 1)
     pairs = zip(exact.split(size), inside.split(size), strict=True)
-    losses = [nn.functional.cross_entropy(part, own, reduction="none") for part, own in pairs]
+    losses = [_cross_entropies(part, own) for part, own in pairs]
     return largest_logit(logits.to(_kind(logits))), losses[0] if len(losses) == 1 else torch.cat(losses)
+
+
+def _cross_entropies(logits: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
+    """log sum exp (z - max z) - (z_y - max z); of few columns at a fifth of the time of PyTorch's own."""
+    below = logits - logits.amax(dim=1, keepdim=True)
+    own = below.gather(1, codes)[:, 0]
+    return below.exp_().sum(dim=1).log_().sub_(own)
 
 
 def largest_logit(logits: torch.Tensor) -> torch.Tensor:

@@ -6,6 +6,7 @@ training.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -28,6 +29,30 @@ class ClassOutlook:
     cause: Cause | None
 
 
+class ClassOutlooks(Sequence[ClassOutlook]):
+    """One of every class, made when it is asked for: a thousand lasting objects an epoch keep the garbage collector
+    busy for longer than all that an epoch's end takes else."""
+
+    def __init__(self, forecast: RecallForecast, causes: Sequence[Cause | None]) -> None:
+        self.chances = forecast.chance_lost
+        self._columns = forecast.recall, forecast.low, forecast.high, forecast.chance_lost
+        self._causes = tuple(causes)
+
+    def __len__(self) -> int:
+        return len(self._causes)
+
+    def __getitem__(self, k: Any) -> Any:
+        if isinstance(k, slice):
+            return tuple(self[j] for j in range(*k.indices(len(self))))
+        return ClassOutlook(*(float(column[k]) for column in self._columns), self._causes[k])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self._causes)
+
+
 @dataclass(frozen=True)
 class RecallOutlook:
     """Every class; `seen` is the share of the training that was observed, 0 before it, None if its length is not known.
@@ -36,14 +61,15 @@ class RecallOutlook:
     """
 
     seen: float | None
-    classes: tuple[ClassOutlook, ...]
+    classes: Sequence[ClassOutlook]
     notes: tuple[str, ...] = ()
     scores: tuple[float, ...] = ()
 
     @property
     def likely_lost(self) -> list[int]:
         """Classes with a chance of being lost above one half, the highest first."""
-        chances = np.array([one.chance_lost for one in self.classes])
+        own = self.classes
+        chances = own.chances if isinstance(own, ClassOutlooks) else np.array([one.chance_lost for one in own])
         return [int(k) for k in np.argsort(-chances, kind="stable") if chances[k] > LIKELY]
 
 
@@ -52,11 +78,7 @@ def outlook(
 ) -> RecallOutlook:
     """Plain numbers of a forecast."""
     known = causes or [None] * forecast.recall.size
-    columns = (forecast.recall, forecast.low, forecast.high, forecast.chance_lost)
-    rows = zip(*(column.tolist() for column in columns), known, strict=True)
-    return RecallOutlook(
-        forecast.seen, tuple(ClassOutlook(*row) for row in rows), notes, tuple(forecast.score.tolist())
-    )
+    return RecallOutlook(forecast.seen, ClassOutlooks(forecast, known), notes, tuple(forecast.score.tolist()))
 
 
 def run_outlook(evidence: ClassEvidence, merged: Sequence[int] = ()) -> RecallOutlook:

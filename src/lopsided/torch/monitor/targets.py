@@ -33,6 +33,8 @@ class TargetReader:
     def read(self, labels: Any, outputs: torch.Tensor | None = None) -> torch.Tensor:
         """The labels as codes or as a table (n, K); `outputs` are the head's, where they are at hand."""
         if isinstance(labels, torch.Tensor) and labels.ndim == 1:  # the usual case, without detours
+            if labels.dtype is torch.int64:
+                return labels
             return class_codes(labels, self._head.outputs)
         given = labels if isinstance(labels, torch.Tensor) else _tensor(labels)
         if given is None or given.ndim != 2 or given.shape[1] != self._head.outputs or self._head.outputs < 2:
