@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from bench.keel.prior_fit import fitted, pilot_error
-from bench.keel.study import ENSEMBLES, TUNED, Study, development, source_of
+from bench.keel.study import ENSEMBLES, TUNED, Study, development, measured_of, source_of
 
 from lopsided.checkup.decision.prior import (
     GainPosterior,
@@ -21,7 +21,7 @@ from lopsided.checkup.decision.prior import (
     pilot_deviations,
     scaled_prior,
 )
-from lopsided.checkup.decision.recommendation import PLAIN, MeasuredGains, Recommendation, recommend
+from lopsided.checkup.decision.recommendation import PLAIN, Recommendation, recommend
 from lopsided.core.validation import IntArray
 from lopsided.measure.paired_scores import simultaneous
 
@@ -84,13 +84,9 @@ def _without(study: Study, source: str) -> tuple[dict[str, Any], dict[str, Any]]
     return fitted(study, "balanced", source), pilot_error(study, source)
 
 
-def _of(trial: dict[str, Any]) -> MeasuredGains:
-    return MeasuredGains(tuple(trial["arms"]), np.array(trial["values"]), np.array(trial["errors"]))
-
-
 def _helping(trial: dict[str, Any]) -> dict[str, float]:
     """Gains of the arms that a trial says "helps: yes" of."""
-    measured = _of(trial)
+    measured = measured_of(trial)
     low = measured.values - simultaneous(measured.errors, measured.degrees) * np.sqrt(np.diag(measured.errors))
     return {arm: gain for arm, gain, least in zip(measured.arms, measured.values, low, strict=True) if least > 0}
 
@@ -98,7 +94,7 @@ def _helping(trial: dict[str, Any]) -> dict[str, float]:
 def _advice(study: Study, name: str, half: bool) -> Iterator[tuple[dict[str, Any], Recommendation]]:
     for trial in study.trials(name):
         prior = _prior(study, name, np.array(trial["counts"]), trial["arms"], half)
-        yield trial, recommend(_of(trial), prior, "balanced accuracy")
+        yield trial, recommend(measured_of(trial), prior, "balanced accuracy")
 
 
 def regrets(study: Study, names: Sequence[str], half: bool) -> dict[str, float]:
