@@ -76,7 +76,7 @@ def measured(learner: str, name: str) -> dict[str, Any]:
 
 def regrets(learner: str, found: dict[str, Any]) -> dict[str, float]:
     """The regret of every rule on a table."""
-    prior = gain_prior(found["arms"], "balanced", LEARNERS[learner], np.array(found["counts"]))
+    prior = gain_prior(found["arms"], "balanced", LEARNERS[learner], np.array(found["counts"]), found["room"])
     values = dict(zip(found["arms"], found["values"], strict=True))
     picked = {
         "recommendation": recommend(measured_of(found), prior, "balanced accuracy").arm,
