@@ -140,6 +140,12 @@ def test_where_plain_training_is_nearly_perfect_little_is_expected() -> None:
     assert ((expected[0] < blind) & (blind < expected[2])).all()
 
 
+def test_with_several_classes_the_room_says_nothing() -> None:
+    counts = np.array([300, 80, 20])
+    one, other = (gain_prior(ARMS, "balanced", "linear", counts, room) for room in (0.1, 0.8))
+    assert one.scales == other.scales == gain_prior(ARMS, "balanced", "linear", counts).scales
+
+
 def test_learners_of_another_kind_are_less_certain_than_either() -> None:
     linear, trees, other = (gain_prior(ARMS, "balanced", kind, COUNTS) for kind in ("linear", "trees", "other"))
     assert other.mean == pytest.approx((linear.mean + trees.mean) / 2)

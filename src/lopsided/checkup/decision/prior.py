@@ -5,8 +5,9 @@ already. So the gains g of the arms over plain training, on the data of one user
 before anything is measured, with x = (1, log10 of the imbalance ratio less 1, log10 of the smallest class less 1.3,
 log10 of half the number of classes). The scale s of the table has a log-normal distribution, here on a grid. Where
 plain training is nearly perfect there is little to gain: log s has the mean power (log(room + offset) - centre), where
-room is how far plain training is from the best value in a trial. A plan does not know the room: it has a prior of its
-own, with power 0. What is measured tells about s, too, and with it how far to trust the order of remedies elsewhere.
+room is how far plain training is from the best value in a trial. A plan does not know the room, and with more than two
+classes most of it may be confusion that no remedy for imbalance reaches: these have a prior of their own, with power 0.
+What is measured tells about s, too, and with it how far to trust the order of remedies that was found elsewhere.
 
 `bench/decisions.py --fit` estimates B and Omega on the development half of KEEL's imbalanced suite, for linear models
 and for trees, and writes `prior.json`; a test fits again and compares. Other learners get the mean of the two kinds,
@@ -161,6 +162,7 @@ def context(counts: IntArray) -> FloatArray:
 def gain_prior(arms: Sequence[str], metric: str, kind: str, counts: IntArray, room: float | None = None) -> GainPrior:
     """The prior for these arms in a metric, by its word, on data with these class counts; `room` as in `MeasuredGains`,
     None where nothing was measured."""
+    room = room if np.count_nonzero(counts) == 2 else None
     of_metric = _stored()["plans" if room is None else "metrics"].get(metric)
     number = len(arms)
     if of_metric is None or not arms:
