@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from bench.keel.prior_fit import POWER, fitted, pilot_error, truth_errors
-from bench.keel.study import ENSEMBLES, TUNED, Study, development, measured_of, source_of
+from bench.keel.study import ENSEMBLES, TUNED, Study, development, measured_of, published, source_of
 
 from lopsided.checkup.decision.prior import (
     GainPosterior,
@@ -60,7 +60,9 @@ def _planned(study: Study, name: str, half: bool) -> Iterator[GainPosterior]:
     """What a plan expects of the arms, on every cut."""
     counts, arms = np.array(study.sets[name]["counts"]), study.arms[1:]
     prior = _prior(study, name, counts, arms, half)
-    known = pilot_error(study, source_of(name)) if half else pilot_deviations("balanced", study.kind)
+    known = (
+        pilot_error(_published(study.learner), source_of(name)) if half else pilot_deviations("balanced", study.kind)
+    )
     for forecasts in study.sets[name]["forecasts"]:
         yield after_forecasts(prior, forecasts, prior.pilot_errors(known))
 
@@ -76,7 +78,7 @@ def _prior(
     """The committed prior; for a set that it was fitted on, one without the set's source."""
     if not half:
         return gain_prior(arms, "balanced", study.kind, counts, room)
-    stored = _without(study, source_of(name), POWER if room is not None else 0.0)
+    stored = _without(study.learner, source_of(name), POWER if room is not None else 0.0)
     place = [stored["arms"].index(arm) for arm in arms]
     mean = np.array(stored["effects"])[place] @ context(counts)
     covariance = np.array(stored["covariance"])[np.ix_(place, place)]
@@ -84,9 +86,14 @@ def _prior(
 
 
 @cache
-def _without(study: Study, source: str, power: float) -> dict[str, Any]:
-    """The prior from all other sources."""
-    return fitted(study, "balanced", source, power)
+def _without(learner: str, source: str, power: float) -> dict[str, Any]:
+    """The committed prior as it would be without a source: from the study in the repository, whatever is judged."""
+    return fitted(_published(learner), "balanced", source, power)
+
+
+@cache
+def _published(learner: str) -> Study:
+    return next(study for study in published() if study.learner == learner)
 
 
 def _helping(trial: dict[str, Any]) -> dict[str, float]:
