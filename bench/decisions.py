@@ -7,18 +7,22 @@ prior is fitted on the development half, and both halves are printed.
     python -m bench.decisions --measure logistic boosting     what is slow
     python -m bench.decisions --gather                        its means, into docs/measured/decisions.json
     python -m bench.decisions --forecasts logistic            a pilot's forecasts again, into the same
+    python -m bench.decisions --rooms                         what plain training leaves to gain, into the same
     python -m bench.decisions --again "balanced bagging"      arms that changed since, with boosting, into the same
     python -m bench.decisions --fit                           the prior, from those
     python -m bench.decisions --table                         regrets, calibration, power, ranks
     python -m bench.decisions --page                          the same, into docs/decisions.md
 
-`./lopsided bench decisions` does the first and the last but one; its quick form on twenty sets and four cuts.
+`./lopsided bench decisions` does the first and the last but one; its quick form on one cut of the smallest set of
+each of twenty sources, about five minutes of one core. What was measured is kept (`bench.keel.study`), so either goes
+on where it was interrupted.
 """
 
 import json
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,32 +39,35 @@ from bench.keel.study import (
     forecast,
     gathered,
     keel_names,
+    kept,
     measure,
     measure_again,
     published,
+    quick_names,
     replace_arms,
+    room,
 )
 
 from lopsided.core.files import write_atomically
 from lopsided.remedies.named import kind_named
 
+QUICK_CUTS = 1
 PAGE = Path(__file__).resolve().parents[1] / "docs/decisions.md"
 MARKS = ("<!-- written by bench/decisions.py --page -->", "<!-- end -->")
 
 
 def run(quick: bool) -> Iterator[dict[str, Any]]:
-    """Rows with what and note: the study, measured where it is not, then its tables."""
-    names = keel_names()
-    names = names[:: max(1, len(names) // 20)][:20] if quick else names
-    cuts = 4 if quick else CUTS
-    for learner in LEARNERS:
-        began = time.perf_counter()
-        done = sum(measure(learner, name, cut) is not None for cut in range(cuts) for name in names)
-        yield {
-            "what": f"{learner}: {done} cuts of {len(names)} sets",
-            "seconds": time.perf_counter() - began,
-            "note": "0 s: measured before",
-        }
+    """Rows with what and note: the study, measured where it is not, then its tables. Rows with `doing` tell how far it
+    is."""
+    names, cuts = (quick_names(), QUICK_CUTS) if quick else (keel_names(), CUTS)
+    total = len(LEARNERS) * len(names) * cuts
+    began, before = time.process_time(), 0
+    for done, (cut, name, learner) in enumerate(product(range(cuts), names, LEARNERS)):
+        yield {"doing": f"{done} of {total} cuts, now {learner} on {name}"}
+        before += kept(learner, f"{name}-{cut}.json").exists()
+        measure(learner, name, cut)
+    note = f"{total} cuts of {len(names)} sets, {before} of them measured before; processor time"
+    yield {"what": "measuring", "seconds": time.process_time() - began, "note": note}
     yield from table([Study(learner, gathered(learner, names, cuts)) for learner in LEARNERS])
 
 
@@ -108,19 +115,27 @@ def main(arguments: Sequence[str]) -> None:
     if "--forecasts" in arguments:
         found = {study.learner: study.sets for study in published()}
         for learner in [word for word in arguments if word in LEARNERS]:
-            for name, kept in found[learner].items():
-                kept["forecasts"] = [forecast(learner, name, cut) for cut in range(PLANS)]
+            for name, of_set in found[learner].items():
+                of_set["forecasts"] = [forecast(learner, name, cut) for cut in range(PLANS)]
+        write_atomically(PUBLISHED, json.dumps(found, separators=(",", ":")) + "\n")
+    if "--rooms" in arguments:
+        found = {study.learner: study.sets for study in published()}
+        for learner, sets in found.items():
+            for name, of_set in sets.items():
+                for cut, trial in enumerate(of_set["trials"]):
+                    trial["room"] = round(room(learner, name, cut), 5)
+                print(learner, name, flush=True)
         write_atomically(PUBLISHED, json.dumps(found, separators=(",", ":")) + "\n")
     if "--again" in arguments:  # names of arms, of boosting, which changed after the others were measured
         kinds = [kind_named(word, "arms") for word in arguments[arguments.index("--again") + 1 :] if word[0] != "-"]
         found = {study.learner: study.sets for study in published()}
         for cut in range(CUTS):
-            for name, kept in found["boosting"].items():
-                if cut < kept["cuts"]:
+            for name, of_set in found["boosting"].items():
+                if cut < of_set["cuts"]:
                     measure_again("boosting", name, cut, kinds)
             print("boosting", "cut", cut, flush=True)
-        for name, kept in found["boosting"].items():
-            replace_arms("boosting", name, kept, kinds)
+        for name, of_set in found["boosting"].items():
+            replace_arms("boosting", name, of_set, kinds)
         write_atomically(PUBLISHED, json.dumps(found, separators=(",", ":")) + "\n")
     if "--fit" in arguments:
         prior = fit(published())

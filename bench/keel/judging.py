@@ -6,11 +6,12 @@ prior that was fitted without its source.
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from bench.keel.prior_fit import fitted, pilot_error
-from bench.keel.study import ENSEMBLES, TUNED, Study, development, source_of
+from bench.keel.prior_fit import POWER, fitted, pilot_error, truth_errors
+from bench.keel.study import ENSEMBLES, TUNED, Study, development, measured_of, published, source_of
 
 from lopsided.checkup.decision.prior import (
     GainPosterior,
@@ -20,8 +21,9 @@ from lopsided.checkup.decision.prior import (
     gain_prior,
     pilot_deviations,
     scaled_prior,
+    scales,
 )
-from lopsided.checkup.decision.recommendation import PLAIN, MeasuredGains, Recommendation, recommend
+from lopsided.checkup.decision.recommendation import LEVEL, PLAIN, Recommendation, recommend
 from lopsided.core.validation import IntArray
 from lopsided.measure.paired_scores import simultaneous
 
@@ -58,7 +60,9 @@ def _planned(study: Study, name: str, half: bool) -> Iterator[GainPosterior]:
     """What a plan expects of the arms, on every cut."""
     counts, arms = np.array(study.sets[name]["counts"]), study.arms[1:]
     prior = _prior(study, name, counts, arms, half)
-    known = _without(study, source_of(name))[1] if half else pilot_deviations("balanced", study.kind)
+    known = (
+        pilot_error(_published(study.learner), source_of(name)) if half else pilot_deviations("balanced", study.kind)
+    )
     for forecasts in study.sets[name]["forecasts"]:
         yield after_forecasts(prior, forecasts, prior.pilot_errors(known))
 
@@ -68,37 +72,41 @@ def _first(study: Study, found: GainPosterior) -> str:
     return study.arms[1:][int(found.mean.argmax())]
 
 
-def _prior(study: Study, name: str, counts: IntArray, arms: Sequence[str], half: bool) -> GainPrior:
+def _prior(
+    study: Study, name: str, counts: IntArray, arms: Sequence[str], half: bool, room: float | None = None
+) -> GainPrior:
     """The committed prior; for a set that it was fitted on, one without the set's source."""
     if not half:
-        return gain_prior(arms, "balanced", study.kind, counts)
-    stored = _without(study, source_of(name))[0]
+        return gain_prior(arms, "balanced", study.kind, counts, room)
+    stored = _without(study.learner, source_of(name), POWER if room is not None else 0.0)
     place = [stored["arms"].index(arm) for arm in arms]
     mean = np.array(stored["effects"])[place] @ context(counts)
-    return scaled_prior(arms, mean, np.array(stored["covariance"])[np.ix_(place, place)], "balanced", counts)
+    covariance = np.array(stored["covariance"])[np.ix_(place, place)]
+    return scaled_prior(arms, mean, covariance, "balanced", counts, scales(stored["room"], room))
 
 
 @cache
-def _without(study: Study, source: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Prior and errors of forecasts from all other sources."""
-    return fitted(study, "balanced", source), pilot_error(study, source)
+def _without(learner: str, source: str, power: float) -> dict[str, Any]:
+    """The committed prior as it would be without a source: from the study in the repository, whatever is judged."""
+    return fitted(_published(learner), "balanced", source, power)
 
 
-def _of(trial: dict[str, Any]) -> MeasuredGains:
-    return MeasuredGains(tuple(trial["arms"]), np.array(trial["values"]), np.array(trial["errors"]))
+@cache
+def _published(learner: str) -> Study:
+    return next(study for study in published() if study.learner == learner)
 
 
 def _helping(trial: dict[str, Any]) -> dict[str, float]:
     """Gains of the arms that a trial says "helps: yes" of."""
-    measured = _of(trial)
+    measured = measured_of(trial)
     low = measured.values - simultaneous(measured.errors, measured.degrees) * np.sqrt(np.diag(measured.errors))
     return {arm: gain for arm, gain, least in zip(measured.arms, measured.values, low, strict=True) if least > 0}
 
 
 def _advice(study: Study, name: str, half: bool) -> Iterator[tuple[dict[str, Any], Recommendation]]:
     for trial in study.trials(name):
-        prior = _prior(study, name, np.array(trial["counts"]), trial["arms"], half)
-        yield trial, recommend(_of(trial), prior, "balanced accuracy")
+        prior = _prior(study, name, np.array(trial["counts"]), trial["arms"], half, trial["room"])
+        yield trial, recommend(measured_of(trial), prior, "balanced accuracy")
 
 
 def regrets(study: Study, names: Sequence[str], half: bool) -> dict[str, float]:
@@ -126,14 +134,21 @@ def regrets(study: Study, names: Sequence[str], half: bool) -> dict[str, float]:
 
 
 def calibration(study: Study, names: Sequence[str], half: bool) -> Iterator[dict[str, Any]]:
-    """Intervals of the gain, the chance of being worse than plain training, and chances of being best by fifths."""
-    inside, worse, chances = [], [], []
-    for name in names:
+    """Intervals of the gain, the chance of being worse than plain training, and chances of being best by fifths.
+
+    A true gain is a mean over cuts and has an error of its own: intervals are judged as they are, and widened by it.
+    """
+    inside, nearly, worse, chances = [], [], [], []
+    errors = truth_errors(study, names, np.ones(len(names)))
+    for name, error in zip(names, errors, strict=True):
         truth = {arm: study.truth(name, arm) for arm in study.arms}
         for _, advice in _advice(study, name, half):
             gain = truth[advice.arm] - truth[PLAIN]
             if advice.arm != PLAIN:
                 inside.append(advice.low <= gain <= advice.high)
+                own = NormalDist().inv_cdf((1 + LEVEL) / 2) * np.sqrt(np.diag(error)[study.arms.index(advice.arm) - 1])
+                low, high = (np.hypot(advice.gain - bound, own) for bound in (advice.low, advice.high))
+                nearly.append(advice.gain - low <= gain <= advice.gain + high)
                 worse.append((advice.chance_worse, gain < 0))
             best = [arm for arm in truth if truth[arm] == max(truth.values())]  # on easy sets several, which share it
             chances += [(chance, (arm in best) / len(best)) for arm, chance in advice.chances.items()]
@@ -153,7 +168,7 @@ def calibration(study: Study, names: Sequence[str], half: bool) -> Iterator[dict
     stated, happened = np.array(worse).mean(axis=0)
     yield {
         "what": f"{study.learner}: 90% intervals of the gain",
-        "note": f"coverage {np.mean(inside):.2f}, {told_where}",
+        "note": f"coverage {np.mean(inside):.2f}, {np.mean(nearly):.2f} with the error of the true gain; {told_where}",
     }
     yield {
         "what": f"{study.learner}: 90% intervals of the gain, plan, all arms",

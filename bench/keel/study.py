@@ -53,6 +53,14 @@ def keel_names() -> list[str]:
     return [name for name in sorted(path.stem for path in keel_folder().glob("*.dat")) if _counts(name).min() >= LEAST]
 
 
+def quick_names(number: int = 20) -> list[str]:
+    """The smallest set of each source, the smallest of these."""
+    sizes: dict[str, list[tuple[int, str]]] = {}
+    for name in keel_names():
+        sizes.setdefault(source_of(name), []).append((int(_counts(name).sum()), name))
+    return [name for _, name in sorted(min(sets) for sets in sizes.values())[:number]]
+
+
 def development(name: str) -> bool:
     """Whether the set is of the half that the prior is fitted on: by a hash of where its table comes from."""
     return int(hashlib.sha256(source_of(name).encode()).hexdigest(), 16) % 2 == 0
@@ -113,14 +121,15 @@ def _folder() -> Path:
     return Path(os.environ.get("LOPSIDED_DECISIONS", "lopsided-results/decisions"))
 
 
-def _kept(learner: str, name: str, cut: int) -> Path:
-    return _folder() / learner / f"{name}-{cut}.json"
+def kept(*names: str) -> Path:
+    """Where something measured is kept."""
+    return _folder().joinpath(*names)
 
 
 def measure(learner: str, name: str, cut: int) -> dict[str, Any] | None:
     """What one cut of a set shows: every arm's score on the unseen half; on the first cuts also what a trial and a plan
     of the seen half say."""
-    place = _kept(learner, name, cut)
+    place = kept(learner, f"{name}-{cut}.json")
     if place.exists():
         return dict(json.loads(place.read_text()))
     seen, labels, unseen, truth = _halves(name, cut)
@@ -145,19 +154,27 @@ def measure(learner: str, name: str, cut: int) -> dict[str, Any] | None:
             outcome = run_trial(evidence, arms=arms, learner=learner, seed=cut, store=store, forecasts=False)
             found |= {
                 "seconds": outcome.seconds,
-                "gains": _gains(outcome.measured),
+                "gains": gains_of(outcome.measured),
             }
     place.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(place, json.dumps(found))
     return found
 
 
-def _gains(measured: MeasuredGains) -> dict[str, Any]:
+def gains_of(measured: MeasuredGains) -> dict[str, Any]:
+    """What is kept of the gains of a trial."""
     return {
         "arms": list(measured.arms),
         "values": measured.values.round(6).tolist(),
         "errors": measured.errors.round(9).tolist(),
+        "room": None if measured.room is None else round(measured.room, 6),
     }
+
+
+def measured_of(trial: dict[str, Any]) -> MeasuredGains:
+    """The gains of a trial, as they were kept."""
+    gains, errors = np.array(trial["values"]), np.array(trial["errors"])
+    return MeasuredGains(tuple(trial["arms"]), gains, errors, room=trial["room"])
 
 
 def _truth(
@@ -237,7 +254,7 @@ def _peer_scores(model: Any, training: Any, unseen: Any, codes: Any) -> dict[str
 
 def forecast(learner: str, name: str, cut: int) -> dict[str, float]:
     """What the pilot of a plan forecasts on one cut, by arm: `measure` without what is slow."""
-    place = _folder() / "forecasts" / learner / f"{name}-{cut}.json"
+    place = kept("forecasts", learner, f"{name}-{cut}.json")
     if not place.exists():
         seen, labels, _, _ = _halves(name, cut)
         with warnings.catch_warnings(), one_thread():
@@ -250,10 +267,26 @@ def forecast(learner: str, name: str, cut: int) -> dict[str, float]:
     return dict(json.loads(place.read_text()))
 
 
+def room(learner: str, name: str, cut: int) -> float:
+    """What plain training leaves to gain in the trial of one cut: `measure` without what is slow."""
+    place = kept("rooms", learner, f"{name}-{cut}.json")
+    if not place.exists():
+        seen, labels, _, _ = _halves(name, cut)
+        with warnings.catch_warnings(), one_thread(), tempfile.TemporaryDirectory() as store:
+            warnings.simplefilter("ignore")
+            asked: dict[str, Any] = {"arms": ["logit adjustment"], "metric": "balanced", "forecasts": False}
+            found = run_trial(
+                gather(seen, labels=labels, seed=cut), learner=learner, seed=cut, store=store, **asked
+            ).measured
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(place, json.dumps(found.room))
+    return float(json.loads(place.read_text()))
+
+
 def measure_again(learner: str, name: str, cut: int, kinds: Sequence[type[Remedy]]) -> dict[str, Any]:
     """The score of some arms on the unseen half and, on the first cuts, their gains in a trial of these alone: the same
     halves, folds and seeds as in `measure`. For arms that changed after the others were measured."""
-    place = _folder() / "again" / learner / f"{name}-{cut}.json"
+    place = kept("again", learner, f"{name}-{cut}.json")
     if not place.exists():
         seen, labels, unseen, truth = _halves(name, cut)
         with warnings.catch_warnings(), one_thread(), tempfile.TemporaryDirectory() as store:
@@ -268,7 +301,7 @@ def measure_again(learner: str, name: str, cut: int, kinds: Sequence[type[Remedy
             gains = None
             if cut < TRIALS:
                 outcome = run_trial(evidence, arms=proposed, learner=learner, seed=cut, store=store, forecasts=False)
-                gains = _gains(outcome.measured)
+                gains = gains_of(outcome.measured)
         place.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(place, json.dumps({"truth": found, "gains": gains}))
     return dict(json.loads(place.read_text()))
@@ -305,7 +338,11 @@ def gathered(learner: str, names: Sequence[str], cuts: int) -> dict[str, Any]:
     """By set: class counts, the mean scores of every arm, a pilot's forecasts on every cut, and the trials."""
     found = {}
     for name in names:
-        every = [json.loads(place.read_text()) for cut in range(cuts) if (place := _kept(learner, name, cut)).exists()]
+        every = [
+            json.loads(place.read_text())
+            for cut in range(cuts)
+            if (place := kept(learner, f"{name}-{cut}.json")).exists()
+        ]
         if every:
             found[name] = {
                 "counts": every[0]["counts"],
@@ -324,6 +361,7 @@ def gathered(learner: str, names: Sequence[str], cuts: int) -> dict[str, Any]:
                         "arms": cut["gains"]["arms"],
                         "values": np.round(cut["gains"]["values"], 5).tolist(),
                         "errors": np.round(cut["gains"]["errors"], 8).tolist(),
+                        "room": round(cut["gains"]["room"], 5),
                         "seconds": round(cut["seconds"], 1),
                         "scores": {arm: scores["balanced"] for arm, scores in cut["truth"].items()},
                     }

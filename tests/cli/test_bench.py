@@ -15,6 +15,7 @@ ROW = {"what": "a sum of squares", "seconds": 0.5, "peer": "a loop", "peer_secon
 
 def _loads(*, interrupted: bool) -> Callable[[Path], Callable[[bool], Iterator[dict[str, Any]]]]:
     def rows(quick: bool) -> Iterator[dict[str, Any]]:
+        yield {"doing": "0 of 1 sums"}  # how far it is, no row
         yield ROW
         if interrupted:
             raise KeyboardInterrupt

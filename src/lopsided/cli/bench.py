@@ -40,6 +40,9 @@ def command(
             try:
                 with status_line(f"{name}: measuring") as say:
                     for row in _load(found[name])(quick):
+                        if "doing" in row:
+                            say(f"{name}: {row['doing']}")
+                            continue
                         results[name].append(row)
                         say(f"{name}: {len(results[name])} measured, the last: {row['what']}")
             finally:  # interrupted, the rows that were measured are still shown
@@ -52,7 +55,8 @@ def command(
 
 
 def _load(path: Path) -> Callable[[bool], Iterable[dict[str, Any]]]:
-    """Each file of bench/ defines run(quick), which gives rows: what, seconds, peer, peer_seconds, note."""
+    """Each file of bench/ defines run(quick), which gives rows: what, seconds, peer, peer_seconds, note; or doing,
+    how far it is."""
     if (root := str(path.parents[1])) not in sys.path:
         sys.path.append(root)  # what several of them share is imported as bench.laws
     function: Callable[[bool], Iterable[dict[str, Any]]] = runpy.run_path(str(path))["run"]

@@ -129,6 +129,23 @@ def test_the_posterior_of_scales_is_bayes_rule_by_integration() -> None:
     assert [bound[0] for bound in found.interval()] == pytest.approx(bounds, abs=0.02)
 
 
+def test_where_plain_training_is_nearly_perfect_little_is_expected() -> None:
+    known = [gain_prior(ARMS, "balanced", "trees", COUNTS, room) for room in (0.0, 0.05, 0.4)]
+    expected = [prior.posterior(np.zeros(len(ARMS)), 1e6 * np.eye(len(ARMS))).mean for prior in known]
+    assert (expected[0] < expected[1]).all()
+    assert (expected[1] < expected[2]).all()
+    assert (expected[0] < 0.01).all()  # points there are none to gain
+    # a plan, which does not know the room, expects what lies between
+    blind = gain_prior(ARMS, "balanced", "trees", COUNTS).posterior(np.zeros(len(ARMS)), 1e6 * np.eye(len(ARMS))).mean
+    assert ((expected[0] < blind) & (blind < expected[2])).all()
+
+
+def test_with_several_classes_the_room_says_nothing() -> None:
+    counts = np.array([300, 80, 20])
+    one, other = (gain_prior(ARMS, "balanced", "linear", counts, room) for room in (0.1, 0.8))
+    assert one.scales == other.scales == gain_prior(ARMS, "balanced", "linear", counts).scales
+
+
 def test_learners_of_another_kind_are_less_certain_than_either() -> None:
     linear, trees, other = (gain_prior(ARMS, "balanced", kind, COUNTS) for kind in ("linear", "trees", "other"))
     assert other.mean == pytest.approx((linear.mean + trees.mean) / 2)
@@ -147,7 +164,7 @@ def test_a_metric_that_was_not_studied_has_a_weak_prior() -> None:
 
 def test_the_stored_prior_is_complete() -> None:
     stored = json.loads(files(module.__package__).joinpath("prior.json").read_text())
-    assert len(stored["scales"]) == len(stored["chances"])
+    assert len(stored["steps"]) == len(stored["chances"])
     assert sum(stored["chances"]) == pytest.approx(1.0, abs=1e-4)  # written with five digits
     for by_kind in stored["metrics"].values():
         for found in by_kind.values():

@@ -51,6 +51,13 @@ def test_the_joint_error_is_the_covariance_of_the_gains() -> None:
     assert found.errors[0, 0] + found.errors[1, 1] - 2 * found.errors[0, 1] == pytest.approx(between, abs=1e-10)
 
 
+def test_the_room_is_what_plain_training_leaves() -> None:
+    plain, arms, judged = three_arms()
+    recalls = [plain.right[:, plain.classes == code].mean() for code in (0, 1)]
+    # a mean of two recalls, up to rounding
+    assert measured_gains(BALANCED, plain, arms, judged).room == pytest.approx(1.0 - np.mean(recalls), abs=1e-12)
+
+
 def test_the_posterior_is_bayes_rule() -> None:
     random = np.random.default_rng(1)
     root = random.standard_normal((3, 3))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from bench import decisions
 from bench.keel import judging, prior_fit
-from bench.keel.study import source_of
+from bench.keel.study import Study, source_of
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +40,24 @@ def test_the_prior_sees_nothing_of_the_held_out_half(studies) -> None:
     for study, with_other in zip(studies, other, strict=True):
         assert prior_fit.fitted(with_other, "balanced") == prior_fit.fitted(study, "balanced")
         assert prior_fit.pilot_error(with_other) == prior_fit.pilot_error(study)
+
+
+def test_the_error_of_a_truth_is_that_of_a_mean_over_its_cuts() -> None:
+    """Made sets whose cuts differ by a known covariance: the estimate comes back within its chance error."""
+    random, arms = np.random.default_rng(0), ["a", "b"]
+    shape = np.array([[2.0, 0.5], [0.5, 1.0]]) * 1e-3
+    sets = {}
+    for number in range(300):
+        cuts = random.multivariate_normal([0.05, 0.02], 1.5 * shape, 8)
+        trials = [
+            {"arms": arms, "errors": shape.tolist(), "scores": {"plain": 0.7, "a": 0.7 + cut[0], "b": 0.7 + cut[1]}}
+            for cut in cuts[:2]
+        ]
+        truth = {arm: {"balanced": 0.7 + gain} for arm, gain in zip(arms, cuts.mean(axis=0), strict=True)}
+        sets[f"s{number}"] = {"cuts": 8, "trials": trials, "truth": {"plain": {"balanced": 0.7}} | truth}
+    found = prior_fit.truth_errors(Study("boosting", sets), list(sets), np.ones(300))
+    # 600 cuts of two gains: the deviation of such a variance is about 5%
+    assert found[0] == pytest.approx(1.5 * shape / 8, rel=0.2)
 
 
 def test_the_page_shows_the_regrets_of_the_committed_study(studies) -> None:

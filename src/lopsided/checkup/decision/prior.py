@@ -2,9 +2,12 @@
 
 How much there is to gain differs between tables far more than which remedy gains most: on some plain training is right
 already. So the gains g of the arms over plain training, on the data of one user, are s N(B x, Omega) + N(0, floor^2 I)
-before anything is measured. The scale s of the table has a log-normal distribution, here on a grid, and x = (1, log10
-of the imbalance ratio less 1, log10 of the smallest class less 1.3, log10 of half the number of classes). What is
-measured tells about s, too, and with it how far to trust the order of remedies that was found elsewhere.
+before anything is measured, with x = (1, log10 of the imbalance ratio less 1, log10 of the smallest class less 1.3,
+log10 of half the number of classes). The scale s of the table has a log-normal distribution, here on a grid. Where
+plain training is nearly perfect there is little to gain: log s has the mean power (log(room + offset) - centre), where
+room is how far plain training is from the best value in a trial. A plan does not know the room, and with more than two
+classes most of it may be confusion that no remedy for imbalance reaches: these have a prior of their own, with power 0.
+What is measured tells about s, too, and with it how far to trust the order of remedies that was found elsewhere.
 
 `bench/decisions.py --fit` estimates B and Omega on the development half of KEEL's imbalanced suite, for linear models
 and for trees, and writes `prior.json`; a test fits again and compares. Other learners get the mean of the two kinds,
@@ -156,28 +159,43 @@ def context(counts: IntArray) -> FloatArray:
     return np.array([1.0, np.log10(ratio) - 1.0, np.log10(least) - 1.3, np.log10(present.size / 2.0)])
 
 
-def gain_prior(arms: Sequence[str], metric: str, kind: str, counts: IntArray) -> GainPrior:
-    """The prior for these arms in a metric, by its word, on data with these class counts."""
-    of_metric = _stored()["metrics"].get(metric)
+def gain_prior(arms: Sequence[str], metric: str, kind: str, counts: IntArray, room: float | None = None) -> GainPrior:
+    """The prior for these arms in a metric, by its word, on data with these class counts; `room` as in `MeasuredGains`,
+    None where nothing was measured."""
+    room = room if np.count_nonzero(counts) == 2 else None
+    of_metric = _stored()["plans" if room is None else "metrics"].get(metric)
     number = len(arms)
     if of_metric is None or not arms:
         return GainPrior(tuple(arms), np.zeros(number), np.zeros((number, number)), weak=True)
-    found = [
-        _of_kind(of_metric[known], arms, context(counts)) for known in ([kind] if kind in of_metric else of_metric)
-    ]
+    kinds = [kind] if kind in of_metric else list(of_metric)
+    found = [_of_kind(of_metric[known], arms, context(counts)) for known in kinds]
     means, covariances = np.array([mean for mean, _ in found]), np.array([covariance for _, covariance in found])
     centre = means.mean(axis=0)
     apart = means - centre
-    return scaled_prior(arms, centre, covariances.mean(axis=0) + apart.T @ apart / len(found), metric, counts)
+    covariance = covariances.mean(axis=0) + apart.T @ apart / len(found)
+    typical = float(np.mean([of_metric[known]["room"] for known in kinds]))
+    return scaled_prior(arms, centre, covariance, metric, counts, scales(typical, room))
+
+
+def scales(typical: float, room: float | None) -> tuple[float, ...]:
+    """The scales of a table that a trial found this room on; `typical` is the mean of log(room + offset) elsewhere."""
+    stored = _stored()
+    mean = 0.0 if room is None else stored["power"] * (np.log(room + stored["offset"]) - typical)
+    return tuple(np.exp(mean + stored["spread"] * np.array(stored["steps"])))
 
 
 def scaled_prior(
-    arms: Sequence[str], mean: FloatArray, covariance: FloatArray, metric: str, counts: IntArray
+    arms: Sequence[str],
+    mean: FloatArray,
+    covariance: FloatArray,
+    metric: str,
+    counts: IntArray,
+    scales: tuple[float, ...],
 ) -> GainPrior:
-    """The prior with these moments at scale 1, and with the scales and the floor of the file."""
+    """The prior with these moments at scale 1, and with the chances and the floor of the file."""
     stored = _stored()
-    scales, chances = tuple(stored["scales"]), tuple(stored["chances"])
-    return GainPrior(tuple(arms), mean, covariance, scales, chances, stored["floor"], one_example(metric, counts))
+    chances, example = tuple(stored["chances"]), one_example(metric, counts)
+    return GainPrior(tuple(arms), mean, covariance, scales, chances, stored["floor"], example)
 
 
 def pilot_deviations(metric: str, kind: str) -> Mapping[str, Any] | None:

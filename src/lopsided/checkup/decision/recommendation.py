@@ -79,8 +79,8 @@ class Recommendation:
 
 @dataclass(frozen=True)
 class MeasuredGains:
-    """Gains of arms over plain training, their joint error with its degrees of freedom, and the part of it that one
-    repeat adds (None after a single repeat)."""
+    """Gains of arms over plain training, their joint error with its degrees of freedom, the part of it that one
+    repeat adds (None after a single repeat), and `room`: how far plain training is from the best value there can be."""
 
     arms: tuple[str, ...]
     values: FloatArray
@@ -88,6 +88,7 @@ class MeasuredGains:
     of_repeat: FloatArray | None = None
     repeats: int = 1
     degrees: float = float("inf")
+    room: float | None = None
 
     def after(self, repeats: int) -> FloatArray:
         """The joint error that is to be expected after that many repeats."""
@@ -111,7 +112,10 @@ def measured_gains(metric: Metric, plain: Answers, arms: Mapping[str, Answers], 
     repeats = min((arm.repeats for arm in arms.values()), default=1)
     of_repeat = _of_repeat(metric, plain, arms, judged, repeats)
     degrees = min((entry.degrees for entry in gains), default=float("inf"))
-    return MeasuredGains(names, values, _positive(errors), of_repeat, repeats, degrees)
+    least, most = metric.bounds
+    reached = metric.value(plain, judged)
+    room = most - reached if metric.larger_is_better else reached - least
+    return MeasuredGains(names, values, _positive(errors), of_repeat, repeats, degrees, room)
 
 
 def common_gain(metric: Metric, arm: Answers, against: Answers, judged: Judged) -> Estimate:

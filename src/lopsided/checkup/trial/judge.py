@@ -76,7 +76,7 @@ class TrialJudge:
         """What to use, given this measurement and what such remedies gained elsewhere."""
         run = self.run
         kind, counts = learner_kind(run.learner), run.training.classes.counts
-        prior = gain_prior(self.measured.arms, self.metric.family, kind, counts)
+        prior = gain_prior(self.measured.arms, self.metric.family, kind, counts, self.measured.room)
         repeat = run.fit_seconds / max(run.repeats_of.values())
         falls = not self.metric.larger_is_better
         return recommend(self.measured, prior, self.metric.name, falls=falls, seconds=repeat, seed=run.seed)
