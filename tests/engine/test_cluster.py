@@ -55,7 +55,7 @@ def test_a_lost_scheduler_is_one_sentence_and_the_run_resumes(laboratory: Path, 
 
 
 class _Lost:
-    """A Dask client, and a future of its, whose scheduler goes while it is asked: `when` is what fails, with `error`."""
+    """A Dask client, and a future of its, whose scheduler goes while it is asked: `when` fails, with `error`."""
 
     key, status, loop = "key", "running", None
 
