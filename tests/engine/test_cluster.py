@@ -1,5 +1,7 @@
 """A real Dask scheduler with two workers on loopback, plain and encrypted; one worker is killed during the run."""
 
+import asyncio
+import concurrent.futures
 import json
 import os
 import signal
@@ -11,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from lopsided.core.errors import InputError
-from lopsided.engine.cluster import Cluster
+from lopsided.engine import cluster
+from lopsided.engine.cluster import Cluster, ClusterError
 from lopsided.papers.reproduce import reproduce
 from tests.engine.conftest import measured, stored
 from tests.engine.local_cluster import free_port, local_cluster
@@ -44,11 +47,60 @@ def test_a_lost_scheduler_is_one_sentence_and_the_run_resumes(laboratory: Path, 
             time.sleep(0.02)
         scheduler.kill()
         _, complaint = run.communicate(timeout=90)
-    assert run.returncode == 2
+    assert run.returncode == 2, complaint
     assert complaint.startswith("lopsided: The connection to the Dask scheduler was lost")
     assert complaint.count("\n") == 1
     done = len(stored(laboratory))
     assert reproduce(["toy-sum"], scale="paper", jobs=1).claims[0].reused == done >= 3
+
+
+class _Lost:
+    """A Dask client, and a future of its, whose scheduler goes while it is asked: `when` fails, with `error`."""
+
+    key, status, loop = "key", "running", None
+
+    def __init__(self, when: str, error: BaseException, status: str = "running") -> None:
+        self.when, self.error, self.status = when, error, status
+
+    def _asked(self, what: str) -> None:
+        if what == self.when:
+            raise self.error
+
+    def submit(self, *_: object, **__: object) -> "_Lost":
+        self._asked("submit")
+        return self
+
+    def nthreads(self) -> dict[str, int]:
+        self._asked("nthreads")
+        return {"worker": 1}
+
+    def exception(self) -> None:
+        self._asked("exception")
+
+    def result(self) -> None:
+        self._asked("result")
+
+
+@pytest.mark.parametrize(
+    "client",
+    [
+        _Lost("result", concurrent.futures.CancelledError()),
+        _Lost("exception", asyncio.CancelledError()),
+        _Lost("exception", OSError("stream closed")),
+        _Lost("submit", RuntimeError("Client is closed"), status="closed"),
+    ],
+)
+def test_a_scheduler_lost_between_two_questions(client: _Lost, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("distributed.as_completed", lambda futures, loop: futures)
+    with pytest.raises(ClusterError, match="scheduler was lost"):
+        cluster._run(client, [None], None, None, lambda count: None)
+    with pytest.raises(ClusterError, match="scheduler was lost"):
+        list(cluster._mapped(client, len, ["part"]))
+
+
+def test_an_error_of_a_running_client_is_its_own() -> None:
+    with pytest.raises(RuntimeError, match="a bug"), cluster._talking(_Lost("", ValueError())):
+        raise RuntimeError("a bug")
 
 
 def test_certificates_are_passed_through(laboratory: Path, start: Start) -> None:

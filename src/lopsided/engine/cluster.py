@@ -3,6 +3,8 @@
 Dask gives the tasks of a lost worker to the others; a task that lost several workers fails.
 """
 
+import asyncio
+import concurrent.futures
 import contextlib
 import itertools
 import logging
@@ -59,7 +61,8 @@ def run_on_cluster(
 ) -> Failures:
     """Run `tasks` on the cluster and keep their results in `store`; returns what failed."""
     with _quiet(), _connect(cluster) as client:
-        _wait_for_a_worker(client, cluster)
+        with _talking(client):
+            _wait_for_a_worker(client, cluster)
         return _run(client, tasks, store, WorkerSetup(store=None, data=data), progress)
 
 
@@ -108,6 +111,21 @@ def _wait_for_a_worker(client: Any, cluster: Cluster) -> None:
 
 
 @contextlib.contextmanager
+def _talking(client: Any) -> Iterator[None]:
+    """A lost scheduler shows as a broken stream, as a future cancelled between two questions about it, or as a client
+    that was closed behind our back; all are one sentence."""
+    try:
+        yield
+    except (Exception, asyncio.CancelledError) as error:
+        lost = isinstance(error, (OSError, concurrent.futures.CancelledError, asyncio.CancelledError))
+        if isinstance(error, LopsidedError) or not (lost or client.status != "running"):
+            raise
+        raise ClusterError(
+            "The connection to the Dask scheduler was lost; run the same command again to resume."
+        ) from None
+
+
+@contextlib.contextmanager
 def mapping_on(cluster: "str | Cluster") -> Iterator[Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]]:
     """A function that applies another to every item on the workers and gives the results in the order of the items.
 
@@ -117,19 +135,22 @@ def mapping_on(cluster: "str | Cluster") -> Iterator[Callable[[Callable[[Any], A
         raise InputError("the address of a scheduler", f"a {type(cluster).__name__}", "write tcp://192.0.2.7:8786")
     known = Cluster(cluster) if isinstance(cluster, str) else cluster
     with _quiet(), _connect(known) as client:
-        _wait_for_a_worker(client, known)
+        with _talking(client):
+            _wait_for_a_worker(client, known)
         yield partial(_mapped, client)
 
 
 def _mapped(client: Any, function: Callable[[Any], Any], items: Sequence[Any]) -> Iterator[Any]:
     waiting, running = iter(items), deque[Any]()
-    at_once = _PARTS_AHEAD * max(sum(client.nthreads().values()), 1)
+    with _talking(client):
+        at_once = _PARTS_AHEAD * max(sum(client.nthreads().values()), 1)
     while True:
         for item in itertools.islice(waiting, at_once - len(running)):
-            running.append(client.submit(_settled, function, item, pure=False))
+            with _talking(client):
+                running.append(client.submit(_settled, function, item, pure=False))
         if not running:
             return
-        yield _answer(running.popleft())
+        yield _answer(client, running.popleft())
 
 
 def _settled(function: Callable[[Any], Any], item: Any) -> Any:
@@ -138,25 +159,24 @@ def _settled(function: Callable[[Any], Any], item: Any) -> Any:
     return function(item)
 
 
-def _answer(future: Any) -> Any:
-    from distributed import CancelledError, KilledWorker
+def _answer(client: Any, future: Any) -> Any:
+    from distributed import KilledWorker
 
-    try:
-        return future.result()
-    except LopsidedError:
-        raise
-    except KilledWorker:
+    with _talking(client):
+        error = future.exception()
+        if error is None:
+            return future.result()
+    if isinstance(error, LopsidedError):
+        raise error
+    if isinstance(error, KilledWorker):
         raise ClusterError(
             "Expected the Dask workers to read their parts, but one part repeatedly lost its workers (out of memory?); "
             "give them more memory."
-        ) from None
-    except (CancelledError, OSError) as error:
-        if isinstance(error, FileNotFoundError):
-            raise ClusterError(f"Expected the workers to see the same files, but got: {error}.") from None
-        raise ClusterError("The connection to the Dask scheduler was lost; run the same command again.") from None
-    except Exception as error:
-        words = " ".join(f"{type(error).__name__}: {error}".split())
-        raise ClusterError(f"A Dask worker failed ({words}).") from None
+        )
+    if isinstance(error, FileNotFoundError):
+        raise ClusterError(f"Expected the workers to see the same files, but got: {error}.")
+    words = " ".join(f"{type(error).__name__}: {error}".split())
+    raise ClusterError(f"A Dask worker failed ({words}).")
 
 
 def _run(client: Any, tasks: Sequence[Task], store: Store, setup: WorkerSetup, progress: Ended) -> Failures:
@@ -172,10 +192,13 @@ def _run(client: Any, tasks: Sequence[Task], store: Store, setup: WorkerSetup, p
         known[future.key] = task
         return future
 
-    ended = as_completed([submit(task) for _, task in zip(range(_IN_FLIGHT), waiting, strict=False)], loop=client.loop)
+    with _talking(client):
+        first = [submit(task) for _, task in zip(range(_IN_FLIGHT), waiting, strict=False)]
+        ended = as_completed(first, loop=client.loop)
     for future in ended:
         task = known.pop(future.key)
-        outcome = _outcome(future)
+        with _talking(client):
+            outcome = _outcome(future)
         if isinstance(outcome, Result):
             store.save(task, outcome)
         else:
@@ -183,25 +206,20 @@ def _run(client: Any, tasks: Sequence[Task], store: Store, setup: WorkerSetup, p
         progress(1)
         following = next(waiting, None)
         if following is not None:
-            ended.add(submit(following))
+            with _talking(client):
+                ended.add(submit(following))
     return failures
 
 
 def _outcome(future: Any) -> Result | Failure:
     from distributed import KilledWorker
 
-    lost = ClusterError("The connection to the Dask scheduler was lost; run the same command again to resume.")
-    if future.cancelled():
-        raise lost
-    try:
-        error = future.exception()
-        outcome: Result | Failure | None = None if error is not None else future.result()[1]
-    except OSError:  # the connection broke while the answer was fetched
-        raise lost from None
+    error = future.exception()
     if isinstance(error, KilledWorker):
         return Failure("Its Dask workers died repeatedly (out of memory?); see their logs.", str(error))
     if error is not None:
         return Failure(f"{type(error).__name__} on a Dask worker: {' '.join(str(error).split())}", repr(error))
+    outcome: Result | Failure | None = future.result()[1]  # raises where the scheduler was lost
     if outcome is None:
         remedy = "install the same lopsided everywhere"
         raise ClusterError(f"Expected numbers from the Dask worker, but got none; {remedy}.")
