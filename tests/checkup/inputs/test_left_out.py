@@ -43,9 +43,7 @@ def test_a_column_of_a_usual_name_is_a_feature_once_the_part_is_named(frame, for
 def test_what_may_be_the_labels_is_left_out_with_a_note(frame) -> None:
     found = gather(frame)
     assert found.table.feature_names == ("x", "z")
-    assert noted(
-        found, "2 of 3 columns; label `label`", "`y` (its name suggests labels", "features"
-    )
+    assert noted(found, "2 of 3 columns; label `label`", "`y` (its name suggests labels", "features")
     assert found.columns.to_dict()["ignored"][0]["name"] == "y"
     beside = gather(frame.drop(columns="label"), labels=frame["label"])  # an array, which may well be the column
     assert noted(beside, "`y` (its name suggests labels")
@@ -56,9 +54,7 @@ def test_names_of_rows_and_outcomes_stay_out_with_a_note(frame) -> None:
     frame = frame.assign(id=np.arange(N), index=np.arange(N), pred=frame["label"], is_test=np.arange(N) % 2)
     found = gather(frame, labels="label", predictions=frame["label"].to_numpy())
     assert found.table.feature_names == ("x", "y", "z")
-    assert noted(
-        found, "`id`, `index` (its name suggests names of rows", "`pred` (its name suggests pred"
-    )
+    assert noted(found, "`id`, `index` (its name suggests names of rows", "`pred` (its name suggests pred")
     assert noted(found, "split `is_test`")
     assert noted(gather(frame.assign(group=np.arange(N) % 2), labels="label"), "groups `group`")
 
