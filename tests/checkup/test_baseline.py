@@ -79,7 +79,7 @@ def test_levels_and_pooled_findings() -> None:
     assert [one.subject for one in found.worse] == ["class a"]
     assert not found.new
     assert not found.passed(Level.AT_RISK)
-    assert found.sentence() == "Against the baseline: 1 worse (class a); 0 gone."
+    assert found.sentence() == "Compared with the baseline: 1 worse (class a)."
     more = changes([finding(Level.AT_RISK, "4 more classes", 4.0)], {"counts"}, old)
     assert [one.subject for one in more.worse] == ["4 more classes"]
     assert more.passed(Level.FAILING)

@@ -25,6 +25,7 @@ def name(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
+@pytest.mark.filterwarnings("default::lopsided.torch.monitor.early_warnings.ImbalanceWarning")  # what a page shows
 @pytest.mark.parametrize("page", RUN, ids=name)
 def test_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

@@ -33,6 +33,14 @@ ELSEWHERE = {
     "reproduce": "lopsided.papers.reproduce.Run",
     "compare": "lopsided.torch.checkpoints.CheckpointComparison",
 }
+# results inside results, and those of lopsided.torch
+PARTS = (
+    "lopsided.checkup.baseline.Changes",
+    "lopsided.checkup.decision.recommendation.Recommendation",
+    "lopsided.torch.mending.mend_model.MendedModel",
+    "lopsided.torch.monitor.epoch_record.EpochRecord",
+    "lopsided.torch.monitor.recall_outlook.RecallOutlook",
+)
 NO_RESULT = {"serve", "load_example"}  # serves; an Arrow table
 
 
@@ -50,7 +58,7 @@ def test_results_show_themselves(name: str, tmp_path, monkeypatch) -> None:
     assert "<script" not in view
 
 
-@pytest.mark.parametrize("place", list(ELSEWHERE.values()))
+@pytest.mark.parametrize("place", [*ELSEWHERE.values(), *PARTS])
 def test_the_other_results_have_a_view_too(place: str) -> None:
     module, _, name = place.rpartition(".")
     assert inspect.isfunction(getattr(__import__(module, fromlist=[name]), name)._repr_html_)

@@ -16,6 +16,7 @@ from typing import Any
 from lopsided.checkup.checks.finding import Finding, Level
 from lopsided.core.errors import InputError
 from lopsided.core.files import check_regular
+from lopsided.core.notebook import notebook_view
 
 MOST_BYTES = 100_000_000
 _Key = tuple[str, str]  # check and subject
@@ -38,7 +39,7 @@ class Changes:
     def sentence(self) -> str:
         """How many there are of each, and their subjects."""
         if not (self.new or self.worse or self.lost):
-            return f"Nothing is new or worse than in the baseline; {len(self.gone)} alarms are gone."
+            return f"Nothing is new or worse than in the baseline{self._gone()}."
         parts = [
             f"{len(found)} {word} ({', '.join(dict.fromkeys(one.subject for one in found))})"
             for word, found in (("new", self.new), ("worse", self.worse))
@@ -46,7 +47,17 @@ class Changes:
         ]
         if self.lost:
             parts.append(f"not checked any more: {', '.join(self.lost)}")
-        return f"Against the baseline: {'; '.join(parts)}; {len(self.gone)} gone."
+        return f"Compared with the baseline: {'; '.join(parts)}{self._gone()}."
+
+    def _gone(self) -> str:
+        return f"; {len(self.gone)} {'alarm is' if len(self.gone) == 1 else 'alarms are'} gone" if self.gone else ""
+
+    def __str__(self) -> str:
+        return self.sentence()
+
+    def _repr_html_(self) -> str:
+        rows = [[word, one.level.value, one.message] for word in ("new", "worse") for one in getattr(self, word)]
+        return notebook_view(self.sentence(), (("change", "level", "finding"), rows))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; findings as check and subject."""

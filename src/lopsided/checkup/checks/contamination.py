@@ -202,7 +202,7 @@ def _findings(
 
 CHECK = Check(
     "contamination",
-    "Does a class hold examples that belong elsewhere?",
+    "Does a class contain examples that belong elsewhere?",
     f"At risk when the lower end of the share of mislabelled examples of a class is above {RISKY_SHARE:g}, failing "
     f"above {FAILING_SHARE:g}; at risk when that of far ones is above {FAR_SHARE:g}. Intervals hold for all classes at "
     "once.",

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from lopsided.checkup.decision.prior import GainPosterior, GainPrior
+from lopsided.core.notebook import notebook_view
 from lopsided.core.validation import FloatArray
 from lopsided.measure.metrics.contract import Answers, Judged, Metric
 from lopsided.measure.paired_scores import Estimate, gain
@@ -62,6 +63,13 @@ class Recommendation:
             f"{'; but ' + but if but else ''}.{others}"
         )
 
+    def __str__(self) -> str:
+        return self.sentence()
+
+    def _repr_html_(self) -> str:
+        rows = [[arm, self.gains[arm], chance] for arm, chance in self.chances.items() if arm in self.gains]
+        return notebook_view(self.sentence(), (("arm", "expected gain", "chance of being best"), rows))
+
     def _rivals(self) -> str:
         """The arms that may be best as well, and what would decide; less of it where they are nearly as good."""
         rivals = [name for name, chance in self.chances.items() if name != self.arm and chance >= RIVAL]
@@ -70,7 +78,8 @@ class Recommendation:
             return settled
         if self.more_repeats is None and all(self.gains[name] >= self.gains[self.arm] - NEAR for name in rivals):
             return f" Nearly as good, within {NEAR:g}: {', '.join(rivals)}."
-        return f" Rivals: {', '.join(f'{name} ({self.chances[name]:.0%})' for name in rivals)}.{settled}"
+        told = [f"{'plain training' if name == PLAIN else name} ({self.chances[name]:.0%})" for name in rivals]
+        return f" Rivals: {', '.join(told)}.{settled}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values under the names that scripts rely on."""

@@ -119,7 +119,8 @@ class Trial:
         )
 
     def __str__(self) -> str:
-        lines = [self.columns.sentence(), self.headline(), f"{self.sentence()[:-1]}; {self.judged_by()}."]
+        named = "" if self.judged_by() == f"judged by {self.metric}" else f"; {self.judged_by()}"
+        lines = [self.columns.sentence(), self.headline(), f"{self.sentence()[:-1]}{named}."]
         return "\n".join([*lines, *(f"{arm.name}: {arm.words(self.metric)}" for arm in self.arms)])
 
     def judged_by(self) -> str:

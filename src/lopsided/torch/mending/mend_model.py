@@ -12,6 +12,7 @@ import numpy as np
 
 from lopsided.core.blas import one_blas_thread
 from lopsided.core.errors import InputError
+from lopsided.core.notebook import notebook_view
 from lopsided.core.partition import Partition
 from lopsided.core.seeds import check_seed
 from lopsided.core.validation import FloatArray
@@ -70,6 +71,10 @@ class MendedModel:
             f"{self.chosen}: expected gain in {self.metric} {gain.value:+.3f} "
             f"[{gain.low:+.3f}, {gain.high:+.3f}] (90 % interval)."
         )
+
+    def _repr_html_(self) -> str:
+        best = sorted(self.scores.items(), key=lambda pair: -pair[1])
+        return notebook_view(str(self), (("correction", f"cross-validated {self.metric}"), best))
 
 
 def mend(

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from lopsided.core.jsonable import jsonable
+from lopsided.core.notebook import notebook_view
 from lopsided.core.validation import BoolArray, FloatArray
 from lopsided.measure.angles import PairwiseAngles, pairwise_angles
 from lopsided.measure.neural_collapse import NeuralCollapse, PooledMoments, summarise
@@ -104,6 +105,26 @@ class EpochRecord:
     evidence: ClassEvidence | None = None  # what that rests on; None without training examples
     posthoc: PosthocGain | None = None  # of logit adjustment, on the held-out examples; None without any
     merged: tuple[int, ...] = ()  # classes whose classifier points where another one does
+
+    def __str__(self) -> str:
+        done = "" if self.seen is None else f", {self.seen:.0%} of the training"
+        told = [f"{name}: {words}" for name, words in self._phases()]
+        told += [] if self.recall_forecast is None else [str(self.recall_forecast)]
+        return "\n".join([f"epoch {self.epoch}{done}", *told, *self.warnings])
+
+    def _repr_html_(self) -> str:
+        rows = [[name, words] for name, words in self._phases()] + [["warning", one] for one in self.warnings]
+        forecast = "" if self.recall_forecast is None else self.recall_forecast._repr_html_()
+        return notebook_view(f"Epoch {self.epoch}", (("examples", "result"), rows)) + forecast
+
+    def _phases(self) -> Iterator[tuple[str, str]]:
+        for name, phase in (("training", self.train), ("held out", self.held_out), *self.phases.items()):
+            known = () if phase is None else enumerate(phase.class_accuracy)
+            recall = [(value, k) for k, value in known if value is not None]
+            if phase is not None and recall:
+                low, k = min(recall)
+                rates = f"accuracy {phase.accuracy:.3f}, balanced accuracy {phase.balanced_accuracy:.3f}"
+                yield name, f"loss {phase.loss:.3g}, {rates}, lowest recall {low:.3f} (class {k})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from lopsided.core.notebook import notebook_view
 from lopsided.measure.posthoc_gain import PosthocGain
 from lopsided.theory.class_evidence import ClassEvidence
 from lopsided.theory.lost_cause import ADVICE, Cause, lost_causes
@@ -71,6 +72,20 @@ class RecallOutlook:
         own = self.classes
         chances = own.chances if isinstance(own, ClassOutlooks) else np.array([one.chance_lost for one in own])
         return [int(k) for k in np.argsort(-chances, kind="stable") if chances[k] > LIKELY]
+
+    def __str__(self) -> str:
+        lost = self.likely_lost
+        some = ", ".join(f"{k} ({self.classes[k].chance_lost:.2f})" for k in lost[:10])
+        more = f" and {len(lost) - 10} more" if len(lost) > 10 else ""
+        kind = "class" if len(lost) == 1 else "classes"
+        if not lost:
+            return f"no class is likely to end with a recall below {LOST:g}"
+        return f"likely to end with a recall below {LOST:g}: {kind} {some}{more} (chance in brackets)"
+
+    def _repr_html_(self) -> str:
+        rows = [[k, one.recall, one.low, one.high, one.chance_lost, one.cause] for k, one in enumerate(self.classes)]
+        heads = ("class", "recall", "low", "high", f"chance of a recall below {LOST:g}", "cause")
+        return notebook_view(str(self), (heads, rows))
 
 
 def outlook(

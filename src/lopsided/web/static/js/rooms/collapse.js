@@ -8,7 +8,7 @@ import { Drawing } from "../plots.js";
 import { Vectors } from "../vectors.js";
 
 const FORMS = {
-  energies: { words: "Energies of features and weights", fields: { feature_energy: ["Feature energy E_H", .05, 100, 5], weight_energy: ["Weight energy E_W", .01, 100, 1] } },
+  energies: { words: "Energies E_H and E_W", fields: { feature_energy: ["Feature energy E_H", .05, 100, 5], weight_energy: ["Weight energy E_W", .01, 100, 1] } },
   decay: { words: "Weight decay", fields: { weight_decay: ["Weight decay", 1e-6, 1, 5e-3], feature_decay: ["Feature decay", 1e-6, 1, 5e-3] } },
   tau: { words: "τ = K √(E_H E_W)", fields: { tau: ["τ", .5, 500, 22.36] } },
   multiplier: { words: "Multiplier", fields: { multiplier: ["Multiplier", 1e-6, 1, 5e-3] } },
