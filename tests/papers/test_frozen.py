@@ -39,6 +39,12 @@ def test_no_rule_changes_without_a_new_confirmation() -> None:
         assert confirmed == (table[claim_id]["status"] != AWAITING), f"{claim_id}: run papers/ship"
 
 
+def test_a_verdict_whose_rule_has_changed_is_shown_as_exploratory(tmp_path: Path) -> None:
+    table = frozen()
+    for line in claims(store=tmp_path):
+        assert line.time is None or line.exploratory == (table[line.id]["status"] == AWAITING), line.id
+
+
 @pytest.mark.parametrize("claim_id", sorted(claim_id for claim_id in FILES if shipped(claim_id)))
 def test_the_evidence_that_ships_is_judged_by_the_present_rule(claim_id: str) -> None:
     claim, home = FILES[claim_id].claim, FILES[claim_id].home

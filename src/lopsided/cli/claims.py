@@ -44,10 +44,11 @@ def command(
         ("claim", "verdict", "same in", "scale", "date", "run", "found, or claimed"),
         one_line=True,
     )
+    # "at most": what ships from the first runs holds their clock time, on a busy machine
     spent = [line.seconds for line in shown if line.seconds is not None and line.scale == "quick"]
     if spent:
         print(
-            f"One seed set at quick scale takes {sum(spent) / 60:.0f} minutes of one core for the {len(spent)} claims "
+            f"One seed set at quick scale takes at most {sum(spent) / 60:.0f} minutes of one core for the {len(spent)} claims "
             f"that were run (budget for all {len(lines)}: {QUICK_BUDGET / 60:.0f})."
         )
     waiting = sum(line.exploratory for line in lines if line.time)
