@@ -39,6 +39,12 @@ def test_no_rule_changes_without_a_new_confirmation() -> None:
         assert confirmed == (table[claim_id]["status"] != AWAITING), f"{claim_id}: run papers/ship"
 
 
+def test_a_verdict_whose_rule_has_changed_is_shown_as_exploratory(tmp_path: Path) -> None:
+    table = frozen()
+    for line in claims(store=tmp_path):
+        assert line.time is None or line.exploratory == (table[line.id]["status"] == AWAITING), line.id
+
+
 @pytest.mark.parametrize("claim_id", sorted(claim_id for claim_id in FILES if shipped(claim_id)))
 def test_the_evidence_that_ships_is_judged_by_the_present_rule(claim_id: str) -> None:
     claim, home = FILES[claim_id].claim, FILES[claim_id].home
@@ -118,7 +124,7 @@ def test_sets_are_pooled_and_a_confirmation_belongs_to_the_rule_it_was_run_for(
 def test_what_ships_is_shown_until_there_is_an_own_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LOPSIDED_CLAIMS", str(TOYS))
     made = reproduce(["toy-sum"], jobs=1, store=tmp_path / "made")
-    record = {**jsonable(made.claims[0]), "verdict": "partly", "provenance": {"lopsided": "9.9"}}
+    record = {**jsonable(made.claims[0]), "verdict": "partly", "provenance": {"lopsided": "9.9"}, "seconds": 8.0}
     ships = (ShippedEvidence(record, made.rows["toy-sum"]),)
     monkeypatch.setattr("lopsided.papers.register.shipped", lambda claim_id: ships if claim_id == "toy-sum" else ())
 
@@ -127,6 +133,7 @@ def test_what_ships_is_shown_until_there_is_an_own_run(tmp_path: Path, monkeypat
 
     assert (line().verdict, line().own, line().lopsided, line().seeds) == ("partly", False, "9.9", 2)
     assert line().exploratory
+    assert line().seconds == 8.0  # both seeds of the plan, so nothing is scaled
     reproduce(["toy-sum"], jobs=1, store=tmp_path / "own")
     assert (line().verdict, line().own) == ("holds", True)
     (verdict,) = (tmp_path / "own" / "verdicts").iterdir()

@@ -25,6 +25,7 @@ from lopsided.engine.store import Store
 from lopsided.papers.catalogue import PAPERS, CatalogueEntry, Source, catalogue, paper_of
 from lopsided.papers.claim import Claim, Outcome
 from lopsided.papers.evidence import shipped
+from lopsided.papers.frozen import AWAITING, frozen
 
 _PACKAGE = "lopsided.papers"
 OWN_CLAIMS_VARIABLE = "LOPSIDED_CLAIMS"
@@ -235,7 +236,7 @@ def _status(entry: Registered, own: dict[str, Any] | None) -> ClaimStatus:
         scale=str(found["scale"]),
         time=str(found["time"]),
         **_sound(found),
-        exploratory=found.get("confirmation") is None,
+        exploratory=found.get("confirmation") is None or (found is not own and _awaits(entry.id)),
         seconds=_seconds(entry, found),
         own=found is own,
     )
@@ -252,6 +253,11 @@ def _sound(found: dict[str, Any]) -> dict[str, Any]:
         "power": found["power"] if isinstance(found.get("power"), dict) else None,
         "lopsided": origin.get("lopsided") if isinstance(origin, dict) else None,
     }
+
+
+def _awaits(claim_id: str) -> bool:
+    """Whether the rule has changed since what ships was confirmed, or never was."""
+    return frozen().get(claim_id, {}).get("status") == AWAITING
 
 
 def _seconds(entry: Registered, found: dict[str, Any]) -> float | None:
