@@ -10,7 +10,13 @@ import pytest
 from lopsided.cli import bench
 from lopsided.cli.main import INTERRUPTED, main
 
-ROW = {"what": "a sum of squares", "seconds": 0.5, "peer": "a loop", "peer_seconds": 2.0, "note": "same sum"}
+ROW = {
+    "what": "a sum of squares",
+    "seconds": 0.5,
+    "peer": "a loop",
+    "peer_seconds": 2.0,
+    "note": "same sum" + 40 * " and more" + " to the end",
+}
 
 
 def _loads(*, interrupted: bool) -> Callable[[Path], Callable[[bool], Iterator[dict[str, Any]]]]:
@@ -44,3 +50,4 @@ def test_the_table_shows_the_rows_measured(
     out = capsys.readouterr().out
     assert "a sum of squares" in out
     assert "4.0x" in out
+    assert "to the end" in " ".join(out.split())  # a note holds figures and is not cut

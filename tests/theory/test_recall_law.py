@@ -93,6 +93,7 @@ def _evidence(**given):
         ({"train_recall": [1, 0.1], "train_adjusted": [1, 0.8]}, "prior"),
         ({"train_recall": [1, 0.1], "train_adjusted": [0.1, 0.8]}, "never learnt"),  # all is called by the rare class
         ({"train_recall": [1, 0.1], "train_adjusted": [1, 0.2]}, "never learnt"),
+        ({"train_recall": [1, 0.0], "train_adjusted": [0, 1.0]}, "never learnt"),  # a tie: adjusting gains nothing
         ({"held_out_recall": [1, 0.8], "held_out_adjusted": [0.9, 0.8]}, None),
     ],
 )

@@ -10,7 +10,7 @@ import typer
 
 from lopsided.cli.options import AsJson
 
-_COLUMNS = ("what", "ours", "peer", "ratio", "note")
+_COLUMNS = ("what", "ours", "peer", "ratio")
 
 
 def command(
@@ -19,7 +19,7 @@ def command(
     quick: Annotated[bool, typer.Option("--quick", help="Smaller sizes, for a first look.")] = False,
 ) -> None:
     """Measure speed against peers (cvxpy, PyTorch, plain loops)."""
-    from lopsided.cli.console import print_json, print_table
+    from lopsided.cli.console import print_json, print_line, print_table
     from lopsided.cli.progress import status_line
     from lopsided.core.errors import InputError, LopsidedError
     from lopsided.core.provenance import machine
@@ -47,7 +47,10 @@ def command(
                         say(f"{name}: {len(results[name])} measured, the last: {row['what']}")
             finally:  # interrupted, the rows that were measured are still shown
                 if results[name] and not as_json:
-                    print_table(name, _COLUMNS, [_cells(row) for row in results[name]], numbers_to=4)
+                    print_table(name, _COLUMNS, [_cells(row) for row in results[name]])
+                    for row in results[name]:  # notes hold figures, which a table would cut
+                        if row.get("note"):
+                            print_line(f"{row['what']}: {row['note']}")
         complete = True
     finally:
         if as_json:
@@ -70,5 +73,4 @@ def _cells(row: dict[str, Any]) -> list[str]:
         "–" if seconds is None else f"{seconds:.4g} s",
         "–" if peer is None else f"{peer:.4g} s ({row['peer']})",
         "–" if seconds is None or peer is None else f"{peer / seconds:,.1f}x",
-        row.get("note", ""),
     ]

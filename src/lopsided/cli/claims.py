@@ -47,8 +47,8 @@ def command(
     spent = [line.seconds for line in shown if line.seconds is not None and line.scale == "quick"]
     if spent:
         print_line(
-            f"One seed set at quick scale takes at most {sum(spent) / 60:.0f} minutes of one core for the {len(spent)} claims "
-            f"that were run (budget for all {len(lines)}: {QUICK_BUDGET / 60:.0f})."
+            f"One seed set at quick scale takes at most {sum(spent) / 60:.0f} minutes of one core for the {len(spent)} "
+            f"claims that were run (budget for all {len(lines)}: {QUICK_BUDGET / 60:.0f})."
         )
     if any(line.own for line in shown):
         print_line("* your own run")

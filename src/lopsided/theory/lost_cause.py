@@ -2,7 +2,7 @@
 
     merged         its classifier points where another one does: the two cannot be separated by this head any more
     prior          the logits rank its examples well, but the class frequencies outvote them: after subtracting log n_k
-                   from the logits at least half of its examples are right, and the mean recall is no lower
+                   from the logits at least half of its examples are right, and the mean recall is higher
     memorised      its training examples are right and its validation examples are not, adjusted or not
     never learnt   not even its training examples are right
 
@@ -56,11 +56,11 @@ def lost_causes(evidence: ClassEvidence, lost: Collection[int], merged: Collecti
 
 
 def _adjustment_helps(evidence: ClassEvidence, validated: bool) -> bool:
-    """Whether the mean recall is no lower after adjustment: early on, it calls everything by the rarest class."""
+    """Whether the mean recall is higher after adjustment: early on, it calls everything by the rarest class."""
     pair = (
         (evidence.held_out_adjusted, evidence.held_out_recall)
         if validated
         else (evidence.train_adjusted, evidence.train_recall)
     )
     known = np.isfinite(pair[0]) & np.isfinite(pair[1])
-    return bool(known.any() and pair[0][known].mean() >= pair[1][known].mean())
+    return bool(known.any() and pair[0][known].mean() > pair[1][known].mean())

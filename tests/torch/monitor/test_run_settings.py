@@ -45,6 +45,9 @@ def test_losses() -> None:
         "label_smoothing": 0.0,
     }
     assert loss_settings(nn.CrossEntropyLoss(label_smoothing=0.1))["label_smoothing"] == 0.1
+    of_timm = nn.CrossEntropyLoss()
+    of_timm.smoothing = 0.2  # as timm.loss.LabelSmoothingCrossEntropy calls it
+    assert loss_settings(of_timm)["label_smoothing"] == 0.2
     for weighted in (nn.CrossEntropyLoss(weight=torch.tensor([1.0, 2.0])), WeightedCrossEntropy([1.0, 2.0])):
         assert loss_settings(weighted)["class_weighted"]
     assert loss_settings(LogitAdjustedLoss([90, 10]))["logit_adjusted"]

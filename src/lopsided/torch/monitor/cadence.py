@@ -1,7 +1,7 @@
 """Decides which epochs are measured in full, because geometry costs the same for long and short epochs.
 
-Recall, losses, counts and the cosines of up to MANY classifiers are taken in every epoch. NC1-NC4, the angles of class
-means and of many classifiers, the change of the layers and the activation patterns take as long as training a network
+Recall, losses, counts and the cosines of up to FEW classifiers are taken in every epoch. NC1-NC4, the angles of class
+means and of more classifiers, the change of the layers and the activation patterns take as long as training a network
 of WEIGHTS weights on some hundred examples to some thousand; so an epoch of ENOUGH examples has them always, and of
 shorter epochs so few, one in RAREST at least, that they cost little. A larger network needs fewer examples. The FIRST
 epochs are measured in full, and the last one where it is known.
@@ -22,6 +22,7 @@ RAREST = 60  # epochs
 FIRST = 3
 LATER, LATER_OF_MANY = 1.5, 2.0
 MANY = 256
+FEW = 64
 
 
 @dataclass

@@ -45,7 +45,8 @@ class ClassOutlooks(Sequence[ClassOutlook]):
     def __getitem__(self, k: Any) -> Any:
         if isinstance(k, slice):
             return tuple(self[j] for j in range(*k.indices(len(self))))
-        return ClassOutlook(*(float(column[k]) for column in self._columns), self._causes[k])
+        recall, low, high, chance = (float(column[k]) for column in self._columns)
+        return ClassOutlook(recall, low, high, chance, self._causes[k])
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and tuple(self) == tuple(other)

@@ -122,11 +122,12 @@ def loss_settings(loss: Any) -> dict[str, Any]:
         return {}
     weights = (getattr(loss, name, None) for name in ("weight", "weights", "pos_weight"))
     offsets = getattr(loss, "offsets", None)
+    smoothing = next((found for name in ("label_smoothing", "smoothing") if (found := getattr(loss, name, None))), 0.0)
     return {
         "loss": type(loss).__name__,
         "class_weighted": any(_uneven(table) for table in weights),
         "logit_adjusted": _uneven(offsets),
-        "label_smoothing": float(getattr(loss, "label_smoothing", 0.0) or 0.0),
+        "label_smoothing": float(smoothing) if isinstance(smoothing, (int, float)) else 0.0,  # timm: `smoothing`
     }
 
 
