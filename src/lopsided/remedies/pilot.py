@@ -16,6 +16,7 @@ and tells those from each other. Where the learner is not like
 the pilot, or has collapsed, the forecast can be wrong: that is what the trial is for.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -126,17 +127,27 @@ def reduced(training: LabelledSet, seed: int) -> LabelledSet:
     return training
 
 
-def some_classes(training: LabelledSet) -> LabelledSet:
-    """Of more than `MOST_CLASSES` classes the examples of `DRAWN_CLASSES`, from the smallest of two examples to the
-    largest in even steps; fewer classes as they are."""
+def some_classes(training: LabelledSet, wanted: int | None = None, rows: int | None = None) -> LabelledSet:
+    """Of more than `MOST_CLASSES` classes the examples of `wanted` (`DRAWN_CLASSES`), from the smallest of two examples
+    to the largest in even steps; fewer classes as they are. Where these have more than `rows` rows, the largest classes
+    give up theirs, at even distances, until that many are left."""
     if len(training.classes.names) <= MOST_CLASSES:
         return training
     counts = training.classes.counts
     able = np.flatnonzero(counts >= min(2, counts.max()))
     by_size = able[np.argsort(counts[able], kind="stable")]
-    drawn = by_size[np.unique(np.linspace(0, by_size.size - 1, DRAWN_CLASSES).round().astype(np.int64))]
-    some = training.subset(np.flatnonzero(np.isin(training.classes.codes, drawn)))
-    return replace(some, classes=present(some.classes))
+    places = np.linspace(0, by_size.size - 1, wanted or DRAWN_CLASSES).round().astype(np.int64)
+    some = training.subset(np.flatnonzero(np.isin(training.classes.codes, by_size[np.unique(places)])))
+    some = replace(some, classes=present(some.classes))
+    if rows is None or some.size <= rows:
+        return some
+    codes, counts = some.classes.codes, some.classes.counts
+    most = bisect_right(range(int(counts.max())), rows, key=lambda cap: int(np.minimum(counts, cap).sum())) - 1
+    order = np.argsort(codes, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size) - np.repeat(np.cumsum(counts) - counts, counts)
+    share, of = np.minimum(counts, max(most, 2))[codes], counts[codes]
+    return some.subset(np.flatnonzero((rank + 1) * share // of > rank * share // of))
 
 
 def _scaled(features: Rows) -> Rows:
