@@ -16,7 +16,6 @@ and tells those from each other. Where the learner is not like
 the pilot, or has collapsed, the forecast can be wrong: that is what the trial is for.
 """
 
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -127,10 +126,9 @@ def reduced(training: LabelledSet, seed: int) -> LabelledSet:
     return training
 
 
-def some_classes(training: LabelledSet, wanted: int | None = None, rows: int | None = None) -> LabelledSet:
+def some_classes(training: LabelledSet, wanted: int | None = None, most: int | None = None) -> LabelledSet:
     """Of more than `MOST_CLASSES` classes the examples of `wanted` (`DRAWN_CLASSES`), from the smallest of two examples
-    to the largest in even steps; fewer classes as they are. Where these have more than `rows` rows, the largest classes
-    give up theirs, at even distances, until that many are left."""
+    to the largest in even steps, and of each at most `most`, at even distances; fewer classes as they are."""
     if len(training.classes.names) <= MOST_CLASSES:
         return training
     counts = training.classes.counts
@@ -139,14 +137,13 @@ def some_classes(training: LabelledSet, wanted: int | None = None, rows: int | N
     places = np.linspace(0, by_size.size - 1, wanted or DRAWN_CLASSES).round().astype(np.int64)
     some = training.subset(np.flatnonzero(np.isin(training.classes.codes, by_size[np.unique(places)])))
     some = replace(some, classes=present(some.classes))
-    if rows is None or some.size <= rows:
+    if most is None or some.classes.counts.max() <= most:
         return some
     codes, counts = some.classes.codes, some.classes.counts
-    most = bisect_right(range(int(counts.max())), rows, key=lambda cap: int(np.minimum(counts, cap).sum())) - 1
     order = np.argsort(codes, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    share, of = np.minimum(counts, max(most, 2))[codes], counts[codes]
+    share, of = np.minimum(counts, most)[codes], counts[codes]
     return some.subset(np.flatnonzero((rank + 1) * share // of > rank * share // of))
 
 
