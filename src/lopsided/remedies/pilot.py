@@ -126,25 +126,21 @@ def reduced(training: LabelledSet, seed: int) -> LabelledSet:
     return training
 
 
-def some_classes(training: LabelledSet, wanted: int | None = None, most: int | None = None) -> LabelledSet:
-    """Of more than `MOST_CLASSES` classes the examples of `wanted` (`DRAWN_CLASSES`), from the smallest of two examples
-    to the largest in even steps, and of each at most `most`, at even distances; fewer classes as they are."""
+def some_classes(training: LabelledSet, wanted: int | None = None) -> LabelledSet:
+    """Of more than `MOST_CLASSES` classes the examples of `DRAWN_CLASSES`, from the smallest of two examples to the
+    largest in even steps; or of `wanted`, each from the middle of as many equal parts of the classes by size. Fewer
+    classes as they are."""
     if len(training.classes.names) <= MOST_CLASSES:
         return training
     counts = training.classes.counts
     able = np.flatnonzero(counts >= min(2, counts.max()))
     by_size = able[np.argsort(counts[able], kind="stable")]
-    places = np.linspace(0, by_size.size - 1, wanted or DRAWN_CLASSES).round().astype(np.int64)
+    if wanted is None:
+        places = np.linspace(0, by_size.size - 1, DRAWN_CLASSES).round().astype(np.int64)
+    else:
+        places = ((np.arange(wanted) + 0.5) * by_size.size / wanted).astype(np.int64)
     some = training.subset(np.flatnonzero(np.isin(training.classes.codes, by_size[np.unique(places)])))
-    some = replace(some, classes=present(some.classes))
-    if most is None or some.classes.counts.max() <= most:
-        return some
-    codes, counts = some.classes.codes, some.classes.counts
-    order = np.argsort(codes, kind="stable")
-    rank = np.empty_like(order)
-    rank[order] = np.arange(order.size) - np.repeat(np.cumsum(counts) - counts, counts)
-    share, of = np.minimum(counts, most)[codes], counts[codes]
-    return some.subset(np.flatnonzero((rank + 1) * share // of > rank * share // of))
+    return replace(some, classes=present(some.classes))
 
 
 def _scaled(features: Rows) -> Rows:

@@ -54,8 +54,7 @@ if TYPE_CHECKING:
     from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike
 
 FOLDS, REPEATS = 5, 2
-# of more than a thousand classes, and of each: resampling makes 50,000 rows of these, and a trial fits some two hundred
-TRIAL_CLASSES, TRIAL_EXAMPLES = 100, 500
+TRIAL_CLASSES = 100  # of more than a thousand: their logits are computed in each of some hundred fits
 OVER = 1.5  # a time limit that is overrun by more than that is worth a note
 _TRAINED = "Thresholds were tuned and forecasts made for {}."
 
@@ -97,7 +96,7 @@ def trial(
 
     Plain training, every remedy of the plan and simulated collection are trained and tested on the same folds. Test
     rows of `split` are not used. Finished folds are kept, so an interrupted trial resumes where it stopped. More than
-    1,000 classes are compared on 100 of them, drawn evenly over their sizes, with at most 500 examples each.
+    1,000 classes are compared on 100 of them, drawn evenly over their sizes.
 
     Parameters
     ----------
@@ -152,7 +151,7 @@ def trial(
     own = not isinstance(learner, str) or encoding_of(learner, sparse=False, gaps=False) is None
     whole = data if isinstance(data, LabelledSet) else training_set(evidence, group=group, own=own)
     training, folds, repeats = folded(whole, cv, folds, repeats, check_seed(seed))
-    training = some_classes(training, TRIAL_CLASSES, TRIAL_EXAMPLES)
+    training = some_classes(training, TRIAL_CLASSES)
     asked = metric if metric is not None or costs is not None or plan is None else plan.measured_in or plan.metric
     wanted = chosen_metric(asked, training, costs)
     if isinstance(learner, str) and learner in ("network", "deep") and evidence.weight_decay is not None:
@@ -229,8 +228,7 @@ def _judged(run: TrialRun, notes: Sequence[str], began: float | None, asked: Ask
 def _about_classes(training: LabelledSet, whole: LabelledSet) -> str:
     return (
         f"The arms were compared on {len(training.classes.names):,} of the {len(whole.classes.names):,} classes, drawn "
-        f"evenly over their sizes, with {training.size:,} of {whole.size:,} rows (at most "
-        f"{int(training.classes.counts.max()):,} of a class)."
+        f"evenly over their sizes, with {training.size:,} of {whole.size:,} rows."
     )
 
 
