@@ -41,7 +41,7 @@ class ScratchFile:
         """Fill `target` (an array's `data`) from there on."""
         with scratch_space():  # what was written last may reach the disk only now
             self._file.seek(place)
-            self._file.readinto(target)  # type: ignore[attr-defined]  # of the buffered file that a temporary one is
+            self._file.readinto(target)
 
     def close(self) -> None:
         """Give the disk back."""

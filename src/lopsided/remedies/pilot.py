@@ -127,16 +127,20 @@ def reduced(training: LabelledSet, seed: int) -> LabelledSet:
     return training
 
 
-def some_classes(training: LabelledSet) -> LabelledSet:
+def some_classes(training: LabelledSet, wanted: int | None = None) -> LabelledSet:
     """Of more than `MOST_CLASSES` classes the examples of `DRAWN_CLASSES`, from the smallest of two examples to the
-    largest in even steps; fewer classes as they are."""
+    largest in even steps; or of `wanted`, each from the middle of as many equal parts of the classes by size. Fewer
+    classes as they are."""
     if len(training.classes.names) <= MOST_CLASSES:
         return training
     counts = training.classes.counts
     able = np.flatnonzero(counts >= min(2, counts.max()))
     by_size = able[np.argsort(counts[able], kind="stable")]
-    drawn = by_size[np.unique(np.linspace(0, by_size.size - 1, DRAWN_CLASSES).round().astype(np.int64))]
-    some = training.subset(np.flatnonzero(np.isin(training.classes.codes, drawn)))
+    if wanted is None:
+        places = np.linspace(0, by_size.size - 1, DRAWN_CLASSES).round().astype(np.int64)
+    else:
+        places = ((np.arange(wanted) + 0.5) * by_size.size / wanted).astype(np.int64)
+    some = training.subset(np.flatnonzero(np.isin(training.classes.codes, by_size[np.unique(places)])))
     return replace(some, classes=present(some.classes))
 
 

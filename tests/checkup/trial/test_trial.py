@@ -10,7 +10,9 @@ from sklearn.linear_model import LogisticRegression
 import lopsided
 from lopsided.checkup.plan.plan import plan as make_plan
 from lopsided.checkup.plan.result import Plan, PlannedRemedy
+from lopsided.checkup.trial import run as trial_run
 from lopsided.checkup.trial import task as trial_task
+from lopsided.checkup.trial import trial as trial_module
 from lopsided.checkup.trial.arm import forecast_outcome
 from lopsided.checkup.trial.trial import trial as run_trial
 from lopsided.core.errors import InputError
@@ -277,7 +279,7 @@ def test_public_function(tmp_path) -> None:
 
 def test_of_very_many_classes_some_are_tried_and_the_remedies_are_for_all(monkeypatch, tmp_path) -> None:
     monkeypatch.setattr(pilot, "MOST_CLASSES", 10)
-    monkeypatch.setattr(pilot, "DRAWN_CLASSES", 5)
+    monkeypatch.setattr(trial_module, "TRIAL_CLASSES", 5)
     counts = np.arange(2, 14)
     labels = np.repeat([f"c{code:02d}" for code in range(12)], counts)
     features = np.random.default_rng(0).normal(size=(labels.size, 3)) + np.repeat(np.arange(12.0), counts)[:, None]
@@ -286,7 +288,11 @@ def test_of_very_many_classes_some_are_tried_and_the_remedies_are_for_all(monkey
     outcome = run_trial(features, planned, labels=labels, folds=3, repeats=1, forecasts=False, store=tmp_path)
     assert len(outcome.classes) == 5
     assert outcome.notes[1].startswith("The arms were compared on 5 of the 12 classes, drawn evenly over their sizes")
+    assert "with 38 of 90 rows" in outcome.notes[1]  # sizes 3, 5, 8, 10 and 12
     assert "Collecting is not simulated" in outcome.arms[-1].skipped
     assert not any("Collecting is simulated" in note for note in outcome.notes)
     assert set(outcome["oversampling"].remedy.rates) == set(labels)  # what is exported is for all of them
     assert "rows of all classes" in outcome.code()
+    monkeypatch.setattr(trial_run, "MOST_RESAMPLED", 60)
+    again = run_trial(features, planned, labels=labels, folds=3, repeats=1, forecasts=False, store=tmp_path)
+    assert "It would train on 65 rows made of 38" in again["oversampling"].skipped  # five classes of 13

@@ -38,6 +38,9 @@ class Entry:
     skipped: str | None = None
 
 
+MOST_RESAMPLED = 50_000  # rows, where a trial has some of very many classes only: more take minutes a fit
+
+
 def trial_entries(
     plan: Plan,
     training: LabelledSet,
@@ -66,6 +69,12 @@ def _why_not(
         return f"{learner_name(learner)} takes no sample_weight."
     if remedy.needs_probabilities and not gives_probabilities(learner):
         return f"{learner_name(learner)} has no predict_proba."
+    rates = remedy.parameters.get("rates")
+    if drawn and isinstance(rates, Mapping):
+        classes = training.classes
+        made = sum(count * rates.get(name, 1.0) for name, count in zip(classes.names, classes.counts, strict=True))
+        if made > MOST_RESAMPLED:
+            return f"It would train on {made:,.0f} rows made of {training.size:,}; class weights need no copies."
     if remedy.collects is None:
         return None
     if drawn and remedy.collects.axis == "class":

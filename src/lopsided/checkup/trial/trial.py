@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike
 
 FOLDS, REPEATS = 5, 2
+TRIAL_CLASSES = 100  # of more than a thousand: their logits are computed in each of some hundred fits
 OVER = 1.5  # a time limit that is overrun by more than that is worth a note
 _TRAINED = "Thresholds were tuned and forecasts made for {}."
 
@@ -95,7 +96,7 @@ def trial(
 
     Plain training, every remedy of the plan and simulated collection are trained and tested on the same folds. Test
     rows of `split` are not used. Finished folds are kept, so an interrupted trial resumes where it stopped. More than
-    1,000 classes are compared on 300 of them, drawn evenly over their sizes.
+    1,000 classes are compared on 100 of them, drawn evenly over their sizes.
 
     Parameters
     ----------
@@ -150,7 +151,7 @@ def trial(
     own = not isinstance(learner, str) or encoding_of(learner, sparse=False, gaps=False) is None
     whole = data if isinstance(data, LabelledSet) else training_set(evidence, group=group, own=own)
     training, folds, repeats = folded(whole, cv, folds, repeats, check_seed(seed))
-    training = some_classes(training)
+    training = some_classes(training, TRIAL_CLASSES)
     asked = metric if metric is not None or costs is not None or plan is None else plan.measured_in or plan.metric
     wanted = chosen_metric(asked, training, costs)
     if isinstance(learner, str) and learner in ("network", "deep") and evidence.weight_decay is not None:

@@ -20,6 +20,8 @@ import math
 
 from scipy.optimize import brentq
 
+_LOWEST = -600.0  # of ln x, whose exponential is a number
+
 
 def collapse_ratio(majority_classes: int, minority_classes: int, tau: float) -> float | None:
     """R0, from which on the minority classifiers coincide; None for one minority class, which has no angle."""
@@ -42,12 +44,12 @@ def collapse_ratio(majority_classes: int, minority_classes: int, tau: float) -> 
         a, s, _ = parts(log_x)
         return (k_a - 1) * a + s - tau
 
-    low = -1e-6
-    while excess(low) < 0 and low > -600.0:
-        low *= 2.0
-    if excess(low) < 0:
+    low, high = -1e-6, -1e-300
+    while (below := excess(low) < 0) and low > _LOWEST:
+        low, high = max(16.0 * low, _LOWEST), low
+    if below:
         return math.inf
-    a, _, y = parts(brentq(excess, low, -1e-300, xtol=1e-300, rtol=8.9e-16))
+    a, _, y = parts(brentq(excess, low, high, xtol=1e-300, rtol=8.9e-16))
     return _ratio_from(a, y, k_a, k_b)
 
 
