@@ -100,7 +100,7 @@ class PooledMoments:
 
     @property
     def centred_means(self) -> FloatArray:
-        """mu_k - mu_G, with every class counting alike."""
+        """mu_k - mu_G, with every class with equal weight."""
         return np.asarray(self.means - self.means.mean(axis=0))
 
 

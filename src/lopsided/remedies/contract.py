@@ -98,7 +98,7 @@ class Remedy:
 
     kind: ClassVar[str]
     name: ClassVar[str]  # what people call it; no two remedies of a plan have one name
-    default: ClassVar[bool] = True  # whether plans and trials have it unasked
+    default: ClassVar[bool] = True  # whether plans and trials include it by default
     silent: ClassVar[str] = "no theory predicts its gain"  # why there is no forecast
     needs_weights: ClassVar[bool] = False  # a learner whose fit takes sample_weight
     needs_probabilities: ClassVar[bool] = False  # a learner with predict_proba

@@ -7,8 +7,8 @@
     never learnt   not even its training examples are right
 
 The rules are tried in this order; a class that is at half of its examples or more has no cause yet. Recalls are those
-of the validation set where there is one; without it, memorised cannot be seen and is not said. On classes planted with
-a known cause `lopsided skill` says how often the rules are right (family recall-cause).
+of the validation set where there is one; without one, the cause "memorised" cannot be found. On classes planted with a
+known cause `lopsided skill` says how often the rules are right (family recall-cause).
 """
 
 from collections.abc import Collection
