@@ -80,11 +80,11 @@ def test_smote_with_few_neighbours_or_none() -> None:
     assert proposed(Smote, pair)[0][0].remedy.draw(pair, 0).classes.counts.tolist() == [30, 30]
     single = drawn_set((30, 10, 1))
     (proposal,), _ = proposed(Smote, single)
-    assert "one example stay as they are: c" in proposal.why
+    assert "one example do not change: c" in proposal.why
     assert proposal.remedy.draw(single, 0).classes.counts.tolist() == [30, 30, 1]
     proposals, notes = proposed(Smote, drawn_set((30, 1)))
     assert proposals == []
-    assert notes == ["SMOTE is left out: b has only one example, and so no neighbours."]
+    assert notes == ["SMOTE is left out: b has only one example, so it has no neighbours."]
     # a fold in which the class has one example left
     assert Smote({"b": 15.0}).draw(drawn_set((30, 1)), 0).classes.counts.tolist() == [30, 1]
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lopsided.report.audit import Audit
 
 
-BROKEN = 3  # exit code where a check broke by a bug of ours; the other findings are valid
+BROKEN = 3  # exit code where a check failed because of a bug in lopsided; the other findings are valid
 
 
 def command(

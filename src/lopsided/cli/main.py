@@ -1,4 +1,4 @@
-"""The `lopsided` command: every error a person can cause ends in one sentence and exit code 2."""
+"""The `lopsided` command: every error of a user is reported in one sentence, with exit code 2."""
 
 import io
 import os

@@ -142,7 +142,7 @@ def check_regular(path: str | os.PathLike[str], what: str) -> Path:
         if source.is_file():
             return source
         there = source.exists()
-    except OSError as error:  # a name that is too long, a folder that is closed to us
+    except OSError as error:  # a name that is too long, a folder that is not accessible
         raise InputError(what, f"{source}: {error.strerror}") from None
     if not there:
         raise InputError(what, f"{source}, which does not exist")

@@ -4,11 +4,12 @@ numbers.
 Made of scikit-learn's encoders. skrub's `TableVectorizer` does the same job, and was as accurate on Adult with all its
 words, but it needs pandas, which lopsided does not depend on: files are Arrow tables here.
 
-    numbers, booleans unchanged dates, times, spans days since 1970, month, weekday, and the hour of a time; a span in
-    seconds categories one column each, those beyond the `MOST_CATEGORIES` most frequent and those of fewer than
+    numbers, booleans      unchanged
+    dates, times, spans    days since 1970, month, weekday, and the hour of a time; a span in seconds
+    categories             one column each, those beyond the `MOST_CATEGORIES` most frequent and those of fewer than
                            `RARE` rows in one together; or one column of codes, for trees that take categories
-    other text `TEXT_WIDTH` principal components of the frequencies of 2 to 4 letters in a row missing the median and a
-    column that marks it; NaN for codes; a category of its own
+    other text             `TEXT_WIDTH` principal components of the frequencies of 2 to 4 letters in a row
+    missing                the median and a column that marks it; NaN for codes; a category of its own
 
 A category that did not occur in `fit` is treated as rare. The encoding does not use the labels.
 """

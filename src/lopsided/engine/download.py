@@ -134,7 +134,7 @@ def _from(mirror: str, file: RemoteFile, part: Path, told: Callable[[int], None]
         except urllib.error.HTTPError as error:
             return f"HTTP {error.code}"
         except urllib.error.URLError as error:
-            return str(error.reason)
+            return getattr(error.reason, "strerror", None) or str(error.reason)
         except (HTTPException, TimeoutError, ConnectionError) as error:
             return str(error) or type(error).__name__
         have = part.stat().st_size

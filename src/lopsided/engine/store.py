@@ -152,7 +152,7 @@ class Store:
                     path.unlink()
 
     def _entries(self, folder: Path, wanted: Callable[[Path], bool]) -> list[Path]:
-        """What a folder holds, sorted; a folder that is closed to us is no empty one (`glob` would say so)."""
+        """What a folder holds, sorted; a folder that is not accessible is no empty one (`glob` would say so)."""
         try:
             return sorted(path for path in folder.iterdir() if wanted(path))
         except (FileNotFoundError, NotADirectoryError):

@@ -101,7 +101,7 @@ def check_learner(learner: Any) -> Any:
     for method in ("fit", "predict", "get_params"):
         if isinstance(learner, type) or not callable(getattr(learner, method, None)):
             got = f"the class {learner.__name__}" if isinstance(learner, type) else type(learner).__name__
-            remedy = "make one of it with ()" if isinstance(learner, type) else f"it has no method {method}"
+            remedy = f"call it: {learner.__name__}()" if isinstance(learner, type) else f"it has no method {method}"
             raise InputError("a learner's name or a scikit-learn classifier", got, remedy)
     return learner
 
@@ -175,9 +175,9 @@ def imported(name: str, seed: int, *, samplers: bool = False) -> Any:
         learner = made()
     except Exception as error:
         raise InputError(
-            f"{name} to be made without arguments",
+            f"{name} to need no arguments",
             f"{type(error).__name__}: {' '.join(str(error).split())}",
-            "wrap it in a class of your own that sets them",
+            "write a class of your own that sets them",
         ) from None
     for method in () if samplers and hasattr(learner, "fit_resample") else ("fit", "predict"):
         if not callable(getattr(learner, method, None)):

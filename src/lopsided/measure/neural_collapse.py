@@ -100,7 +100,7 @@ class PooledMoments:
 
     @property
     def centred_means(self) -> FloatArray:
-        """mu_k - mu_G, with every class counting alike."""
+        """mu_k - mu_G, with equal weight for every class."""
         return np.asarray(self.means - self.means.mean(axis=0))
 
 
@@ -147,7 +147,7 @@ def neural_collapse_streaming(
         seen, total = sum(count for _, count in pairs), int(moments.counts.sum())
         if seen != total:
             got = f"{seen} after {total} in the first"
-            raise InputError("the same examples in both passes", got, "let batches() start anew at each call")
+            raise InputError("the same examples in both passes", got, "batches() must start again at each call")
         nc4 = sum(differing for differing, _ in pairs) / total
     return summarise(moments, w, nc4)
 

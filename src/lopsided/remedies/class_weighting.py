@@ -1,8 +1,9 @@
 """Class weights: weights of the loss per class, or per cell of class and group, with mean 1 over the examples.
 
-    balanced w_k ~ 1 / n_k every class has the same total weight sqrt w_k ~ 1 / sqrt(n_k) effective w_k ~ (1 - beta) /
-    (1 - beta^n_k) effective number of examples (Cui et al. 2019) rates w_k ~ the oversampling rate what oversampling
-    does to the mean gradient (Proposition 1)
+    balanced   w_k ~ 1 / n_k                         every class has the same total weight
+    sqrt       w_k ~ 1 / sqrt(n_k)
+    effective  w_k ~ (1 - beta) / (1 - beta^n_k)     effective number of examples (Cui et al. 2019)
+    rates      w_k ~ the oversampling rate           what oversampling does to the mean gradient (Proposition 1)
 
 and sum_k n_k w_k = N, so that the mean loss and the step keep their scale.
 """

@@ -4,9 +4,11 @@ One file per remedy, each a frozen dataclass whose fields are its parameters (`r
 lists these objects, a trial trains `remedy.wrap(learner)`, an export writes them: there is one implementation of each.
 What a remedy does, in the order in which `wrap` asks:
 
-    prepare other features, fitted on the training rows (centring by group) shift offsets added to the log probabilities
-    of the classes, which move decisions weigh weights of the examples in the loss, with mean 1 draw the examples that
-    the learner is fitted on, some repeated train the fit itself, for remedies that combine several
+    prepare    other features, fitted on the training rows (centring by group)
+    shift      offsets added to the log probabilities of the classes, which move decisions
+    weigh      weights of the examples in the loss, with mean 1
+    draw       the examples that the learner is fitted on, some of them repeated
+    train      the fit itself, for remedies that combine several
 
 Most remedies override one of them and one of `epoch_indices`, `example_weights` and `class_offsets`, which do the same
 without a learner. `lopsided.torch` registers PyTorch forms with `torch_form`.
@@ -103,7 +105,7 @@ class Remedy:
 
     kind: ClassVar[str]
     name: ClassVar[str]  # what people call it; no two remedies of a plan have one name
-    default: ClassVar[bool] = True  # whether plans and trials have it unasked
+    default: ClassVar[bool] = True  # whether plans and trials include it by default
     silent: ClassVar[str] = "no theory predicts its gain"  # why there is no forecast
     needs_weights: ClassVar[bool] = False  # a learner whose fit takes sample_weight
     needs_probabilities: ClassVar[bool] = False  # a learner with predict_proba

@@ -29,7 +29,7 @@ NO_NETWORK = "It changes the loss or the last layer of a PyTorch network, which 
 class NetworkRemedy(Remedy):
     """Base of the remedies for networks: they are proposed if class sizes differ, and need the learner `deep`."""
 
-    default: ClassVar[bool] = False  # a trial has them unasked where the learner is a network
+    default: ClassVar[bool] = False  # a trial includes them if the learner is a network
     needs_network: ClassVar[bool] = True
     why: ClassVar[str]
 

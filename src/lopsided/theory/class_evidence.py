@@ -1,7 +1,7 @@
 """What a run has shown of every class so far: the input of the recall law, whoever recorded it.
 
 `lopsided.torch.Monitor` fills it at the end of an epoch; anybody else can, from logits and labels of their own. Rates
-are shares in [0, 1]; nan stands for what was not recorded.
+are shares in [0, 1]; nan marks values that were not recorded.
 """
 
 from collections.abc import Mapping
@@ -56,7 +56,7 @@ class ClassEvidence:
 
     @classmethod
     def of(cls, values: Mapping[str, ArrayLike], *, seen: float | None = None) -> Self:
-        """From plain lists; what is not given is nan, what is None inside a list too."""
+        """From plain lists; missing values, and None inside a list, become nan."""
         known = [field.name for field in fields(cls) if field.name != "seen"]
         if missing := [name for name in NEEDED if name not in values]:
             raise InputError(f"evidence with {', '.join(NEEDED)}", f"no {missing[0]}", "record it")
@@ -73,7 +73,7 @@ class ClassEvidence:
         return int(self.counts.size)
 
     def without_held_out(self) -> "ClassEvidence":
-        """The same without what a validation set told."""
+        """The same without the evidence of a validation set."""
         return self._hiding("held_out")
 
     def without_before(self) -> "ClassEvidence":

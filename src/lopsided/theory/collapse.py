@@ -42,7 +42,7 @@ MODEL_NAMES = {"free": "Layer-Peeled Model, free features", "relu": "Layer-Peele
 
 @dataclass(frozen=True)
 class TwoSizeFacts:
-    """What only two class sizes have: their numbers, the ratio and its thresholds."""
+    """Results for two class sizes only: numbers of classes, the ratio and its thresholds."""
 
     majority_classes: int
     minority_classes: int
@@ -53,7 +53,7 @@ class TwoSizeFacts:
 
 @dataclass(frozen=True)
 class CollapsePlan:
-    """Answers to the inverse questions."""
+    """What prevents collapse: rates, examples to collect and the largest safe multiplier."""
 
     oversampling: RatePlan
     collection: CollectionPlan
@@ -86,7 +86,7 @@ class CollapseForecast:
 
     @property
     def tau(self) -> float:
-        """The norm that Z uses: the bound of the constraint form, the outcome of the penalised one."""
+        """The nuclear norm of Z: the bound of the constraint form, or the result of the penalised form."""
         return self.solution.norm
 
     @property
@@ -189,19 +189,18 @@ def collapse(
     features : {"free", "relu"}, default "free"
         Features as in the paper, or nonnegative ones.
     class_weights : list of float, optional
-        They multiply the counts, which is what reweighting the loss and oversampling do.
+        Factors of the counts, as in reweighting the loss or oversampling.
     target_cosine : float, optional
-        Adds the oversampling rate that brings the mean cosine of the minority classes down to it.
+        Also compute the oversampling rate that lowers the mean cosine of the minority classes to this value.
     plan : bool, default False
-        Adds per-class rates, examples to collect and the weight decay that avoid collapse.
+        Also compute oversampling rates per class, examples to collect and the weight decay that avoid collapse.
     tolerance : float, default 1e-10
         The relative gap at which the solver stops.
     progress : callable, optional
-        Told iteration and gap of the solver; it ends the solver early by returning True, and the gap of the forecast
-        says what that cost.
+        Called with the iteration and the gap of the solver. If it returns True, the solver stops early; the gap of the
+        forecast shows the accuracy.
     near : CollapseForecast, optional
-        The forecast for counts a little different, which makes many sizes quicker. What is found is certified all the
-        same.
+        A forecast for similar counts, which makes many sizes faster. The result is certified as usual.
     """
     began = time.perf_counter()
     given = class_counts(counts)

@@ -1,14 +1,14 @@
 """Why a class is being lost, from what the run has shown of it; what helps follows from the cause.
 
-    merged         its classifier points where another one does: the two cannot be separated by this head any more
-    prior          the logits rank its examples well, but the class frequencies outvote them: after subtracting log n_k
-                   from the logits at least half of its examples are right, and the mean recall is higher
-    memorised      its training examples are right and its validation examples are not, adjusted or not
-    never learnt   not even its training examples are right
+    merged         its classifier points in the same direction as another one, so this head cannot separate the two
+    prior          the logits rank its examples well, but the class frequencies outweigh them: after subtracting log n_k
+                   from the logits, at least half of its examples are correct, and the mean recall is higher
+    memorised      its training examples are correct and its validation examples are not, even after adjustment
+    never learnt   not even its training examples are correct
 
 The rules are tried in this order; a class that is at half of its examples or more has no cause yet. Recalls are those
-of the validation set where there is one; without it, memorised cannot be seen and is not said. On classes planted with
-a known cause `lopsided skill` says how often the rules are right (family recall-cause).
+of the validation set where there is one; without one, the cause "memorised" cannot be found. On classes planted with a
+known cause `lopsided skill` says how often the rules are right (family recall-cause).
 """
 
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""The mixture forecast: the large-n law in front, the paper's order bounds beside it."""
+"""The mixture forecast: the large-n law, and the paper's order bounds in addition."""
 
 import os
 import time

@@ -40,8 +40,8 @@ _FLAT = 4.0  # logits of rates are cut here: 0.018 and 0.982
 class RecallForecast:
     """One number per class each: median and 90 % interval of the final recall, and the chance that it is below 0.2.
 
-    `seen` is the share of the training that the forecast rests on: 0 before training, None where the planned length is
-    not known. `score` is b . x, the larger the better.
+    `seen` is the share of the training that was observed: 0 before training, None where the planned length is not
+    known. `score` is b . x, the larger the better.
     """
 
     recall: FloatArray

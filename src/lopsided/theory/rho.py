@@ -1,5 +1,4 @@
-"""rho(u, s), the curvature that a Gaussian group lends to the population risk (Li et al. 2024 eq 13,
-2022 eq 18).
+"""rho(u, s), the curvature of the population risk due to a Gaussian group (Li et al. 2024 eq 13, 2022 eq 18).
 
     rho(u, s) = min over i != j of  (u_j^2 + 1) (beta_0 - alpha_0^2)(u_i)  and  (beta_2 - alpha_2^2 / (u_i^2 + 1))(u_i)
     alpha_q = E phi'(s z) z^q,   beta_q = E phi'(s z)^2 z^q,   z ~ N(u_i, 1)

@@ -112,7 +112,7 @@ def test_an_interrupted_trial_stops() -> None:
         ({"remedy": ["logit ajustment"]}, "did you mean 'logit adjustment'"),
         ({"remedy": 3}, "a remedy, its name"),
         ({"estimator": object()}, "no method fit"),
-        ({"estimator": LogisticRegression}, "make one of it"),
+        ({"estimator": LogisticRegression}, "call it: "),
         ({"estimator": "logistc"}, "a learner"),
         ({"seed": -1}, "seed"),
     ],

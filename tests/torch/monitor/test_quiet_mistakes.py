@@ -66,7 +66,7 @@ def test_batches_that_come_class_by_class_are_said(in_order) -> None:
             monitor.update(labels[rows])
         record = monitor.end_epoch()
     assert (record.held_out.neural_collapse.nc1 is None) == in_order
-    assert any("class by class" in note for note in record.notes) == in_order
+    assert any("sorted by class" in note for note in record.notes) == in_order
 
 
 def test_reused_buffers_are_read_at_once() -> None:

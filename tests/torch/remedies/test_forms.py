@@ -64,7 +64,7 @@ def test_noise_is_not_lost() -> None:
     pictures = torch.zeros(5, 1, 3, 1)
     noise = forms.CopyNoise(np.ones((3, 3)), np.ones(3))
     assert noise(pictures, torch.zeros(5, dtype=torch.long)).shape == (5, 1, 3, 1)
-    with pytest.raises(InputError, match="3 numbers"):
+    with pytest.raises(InputError, match="3 features"):
         noise(torch.zeros(5, 4), torch.zeros(5, dtype=torch.long))
 
 

@@ -33,7 +33,7 @@ MOST_NAMED = 8
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
-    """The forecast, and every class held against the number of examples it needs."""
+    """The forecast, and every class compared with the number of examples it needs."""
     classes = evidence.labelled
     counts = classes.counts_where(evidence.training)
     present = np.flatnonzero(counts)

@@ -103,7 +103,7 @@ def _figure(names: tuple[str, ...], cosine: FloatArray) -> Figure:
 
 
 def last_layer(evidence: Evidence) -> LastLayer:
-    """What the evidence's labels, features and classifier show; measured once for the very same object."""
+    """What the evidence's labels, features and classifier show; measured once for the same object."""
     if "last layer" not in evidence.measured:
         evidence.measured["last layer"] = _measure(evidence)
     found: LastLayer = evidence.measured["last layer"]

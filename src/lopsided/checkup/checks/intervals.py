@@ -5,11 +5,11 @@ Rates: Jeffreys' interval, the quantiles of Beta(x + 1/2, n - x + 1/2), at the l
 
     gap - sqrt((rest - rest_low)^2 + (part_high - part)^2)   and the mirror image above.
 
-A mean of rates, every part counting alike (balanced accuracy): Jeffreys' interval of one rate from as many rows as
-have its variance. The variance of a part is estimated from its own rows and `_BORROWED` rows of the mean rate, because
-three rows that are all right do not say that there is none. In 420 simulated settings (2 to 300 parts, 1 to 200 rows,
-rates alike or far apart) it held the truth in 0.96 of cases in the median, and in fewer than 0.90 in nine of them, down
-to 0.67: mostly where sizes differ a hundredfold and the smallest part has a row or two.
+A mean of rates in which every part has the same weight (balanced accuracy): Jeffreys' interval of one rate from as many
+rows as have its variance. The variance of a part is estimated from its own rows and `_BORROWED` rows of the mean rate,
+because three rows that are all right do not say that there is none. In 420 simulated settings (2 to 300 parts, 1 to 200
+rows, rates alike or far apart) it held the truth in 0.96 of cases in the median, and in fewer than 0.90 in nine of
+them, down to 0.67: mostly where sizes differ a hundredfold and the smallest part has a row or two.
 
 Means of other values: the bootstrap of the largest deviation over all parts in units of its standard error (max |t|),
 whose quantile makes the intervals simultaneous. At most `MOST_RESAMPLED` rows of a part are resampled. Where only sums
@@ -77,7 +77,7 @@ def gaps_to_rest(successes: IntArray, totals: IntArray) -> Intervals:
 
 
 def mean_rate_interval(successes: IntArray, totals: IntArray) -> tuple[float, float, float]:
-    """(mean, low, high) of the rates of parts that have rows, every part counting alike."""
+    """(mean, low, high) of the rates of parts that have rows; every part has the same weight."""
     from scipy.stats import beta
 
     rates = successes / totals

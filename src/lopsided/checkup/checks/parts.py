@@ -25,7 +25,7 @@ RULE = (
 
 
 def class_subject(classes: Partition, code: int) -> str:
-    """`class cat`; a name that says so itself stays as it is."""
+    """`class cat`; a name that already says so does not change."""
     name = classes.names[code]
     return name if name.startswith("class ") else f"class {name}"
 

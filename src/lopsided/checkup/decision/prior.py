@@ -11,8 +11,8 @@ What is measured tells about s, too, and with it how far to trust the order of r
 
 `bench/decisions.py --fit` estimates B and Omega on the development half of KEEL's imbalanced suite, for linear models
 and for trees, and writes `prior.json`; a test fits again and compares. Other learners get the mean of the two kinds,
-with their difference as further uncertainty. An arm that the file does not know, such as a classifier of the user's,
-is taken for a typical one.
+with their difference as further uncertainty. An arm that the file does not know, such as a classifier of the user's, is
+treated as a typical one.
 """
 
 import json

@@ -13,7 +13,7 @@ from lopsided.remedies.named import kind_named
 from lopsided.remedies.own import Own, own_arm
 from lopsided.remedies.plain import Plain
 
-DEFAULT = "default"  # all that a plan has unasked
+DEFAULT = "default"  # all remedies that a plan includes by default
 
 
 class NothingFits(InputError):
@@ -61,7 +61,7 @@ def _proposed(arm: Any, occasion: Occasion) -> Proposals:
 
 
 def default_kinds(*, network: bool = False) -> list[type[Remedy]]:
-    """What a plan proposes unasked, beside collection; `network` says that the learner is a PyTorch network."""
+    """What a plan proposes by default, except collection; `network` says that the learner is a PyTorch network."""
     return [kind for kind in EVERY if kind.default or (network and kind.needs_network)]
 
 

@@ -72,7 +72,7 @@ class Answers:
     def labels(self) -> IntArray:
         """The classes that were predicted, which some metrics need."""
         if self.predicted is None:
-            raise InputError("predicted classes", "right and wrong answers alone", "keep the predictions")
+            raise InputError("predicted classes", "only whether they are correct", "keep the predictions")
         return self.predicted
 
     @property

@@ -47,7 +47,7 @@ def metric_named(asked: Asked, classes: Partition, costs: Any = None) -> Metric:
     if word == "cost":
         return _cost(costs if costs is not None else _parsed(of) if of else None, classes)
     if costs is not None:
-        raise InputError('the metric "cost" with costs', repr(asked), 'ask for "cost", or leave the costs out')
+        raise InputError('the metric "cost" with costs', repr(asked), 'use the metric "cost", or leave the costs out')
     if not of and ":" not in asked:
         word, _, of = _SAME.get(word, word).partition(":")
         if word in METRICS:
@@ -75,7 +75,7 @@ def _chosen(of: str, classes: Partition, smallest: bool = False) -> int:
         near = get_close_matches(of, classes.names, 1)
         known = ", ".join(classes.names[:8])
         raise InputError(
-            "the name of a class", repr(of), f"did you mean {near[0]}" if near else f"it is one of {known}"
+            "the name of a class", repr(of), f"did you mean {near[0]}?" if near else f"it is one of {known}"
         )
     if smallest:
         return int(np.argmin(np.where(classes.counts > 0, classes.counts, np.iinfo(np.int64).max)))
@@ -174,7 +174,7 @@ def _known_scorer(asked: str, classes: Partition) -> Metric:
     if asked in get_scorer_names():
         return Scorer(asked, asked, classes.names, get_scorer(asked))
     near = get_close_matches(asked, [*known, *get_scorer_names()], 1)
-    hint = f"did you mean {near[0]}" if near else "choose one of those"
+    hint = f"did you mean {near[0]}?" if near else ""
     raise InputError(f"a metric among {', '.join(known)}", repr(asked), hint)
 
 
@@ -189,7 +189,7 @@ def _scorer(asked: Any, classes: Partition) -> Metric:
         three = False
     if not callable(asked) or not (three or hasattr(asked, "_score_func")):
         raise InputError(
-            "a metric's word or a scorer that is called with (estimator, X, y)",
+            "the name of a metric, or a scorer that is called with (estimator, X, y)",
             repr(asked)[:60],
             "wrap a function of (y_true, y_pred) with sklearn.metrics.make_scorer",
         )

@@ -1,11 +1,13 @@
 """Remedies of a plan as PyTorch objects, each registered for its class with `remedies.contract.torch_form`.
 
-    over- and undersampling a sampler of the rows of the data, correct under DistributedDataParallel oversampling with
-    noise the same with `.noise`: inputs = sampler.noise(inputs, classes) in the training loop group weights a sampler
-    over cells of class and group class weights CrossEntropyLoss with the weights logit adjustment a layer that adds the
-    offsets to the logits of a finished model threshold moving the same with the offsets of the plan's pilot losses of
-    networks BalancedSoftmaxLoss, LDAMLoss, FocalLoss for the classes' counts their last layers a function from a
-    finished model to a copy with another last layer
+    over- and undersampling   a sampler of the rows of the data, correct under DistributedDataParallel
+    oversampling with noise   the same with `.noise`: inputs = sampler.noise(inputs, classes) in the training loop
+    group weights             a sampler over cells of class and group
+    class weights             CrossEntropyLoss with the weights
+    logit adjustment          a layer that adds the offsets to the logits of a finished model
+    threshold moving          the same with the offsets of the plan's pilot
+    losses of networks        BalancedSoftmaxLoss, LDAMLoss, FocalLoss for the classes' counts
+    their last layers         a function from a finished model to a copy with another last layer
 
 SMOTE makes synthetic examples before training, so it has no such form. Group DRO and standardising by group need the
 groups of every batch: use `GroupDROLoss` and `GroupWhitening`.

@@ -1,7 +1,7 @@
 """Logit adjustment for networks (Menon et al. 2021): in the loss, or after training around the model.
 
-    loss CE(f(x) + tau log pi, y) the network then predicts by f(x) alone post hoc f(x) - tau log pi for a network that
-    was trained without it
+    loss       CE(f(x) + tau log pi, y)      the network then predicts by f(x) alone
+    post hoc   f(x) - tau log pi             for a network that was trained without it
 
 pi are the class frequencies during training: if classes are oversampled, give the `Rates` of the sampler.
 """

@@ -109,7 +109,7 @@ class Jobs:
             return self._status(self.job(job_id))
 
     def cancel(self, job_id: str) -> JobStatus:
-        """Take it out of the queue, or end its process; a job that has ended stays as it is."""
+        """Take it out of the queue, or end its process; a job that has ended does not change."""
         with self._lock:
             job = self.job(job_id)
             if not job.state.ended:
