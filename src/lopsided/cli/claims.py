@@ -48,8 +48,8 @@ def command(
     spent = [line.seconds for line in shown if line.seconds is not None and line.scale == "quick"]
     if spent:
         print(
-            f"One seed set at quick scale takes at most {sum(spent) / 60:.0f} minutes of one core for the {len(spent)} claims "
-            f"that were run (budget for all {len(lines)}: {QUICK_BUDGET / 60:.0f})."
+            f"One seed set at quick scale takes at most {sum(spent) / 60:.0f} minutes of one core for the {len(spent)} "
+            f"claims that were run (budget for all {len(lines)}: {QUICK_BUDGET / 60:.0f})."
         )
     waiting = sum(line.exploratory for line in lines if line.time)
     if waiting:
