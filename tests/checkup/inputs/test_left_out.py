@@ -69,7 +69,7 @@ def test_lists_that_are_left_out_are_named(frame, features) -> None:
         assert noted(found, "2 of 2 columns of `embedding`", "`x`, `y`, `z` (the features are the lists in `embedding`")
     else:
         assert found.table.feature_names == ("x", "y", "z")
-        assert noted(found, "3 of 4 columns", "`vector` (it holds lists or records)")
+        assert noted(found, "3 of 4 columns", "`vector` (it contains lists or records)")
     assert gather(table, labels="label", features=features).table.width == 2
 
 

@@ -86,4 +86,4 @@ def test_what_is_left_out_is_counted(folder) -> None:
     (folder / "bee" / "raw.heic").write_text("x")
     (folder / "labels.csv").write_text("x")
     (note,) = gather(folder).notes
-    assert "2 files that are not pictures; 1 folder within folders of classes; 1 file beside" in note
+    assert "2 files that are not pictures; 1 folder within folders of classes; 1 file next to" in note

@@ -37,7 +37,7 @@ def test_a_learner_that_is_no_network_is_told_so(tmp_path) -> None:
     found = lopsided.trial(features, learner="logistic", arms=["LDAM", "logit adjustment"], **settings)
     skipped = {arm.name: arm.skipped for arm in found.arms}
     assert skipped["LDAM"] is not None
-    assert skipped["LDAM"].endswith("LogisticRegression is none: use the learner deep.")
+    assert skipped["LDAM"].endswith("which LogisticRegression is not: use the learner deep.")
     assert skipped["logit adjustment"] is None
     assert not set(NAMES) & {planned.name for planned in found.plan.remedies if planned.name != "LDAM"}
 

@@ -76,7 +76,7 @@ def test_two_gloo_processes(data, tmp_path) -> None:
         alone, held_out, together = json.loads((tmp_path / f"{rank}.json").read_text())
         assert held_out == 80
         assert alone["train"]["examples"] == 40
-        assert any(f"process {rank} of 2 saw its own shard only" in note for note in alone["notes"])
+        assert any(f"process {rank} of 2 saw only its own shard" in note for note in alone["notes"])
         assert together["train"]["examples"] == 80
         assert not together["notes"]
         for name in ("nc1", "nc3", "nc4", "feature_energy"):

@@ -66,7 +66,7 @@ def test_counts_help_to_choose() -> None:
 
 @pytest.mark.parametrize("second_classes", [10, 3])
 def test_two_heads_are_ambiguous_unless_told(second_classes) -> None:
-    with pytest.raises(InputError, match=r"'first' .* and 'second' .*head='name'"):
+    with pytest.raises(InputError, match=r"'first' .* and 'second' .*head="):
         find_head(TwoHeads(second_classes))
     model = TwoHeads(second_classes)
     assert find_head(model, "first").layer is model.first
