@@ -309,7 +309,7 @@ def test_depth_and_unknown_networks() -> None:
     assert set(NETWORKS) >= {"mlp", "lenet-5", "vgg-11", "vgg-13", "resnet-9", "resnet-18"}
     with pytest.raises(InputError, match="a network among"):
         build("alexnet", (4,), 2)
-    with pytest.raises(InputError, match="options that lenet-5 knows"):
+    with pytest.raises(InputError, match="options of lenet-5, but got an unexpected keyword argument 'width'"):
         build("lenet-5", (1, 28, 28), 10, width=3)
     with pytest.raises(InputError, match="use an mlp"):
         build("vgg-11", (4,), 2)

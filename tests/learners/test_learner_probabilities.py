@@ -53,7 +53,7 @@ def given():
         ("below", "values below 0 for 1 of 80 examples"),
         ("one column", r"the shape \(80,\) for 80 examples of 2 classes"),
         ("sums", "a sum of 3"),
-        ("words", "a list that is no array of numbers"),
+        ("words", "a list that is not an array of numbers"),
     ],
 )
 def test_odd_probabilities_are_refused(given, odd, words) -> None:

@@ -366,8 +366,8 @@ def test_an_upload_or_a_builtin_set_not_both_and_no_columns_for_the_latter(path)
         upload = quiet.post("/api/uploads", files={"file": ("a.csv", b"a,y\n1,0\n")}).json()["id"]
         for body, words in (
             ({"upload": upload, "builtin": "digits"}, "an upload or a built-in set, but got both"),
-            ({"builtin": "digits", "labels": "y"}, "for an upload alone, but got labels"),
-            ({"labels": "y"}, "for an upload alone, but got labels"),
+            ({"builtin": "digits", "labels": "y"}, "only with an upload, but got labels"),
+            ({"labels": "y"}, "only with an upload, but got labels"),
         ):
             answer = quiet.post(path, json=body)
             assert answer.status_code == 422

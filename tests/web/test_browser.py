@@ -380,7 +380,7 @@ def test_trial_of_a_file_is_cancelled_and_tried_again(page, laboratory, tmp_path
     page.get_by_role("button", name="Try the remedies").click()
     page.wait_for_selector("iframe.report")
     assert "balanced accuracy" in verdict(page)
-    assert page.locator("section:has-text('Remedies for the data as they are') td:text-is('plain')").count() == 1
+    assert page.locator("section:has-text('Remedies for the present data') td:text-is('plain')").count() == 1
     assert page.locator(".room-trial pre").first.text_content().count("\n") == 4
     assert "shop<b>.csv" in page.locator(".recipe pre").nth(1).text_content()
     page.frame_locator("iframe.report").locator("#train").wait_for()

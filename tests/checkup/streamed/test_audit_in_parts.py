@@ -90,7 +90,7 @@ def test_what_needs_a_sample_says_which(rows: pa.Table, tmp_path: Path) -> None:
     assert sampled
     assert all(one.startswith("In a sample of 400 of 2,400 rows: ") for one in sampled)
     assert not any("sample" in one.message for one in found.findings if one.id == "counts")
-    assert any("2,400 rows; the other checks see 400 rows drawn at random" in note for note in found.evidence.notes)
+    assert any("2,400 rows; the other checks use 400 rows drawn at random" in note for note in found.evidence.notes)
     own = rows.take(found.evidence.positions)
     assert [CLASSES[code] for code in found.evidence.classes.codes] == own["kind"].to_pylist()
     for one in found.findings:  # positions are those in the data

@@ -196,7 +196,7 @@ def test_an_arm_that_breaks_spoils_no_other(tmp_path) -> None:
         ({"learner": "nowhere.atall:Thing"}, "nowhere"),
         ({"learner": "sklearn.linear_model:Nothing"}, "Classifier"),
         ({"learner": "sklearn.linear_model:LinearRegression"}, "classifier"),
-        ({"learner": "sklearn.model_selection:GridSearchCV"}, "without arguments"),
+        ({"learner": "sklearn.model_selection:GridSearchCV"}, "to need no arguments"),
         ({"learner": "json:JSONDecoder"}, "fit"),
         ({"learner": 3}, "classifier"),
         ({"folds": 1}, "folds"),

@@ -49,7 +49,7 @@ def build(
     try:
         layers, dimension = NETWORKS[name](tuple(int(length) for length in shape), **options)
     except TypeError as error:
-        raise InputError(f"options of {name}", str(error).split(") ")[-1], "leave them out") from None
+        raise InputError(f"options of {name}", str(error).split(") got ")[-1], "leave them out") from None
     network = Classifier(nn.Sequential(*layers), dimension, int(classes), bias=head_bias)
     initialise(network, seed)
     return network

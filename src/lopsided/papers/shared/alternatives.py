@@ -25,20 +25,20 @@ def power_law(number: str, x: str, power: float) -> Law:
     return law
 
 
-def constant(x: str) -> Law:
+def constant(x: str, *with_it: str) -> Law:
     """Nothing depends on the setting `x`: all numbers are those of the same seed and the other settings at the least
-    x."""
+    x. `with_it` names the settings that change with x."""
 
     def law(rows: Sequence[Row]) -> list[Row]:
         least = min(row.settings[x] for row in rows if row.settings.get(x) is not None)
-        first = {_apart(row, x): row.numbers for row in rows if row.settings.get(x) == least}
-        return [Row(row.settings, row.seed, first.get(_apart(row, x), row.numbers)) for row in rows]
+        first = {_apart(row, x, *with_it): row.numbers for row in rows if row.settings.get(x) == least}
+        return [Row(row.settings, row.seed, first.get(_apart(row, x, *with_it), row.numbers)) for row in rows]
 
     return law
 
 
-def _apart(row: Row, x: str) -> tuple[int, str]:
-    return row.seed, repr(sorted((key, value) for key, value in row.settings.items() if key != x))
+def _apart(row: Row, *names: str) -> tuple[int, str]:
+    return row.seed, repr(sorted((key, value) for key, value in row.settings.items() if key not in names))
 
 
 def tilted(number: str, x: str, power: float) -> Law:
