@@ -73,7 +73,15 @@ def test_foreign_errors_become_sentences(call: Callable[[], object]) -> None:
         call()
 
 
-@pytest.mark.parametrize("text", ["a = " + "[" * 100_000, "[" + "a." * 100_000 + "b]", "a=" + "{b=" * 100_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a = " + "[" * 100_000,
+        "[" + "a." * 100_000 + "b]",
+        "x = {" + '"a" . ' * 100_000 + "b = 1}",
+        "a=" + "{b=" * 100_000,
+    ],
+)
 def test_brackets_without_end_are_one_sentence(tmp_path: Path, text: str) -> None:
     (tmp_path / "deep.toml").write_text(text)
     with pytest.raises(InputError, match="nested too deeply"):

@@ -11,6 +11,7 @@ activation = "sigmoid"            # or tanh, erf
 """
 
 import os
+import re
 import tomllib
 from typing import Any
 
@@ -24,18 +25,23 @@ from lopsided.core.plain_records import to_plain
 from lopsided.core.seeds import generator
 
 MOST_DIMENSIONS = 2000
+# A key of a hundred parts. TOML's reader takes the square of their number: hours for a file of a few megabytes.
+_ENDLESS_KEY = re.compile(r"""(?<![\w"'-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){100}""")
 
 
 def mixture_file(path: str | os.PathLike[str]) -> MixtureProblem:
     """Read and check a specification; errors name the field."""
     source = check_regular(path, "a mixture specification in TOML")
     try:
-        raw = tomllib.loads(source.read_bytes().decode("utf-8"))
+        text = source.read_bytes().decode("utf-8")
+        if _ENDLESS_KEY.search(text):
+            raise RecursionError
+        raw = tomllib.loads(text)
     except UnicodeDecodeError:
         raise InputError("a text file in TOML", f"binary content in {source}", "save it as UTF-8 text") from None
     except OSError as error:
         raise InputError("a readable specification", f"{source}: {error.strerror}") from None
-    except RecursionError:  # a hundred thousand brackets
+    except RecursionError:  # a hundred thousand brackets, or parts of a key
         raise InputError("a mixture specification in TOML", f"{source}: nested too deeply") from None
     except tomllib.TOMLDecodeError as error:
         raise InputError("a mixture specification in TOML", f"{source}: {error}") from None
