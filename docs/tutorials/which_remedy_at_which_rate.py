@@ -114,8 +114,9 @@ print("rows, the last copies:", chosen.sample_indices_[-5:])
 # How to read it
 # --------------
 #
-# With so few rare examples the intervals are wide, and an arm that looks best may not be shown to be better: the last
-# line of the trial says so. Then take the cheapest remedy, or collect.
+# With so few rare examples the intervals are wide, and several arms may be about equally good: the last line of the
+# trial names them. The recommended one has the largest expected gain, and the trial states its chance of being worse
+# than plain training. More examples would make the answer more certain.
 #
 # The forecast rate is the smallest at which the model keeps a class. A real network needs more: on these digits a
 # class just above its need is still lost, classes at twice their need come back only in part, and full balance does
