@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from bench.keel.prior_fit import POWER, fitted, pilot_error, truth_errors
 from bench.keel.study import ENSEMBLES, TUNED, Study, development, measured_of, published, source_of
+from numpy.typing import NDArray
 
 from lopsided.checkup.decision.prior import (
     GainPosterior,
@@ -24,7 +25,8 @@ from lopsided.checkup.decision.prior import (
     scales,
 )
 from lopsided.checkup.decision.recommendation import LEVEL, PLAIN, Recommendation, recommend
-from lopsided.core.validation import IntArray
+from lopsided.core.seeds import generator
+from lopsided.core.validation import FloatArray, IntArray
 from lopsided.measure.paired_scores import simultaneous
 
 
@@ -137,8 +139,10 @@ def calibration(study: Study, names: Sequence[str], half: bool) -> Iterator[dict
     """Intervals of the gain, the chance of being worse than plain training, and chances of being best by fifths.
 
     A true gain is a mean over cuts and has an error of its own: intervals are judged as they are, and widened by it.
+    Tables of one source are alike, so what chances are off by gets an interval over sources.
     """
     inside, nearly, worse, chances = [], [], [], []
+    of_worse, of_chances, clearly = [], [], 0
     errors = truth_errors(study, names, np.ones(len(names)))
     for name, error in zip(names, errors, strict=True):
         truth = {arm: study.truth(name, arm) for arm in study.arms}
@@ -150,22 +154,26 @@ def calibration(study: Study, names: Sequence[str], half: bool) -> Iterator[dict
                 low, high = (np.hypot(advice.gain - bound, own) for bound in (advice.low, advice.high))
                 nearly.append(advice.gain - low <= gain <= advice.gain + high)
                 worse.append((advice.chance_worse, gain < 0))
+                of_worse.append(source_of(name))
+                clearly += bool(gain < -own)
             best = [arm for arm in truth if truth[arm] == max(truth.values())]  # on easy sets several, which share it
             chances += [(chance, (arm in best) / len(best)) for arm, chance in advice.chances.items()]
+            of_chances += [source_of(name)] * len(advice.chances)
     planned = []
     for name in names:
         truth = np.array([study.truth(name, arm) - study.truth(name, PLAIN) for arm in study.arms[1:]])
         for low, high in (found.interval() for found in _planned(study, name, half)):
             planned.append(np.mean((low <= truth) & (truth <= high)))
     told_where = where(half)
-    said, true = np.array(chances).T
+    said, true, whose = *np.array(chances).T, np.array(of_chances)
     bins = np.minimum((said * 5).astype(int), 4)
     told = ", ".join(
-        f"{said[bins == place].mean():.2f}: {true[bins == place].mean():.2f} ({np.sum(bins == place)})"
-        for place in range(5)
-        if (bins == place).any()
+        f"{said[own].mean():.2f}: {true[own].mean():.2f} ({own.sum()}; {_off(true[own] - said[own], whose[own])})"
+        for own in (bins == place for place in range(5))
+        if own.any()
     )
     stated, happened = np.array(worse).mean(axis=0)
+    apart = _off(np.subtract(*np.array(worse, dtype=float).T[::-1]), np.array(of_worse))
     yield {
         "what": f"{study.learner}: 90% intervals of the gain",
         "note": f"coverage {np.mean(inside):.2f}, {np.mean(nearly):.2f} with the error of the true gain; {told_where}",
@@ -176,12 +184,24 @@ def calibration(study: Study, names: Sequence[str], half: bool) -> Iterator[dict
     }
     yield {
         "what": f"{study.learner}: worse than plain",
-        "note": f"stated {stated:.3f}, true {happened:.3f}, {told_where}",
+        "note": f"stated {stated:.3f}, true {happened:.3f} ({apart}); {clearly} of {len(worse)} below 0 by more than "
+        f"the error of the true gain, {told_where}",
     }
     yield {
         "what": f"{study.learner}: stated chance of being best",
-        "note": f"stated: true (number) {told}, {told_where}",
+        "note": f"stated: true (number; true less stated) {told}, {told_where}",
     }
+
+
+def _off(differences: FloatArray, sources: NDArray[np.str_]) -> str:
+    """A 95% interval of the mean difference when sources, not trials, are drawn again."""
+    names, place = np.unique(sources, return_inverse=True)
+    if names.size < 3:
+        return "too few sources for an interval"
+    drawn = generator(0, "sources").integers(names.size, size=(4000, names.size))
+    sums, counts = np.bincount(place, differences), np.bincount(place)
+    low, high = np.quantile(sums[drawn].sum(axis=1) / counts[drawn].sum(axis=1), [0.025, 0.975])
+    return f"{low:+.2f} to {high:+.2f}"
 
 
 def power(study: Study, names: Sequence[str], half: bool) -> Iterator[dict[str, Any]]:
