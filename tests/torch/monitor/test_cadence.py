@@ -19,14 +19,14 @@ def full_epochs(examples, count, seen=lambda done: None, told=None, classes=10, 
 
 
 def test_how_often() -> None:
-    assert full_epochs(75_000, 5) == [0, 1, 2, 3, 4]
-    assert full_epochs(30_000, 9) == [0, 1, 2, 5, 8]  # 75,000 / 30,000
-    assert full_epochs(30_000, 5, weights=3 * WEIGHTS) == [0, 1, 2, 3, 4]  # a larger network takes longer to train
-    assert full_epochs(2_500, 40) == [0, 1, 2, 32]  # one in thirty
+    assert full_epochs(300_000, 5) == [0, 1, 2, 3, 4]
+    assert full_epochs(30_000, 24) == [0, 1, 2, 12, 22]  # 300,000 / 30,000
+    assert full_epochs(30_000, 5, weights=10 * WEIGHTS) == [0, 1, 2, 3, 4]  # a larger network takes longer to train
+    assert full_epochs(10_000, 40) == [0, 1, 2, 32]  # one in thirty
     assert full_epochs(100, 130) == [0, 1, 2, 62, 122]  # one in sixty at least
     assert full_epochs(100, 8, seen=lambda done: done / 8) == [0, 1, 2, 7]  # the last is known
     assert full_epochs(100, 9, told=3) == [0, 1, 2, 5, 8]
-    assert full_epochs(30_000, 12, classes=1000) == [0, 1, 2, 11]  # many classes cost more
+    assert full_epochs(30_000, 24, classes=1000) == [0, 1, 2, 22]  # many classes cost more
     assert full_epochs(100, 4, told=1) == [0, 1, 2, 3]
 
 

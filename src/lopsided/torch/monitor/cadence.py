@@ -15,8 +15,8 @@ means are taken then, and in the epoch before a full one, with whose means NC4 c
 import math
 from dataclasses import dataclass
 
-ENOUGH = 75_000  # examples
-ENOUGH_OF_MANY = 250_000  # for more than MANY classes
+ENOUGH = 300_000  # examples
+ENOUGH_OF_MANY = 600_000  # for more than MANY classes
 WEIGHTS = 500_000
 RAREST = 60  # epochs
 FIRST = 3

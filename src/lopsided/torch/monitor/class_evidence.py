@@ -19,7 +19,7 @@ from lopsided.torch.monitor.class_sums import SumsSnapshot
 
 MOST_NUMBERS = 4_000_000  # features and logits of the kept rows: 16 MB
 LEAST_ROWS = 2  # of every class
-MOST_ROWS = 8192
+MOST_ROWS = 6400
 
 
 @dataclass(frozen=True)

@@ -10,18 +10,17 @@ from lopsided.core.validation import IntArray
 from lopsided.torch.monitor.class_sums import SumsSnapshot
 from lopsided.torch.processes import process_group
 
-FULLY_OBSERVED = 8192  # examples at the start of an epoch that are all observed
-OBSERVE_EVERY = 8
+FULLY_OBSERVED = 6400  # examples at the start of an epoch that are all observed
+OBSERVE_EVERY = 16
 MANY_CLASSES = 256  # beyond, a row of logits takes so long to read that fewer are observed:
-FULLY_OBSERVED_OF_MANY, OBSERVE_EVERY_OF_MANY = 1024, 16
+FULLY_OBSERVED_OF_MANY = 1024
 MOST_WAITING = 65_536  # labels that wait to be counted
 
 
 def sparse_observation(classes: int, told: int | None) -> tuple[int, int]:
     """How many examples at the start of an epoch are observed, and one batch in how many after them."""
-    if classes <= MANY_CLASSES:
-        return FULLY_OBSERVED, OBSERVE_EVERY if told is None else told
-    return FULLY_OBSERVED_OF_MANY, OBSERVE_EVERY_OF_MANY if told is None else told
+    fully = FULLY_OBSERVED if classes <= MANY_CLASSES else FULLY_OBSERVED_OF_MANY
+    return fully, OBSERVE_EVERY if told is None else told
 
 
 class NothingSeen(InputError):
