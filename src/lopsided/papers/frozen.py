@@ -3,8 +3,8 @@ rule on seeds that nobody had looked at.
 
 The hash covers the code of the rule and of the measurement, as far as it stands in `papers` and `worlds` and, for the
 rule, in `core.statistics`, the settings of the scale and the number of its seeds. Formatting, comments, annotations,
-words and pictures do not count. `papers/ship` rewrites the table; a claim whose rule has changed since its last confirmation is
-marked `awaiting confirmation` there, and its verdict is shown as exploratory.
+words and pictures do not count. `papers/ship` rewrites the table; a claim whose rule has changed since its last
+confirmation is marked `awaiting confirmation` there, and its verdict is shown as exploratory.
 """
 
 import csv
