@@ -29,7 +29,7 @@ class TensorBoardLogger:
             try:
                 from torch.utils.tensorboard import SummaryWriter
             except ImportError:
-                raise MissingPackage("tensorboard", "TensorBoardLogger", "torch") from None
+                raise MissingPackage("tensorboard", "TensorBoardLogger") from None
             target = SummaryWriter(os.fspath(target))
         self.writer = target
 
@@ -52,7 +52,7 @@ class MLflowLogger:
         try:
             import mlflow
         except ImportError:
-            raise MissingPackage("mlflow", "MLflowLogger", "torch") from None
+            raise MissingPackage("mlflow", "MLflowLogger") from None
         self._mlflow, self._run_id = mlflow, run_id
 
     def log(self, values: Mapping[str, float], step: int) -> None:
@@ -70,7 +70,7 @@ class WandbLogger:
             try:
                 import wandb
             except ImportError:
-                raise MissingPackage("wandb", "WandbLogger", "torch") from None
+                raise MissingPackage("wandb", "WandbLogger") from None
             run = wandb.init(**settings)
         self.run = run
 
