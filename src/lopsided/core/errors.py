@@ -8,6 +8,17 @@ class LopsidedError(Exception):
 class InputError(LopsidedError, ValueError):
     """An invalid input: says what was expected, what came and what to do.
 
+    Parameters
+    ----------
+    expected : str
+        What was expected.
+    got : object
+        What came instead.
+    remedy : str, default ""
+        What to do, where that is not obvious.
+
+    Examples
+    --------
     >>> print(InputError("a positive number for the feature energy", "-1", "give the mean squared length of features"))
     Expected a positive number for the feature energy, but got -1; give the mean squared length of features.
     """
