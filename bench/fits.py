@@ -1,5 +1,6 @@
 """The constants of the merging law, fitted again to the measured tasks, and how far those bear the survival law out;
-those of the regions of benign overfitting, fitted again to the cells of the claim bo-phase.
+those of the regions of benign overfitting, fitted again to the cells of the claim bo-phase; those of the skill
+families on groups and curation, and how near the best the ones are that were chosen by hand.
 
 `lopsided bench fits` prints them beside the committed ones; a test holds the two against each other.
 `python -m bench.fits FILE [STORE]` writes the file of measured tasks anew, from a store of the skill benchmark.
@@ -11,7 +12,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bench.laws import overfitting_fit
+from bench.laws import groups_fit, overfitting_fit
 from bench.laws.merging_data import FAMILIES, measured_tasks, write_measured
 from bench.laws.merging_fit import fit_all
 from bench.laws.survival_fit import survival_fits
@@ -34,6 +35,20 @@ def run(quick: bool) -> Iterator[dict[str, Any]]:
         yield {"what": f"{name}, {law.tasks} tasks", "note": _told(law.constants, law.errors, law.committed) + spread}
     regions, errors = overfitting_fit.fitted()
     yield {"what": "regions of benign overfitting", "note": _told(asdict(regions), errors, asdict(CONSTANTS))}
+    yield from _groups(groups_fit.measured())
+
+
+def _groups(tasks: groups_fit.Tasks) -> Iterator[dict[str, Any]]:
+    found = groups_fit.constants(tasks)
+    told = ({name: getattr(one, what) for name, one in found.items()} for what in ("found", "error", "committed"))
+    yield {"what": "groups and curation", "note": _told(*told)}
+    chosen, mean, deviation = groups_fit.SHRINKAGE, groups_fit.best_mean(tasks), groups_fit.best_deviation(tasks)
+    best = {name: vars(mean)[name] for name in ("pull", "scaling")}
+    best |= {name: vars(deviation)[name] for name in ("expected", "share", "risk")}
+    ratio = groups_fit.mean_error(tasks, chosen) / groups_fit.mean_error(tasks, mean)
+    nats = groups_fit.log_likelihood(tasks, deviation) - groups_fit.log_likelihood(tasks, chosen)
+    note = f"; errors {ratio:.3f} times the best, {nats:.2g} nats less likely"
+    yield {"what": "shrinkage, chosen by hand", "note": _told(best, {}, asdict(chosen)) + note}
 
 
 def _told(constants: dict[str, float], errors: dict[str, float], committed: dict[str, float]) -> str:

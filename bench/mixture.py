@@ -14,8 +14,8 @@ from lopsided.learners.teacher_student import training_set
 from lopsided.learners.teacher_student_descent import descend
 from lopsided.learners.teacher_student_newton import newton
 from lopsided.learners.tensor_initialisation import tensor_start
-from lopsided.papers.gi import mixture_lab as lab
 from lopsided.theory.fisher_law import FisherLaw
+from lopsided.worlds import mixture_lab as lab
 
 STEP = 2.0
 

@@ -145,6 +145,19 @@ def test_no_room_but_papers_imports_a_claim() -> None:
     assert imported == set()
 
 
+def test_commands_and_pages_name_no_folder_of_a_paper() -> None:
+    """The import contract forbids the imports; a recipe that a page prints is text, and leads to `worlds`, too."""
+    folders = re.compile(r"\bpapers\.(bo|gi|lp|sd)\b")
+    named = [
+        f"{place}: {text}"
+        for place, tree in trees().items()
+        if room_of(place) in ("cli", "web")
+        for text in strings(tree)
+        if folders.search(text)
+    ]
+    assert named == []
+
+
 # --- a remedy decides for itself
 
 

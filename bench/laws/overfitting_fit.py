@@ -14,9 +14,9 @@ from dataclasses import asdict
 import numpy as np
 
 from lopsided.engine.task import Row
-from lopsided.papers.bo.overfitting_runs import BENIGN, HARMFUL, phase_cell
 from lopsided.papers.evidence import shipped
 from lopsided.theory.overfitting_bounds import Cell, TheoremConstants, fit_constants
+from lopsided.worlds.patch_runs import BENIGN, HARMFUL, phase_cell
 
 
 def fit_regions(rows: Sequence[Row]) -> TheoremConstants:

@@ -45,7 +45,7 @@ for name, group in zip(("majority", "minority"), forecast.law.groups, strict=Tru
 # %%
 # The same law over all shares of the minority:
 
-from lopsided.papers.gi.mixture_sweep import sweep_figure
+from lopsided.worlds.mixture_sweep import sweep_figure
 
 sweep_figure(forecast.problem, forecast.samples, 1, seed=0)
 

@@ -44,7 +44,7 @@ def test_json_has_the_keys_that_scripts_rely_on(specification, capsys):
 
 
 def test_the_table_names_the_groups_and_the_plot_is_written(specification, tmp_path, capsys, monkeypatch):
-    from lopsided.papers.gi import mixture_sweep
+    from lopsided.worlds import mixture_sweep
 
     monkeypatch.setattr(mixture_sweep, "REPEATS", 2)
     monkeypatch.setattr(mixture_sweep, "THEORY_POINTS", 3)

@@ -7,7 +7,7 @@ from lopsided.core.errors import InputError
 from lopsided.learners.critical_path import critical_path
 from lopsided.learners.teacher_student import TrainingSet, local_model
 from lopsided.learners.teacher_student_newton import newton
-from lopsided.papers.gi.mixture_lab import (
+from lopsided.worlds.mixture_lab import (
     descended_spread,
     drawn_blocks,
     drawn_teacher,

@@ -7,7 +7,8 @@ import numpy as np
 
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Outcome
-from lopsided.papers.gi.mixture_lab import (
+from lopsided.papers.gi.mixture_risk import judge_risk
+from lopsided.worlds.mixture_lab import (
     drawn_data,
     drawn_teacher,
     forecast_spread,
@@ -15,7 +16,6 @@ from lopsided.papers.gi.mixture_lab import (
     nearest_critical_point,
     two_groups,
 )
-from lopsided.papers.gi.mixture_risk import judge_risk
 
 IDS = [
     "gi-dimension",

@@ -14,9 +14,10 @@ from lopsided.data.clusters import component_points, hexagon_mixture
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Claim, Outcome, Part, weigh
 from lopsided.papers.sd.sd_appendix import _worst_signals
-from lopsided.papers.sd.structured_runs import READINGS, measure_run
+from lopsided.papers.sd.structured_runs import READINGS
 from lopsided.papers.shared.summary import difference, exponent, grouped
 from lopsided.theory.wide_bounds import pattern_kernel
+from lopsided.worlds.wide_runs import measure_run
 
 SMALL = {"dimension": 60, "train": 120, "test": 150, "steps": 60, "record": 20}
 SETTINGS: Mapping[str, list[dict[str, Any]]] = {

@@ -4,6 +4,7 @@ import json
 
 from lopsided.cli.main import main
 from lopsided.core.published_skill import published_text
+from lopsided.skill.benchmark import families
 
 
 def test_a_score_that_lacks_families_is_not_published(tmp_path, monkeypatch, capsys) -> None:
@@ -46,3 +47,18 @@ def test_families_that_were_not_run_keep_their_score(tmp_path) -> None:
             assert entry["tasks"] == 1
         else:
             assert entry in published["scores"]
+
+
+def test_what_is_published_as_shipped_is_what_the_families_say() -> None:
+    for entry in json.loads(published_text())["scores"]:
+        family, numbers = families()[entry["family"]], entry["numbers"]
+        told = {**numbers, **numbers.get("stricter", {}), family.question.name: numbers}
+        for question in (family.question, *family.numbers, *family.stricter):
+            shipped = {name: one["shipped"] for name, one in told[question.name]["recipes"].items()}
+            assert shipped == {name: name not in question.unshipped for name in question.recipes}, question.name
+
+
+def test_no_recipe_with_intervals_of_its_own_is_shipped_for_mixtures() -> None:
+    family = families()["skill-group-mixtures"]
+    for question in (family.question, *family.numbers):
+        assert set(question.unshipped) == set(question.recipes)

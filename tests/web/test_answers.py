@@ -185,8 +185,8 @@ def test_words_about_the_overlay_come_from_the_distances() -> None:
 
 
 def test_width_job_gives_the_numbers_of_an_unwatched_run(local, tmp_path) -> None:
-    from lopsided.papers.sd.structured_runs import measure_run
     from lopsided.web.rooms.width import WidthProblem, run
+    from lopsided.worlds.wide_runs import measure_run
 
     asked = WidthProblem(width=60, dimension=40, steps=24, classes=3, train=60, test=60)
     news = []

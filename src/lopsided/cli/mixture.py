@@ -60,8 +60,8 @@ def command(
         facts, swept = forecast.facts(), group
     late = Late()
     if plot is not None:
-        from lopsided.papers.gi.mixture_sweep import sweep_figure
         from lopsided.report.drawing import write_figure
+        from lopsided.worlds.mixture_sweep import sweep_figure
 
         chosen = _group_number(swept, forecast.problem.mixture.fractions)
         figure = sweep_figure(forecast.problem, forecast.samples, chosen, seed=seed)

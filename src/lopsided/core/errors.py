@@ -8,6 +8,17 @@ class LopsidedError(Exception):
 class InputError(LopsidedError, ValueError):
     """An invalid input: says what was expected, what came and what to do.
 
+    Parameters
+    ----------
+    expected : str
+        What was expected.
+    got : object
+        What came instead.
+    remedy : str, default ""
+        What to do, where that is not obvious.
+
+    Examples
+    --------
     >>> print(InputError("a positive number for the feature energy", "-1", "give the mean squared length of features"))
     Expected a positive number for the feature energy, but got -1; give the mean squared length of features.
     """
@@ -25,13 +36,14 @@ class InputError(LopsidedError, ValueError):
 
 
 class MissingPackage(LopsidedError):
-    """An optional package is needed for this and is not installed."""
+    """An optional package is needed for this and is not installed; `extra` installs it, or None if no extra does."""
 
-    def __init__(self, package: str, purpose: str, extra: str) -> None:
+    def __init__(self, package: str, purpose: str, extra: str | None = None) -> None:
         self._arguments = (package, purpose, extra)
+        target = package if extra is None else f"'lopsided[{extra}]'"
         super().__init__(
-            f"Expected the package {package} for {purpose}, but it is not installed; pip install 'lopsided[{extra}]'."
+            f"Expected the package {package} for {purpose}, but it is not installed; pip install {target}."
         )
 
-    def __reduce__(self) -> tuple[type["MissingPackage"], tuple[str, str, str]]:
+    def __reduce__(self) -> tuple[type["MissingPackage"], tuple[str, str, str | None]]:
         return type(self), self._arguments

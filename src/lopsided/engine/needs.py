@@ -1,5 +1,5 @@
-"""What a claim needs besides lopsided: data sets in the folder that LOPSIDED_DATA (or --data-dir) names, and
-packages."""
+"""What a claim or a skill family needs besides lopsided: data sets in the folder that LOPSIDED_DATA (or --data-dir)
+names, and packages."""
 
 import contextlib
 import importlib.util
@@ -14,16 +14,31 @@ DATA_VARIABLE = "LOPSIDED_DATA"
 DEFAULT_FOLDER = "lopsided-data"  # where `lopsided data get` puts them unless told otherwise
 
 
+# importable package -> the extra of lopsided that installs it
+EXTRAS = {
+    "dask": "cluster",
+    "distributed": "cluster",
+    "imblearn": "sampling",
+    "openpyxl": "excel",
+    "safetensors": "torch",
+    "torch": "torch",
+}
+
+
 def chosen_folder(folder: str | os.PathLike[str] | None = None) -> Path:
     """The folder with the data sets: the one given, else the one that LOPSIDED_DATA names, else ./lopsided-data."""
     return as_path(folder or os.environ.get(DATA_VARIABLE) or DEFAULT_FOLDER, "a folder with the data sets").absolute()
 
 
-def why_absent(needs: Sequence[str], packages: Sequence[str] = ()) -> str | None:
-    """A sentence that says which data sets or packages are missing and how to get them; None if nothing is."""
+def why_absent(needs: Sequence[str], packages: Sequence[str] = (), *, purpose: str = "this claim") -> str | None:
+    """A sentence that says which data sets or packages `purpose` lacks and how to get them; None if nothing is missing.
+
+    A package outside the extras is named as PyPI spells it, with hyphens.
+    """
     for package in packages:
         if importlib.util.find_spec(package) is None:
-            return str(MissingPackage(package, "this claim", package))
+            extra = EXTRAS.get(package)
+            return str(MissingPackage(package if extra else package.replace("_", "-"), purpose, extra))
     folder = os.environ.get(DATA_VARIABLE)
     missing = [name for name in needs if not _present(name, folder)]
     if not missing:

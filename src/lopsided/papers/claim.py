@@ -46,7 +46,7 @@ MEASUREMENT = CodeEntry(
     "CLAIM",
     (*_WORDS, *_PLANS, "judge"),
     ("Claim",),
-    ("lopsided.papers",),
+    ("lopsided.papers", "lopsided.worlds"),
     ("lopsided.papers.claim", "lopsided.engine.task"),
 )
 

@@ -1,10 +1,10 @@
 """A rule is frozen before it is confirmed: its hash stands in `frozen.csv`, and a confirmation is a run of that very
 rule on seeds that nobody had looked at.
 
-The hash covers the code of the rule and of the measurement, as far as it stands in the papers' folders and in
-`core.statistics`, the settings of the scale and the number of its seeds. Formatting, comments, annotations, words and
-pictures do not count. `papers/ship` rewrites the table; a claim whose rule has changed since its last confirmation is
-marked `awaiting confirmation` there, and its verdict is shown as exploratory.
+The hash covers the code of the rule and of the measurement, as far as it stands in `papers` and `worlds` and, for the
+rule, in `core.statistics`, the settings of the scale and the number of its seeds. Formatting, comments, annotations,
+words and pictures do not count. `papers/ship` rewrites the table; a claim whose rule has changed since its last
+confirmation is marked `awaiting confirmation` there, and its verdict is shown as exploratory.
 """
 
 import csv
@@ -25,7 +25,7 @@ COLUMNS = ("id", "rule", "status")
 _RULE = replace(
     MEASUREMENT,
     ignored=tuple("measure" if name == "judge" else name for name in MEASUREMENT.ignored),
-    inside=("lopsided.papers", "lopsided.core.statistics"),
+    inside=("lopsided.papers", "lopsided.worlds", "lopsided.core.statistics"),
     outside=False,
     annotations=False,
 )

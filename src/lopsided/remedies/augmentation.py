@@ -41,7 +41,24 @@ from lopsided.theory.fisher_law import WORST_CONDITION, FisherLaw
 def random_crops(
     images: NDArray[np.generic], padding: int, stream: np.random.Generator, *, fill: float = 0.0
 ) -> NDArray[np.generic]:
-    """Shifted copies of pictures n x H x W or n x H x W x C, of the same type; uncovered pixels are `fill`."""
+    """Shift every picture by a random number of pixels in each direction.
+
+    Parameters
+    ----------
+    images : array (n, H, W) or (n, H, W, C)
+        The pictures.
+    padding : int
+        The largest shift, in pixels.
+    stream : numpy.random.Generator
+        Source of the random shifts.
+    fill : float, default 0.0
+        Value of uncovered pixels.
+
+    Returns
+    -------
+    array
+        Shifted copies, of the same shape and type.
+    """
     given = np.asarray(images)
     if given.ndim not in (3, 4):
         raise InputError("pictures n x H x W or n x H x W x C", f"shape {given.shape}", "reshape them")
@@ -102,7 +119,24 @@ def add_noise(
     *,
     share: float = 1.0,
 ) -> FloatArray:
-    """A copy in which a random share of the rows has N(0, variance) added to every entry."""
+    """Add Gaussian noise to a random share of the rows.
+
+    Parameters
+    ----------
+    features : array (n, ...)
+        One row per example.
+    variance : float
+        Variance of the noise in every entry; 0 adds none.
+    stream : numpy.random.Generator
+        Source of the random numbers.
+    share : float, default 1.0
+        Share of the rows that get noise.
+
+    Returns
+    -------
+    array (n, ...)
+        A copy with the noise.
+    """
     given = np.array(features, dtype=np.float64)
     part = check_in_range(share, "the share", 0.0, 1.0)
     if variance == 0 or given.shape[0] == 0:
@@ -121,7 +155,26 @@ def matching_noise(
     target: float | None = None,
     share: float = 1.0,
 ) -> NoiseLevel:
-    """The noise that raises a group's mean variance (tr Sigma / d) to `target`, by default that of all other groups."""
+    """The noise that raises a group's mean variance (tr Sigma / d) to that of the other groups.
+
+    Parameters
+    ----------
+    features : array (n, d)
+        One row per example.
+    groups : array of n groups
+        The group of each example.
+    group : str or int
+        The group that gets noise.
+    target : float, optional
+        The mean variance to reach. By default, that of all other groups.
+    share : float, default 1.0
+        Share of the group's examples that get noise.
+
+    Returns
+    -------
+    NoiseLevel
+        The variance of the noise, the group's mean variance before and after, and the reason.
+    """
     given = check_matrix(features, "features")
     codes, names = check_labels(groups, "groups", length=given.shape[0])
     if str(group) not in names:
@@ -149,7 +202,26 @@ def matching_noise(
 def forecast_noise(
     problem: MixtureProblem, group: int, variances: ArrayLike, *, samples: int, share: float = 1.0
 ) -> NoiseForecast:
-    """The large-n law at every noise level, for a group of a mixture problem (see above)."""
+    """Forecast the excess risk of a group in a mixture problem at several levels of noise.
+
+    Parameters
+    ----------
+    problem : MixtureProblem
+        The mixture and its teacher.
+    group : int
+        The group that gets noise.
+    variances : array of floats
+        The levels to compare.
+    samples : int
+        Training examples.
+    share : float, default 1.0
+        Share of the group's examples that get noise.
+
+    Returns
+    -------
+    NoiseForecast
+        The forecasts at every level; `best` is the level with the smallest excess risk of the group.
+    """
     count = check_count(samples, "the number of samples")
     part = check_in_range(share, "the share", 0.0, 1.0)
     levels = np.atleast_1d(np.asarray(variances, dtype=np.float64))

@@ -40,7 +40,21 @@ Weighting = Literal["balanced", "sqrt", "effective"] | Rates | Mapping[Any, floa
 
 @dataclass(frozen=True)
 class Weights:
-    """One weight per class or cell; `of_examples` spreads them over the examples they were made from."""
+    """Weights of the loss, one per class or per cell of class and group.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the classes or cells.
+    counts : array of floats
+        Examples of each.
+    weights : array of floats
+        The weights; their mean over the examples is 1.
+    rule : str
+        The rule that gave the weights.
+    cells : Cells
+        The cell of each example; `of_examples` gives the weight of each.
+    """
 
     names: tuple[str, ...]
     counts: FloatArray
@@ -65,7 +79,25 @@ def class_weights(
     groups: ArrayLike | None = None,
     beta: float = 0.999,
 ) -> Weights:
-    """Weights for labelled examples. With groups, every cell of class and group has its own."""
+    """Weights of the loss for labelled examples, with mean 1 over the examples.
+
+    Parameters
+    ----------
+    labels : array of n labels
+        One label per example.
+    weighting : "balanced", "sqrt", "effective", Rates or dict, default "balanced"
+        The rule; the rates of an oversampling with the same mean gradient; or a number for each label or (label,
+        group).
+    groups : array of n groups, optional
+        One group per example; every cell of class and group is then treated as a class.
+    beta : float, default 0.999
+        Beta of the effective number of examples; used by "effective" only.
+
+    Returns
+    -------
+    Weights
+        One weight per class or cell; `of_examples` is a `sample_weight`.
+    """
     cells = cells_of(labels, groups)
     counts = cells.counts.astype(np.float64)
     raw, rule = _raw(cells, counts, weighting, beta)
@@ -75,7 +107,24 @@ def class_weights(
 def forecast_weights(
     labels: ArrayLike, *, groups: ArrayLike | None = None, recipe: Recipe | Mapping[str, Any], rate: Rate = "forecast"
 ) -> Weights:
-    """The reweighting with the same mean update as oversampling at the forecast rates."""
+    """Weights with the same mean update as oversampling at the forecast rates.
+
+    Parameters
+    ----------
+    labels : array of n labels
+        One label per example.
+    groups : array of n groups, optional
+        One group per example; every cell of class and group is then treated as a class.
+    recipe : Recipe or dict
+        How the network will be trained, for the forecast.
+    rate : "forecast", "balanced", "sqrt", float or dict, default "forecast"
+        The rates to match, as in `rates_for`.
+
+    Returns
+    -------
+    Weights
+        One weight per class or cell, with mean 1 over the examples.
+    """
     rates, _ = rates_for(labels, groups, rate, recipe=recipe)
     return class_weights(labels, rates, groups=groups)
 

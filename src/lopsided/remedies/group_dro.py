@@ -38,7 +38,19 @@ SMALLEST_CHANCE = 1e-6  # a probability of zero would end all other groups' say
 
 @dataclass(frozen=True)
 class DroState:
-    """q over groups, their sizes, the step eta and the adjustment C."""
+    """State of group DRO between two steps.
+
+    Attributes
+    ----------
+    weights : array of G floats
+        q, the weights of the groups; they sum to 1.
+    counts : array of G floats
+        Training examples of every group.
+    step : float, default 0.01
+        eta, the step of the exponentiated gradient.
+    adjustment : float, default 0.0
+        C, the size adjustment.
+    """
 
     weights: FloatArray
     counts: FloatArray
@@ -52,7 +64,22 @@ class DroState:
 
 
 def dro_start(counts: CountsLike, *, step: float = 0.01, adjustment: float = 0.0) -> DroState:
-    """Equal weights on all groups."""
+    """Start group DRO with equal weights on all groups.
+
+    Parameters
+    ----------
+    counts : str, list, dict or path
+        Training examples of every group.
+    step : float, default 0.01
+        eta, the step of the exponentiated gradient; larger steps follow the worst group faster.
+    adjustment : float, default 0.0
+        C of the size adjustment: C / sqrt(n_g) is added to the loss of group g, so that small groups get more weight.
+
+    Returns
+    -------
+    DroState
+        Pass it to `dro_step` with the first batch.
+    """
     sizes = _group_counts(counts)
     if adjustment != 0:
         check_positive(adjustment, "the size adjustment C")
@@ -80,7 +107,24 @@ def group_means(losses: ArrayLike, groups: ArrayLike, number: int) -> tuple[Floa
 
 
 def dro_step(state: DroState, losses: ArrayLike, groups: ArrayLike) -> tuple[DroState, float]:
-    """Update q from the losses of a batch; the new state and the loss sum_g q_g l_g under the new q."""
+    """Update the group weights from the losses of a batch.
+
+    Parameters
+    ----------
+    state : DroState
+        From `dro_start` or the step before.
+    losses : array of n floats
+        The loss of each example.
+    groups : array of n ints
+        The group of each example, as a code 0, 1, 2, ...
+
+    Returns
+    -------
+    state : DroState
+        The state with the new weights q.
+    loss : float
+        sum_g q_g l_g under the new weights.
+    """
     means, seen = group_means(losses, groups, state.weights.size)
     exponents = np.where(seen > 0, state.step * (means + state.offsets), 0.0)
     raised = state.weights * np.exp(exponents - exponents.max())  # the shift cancels in the normaliser

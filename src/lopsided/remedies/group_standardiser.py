@@ -23,7 +23,13 @@ MOST_WHITENED = 200  # columns: a covariance per group and fold of more is slowe
 
 
 class GroupStandardiser:
-    """fit(X, groups), then transform(X, groups); `whiten=False` centres only."""
+    """Centre or whiten the features of every group: fit(X, groups), then transform(X, groups).
+
+    Parameters
+    ----------
+    whiten : bool, default True
+        Whether to divide by the group's covariance as well; False only subtracts its mean.
+    """
 
     def __init__(self, *, whiten: bool = True) -> None:
         self.whiten = whiten

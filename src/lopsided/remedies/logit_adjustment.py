@@ -28,7 +28,18 @@ SUM_TOLERANCE = 0.01  # a softmax in half precision rounds each of many probabil
 
 
 def prior_of(counts: ArrayLike | Rates) -> FloatArray:
-    """Class frequencies from counts, from frequencies, or from rates (then those in an epoch)."""
+    """Class frequencies that sum to 1.
+
+    Parameters
+    ----------
+    counts : sequence of float, or Rates
+        Examples of every class, or their shares. For `Rates`, the examples in an epoch.
+
+    Returns
+    -------
+    array of K floats
+        The frequency of each class.
+    """
     values = check_class_counts(counts)
     return np.asarray(values / values.sum())
 
@@ -57,9 +68,21 @@ def _numbers(counts: ArrayLike) -> FloatArray:
 
 
 def logit_offsets(counts: ArrayLike | Rates, *, tau: float = 1.0, target: ArrayLike | None = None) -> FloatArray:
-    """tau (log pi - log rho), for a target prior rho (equal classes where none is given), with mean 0.
+    """Offsets tau (log pi - log rho) of the logits, with mean 0.
 
-    Add them to the logits in training, or subtract them afterwards; a constant shift changes no softmax.
+    Parameters
+    ----------
+    counts : sequence of float, or Rates
+        Training examples of every class, or their shares. For `Rates`, the examples in an epoch.
+    tau : float, default 1.0
+        Strength of the adjustment: 1 is Bayes' rule, 0 changes nothing.
+    target : sequence of float, optional
+        Class frequencies to assume in prediction. By default, all classes are equally frequent.
+
+    Returns
+    -------
+    array of K floats
+        Add them to the logits in training, or subtract them afterwards; a constant shift changes no softmax.
     """
     offsets = _checked_tau(tau) * np.log(prior_of(counts))
     if target is not None:
@@ -73,7 +96,24 @@ def logit_offsets(counts: ArrayLike | Rates, *, tau: float = 1.0, target: ArrayL
 def adjust_logits(
     logits: ArrayLike, counts: ArrayLike | Rates, *, tau: float = 1.0, target: ArrayLike | None = None
 ) -> FloatArray:
-    """f(x) - tau (log pi - log rho), row by row."""
+    """Subtract tau (log pi - log rho) from the logits of a network that was trained without adjustment.
+
+    Parameters
+    ----------
+    logits : array (n, K)
+        One row per example.
+    counts : sequence of float, or Rates
+        Training examples of every class, or their shares. For `Rates`, the examples in an epoch.
+    tau : float, default 1.0
+        Strength of the adjustment: 1 is Bayes' rule, 0 changes nothing.
+    target : sequence of float, optional
+        Class frequencies to assume in prediction. By default, all classes are equally frequent.
+
+    Returns
+    -------
+    array (n, K)
+        The adjusted logits.
+    """
     offsets = logit_offsets(counts, tau=tau, target=target)
     return check_matrix(logits, "logits", columns=offsets.size) - offsets
 
@@ -81,7 +121,24 @@ def adjust_logits(
 def adjust_probabilities(
     probabilities: ArrayLike, counts: ArrayLike | Rates, *, tau: float = 1.0, target: ArrayLike | None = None
 ) -> FloatArray:
-    """p_k (rho_k / pi_k)^tau, normalised: exact Bayes at tau = 1."""
+    """Multiply probabilities by (rho_k / pi_k)^tau and normalise them; at tau = 1 this is Bayes' rule.
+
+    Parameters
+    ----------
+    probabilities : array (n, K)
+        One row per example, with sum 1. Use `adjust_logits` for logits.
+    counts : sequence of float, or Rates
+        Training examples of every class, or their shares. For `Rates`, the examples in an epoch.
+    tau : float, default 1.0
+        Strength of the adjustment: 1 is Bayes' rule, 0 changes nothing.
+    target : sequence of float, optional
+        Class frequencies to assume in prediction. By default, all classes are equally frequent.
+
+    Returns
+    -------
+    array (n, K)
+        The adjusted probabilities.
+    """
     offsets = logit_offsets(counts, tau=tau, target=target)
     given = check_matrix(probabilities, "probabilities", columns=offsets.size)
     if (given < 0).any() or (given.sum(axis=1) <= 0).any():

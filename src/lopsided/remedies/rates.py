@@ -30,8 +30,25 @@ Rate = float | Mapping[Any, float] | Literal["forecast", "balanced", "sqrt"]
 
 @dataclass(frozen=True)
 class Rates:
-    """One rate per class or cell. `count_needed`: how many examples a class needs after oversampling, if there is a
-    forecast."""
+    """Oversampling rates, one per class or per cell of class and group.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Names of the classes or cells.
+    counts : array of floats
+        Examples of each.
+    rates : array of floats
+        How often each example is seen per epoch.
+    rule : str
+        The rule that gave the rates.
+    why : str
+        The reason for the rates, in a sentence.
+    count_needed : float, optional
+        How many examples a class needs after oversampling, if there is a forecast.
+    classes : tuple of str, optional
+        The class of each cell, if cells are finer than classes.
+    """
 
     names: tuple[str, ...]
     counts: FloatArray
@@ -39,7 +56,7 @@ class Rates:
     rule: str
     why: str
     count_needed: float | None = None
-    classes: tuple[str, ...] | None = None  # of every cell, where cells are finer than classes
+    classes: tuple[str, ...] | None = None
 
     @property
     def effective_class_counts(self) -> FloatArray:
@@ -109,8 +126,25 @@ def rates_for(
 ) -> tuple[Rates, Cells]:
     """Rates for labelled examples, and the cell of each example.
 
-    With groups, every cell of class and group is counted as a class of its own. For the forecast that is an analogy
-    (the theory is about classes), and the reason says so.
+    Parameters
+    ----------
+    labels : array of n labels
+        One label per example.
+    groups : array of n groups, optional
+        One group per example; every cell of class and group is then treated as a class.
+    rate : "forecast", "balanced", "sqrt", float or dict, default "forecast"
+        The rule; a number of copies of the minority; or a number for each label or (label, group).
+    recipe : Recipe or dict, optional
+        How the network will be trained, for the forecast. Needed by the forecast only.
+
+    Returns
+    -------
+    rates : Rates
+        The rates with their reason.
+    cells : Cells
+        The cell of each example.
+
+    With groups, the forecast is an analogy (the theory is about classes), and `rates.why` says so.
     """
     cells = cells_of(labels, groups)
     return _chosen(cells, cells.counts.astype(np.float64), rate, recipe), cells

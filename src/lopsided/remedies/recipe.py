@@ -13,13 +13,42 @@ from lopsided.theory.layer_peeled.solve import Features
 class Recipe:
     """Settings of the forecast; which ones are given decides the theory.
 
-    - `weight_decay` with `step` and `batch_size` (and `momentum`, `hidden_layers`, `pilot_loss`): the law of lost
-      classes in networks with batch normalisation that forecast real networks best (`theory.network_forecast`).
+    - `weight_decay` with `step` and `batch_size`: the law of lost classes in networks with batch normalisation that
+      forecast real networks best (`theory.network_forecast`).
     - one of `multiplier`, `tau`, both energies, or `weight_decay` alone: the Layer-Peeled Model.
 
-    Every class is raised to `safety` times the number of examples it needs. The default is 2 because the forecast
-    threshold came within a factor of 2 of where real networks lost classes (`lopsided skill`). `target_cosine`
-    (Layer-Peeled Model only) asks for that mean cosine among minority classifiers instead.
+    Parameters
+    ----------
+    weight_decay : float, optional
+        Weight decay of the training.
+    step : float, optional
+        Learning rate.
+    batch_size : int, optional
+        Examples per step.
+    momentum : float, default 0.0
+        Momentum of the optimizer.
+    hidden_layers : int, default 2
+        Hidden layers of the network.
+    pilot_loss : float, optional
+        Final training loss of a pilot run, which sharpens the forecast.
+    multiplier : float, optional
+        Weight of the nuclear norm of the logits in the loss (Layer-Peeled Model).
+    tau : float, optional
+        K sqrt(E_H E_W), the bound on that norm.
+    feature_energy : float, optional
+        Mean squared length of the features; give `weight_energy`, too.
+    weight_energy : float, optional
+        Mean squared length of the classifiers.
+    feature_decay : float, optional
+        Decay of the features, if it differs from that of the weights.
+    features : "free" or "relu", default "free"
+        Whether features may be negative.
+    target_cosine : float, optional
+        Mean cosine to reach among minority classifiers, instead of the number of examples needed (Layer-Peeled Model
+        only).
+    safety : float, default 2.0
+        Every class is raised to so many times the examples it needs. The forecast threshold came within a factor of 2
+        of where real networks lost classes (`lopsided skill`).
     """
 
     weight_decay: float | None = None

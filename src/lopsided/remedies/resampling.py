@@ -20,11 +20,21 @@ MOST_INDICES = 2**40  # an epoch of 8 TiB of indices is a mistake in the rates
 
 @dataclass(frozen=True)
 class ResamplingPlan:
-    """Examples sorted by class, and how often each class is seen an epoch."""
+    """Examples sorted by class, and how often each class is seen per epoch.
 
-    order: IntArray  # indices of the examples, class by class
-    starts: IntArray  # K + 1 positions in `order`
-    targets: IntArray  # round(w n), at least 1
+    Attributes
+    ----------
+    order : array of ints
+        Indices of the examples, class by class.
+    starts : array of K + 1 ints
+        Where each class begins in `order`, and the end.
+    targets : array of K ints
+        Indices of each class per epoch: its rate times its size, rounded, at least 1.
+    """
+
+    order: IntArray
+    starts: IntArray
+    targets: IntArray
 
     @property
     def length(self) -> int:
@@ -51,9 +61,21 @@ class ResamplingPlan:
 
 
 def resampling_plan(codes: ArrayLike, rates: FloatArray, *, length: int | None = None) -> ResamplingPlan:
-    """Sort examples by class once; `codes` are 0..K-1 and `rates` has one positive entry per class.
+    """Sort the examples by class once, so that the indices of an epoch are quick to draw.
 
-    With `length`, an epoch has exactly so many indices, in the proportions of the rates.
+    Parameters
+    ----------
+    codes : array of n ints
+        The class of each example, as a code 0, 1, 2, ...
+    rates : array of K floats
+        The rate of each class, positive.
+    length : int, optional
+        Number of indices per epoch, in the proportions of the rates. By default, the sum of rate times size.
+
+    Returns
+    -------
+    ResamplingPlan
+        `indices(seed, epoch)` gives the indices of an epoch.
     """
     given = np.asarray(codes)
     classes = rates.shape[0]

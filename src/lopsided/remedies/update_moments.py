@@ -25,12 +25,27 @@ from lopsided.remedies.rates import Rates
 
 @dataclass(frozen=True)
 class UpdateVariance:
-    """Moments of one update under both remedies, in units of the oversampling step squared."""
+    """Noise of one update under oversampling and reweighting, in units of the oversampling step squared.
 
-    step_ratio: float  # eta_reweighting / eta_oversampling for equal mean updates
+    Attributes
+    ----------
+    step_ratio : float
+        Reweighting step / oversampling step for equal mean updates.
+    reweighting_second_moment : float
+        Mean squared length of an update by reweighting.
+    oversampling_second_moment : float
+        Mean squared length of an update by oversampling.
+    mean_squared : float
+        Squared length of the mean update, the same for both; 0 if no gradients were given, so variances are upper
+        bounds.
+    batch_size : int
+        Examples per update.
+    """
+
+    step_ratio: float
     reweighting_second_moment: float
     oversampling_second_moment: float
-    mean_squared: float  # |mean update|^2, common to both; 0 where gradients were not given (an upper bound remains)
+    mean_squared: float
     batch_size: int
 
     @property
@@ -66,9 +81,23 @@ def update_variance(
     squared_gradients: ArrayLike | None = None,
     batch_size: int = 1,
 ) -> UpdateVariance:
-    """From counts and rates; a_k^2 equal for all classes where `squared_gradients` is not given.
+    """Compare the noise of reweighting and oversampling, from counts and rates.
 
-    The mean update is not known from counts and taken as 0, so the ratio is that of second moments.
+    Parameters
+    ----------
+    counts : str, list, dict, path or Rates
+        Examples of every class, or the `Rates` of `oversampling_rates`.
+    rates : array of K floats, optional
+        The rate of each class; not needed with `Rates`.
+    squared_gradients : array of K floats, optional
+        Mean squared gradient of each class. By default, equal.
+    batch_size : int, default 1
+        Examples per update.
+
+    Returns
+    -------
+    UpdateVariance
+        The mean update is not known from counts and taken as 0, so `ratio` is that of second moments.
     """
     sizes, copies = _sizes_and_copies(counts, rates)
     lengths = np.ones_like(sizes) if squared_gradients is None else _one_per_class(squared_gradients, sizes.size)
@@ -87,7 +116,24 @@ def _of_sums(
 def update_variance_of(
     gradients: ArrayLike, codes: ArrayLike, rates: ArrayLike, *, batch_size: int = 1
 ) -> UpdateVariance:
-    """Exact, from one gradient per example (n x p), its class 0..K-1 and the rates of the classes."""
+    """Compare the noise of reweighting and oversampling exactly, from the gradients of all examples.
+
+    Parameters
+    ----------
+    gradients : array (n, p)
+        One gradient per example.
+    codes : array of n ints
+        The class of each example, as a code 0, 1, 2, ...
+    rates : array of K floats
+        The rate of each class.
+    batch_size : int, default 1
+        Examples per update.
+
+    Returns
+    -------
+    UpdateVariance
+        Variances of one update under both remedies.
+    """
     rows = check_matrix(gradients, "gradients")
     of_example = np.asarray(rates, dtype=np.float64)[np.asarray(codes)]
     mean = of_example @ rows / of_example.sum()

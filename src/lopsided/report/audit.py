@@ -39,7 +39,27 @@ if TYPE_CHECKING:
 
 
 class Audit(AuditFacts):
-    """An audit that can show itself."""
+    """The findings of `lopsided.audit`, with methods that show, plan and try.
+
+    Attributes
+    ----------
+    evidence : Evidence
+        The data that was audited.
+    findings : list of Finding
+        What was found, the worst first.
+    skipped : list of Skipped
+        Checks that did not run, and why.
+    checked : dict of Checked
+        Findings, measures and figures by check.
+    provenance : dict
+        Versions and settings that the audit was made with.
+    seconds : float
+        Time that the audit took.
+    named : bool
+        Whether the checks were chosen by name.
+    counted : Evidence, optional
+        Counts of all examples, if `evidence` is a sample of them.
+    """
 
     def to_html(
         self,

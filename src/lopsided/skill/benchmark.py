@@ -141,7 +141,7 @@ def skill(
     with data_folder(data):
         plans: dict[str, list[tuple[Split, Task]]] = {}
         for name in wanted:
-            absent = why_absent(known[name].needs, known[name].packages)
+            absent = why_absent(known[name].needs, known[name].packages, purpose="this skill family")
             if absent is not None:
                 not_run[name] = absent
             else:

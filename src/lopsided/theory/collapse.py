@@ -63,7 +63,37 @@ class CollapsePlan:
 
 @dataclass(frozen=True)
 class CollapseForecast:
-    """A certified forecast; `to_dict` gives the JSON of the command."""
+    """A certified forecast; `to_dict` gives the JSON of the command.
+
+    Attributes
+    ----------
+    counts : ClassCounts
+        Examples of every class.
+    effective_counts : array of K floats
+        The same after oversampling.
+    held : Restraint
+        The regularisation that was given.
+    model : Model
+        The Layer-Peeled Model that was solved.
+    solution : PeeledSolution
+        Its solution with a certificate.
+    two_sizes : TwoSizeFacts, optional
+        Results for two class sizes; None with more sizes.
+    minority_cosine : float, optional
+        Mean cosine between the classifiers of the smallest classes.
+    majority_cosine : float, optional
+        The same for the largest classes.
+    collapsed_cosine : float, optional
+        The same for the classes that collapse.
+    target_cosine : float, optional
+        The cosine that was asked for.
+    oversampling_rate : int, optional
+        The rate of the minority that reaches it.
+    plan : CollapsePlan, optional
+        What prevents collapse, if it was asked for.
+    seconds : float
+        Time that the forecast took.
+    """
 
     counts: ClassCounts
     effective_counts: FloatArray

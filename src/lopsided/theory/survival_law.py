@@ -1,16 +1,18 @@
 """Which classes a network trained by SGD keeps: an empirical law on top of the BatchNorm equilibrium.
 
 Real networks lose classes several times earlier than their equilibrium (`network_equilibrium`) says, because of
-gradient noise. With D hidden layers, eta = lr / (1 - momentum) and batches of b (at most N), fitted on 58 settings:
+gradient noise. With D hidden layers, eta = lr / (1 - momentum) and batches of b (at most N):
 
     f* = 1.44 wd (eta/b)^0.334 D^0.548                  recipe "survival"
     f* = 1.61 wd (eta/b)^0.272 D^0.725 loss^0.193       recipe "survival with pilot": final loss of one run at R = 10
     P(a class of frequency f survives) = Phi(ln(f/f*) / 0.35)
 
 Lost classes have omega = 0; the cosine of two lost classes is 1 - min(1/2, 10 eta/b) min(1, f/f*). Cosines are averaged
-over which classes survive, independently of each other. The exponents are not theory. They were fitted with BatchNorm,
-K = 10, two class sizes, 1-3 hidden layers, b 32-256, lr 0.03-0.3, wd 3e-3 to 3e-2; `outside` lists what a forecast asks
-beyond that.
+over which classes survive, independently of each other. The exponents are not theory. They were fitted to 58 settings
+with BatchNorm, K = 10, two class sizes, 1-3 hidden layers, b 32-256, lr 0.03-0.3, wd 3e-3 to 3e-2; `outside` lists what
+a forecast asks beyond that. Those runs were not kept, so no fit in the tree gives these numbers: 28 development tasks
+that were kept agree with the exponents within three standard errors, but their thresholds scatter by 0.66, not 0.35
+(`bench/laws/survival_fit.py`). The 1/2 and the 10 of the cosine of lost classes were chosen by hand, not fitted.
 """
 
 import math
@@ -24,7 +26,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_count, check_in_range, check_positive
 from lopsided.theory.network_equilibrium import Equilibrium, batchnorm_equilibrium
 
-SPREAD = 0.35  # of ln f at which classes are lost
+SPREAD = 0.35  # of ln f at which classes are lost, in the study that was not kept; 0.66 in the tasks that were
 # ln c and the exponents of eta/b, D and the pilot's loss; `bench/laws/survival_fit.py` holds them against tasks
 COEFFICIENTS = {"constant": math.log(1.44), "noise": 0.334, "depth": 0.548}
 PILOT_COEFFICIENTS = {"constant": math.log(1.61), "noise": 0.272, "depth": 0.725, "loss": 0.193}

@@ -44,8 +44,10 @@ def recall_before(
         The network to be trained; the forecast depends on whether it has batch normalisation and attention.
     optimizer : torch.optim.Optimizer
         Gives the kind of optimizer, the learning rate and the weight decay. With a schedule, set the largest rate.
-    steps, epochs : int, float
-        Length of the training; give one of the two.
+    steps : int, optional
+        Length of the training in optimizer steps; give this or `epochs`.
+    epochs : float, optional
+        Length of the training in epochs; give this or `steps`.
     batch_size : int, optional
         By default, that of the DataLoader.
     features : torch.nn.Module, optional

@@ -65,7 +65,25 @@ class ClassifierComparison:
 
 @dataclass(frozen=True)
 class CheckpointComparison:
-    """All layers in the order of the first checkpoint."""
+    """Two checkpoints of a network compared, layer by layer in the order of the first.
+
+    Attributes
+    ----------
+    before : str
+        Name of the first checkpoint.
+    after : str
+        Name of the second checkpoint.
+    layers : tuple of LayerComparison
+        Distance and spectra of every weight that both have.
+    classifier : ClassifierComparison, optional
+        Cosines between the classifier's rows; None if no classifier was found.
+    only_before : tuple of str
+        Weights that only the first checkpoint has.
+    only_after : tuple of str
+        Weights that only the second checkpoint has.
+    seconds : float
+        Time that the comparison took.
+    """
 
     before: str
     after: str

@@ -28,7 +28,7 @@ except ImportError:
     try:
         from pytorch_lightning import Callback
     except ImportError:
-        raise MissingPackage("lightning", "Lightning callbacks", "torch") from None
+        raise MissingPackage("lightning", "Lightning callbacks") from None
 
 
 def second_entry(batch: Any) -> Any:

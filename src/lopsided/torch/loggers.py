@@ -21,7 +21,13 @@ class Logger(Protocol):
 
 
 class TensorBoardLogger:
-    """Writes event files: give a directory, or a `SummaryWriter` of your own (which you close)."""
+    """Write the numbers of a run as TensorBoard event files.
+
+    Parameters
+    ----------
+    target : str, path or SummaryWriter
+        A directory, or a writer of your own, which you close yourself.
+    """
 
     def __init__(self, target: Any) -> None:
         self._owned = isinstance(target, (str, os.PathLike))
@@ -29,7 +35,7 @@ class TensorBoardLogger:
             try:
                 from torch.utils.tensorboard import SummaryWriter
             except ImportError:
-                raise MissingPackage("tensorboard", "TensorBoardLogger", "torch") from None
+                raise MissingPackage("tensorboard", "TensorBoardLogger") from None
             target = SummaryWriter(os.fspath(target))
         self.writer = target
 
@@ -46,13 +52,19 @@ class TensorBoardLogger:
 
 
 class MLflowLogger:
-    """Writes metrics to an MLflow run: a given run id, or the active run."""
+    """Write the numbers of a run to MLflow.
+
+    Parameters
+    ----------
+    run_id : str, optional
+        The MLflow run. By default, the active one.
+    """
 
     def __init__(self, run_id: str | None = None) -> None:
         try:
             import mlflow
         except ImportError:
-            raise MissingPackage("mlflow", "MLflowLogger", "torch") from None
+            raise MissingPackage("mlflow", "MLflowLogger") from None
         self._mlflow, self._run_id = mlflow, run_id
 
     def log(self, values: Mapping[str, float], step: int) -> None:
@@ -62,7 +74,15 @@ class MLflowLogger:
 
 
 class WandbLogger:
-    """Writes to a Weights & Biases run: a given one, or one started here with the arguments of `wandb.init`."""
+    """Write the numbers of a run to Weights & Biases.
+
+    Parameters
+    ----------
+    run : wandb run, optional
+        The run to write to. By default, a new one is started, and `close` finishes it.
+    settings : keyword arguments
+        Passed to `wandb.init` if a run is started.
+    """
 
     def __init__(self, run: Any = None, **settings: Any) -> None:
         self._owned = run is None
@@ -70,7 +90,7 @@ class WandbLogger:
             try:
                 import wandb
             except ImportError:
-                raise MissingPackage("wandb", "WandbLogger", "torch") from None
+                raise MissingPackage("wandb", "WandbLogger") from None
             run = wandb.init(**settings)
         self.run = run
 

@@ -26,7 +26,7 @@ from torch import nn
 try:
     from transformers import TrainerCallback
 except ImportError:
-    raise MissingPackage("transformers", "Transformers callbacks", "torch") from None
+    raise MissingPackage("transformers", "Transformers callbacks") from None
 
 
 @documented_by(MONITOR_PARAMETERS)

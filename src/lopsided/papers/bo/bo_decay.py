@@ -17,9 +17,9 @@ import numpy as np
 from lopsided.core.figure import Figure, Panel, Points
 from lopsided.core.statistics import SeedMean, seed_mean, straight_line
 from lopsided.engine.task import Row, Settings
-from lopsided.papers.bo import overfitting_runs as cells
 from lopsided.papers.bo.phase_powers import WITHOUT, measure
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
+from lopsided.worlds import patch_runs as cells
 
 KINDS = {"signal": "the signal term", "noise": "L² Γ"}
 STRAIGHT = 0.9  # R^2 of -log loss against the term

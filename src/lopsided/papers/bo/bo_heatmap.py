@@ -9,9 +9,9 @@ import numpy as np
 from lopsided.core.figure import Figure, Panel
 from lopsided.core.statistics import Uncertain, rise
 from lopsided.engine.task import Row, Settings
-from lopsided.papers.bo import overfitting_runs as cells
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.shared.alternatives import constant
+from lopsided.worlds import patch_runs as cells
 
 SIGNIFICANT = 3.0  # standard errors
 NEAR = 0.03  # "near-optimal": this close to the Bayes rule on the noise patch

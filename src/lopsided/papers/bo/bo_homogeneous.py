@@ -14,8 +14,8 @@ from lopsided.core.figure import Figure, Line, Mark, Panel
 from lopsided.core.statistics import SeedMean, Uncertain, seed_mean
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Row, Settings
-from lopsided.papers.bo.overfitting_runs import READING_WORDS, accuracy_means, patch_run, patch_settings, run_numbers
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
+from lopsided.worlds.patch_runs import READING_WORDS, accuracy_means, patch_run, patch_settings, run_numbers
 
 MIDDLE = 0.75  # half way between chance and 1
 MARGIN = 0.5  # of the exponents of n and d: half way to no dependence, and to the square

@@ -30,10 +30,10 @@ from lopsided.data.patches import noise_family
 from lopsided.engine.task import Row, Settings
 from lopsided.learners.patch_cnn import READINGS
 from lopsided.measure.patch_network import activated_share, long_tail_levels, own_noise_preference, weight_spectra
-from lopsided.papers.bo.overfitting_runs import READING_WORDS, PatchRun, patch_run, patch_settings
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.shared.summary import of_one_seed
 from lopsided.theory.overfitting_conditions import condition_one
+from lopsided.worlds.patch_runs import READING_WORDS, PatchRun, patch_run, patch_settings
 
 RARE = 0.001  # share of fresh examples that may activate fewer than 0.1 m neurons
 PREFERENCE = 5.0  # own over other noise: "a sufficiently large constant"

@@ -9,10 +9,10 @@ from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.statistics import paired_rise
 from lopsided.engine.task import Row, Settings
 from lopsided.measure.patch_network import long_tail_levels
-from lopsided.papers.bo.overfitting_runs import READING_WORDS, accuracy_means, patch_run, patch_settings, readings_of
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.summary import chosen, per_seed
+from lopsided.worlds.patch_runs import READING_WORDS, accuracy_means, patch_run, patch_settings, readings_of
 
 SIGNIFICANT = 3.0
 

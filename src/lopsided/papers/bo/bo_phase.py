@@ -12,10 +12,10 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Panel, Points
 from lopsided.core.statistics import SeedMean
 from lopsided.engine.task import Row
-from lopsided.papers.bo import overfitting_runs as cells
 from lopsided.papers.bo.phase_powers import STATED, TAIL, as_law, design, measure, powers
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.theory.overfitting_bounds import Region, regions
+from lopsided.worlds import patch_runs as cells
 
 KEPT, BROKEN, DECIDED = 0.9, 0.05, 0.5
 MARGIN = 0.4  # of a power, relative; absolute where the theorem has the power 0 or 1

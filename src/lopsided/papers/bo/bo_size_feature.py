@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from lopsided.core.statistics import rise
 from lopsided.engine.task import Row
-from lopsided.papers.bo.overfitting_runs import size_claim, size_lines
+from lopsided.papers.bo.size_runs import size_claim, size_lines
 from lopsided.papers.claim import Verdict, decided
 from lopsided.papers.shared.alternatives import constant
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from lopsided.core.statistics import rise
 from lopsided.engine.task import Row
-from lopsided.papers.bo.overfitting_runs import size_claim, size_lines
+from lopsided.papers.bo.size_runs import size_claim, size_lines
 from lopsided.papers.claim import Part, Verdict, weigh
 
 CONSTANT = 0.1  # a change of accuracy up to this, over a tenfold size or more, counts as constant order

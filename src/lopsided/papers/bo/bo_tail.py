@@ -16,9 +16,9 @@ from lopsided.core.statistics import accuracy_mean, rise
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Row, Settings
 from lopsided.measure.patch_network import long_tail_levels
-from lopsided.papers.bo.overfitting_runs import READING_WORDS, patch_run, patch_settings
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.shared.alternatives import renumbered
+from lopsided.worlds.patch_runs import READING_WORDS, patch_run, patch_settings
 
 BINS = 8
 SIGNIFICANT = 3.0  # standard errors

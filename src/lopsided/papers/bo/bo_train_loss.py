@@ -7,10 +7,10 @@ import numpy as np
 
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.engine.task import Row, Settings
-from lopsided.papers.bo.overfitting_runs import patch_run, patch_settings
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
 from lopsided.papers.shared.alternatives import renumbered
 from lopsided.papers.shared.summary import named, of_one_seed
+from lopsided.worlds.patch_runs import patch_run, patch_settings
 
 EPSILON = 0.05
 # The rate -d log loss / dt after the first halving over the rate at the start: 1 if the loss falls exponentially, 1/2

@@ -23,8 +23,8 @@ from lopsided.core.statistics import SeedMean, seed_mean
 from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Row, Settings
 from lopsided.measure.patch_network import long_tail_levels
-from lopsided.papers.bo import overfitting_runs as cells
 from lopsided.theory.overfitting_bounds import theorem_terms
+from lopsided.worlds import patch_runs as cells
 
 # |A^T A|_F^2 is proportional to d here, so the signal contains d^-1.
 STATED: dict[str, dict[str, float]] = {

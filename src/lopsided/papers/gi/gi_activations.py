@@ -8,10 +8,10 @@ from lopsided.core.figure import Figure
 from lopsided.core.statistics import SeedCurve, Uncertain, power
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
-from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.gi_rate_mean import one_over_t
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 from lopsided.papers.shared.network_settings import varied
+from lopsided.worlds import mixture_lab as lab
 
 DIMENSION, NEURONS = 4, 2
 KINDS = ("sigmoid", "tanh", "erf")

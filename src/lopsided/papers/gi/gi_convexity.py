@@ -10,8 +10,8 @@ from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.statistics import power
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
-from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
+from lopsided.worlds import mixture_lab as lab
 
 DIMENSION, NEURONS = 4, 2
 RADII = (0.0, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)

@@ -12,8 +12,8 @@ from lopsided.data.mixture import draw_tests
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.measure.mixture_errors import population_risk
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
-from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, seed_curve
+from lopsided.worlds import mixture_lab as lab
 
 NEURONS, DISTANCE, EXCESS, SPREAD, STEPS, STEP = 3, 0.5, 1e-3, 1e-4, 6000, 8.0
 GRID = [10_000 * index for index in range(1, 16)]  # Fig 2's n; its d are 5 to 100 by 5

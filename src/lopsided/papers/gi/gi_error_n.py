@@ -11,11 +11,11 @@ from lopsided.core.statistics import Uncertain, power, straight_line
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.learners.teacher_student_descent import descend
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
-from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, drawn, seed_curve
 from lopsided.papers.shared.alternatives import power_law
 from lopsided.papers.shared.network_settings import varied
 from lopsided.theory.fisher_law import FisherLaw
+from lopsided.worlds import mixture_lab as lab
 
 DIMENSION, NEURONS = 5, 3
 MARGIN = 0.2

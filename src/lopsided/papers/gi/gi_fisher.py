@@ -11,9 +11,9 @@ from lopsided.core.statistics import standard_error
 from lopsided.data.mixture import random_mixture
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Outcome, Runs, Verdict, decided
-from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.shared.alternatives import renumbered
 from lopsided.theory.fisher_law import FisherLaw
+from lopsided.worlds import mixture_lab as lab
 
 DIMENSION, NEURONS = 4, 2
 

@@ -3,8 +3,8 @@
 Zero means, covariances 10 I and I.
 """
 
-from lopsided.papers.gi.mixture_lab import two_groups
 from lopsided.papers.gi.mixture_risk import risk_claim
+from lopsided.worlds.mixture_lab import two_groups
 
 CLAIM = risk_claim(
     id="gi-fraction-small",

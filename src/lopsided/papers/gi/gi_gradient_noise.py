@@ -14,9 +14,9 @@ from lopsided.core.statistics import SeedCurve, power
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.learners.teacher_student_descent import descend, mean_noise
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
-from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 from lopsided.papers.shared.alternatives import tilted
+from lopsided.worlds import mixture_lab as lab
 
 STEP = 4.0
 READINGS = ("fresh", "fixed")

@@ -8,9 +8,9 @@ from lopsided.core.figure import Figure
 from lopsided.core.statistics import power
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
-from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 from lopsided.papers.shared.alternatives import renumbered, tilted
+from lopsided.worlds import mixture_lab as lab
 
 DIMENSION, NEURONS, BITS = 4, 2, 2
 

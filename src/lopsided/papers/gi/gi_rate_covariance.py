@@ -9,10 +9,10 @@ from lopsided.core.figure import Figure
 from lopsided.core.statistics import shape
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Runs, Verdict, decided
-from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_settings import varied
+from lopsided.worlds import mixture_lab as lab
 
 DIMENSION, NEURONS = 5, 3
 DIAGONAL = np.array([1.0, 1.1, 1.2, 1.3, 1.4])

@@ -10,9 +10,9 @@ from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.statistics import SeedMean, seed_mean
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
-from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 from lopsided.papers.shared.network_settings import varied
+from lopsided.worlds import mixture_lab as lab
 
 DIMENSION, NEURONS = 5, 3
 DIAGONAL = (1.0, 1.1, 1.2, 1.3, 1.4)

@@ -8,9 +8,9 @@ from lopsided.core.figure import Figure, Line, Panel
 from lopsided.core.statistics import Uncertain, power, straight_line
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
-from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, drawn, seed_curve
 from lopsided.papers.shared.alternatives import power_law
+from lopsided.worlds import mixture_lab as lab
 
 DIMENSION, STEP, STARTS = 5, 1.0, 2
 MARGIN = 0.5  # half way to the neighbouring whole powers

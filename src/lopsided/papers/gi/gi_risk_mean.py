@@ -3,8 +3,8 @@
 lambda = (0.8, 0.2), means 2 and m, unit covariances; the text writes m = mu - 2.
 """
 
-from lopsided.papers.gi.mixture_lab import two_groups
 from lopsided.papers.gi.mixture_risk import risk_claim
+from lopsided.worlds.mixture_lab import two_groups
 
 CLAIM = risk_claim(
     id="gi-risk-mean",

@@ -9,7 +9,7 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
-from lopsided.papers.gi import mixture_lab as lab
+from lopsided.worlds import mixture_lab as lab
 
 QUANTITIES = ("B", "v", "Ew", "E", "El")
 # What Table I says happens to each quantity as the column's parameter grows.

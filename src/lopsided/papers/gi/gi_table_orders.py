@@ -15,9 +15,9 @@ from lopsided.core.figure import Bars, Figure, Panel
 from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
-from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.summary import chosen
+from lopsided.worlds import mixture_lab as lab
 
 DIMENSION, NEURONS = 5, 3
 QUANTITIES = ("B", "q", "Ew", "E", "El")

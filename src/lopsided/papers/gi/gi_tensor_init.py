@@ -10,7 +10,7 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Panel
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
-from lopsided.papers.gi import mixture_lab as lab
+from lopsided.worlds import mixture_lab as lab
 
 STARTS = ("tensor", "own subspace", "near", "far")
 NEAR, AS_NEAR, CLOSE, FAR = 0.4, 2.0, 0.05, 10.0

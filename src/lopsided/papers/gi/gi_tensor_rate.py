@@ -14,8 +14,8 @@ from lopsided.core.figure import Figure
 from lopsided.core.statistics import power_of_square_mean, seed_mean
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Part, Power, Runs, Verdict, weigh
-from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
+from lopsided.worlds import mixture_lab as lab
 
 NEURONS = 2
 MARGIN = 0.15  # of the exponent in n

@@ -9,10 +9,10 @@ from lopsided.core.figure import Figure
 from lopsided.core.statistics import shape
 from lopsided.engine.task import Row
 from lopsided.papers.claim import Claim, Verdict, weigh
-from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, over, seed_curve
 from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.shapes import Shape, shape_parts
+from lopsided.worlds import mixture_lab as lab
 
 DIMENSION, NEURONS = 5, 3
 DISTANCE, SPREAD, STEP, STEPS = 0.5, 1e-4, 2.0, 10_000

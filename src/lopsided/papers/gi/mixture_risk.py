@@ -18,11 +18,11 @@ from lopsided.core.statistics import SeedCurve, shape
 from lopsided.engine.task import Row
 from lopsided.learners.teacher_student_descent import descend
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
-from lopsided.papers.gi import mixture_lab as lab
 from lopsided.papers.gi.mixture_curves import described, drawn, over, seed_curve
 from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.shapes import OPPOSITE, Shape, shape_parts
 from lopsided.theory.fisher_law import FisherLaw
+from lopsided.worlds import mixture_lab as lab
 
 NEURONS, MINORITY = 3, 1
 STEPS, FACTOR, DISTANCE = 100, 1.0, 2.0

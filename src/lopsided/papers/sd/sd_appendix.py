@@ -34,10 +34,10 @@ from lopsided.learners.wide_relu import (
 )
 from lopsided.measure.separability import separability
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
-from lopsided.papers.sd.structured_runs import as_curves
 from lopsided.papers.shared.alternatives import Law
 from lopsided.papers.shared.summary import chosen
 from lopsided.theory.wide_bounds import pattern_kernel, unit_gradient_bounds
+from lopsided.worlds.wide_runs import as_curves
 
 QUADRATIC, ROUGHLY = 2.0, 0.5
 HALF = 0.5  # share of the records of the slow run where B.1 must say something

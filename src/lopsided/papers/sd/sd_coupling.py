@@ -16,10 +16,10 @@ from lopsided.measure.coupling import certified_coupled_fraction, coupled_fracti
 from lopsided.measure.weight_change import Travelled
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import points_over
-from lopsided.papers.sd.structured_runs import WideRun, as_curves, case_s, draw, point_mixture, run_settings
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.summary import chosen, column, difference, exponent, grouped
 from lopsided.theory.wide_bounds import CouplingBound, coupling_bound, unit_gradient_bounds
+from lopsided.worlds.wide_runs import WideRun, as_curves, case_s, draw, point_mixture, run_settings
 
 EXPONENT, ROUGHLY = -0.5, 0.15  # the bound's deficit e tau k l / sigma falls like 1/sqrt(m) at equal eta m t
 HALF = 0.5  # share of the records at the largest width where the bound must say something

@@ -18,9 +18,10 @@ from lopsided.learners.wide_descent import wide_run
 from lopsided.measure.weight_change import relative_distance
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
-from lopsided.papers.sd.structured_runs import Curves, end_spectra, final_means, first_reaching, separability_numbers
+from lopsided.papers.sd.structured_runs import final_means
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.summary import chosen, difference, exponent, final, grouped
+from lopsided.worlds.wide_runs import Curves, end_spectra, first_reaching, separability_numbers
 
 SCALES = {"4000/m": (4000.0, "A3"), "4000/m, variance 1/sqrt(m)": (4000.0, "section 7"), "40/m": (40.0, "A3")}
 READINGS = {

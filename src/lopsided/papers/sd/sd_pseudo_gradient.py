@@ -18,10 +18,10 @@ from lopsided.learners.wide_relu import (
 )
 from lopsided.measure.separability import separability
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
-from lopsided.papers.sd.structured_runs import as_curves, case_s, point_mixture
 from lopsided.papers.shared.alternatives import renumbered
 from lopsided.papers.shared.summary import chosen
 from lopsided.theory.wide_bounds import gradient_bound, gradient_energy_bound
+from lopsided.worlds.wide_runs import as_curves, case_s, point_mixture
 
 DATA = {
     "mixture": "random unit points",

@@ -13,10 +13,10 @@ from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.learners.wide_relu import accuracy
 from lopsided.measure.weight_change import Travelled
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
-from lopsided.papers.sd.structured_runs import as_curves, descent, draw, run_settings
 from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.shapes import WORTH
 from lopsided.papers.shared.summary import band, chosen
+from lopsided.worlds.wide_runs import as_curves, descent, draw, run_settings
 
 GENERALISES = 0.95
 

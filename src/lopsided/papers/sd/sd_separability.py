@@ -11,9 +11,9 @@ from lopsided.core.statistics import seed_mean
 from lopsided.data.clusters import ClusterSpec, random_mixture, sample_mixture, xor_mixture
 from lopsided.engine.task import Numbers, Row, Settings
 from lopsided.papers.claim import Claim, Part, Runs, Verdict, weigh
-from lopsided.papers.sd.structured_runs import separability_numbers
 from lopsided.papers.shared.alternatives import renumbered
 from lopsided.papers.shared.summary import chosen, column, grouped
+from lopsided.worlds.wide_runs import separability_numbers
 
 SHOWN = 400  # examples of the XOR picture
 DISTANCE, DIAMETER = 1.9, 0.1  # "distance at least 19/10", "diameter 1/10"

@@ -8,9 +8,10 @@ from lopsided.core.figure import Figure
 from lopsided.engine.task import Row, Settings
 from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
-from lopsided.papers.sd.structured_runs import PAIRS, READINGS, final_means, run_claim
+from lopsided.papers.sd.structured_runs import READINGS, final_means, run_claim
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.summary import by_world, chosen, difference, final, grouped
+from lopsided.worlds.wide_runs import PAIRS
 
 NEAR_ONE, SMALL = 0.98, 0.1  # "converges to 100%", "less than 0.1"
 USUAL = "unit, A3"  # the reading that decides; the others are run at one width

@@ -7,10 +7,11 @@ from lopsided.core.statistics import seed_mean
 from lopsided.engine.task import Numbers, Row
 from lopsided.papers.claim import Part, Runs, Verdict, weigh
 from lopsided.papers.sd.structured_figures import four_panels
-from lopsided.papers.sd.structured_runs import PAIRS, first_reaching, run_claim
+from lopsided.papers.sd.structured_runs import run_claim
 from lopsided.papers.shared.alternatives import constant
 from lopsided.papers.shared.network_settings import varied
 from lopsided.papers.shared.summary import at_step, difference, final, grouped
+from lopsided.worlds.wide_runs import PAIRS, first_reaching
 
 LEVEL = 0.9
 EARLY = 20  # a step at which the easiest data are nearly learned

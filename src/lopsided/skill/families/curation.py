@@ -29,7 +29,7 @@ CLEAR = 2.0  # standard errors of the measured difference
 WRONG_LABELS = (0.0, 0.0, 0.1, 0.25)
 WAYS = ("high", "low", "random", "none")
 OTHERS = ("low", "random")
-WIDTH = 3.0  # errors of the trial to either side: `width_needed` was about 1 on the development half
+WIDTH = 3.0  # errors of the trial to either side: what nine of ten need (`bench/laws/groups_fit.py`), to 2 %
 
 
 @drawn_tasks("curation", TASKS)

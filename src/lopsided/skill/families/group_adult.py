@@ -12,7 +12,7 @@ from lopsided.skill.group_questions import change_question, sign_question
 from lopsided.skill.group_runs import measure
 
 TASKS = 48
-WIDTH = 1.1  # deviations to either side: `width_needed` was about 1 on the development half
+WIDTH = 1.1  # deviations to either side: what nine of ten changes need (`bench/laws/groups_fit.py`), to 6 %
 PARTITIONS = {"sex": 2, "race": 4, "sex and race": 6}
 NATURAL = {
     "sex": (0.67, 0.33),

@@ -18,7 +18,7 @@ from lopsided.skill.group_questions import change_question, sign_question
 from lopsided.skill.group_runs import measure
 
 TASKS = 48
-WIDTH = 3.3  # deviations to either side: `width_needed` was about 1 on the development half
+WIDTH = 3.3  # deviations to either side: what nine of ten changes need (`bench/laws/groups_fit.py`), to 6 %
 KINDS = ("pairs", "coloured", "turned", "noisy")
 
 

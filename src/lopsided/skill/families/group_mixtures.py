@@ -23,8 +23,8 @@ from lopsided.skill.mixture_runs import described, measure, new_fraction, world_
 from lopsided.theory.fisher_law import FisherLaw
 
 TASKS = 80
-# Chosen on the development half: `second_order` of it, and how far a forecast change, as a share of the excess, can be
-# off.
+# Fitted on the development half (`bench/laws/groups_fit.py`): `second_order` of it, and `spread`, how far a forecast
+# change, as a share of the excess, is off.
 SECOND_ORDER, SPREAD = 36.0, 0.1
 # Half of the random mixtures come with a group of small or large covariance, where the sign can turn.
 KINDS = ("random", "narrow", "wide", "far")
@@ -103,6 +103,18 @@ def second_order(rows: Sequence[Row]) -> float:
     return float(np.median(found))
 
 
+def spread(rows: Sequence[Row]) -> float:
+    """`SPREAD` from measured tasks: the deviation of a normal law with their median error of a change. A mean square
+    would be that of a few tasks in which neurons trade places."""
+    found: list[float] = []
+    for row in rows:
+        law, truth = _excesses(_seen_problem, row.settings, row.numbers["seen"]), row.numbers["truth"]
+        if law is not None and truth["now"] is not None and truth["later"] is not None:
+            change = np.array(truth["later"]) - np.array(truth["now"])
+            found += (np.abs(law[1] - law[0] - change) / law[0]).tolist()
+    return float(np.median(found)) / NormalDist().inv_cdf(0.75)
+
+
 def _signs(source: Source) -> Forecaster[Choice]:
     """Signs by the large-n law."""
 
@@ -149,6 +161,17 @@ def _average_excess(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]
     return [Amount(value)] * settings["groups"]
 
 
+# The factors of the intervals are chosen by hand, not fitted: about nine of ten development tasks lie within them.
+# The law is `lopsided.mixture`'s, but chances, intervals and the estimate from one sample are made here: not shipped.
+SIGNS: dict[str, Forecaster[Choice]] = {
+    "law, fitted": _signs(_seen_problem),
+    "law, true mixture": _signs(_true_problem),
+}
+AMOUNTS: dict[str, Forecaster[Amount]] = {
+    "law, fitted": _excess(_seen_problem, 0.0, 0.88, 1.65),
+    "law to second order, fitted": _excess(_seen_problem, SECOND_ORDER, 0.85, 1.65),
+    "law, true mixture": _excess(_true_problem, 0.0, 0.9, 1.65),
+}
 FAMILY = Family(
     id="skill-group-mixtures",
     title="A larger group: random mixtures",
@@ -157,24 +180,21 @@ FAMILY = Family(
     question=Question(
         "does it help the group, the others, the worst group",
         _true_signs,
-        {"law, fitted": _signs(_seen_problem), "law, true mixture": _signs(_true_problem)},
+        SIGNS,
         "law, fitted",
         BASELINES,
         parts=part_names,
+        unshipped=SIGNS,
     ),
     numbers=(
         Question(
             "excess risk of each group",
             _true_excess,
-            {
-                "law, fitted": _excess(_seen_problem, 0.0, 0.88, 1.65),
-                "law to second order, fitted": _excess(_seen_problem, SECOND_ORDER, 0.85, 1.65),
-                "law, true mixture": _excess(_true_problem, 0.0, 0.9, 1.65),
-            },
+            AMOUNTS,
             "law to second order, fitted",
             {"dK/2n for every group": _average_excess},
             miss="ratio",
-            unshipped=("law to second order, fitted",),
+            unshipped=AMOUNTS,
             parts=lambda settings: [f"group {code}" for code in range(settings["groups"])],
         ),
     ),

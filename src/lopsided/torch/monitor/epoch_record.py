@@ -84,11 +84,53 @@ class ClassifierRecord:
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One epoch; `to_dict` gives plain values, `scalars` the flat numbers for a logger."""
+    """The measurements of one epoch; `to_dict` gives plain values, `scalars` the flat numbers for a logger.
+
+    Attributes
+    ----------
+    epoch : int
+        Number of the epoch.
+    step : int
+        Optimizer steps so far.
+    classifier : ClassifierRecord, optional
+        Angles and lengths of the classifier's rows; None if its weights are not finite.
+    train : PhaseRecord, optional
+        Training examples of the epoch.
+    held_out : PhaseRecord, optional
+        Held-out examples of the epoch.
+    forecast : RunForecast
+        Which classes the forecasts expect to be lost.
+    layers : tuple of LayerChange
+        How far each layer has moved.
+    patterns : tuple of LayerPatterns
+        Activation patterns of the layers that are watched.
+    warnings : tuple of str
+        Warnings of this epoch.
+    notes : tuple of str
+        Why something was not measured or forecast.
+    seconds : float
+        Time spent by the monitor, in hooks and at the end of the epoch.
+    epoch_seconds : float
+        Time since the end of the epoch before.
+    seen : float, optional
+        Share of the planned training that is done; None if its length is not known.
+    labels : tuple of int, optional
+        Training labels of the epoch per class, including batches that were not observed.
+    phases : dict of PhaseRecord
+        Phases that were named with `monitor.phase`.
+    recall_forecast : RecallOutlook, optional
+        Forecast recall of every class at the end of the training.
+    evidence : ClassEvidence, optional
+        What that forecast uses; None without training examples.
+    posthoc : PosthocGain, optional
+        Gain from logit adjustment on the held-out examples; None without any.
+    merged : tuple of int
+        Classes whose classifier points in the direction of another one.
+    """
 
     epoch: int
     step: int
-    classifier: ClassifierRecord | None  # None when its weights are not finite
+    classifier: ClassifierRecord | None
     train: PhaseRecord | None
     held_out: PhaseRecord | None
     forecast: RunForecast
@@ -96,15 +138,15 @@ class EpochRecord:
     patterns: tuple[LayerPatterns, ...]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
-    seconds: float  # spent by the monitor, in hooks and at the end of the epoch
-    epoch_seconds: float  # since the epoch before ended
-    seen: float | None = None  # share of the planned training that is done; None where its length is not known
-    labels: tuple[int, ...] | None = None  # training labels of the epoch per class, in batches not observed too
-    phases: Mapping[str, PhaseRecord] = field(default_factory=dict)  # those named with `monitor.phase`
-    recall_forecast: RecallOutlook | None = None  # of every class at the end of the training
-    evidence: ClassEvidence | None = None  # what that rests on; None without training examples
-    posthoc: PosthocGain | None = None  # of logit adjustment, on the held-out examples; None without any
-    merged: tuple[int, ...] = ()  # classes whose classifier points where another one does
+    seconds: float
+    epoch_seconds: float
+    seen: float | None = None
+    labels: tuple[int, ...] | None = None
+    phases: Mapping[str, PhaseRecord] = field(default_factory=dict)
+    recall_forecast: RecallOutlook | None = None
+    evidence: ClassEvidence | None = None
+    posthoc: PosthocGain | None = None
+    merged: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         done = "" if self.seen is None else f", {self.seen:.0%} of the training"

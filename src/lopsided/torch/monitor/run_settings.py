@@ -36,10 +36,42 @@ _DECOUPLED = {"Adafactor", "Lion", "Muon", "SophiaG", "Adan"}
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Settings of a run; None if they are not known, or if the monitor should find them itself.
+    """Settings of a run. The monitor finds those that are None itself where it can.
 
-    `learning_rate` is the largest so far (annealing lowers it), `batch_size` the examples per optimizer step,
-    `hidden_layers` the linear layers and convolutions before the head that are trained.
+    Parameters
+    ----------
+    weight_decay : float, optional
+        Weight decay.
+    learning_rate : float, optional
+        The largest learning rate so far (annealing lowers it).
+    momentum : float, optional
+        Momentum of the optimizer.
+    batch_size : int, optional
+        Examples per optimizer step.
+    hidden_layers : int, optional
+        Linear layers and convolutions before the head that are trained.
+    batch_normalisation : bool, optional
+        Whether the network has batch normalisation.
+    optimizer : str, optional
+        Name of the optimizer's class.
+    decoupled_decay : bool, optional
+        Whether weight decay is decoupled from the gradient, as in AdamW.
+    convolutional : bool, optional
+        Whether a trained hidden layer is a convolution.
+    frozen : float, optional
+        Share of the weights that are not trained.
+    loss : str, optional
+        Name of the loss module's class.
+    class_weighted : bool, optional
+        Whether the loss has class weights.
+    logit_adjusted : bool, optional
+        Whether the loss adjusts logits.
+    label_smoothing : float, optional
+        Label smoothing of the loss.
+    forgetting : float, optional
+        Sum of rate x weight decay / (1 - momentum) over the steps so far (momentum 0 for decoupled decay).
+    planned_forgetting : float, optional
+        The same over the planned training, if it goes on as it did so far.
     """
 
     weight_decay: float | None = None
@@ -50,14 +82,14 @@ class RunSettings:
     batch_normalisation: bool | None = None
     optimizer: str | None = None
     decoupled_decay: bool | None = None
-    convolutional: bool | None = None  # a trained hidden layer is a convolution
-    frozen: float | None = None  # share of the weights that are not trained
-    loss: str | None = None  # class of the loss module
+    convolutional: bool | None = None
+    frozen: float | None = None
+    loss: str | None = None
     class_weighted: bool | None = None
     logit_adjusted: bool | None = None
     label_smoothing: float | None = None
-    forgetting: float | None = None  # so far
-    planned_forgetting: float | None = None  # over the planned training, if it goes on as it did so far
+    forgetting: float | None = None
+    planned_forgetting: float | None = None
 
     @property
     def changed_loss(self) -> str | None:

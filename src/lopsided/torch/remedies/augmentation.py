@@ -36,7 +36,19 @@ class _ForSomeExamples(nn.Module):  # type: ignore[misc]
 
 
 class GroupNoise(_ForSomeExamples):
-    """inputs + N(0, variance) on the chosen examples."""
+    """Gaussian noise on chosen examples of a batch, in train mode only; called as `layer(inputs, groups)`.
+
+    Parameters
+    ----------
+    variance : float
+        Variance of the noise; `remedies.matching_noise` chooses one.
+    only : sequence of int, optional
+        Codes of the groups or classes that get noise. By default, all examples can.
+    share : float, default 1.0
+        Chance of each of these examples to get noise.
+    generator : torch.Generator, optional
+        Source of the random numbers. By default, PyTorch's own.
+    """
 
     def __init__(
         self,
@@ -65,7 +77,22 @@ class GroupNoise(_ForSomeExamples):
 
 
 class GroupCrops(_ForSomeExamples):
-    """Pictures (n x ... x H x W) padded by `padding` and cut out at a random place, on the chosen examples."""
+    """Random crops of chosen pictures (n x ... x H x W) of a batch, in train mode only; called as `layer(inputs,
+    groups)`.
+
+    Parameters
+    ----------
+    padding : int
+        The largest shift, in pixels.
+    only : sequence of int, optional
+        Codes of the groups or classes that are cropped. By default, all pictures can be.
+    share : float, default 1.0
+        Chance of each of these pictures to be cropped.
+    fill : float, default 0.0
+        Value of uncovered pixels.
+    generator : torch.Generator, optional
+        Source of the random numbers. By default, PyTorch's own.
+    """
 
     def __init__(
         self,

@@ -8,8 +8,13 @@ from torch import Tensor, nn
 
 
 class GroupWhitening(nn.Module):  # type: ignore[misc]
-    """Centring or whitening per group, called as `layer(inputs, groups)`, from a fitted `remedies.GroupStandardiser`.
-    Groups are numbered in its order."""
+    """Centring or whitening per group as a layer, called as `layer(inputs, groups)`.
+
+    Parameters
+    ----------
+    fitted : remedies.GroupStandardiser
+        A standardiser that was fitted on the training features. Groups are coded in the order of its `groups_`.
+    """
 
     def __init__(self, fitted: GroupStandardiser) -> None:
         super().__init__()

@@ -14,10 +14,18 @@ _COLUMNS = ("label", "labels", "target")  # Hugging Face data sets
 
 
 def dataset_labels(dataset: Any) -> NDArray[Any]:
-    """One label per example, in the order of the data set.
+    """Read the labels of a data set without loading its examples.
 
-    Found in `targets`, `labels` or `y`, in the column `label`, `labels` or `target`, or as the last tensor of a
-    TensorDataset; for a Subset they come from its parent, for a ConcatDataset from its parts.
+    Parameters
+    ----------
+    dataset : Dataset
+        Labels are looked up in `targets`, `labels` or `y`, in the column `label`, `labels` or `target`, or as the last
+        tensor of a TensorDataset; for a Subset in its parent, for a ConcatDataset in its parts.
+
+    Returns
+    -------
+    array of n labels
+        One label per example, in the order of the data set.
     """
     if isinstance(dataset, Subset):
         return _chosen(dataset_labels(dataset.dataset), dataset.indices)

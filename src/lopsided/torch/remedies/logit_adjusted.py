@@ -22,7 +22,19 @@ _REMEDY = "give a count for every output of the network"
 
 
 class LogitAdjustedLoss(nn.Module):  # type: ignore[misc]
-    """Cross entropy of logits with the offsets tau log pi added. Adjust in the loss or after training, not both."""
+    """Cross entropy of logits with the offsets tau log pi added (Menon et al. 2021), called as `loss(logits, labels)`.
+
+    Parameters
+    ----------
+    counts : sequence of float, or Rates
+        Training examples of every class, after oversampling if there is any.
+    tau : float, default 1.0
+        Strength of the adjustment: 1 is Bayes' rule, 0 is plain cross entropy.
+    weights : sequence of float or tensor, optional
+        One weight per class, in addition to the offsets.
+
+    Adjust in the loss or after training (`PostHocAdjustment`), not both. Examples with the label -100 are ignored.
+    """
 
     def __init__(
         self,
@@ -67,7 +79,16 @@ class BalancedSoftmaxLoss(LogitAdjustedLoss):
 class PostHocAdjustment(nn.Module):  # type: ignore[misc]
     """A trained model whose logits are adjusted in eval mode; in train mode they do not change.
 
-    `target` are the class frequencies to assume in prediction. By default, all classes are equally frequent.
+    Parameters
+    ----------
+    model : torch.nn.Module
+        The trained network; it returns logits.
+    counts : sequence of float, or Rates
+        Training examples of every class, after oversampling if there was any.
+    tau : float, default 1.0
+        Strength of the adjustment: 1 is Bayes' rule, 0 changes nothing.
+    target : sequence of float, optional
+        Class frequencies to assume in prediction. By default, all classes are equally frequent.
     """
 
     def __init__(

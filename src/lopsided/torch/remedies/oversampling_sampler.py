@@ -61,8 +61,10 @@ class OversamplingSampler(DistributedSampler):  # type: ignore[misc]
         Without it, the indices of an epoch come class by class.
     drop_last : bool, default False
         Drop the indices that do not divide evenly among processes, instead of repeating the first ones.
-    num_replicas, rank : int, optional
-        By default, those of torch.distributed when an epoch begins, else 1 and 0.
+    num_replicas : int, optional
+        Number of processes. By default, that of torch.distributed when an epoch begins, else 1.
+    rank : int, optional
+        Rank of this process. By default, that of torch.distributed when an epoch begins, else 0.
     shard : bool, default True
         False if something else divides the batches among processes (Accelerate, the Hugging Face Trainer).
 
@@ -181,9 +183,17 @@ class OversamplingSampler(DistributedSampler):  # type: ignore[misc]
 
 
 def check_loader(loader: Any) -> OversamplingSampler:
-    """The OversamplingSampler that the loader draws from, with as many labels as the data set has examples.
+    """Check that a loader draws from an OversamplingSampler made for its data set.
 
-    Otherwise, the error says what the loader draws from instead.
+    Parameters
+    ----------
+    loader : DataLoader
+        The loader as the trainer uses it, with any wrappers.
+
+    Returns
+    -------
+    OversamplingSampler
+        The sampler that was found. Otherwise, the error says what the loader draws from instead.
     """
     inside = list(_samplers_inside(loader))
     ours = [sampler for sampler in inside if isinstance(sampler, OversamplingSampler)]

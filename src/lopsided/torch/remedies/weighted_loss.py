@@ -17,10 +17,15 @@ from torch import Tensor, nn
 
 
 class WeightedCrossEntropy(nn.Module):  # type: ignore[misc]
-    """Weighted cross entropy, called as `loss(logits, labels)`, or as `loss(logits, labels, groups)` if weights are by
+    """Weighted cross entropy, called as `loss(logits, labels)`, or as `loss(logits, labels, groups)` with weights by
     cell.
 
-    `weights` come from `remedies.class_weights`, or are one number per class. Labels (and groups) are 0, 1, 2...
+    Parameters
+    ----------
+    weights : Weights, or sequence of float or tensor
+        From `remedies.class_weights`, or one number per class.
+
+    Labels and groups are 0, 1, 2, ...; examples with the label -100 are ignored.
     """
 
     def __init__(self, weights: Weights | Sequence[float] | Tensor) -> None:

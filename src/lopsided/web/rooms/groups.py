@@ -25,7 +25,7 @@ from lopsided.web.jobs.worker import Report
 from lopsided.web.problems import responses
 
 if TYPE_CHECKING:
-    from lopsided.papers.gi.mixture_lab import SimulatedExcess
+    from lopsided.worlds.mixture_lab import SimulatedExcess
 
 SWEPT = np.round(np.linspace(0.02, 0.98, 25), 4).tolist()
 SIMULATED = np.round(np.linspace(0.05, 0.95, 7), 4).tolist()
@@ -192,7 +192,7 @@ def simulated_at(
 
     Samples are drawn afresh for every fraction: common ones would move a whole curve of points together, off the law.
     """
-    from lopsided.papers.gi.mixture_lab import simulated_excess
+    from lopsided.worlds.mixture_lab import simulated_excess
 
     world = problem_of(problem.mixture.with_fraction(group, fraction), problem.weights, problem.activation)
     return simulated_excess(world, samples, repeats, seed, "fractions", repr(float(fraction)), progress=progress)

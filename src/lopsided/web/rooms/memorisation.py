@@ -92,7 +92,7 @@ async def phase(request: Request, problem: PhaseProblem) -> PhasePoint:
 
 
 def _constants(store: Path | None, data: Path | None) -> TheoremConstants | None:
-    from lopsided.papers.bo.overfitting_runs import fit_halves
+    from lopsided.worlds.patch_runs import fit_halves
 
     rows = stored_rows(CLAIM, store, data) or [row for found in shipped(CLAIM)[:1] for row in found.rows]
     return fit_halves(rows)[0] if rows else None
@@ -110,7 +110,7 @@ def _phase(asked: PhaseProblem, constants: TheoremConstants | None, watch: Watch
         constants=None if constants is None else jsonable(vars(constants)),
         diagram=None if constants is None else _diagram(asked, constants, sizes, watch),
         note="Theorem 1 gives no values for its constants; the borders are fitted on the measured cells of bo-phase.",
-        recipe=call_recipe("lopsided.papers.bo.overfitting_runs", "measured_cell", asked.settings(), asked.seed),
+        recipe=call_recipe("lopsided.worlds.patch_runs", "measured_cell", asked.settings(), asked.seed),
     )
 
 
@@ -183,7 +183,7 @@ def start_training(request: Request, problem: PhaseProblem) -> JobStatus:
 
 def train_here(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     """The job: test accuracy per class, training loss, and what the Bayes rule reaches on the noise alone."""
-    from lopsided.papers.bo.overfitting_runs import measured_cell
+    from lopsided.worlds.patch_runs import measured_cell
 
     asked = PhaseProblem(**parameters)
     report(words="training")

@@ -17,7 +17,7 @@ router = APIRouter(prefix="/api/width", tags=["width"])
 
 
 class WidthProblem(BaseModel):
-    """One run, named as in `papers.sd.structured_runs.WideRun`."""
+    """One run, named as in `worlds.wide_runs.WideRun`."""
 
     model_config = ConfigDict(extra="forbid")
     width: int = Field(1000, ge=10, le=4000)
@@ -41,7 +41,7 @@ class WidthProblem(BaseModel):
 @router.post("/recipe", responses=responses())
 def recipe(problem: WidthProblem) -> CodeRecipe:
     """The same run outside the page."""
-    return call_recipe("lopsided.papers.sd.structured_runs", "measure_run", problem.settings(), problem.seed)
+    return call_recipe("lopsided.worlds.wide_runs", "measure_run", problem.settings(), problem.seed)
 
 
 @router.post("/run", responses=responses(429))
@@ -54,7 +54,7 @@ def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     """The job: the numbers of `measure_run`, each record sent when it is made."""
     from lopsided.learners.wide_descent import BLOCK_ROWS, WideDescent
     from lopsided.measure.weight_change import leading_values
-    from lopsided.papers.sd.structured_runs import Curves, measure_run
+    from lopsided.worlds.wide_runs import Curves, measure_run
 
     asked = WidthProblem(**parameters)
     block = max(1, BLOCK_ROWS // asked.batch)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lopsided.learners.teacher_student_descent import DescentOutcome
-from lopsided.papers.gi import mixture_lab
+from lopsided.worlds import mixture_lab
 from tests.mixture_problems import plain_problem
 
 

@@ -10,8 +10,8 @@ import numpy as np
 from lopsided.core.figure import Figure, Line, Mark, Panel, Points
 from lopsided.core.mixture_spec import Mixture, MixtureProblem, problem_of
 from lopsided.core.validation import FloatArray
-from lopsided.papers.gi.mixture_lab import simulated_excess
 from lopsided.theory.fisher_law import FisherLaw
+from lopsided.worlds.mixture_lab import simulated_excess
 
 THEORY_POINTS, SIMULATED_POINTS, REPEATS = 9, 3, 6
 MOST_SIMULATED = 20_000  # beyond this n the excess at a smaller n is rescaled by 1/n, as the law has it

@@ -1,5 +1,5 @@
-"""What the mixture claims share: draw, train in a stated reading, measure. Here data, learners, theory and measure
-meet.
+"""Runs on a Gaussian mixture, for claims, commands and pages: draw, train in a stated reading, measure. Here data,
+learners, theory and measure meet.
 
 Readings. "critical point": damped Newton from W* finds the minimiser of f_n nearest to it, so only the sample speaks.
 "few steps": descent with the paper's step and a stated number of steps, so the speed of descent speaks too.

@@ -1,21 +1,19 @@
-"""What the claims of Xu and Chen 2025 share: a trained two-patch network per setting and seed, accuracies with errors,
-and the constants of Theorem 1 fitted on half of the cells."""
+"""A two-patch network of Xu and Chen 2025, trained on what its settings say: its accuracies with their errors, and the
+constants of Theorem 1 fitted on half of the measured cells."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from lopsided.core.figure import Figure, Heatmap, Panel
+from lopsided.core.figure import Heatmap
 from lopsided.core.seeds import generator
 from lopsided.core.statistics import Uncertain, accuracy_mean
 from lopsided.core.validation import FloatArray
 from lopsided.data.noise_construction import NoiseConstruction
 from lopsided.data.patches import PatchDistribution, PatchSample, draw_patches, patch_distribution
-from lopsided.engine.task import Row, Settings
 from lopsided.learners.patch_cnn import READINGS, PatchFit, Training, initial_weights, train
-from lopsided.papers.claim import Claim, Runs
 from lopsided.theory.overfitting_bounds import Cell, FitQuality, Terms, TheoremConstants, check_constants, fit_constants
 from lopsided.theory.patch_bayes import one_direction_accuracy
 
@@ -27,6 +25,21 @@ READING_WORDS = {
     "scaled step": "20 full-batch steps of rate 0.05 m, which undoes the 1/m of eq (1)",
     "converged": "full-batch steps of rate m until the training loss is below 0.01, the end that Theorem 1 speaks of",
 }
+
+
+class PatchRow(Protocol):
+    """A stored run: the settings of `patch_run` and the numbers that were measured."""
+
+    @property
+    def settings(self) -> Mapping[str, Any]:
+        """What was set."""
+
+    @property
+    def numbers(self) -> Mapping[str, Any]:
+        """What was measured."""
+
+
+AnyRow = TypeVar("AnyRow", bound=PatchRow)
 
 
 @dataclass(frozen=True)
@@ -52,7 +65,7 @@ class PatchRun:
         return accuracy
 
 
-def patch_run(settings: Settings, seed: int, *, record: Sequence[int] | None = None) -> PatchRun:
+def patch_run(settings: Mapping[str, Any], seed: int, *, record: Sequence[int] | None = None) -> PatchRun:
     """Train on what the settings say.
 
     Keys: classes, per_class, dimension, feature_norm, ratio, width, reading, tests (per class); optional: family,
@@ -103,12 +116,12 @@ def run_numbers(run: PatchRun) -> dict[str, Any]:
     }
 
 
-def trained_cell(settings: Settings, seed: int) -> dict[str, Any]:
+def trained_cell(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Test accuracy of one cell."""
     return run_numbers(patch_run(settings, seed))
 
 
-def measured_cell(settings: Settings, seed: int) -> dict[str, Any]:
+def measured_cell(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Test accuracy of one cell, and what the Bayes rule reaches on Gaussian noise patches alone."""
     run = patch_run(settings, seed)
     eigenvalue = float(run.distribution.matrices[0].singular_values()[0].max())
@@ -124,15 +137,17 @@ def patch_settings(
     return {**sizes, "reading": reading, **more}
 
 
-def readings_of(rows: Sequence[Row]) -> dict[str, list[Row]]:
+def readings_of(rows: Sequence[AnyRow]) -> dict[str, list[AnyRow]]:
     """Rows by the reading of their settings, in alphabetical order."""
     names = sorted({str(row.settings["reading"]) for row in rows})
     return {name: [row for row in rows if row.settings["reading"] == name] for name in names}
 
 
-def accuracy_means(rows: Sequence[Row], key: Callable[[Row], Any], value: str = "accuracy") -> dict[Any, Uncertain]:
+def accuracy_means(
+    rows: Sequence[AnyRow], key: Callable[[AnyRow], Any], value: str = "accuracy"
+) -> dict[Any, Uncertain]:
     """Mean of `value` over the seeds of every setting, by `key`, in the order of the keys."""
-    found: dict[Any, list[Row]] = {}
+    found: dict[Any, list[AnyRow]] = {}
     for row in rows:
         found.setdefault(key(row), []).append(row)
     return {
@@ -148,57 +163,7 @@ def accuracy_map(table: Mapping[tuple[float, float], Uncertain]) -> Heatmap:
     return Heatmap(across, down, values, "test accuracy", low=0.0, high=1.0)
 
 
-def size_lines(rows: Sequence[Row], key: str) -> dict[tuple[str, float], list[Uncertain]]:
-    """Accuracies over all sizes, from the smallest, by reading and value of the setting."""
-    lines: dict[tuple[str, float], list[Uncertain]] = {}
-    for reading, chosen in readings_of(rows).items():
-        table = accuracy_means(chosen, lambda row: (float(row.settings[key]), int(row.settings["per_class"])))
-        for (value, _), cell in table.items():
-            lines.setdefault((reading, value), []).append(cell)
-    return lines
-
-
-def size_claim(
-    key: str,
-    label: str,
-    fixed: Mapping[str, float],
-    fixed_words: str,
-    quick: Sequence[float],
-    paper: Sequence[float],
-    *,
-    title: str,
-    caption: str,
-    **stated: Any,
-) -> Claim:
-    """A claim on accuracies over the size of the data set and one setting, in two readings; `stated` is what the claim
-    says of itself."""
-
-    def plan(sizes: Sequence[int], values: Sequence[float], dimension: int, width: int, tests: int) -> list[Settings]:
-        return [
-            {**patch_settings(reading, 5, size, dimension, width, tests), **fixed, key: value}
-            for reading in ("mini-batch", "scaled step")
-            for size in sizes
-            for value in values
-        ]
-
-    def plot(rows: Sequence[Row]) -> Figure:
-        panels = []
-        for reading, own in readings_of(rows).items():
-            table = accuracy_means(own, lambda row: (int(row.settings["per_class"]), float(row.settings[key])))
-            panels.append(Panel(f"{fixed_words}, {reading}", label, "examples per class", [accuracy_map(table)]))
-        return Figure(title, panels, caption)
-
-    return Claim(
-        quick=Runs(plan((10, 40, 100), quick, 300, 50, 200), seeds=(0, 1)),
-        paper=Runs(plan((10, 25, 50, 100, 150, 200), paper, 1000, 100, 400), seeds=(0,)),
-        measure=trained_cell,
-        plot=plot,
-        readings={name: READING_WORDS[name] for name in ("mini-batch", "scaled step")},
-        **stated,
-    )
-
-
-def phase_cell(row: Row) -> Cell:
+def phase_cell(row: PatchRow) -> Cell:
     """A row of bo-phase as a measured problem of Theorem 1."""
     loss = 1.0 - np.array(row.numbers["class_accuracy"], dtype=np.float64)
     # Two classes: the one pair that a class is in.
@@ -208,7 +173,7 @@ def phase_cell(row: Row) -> Cell:
     return Cell(Terms(signal * full, ratio * full), loss, int(row.numbers["tests_per_class"]), tail)
 
 
-def fit_halves(rows: Sequence[Row]) -> tuple[TheoremConstants, FitQuality, list[Cell]]:
+def fit_halves(rows: Sequence[PatchRow]) -> tuple[TheoremConstants, FitQuality, list[Cell]]:
     """Constants from one half of the cells, how they did on the other half, and that half."""
     fit, held = ([phase_cell(row) for row in rows if row.settings["half"] == half] for half in (0, 1))
     constants = fit_constants(fit, benign=BENIGN, harmful=HARMFUL)
