@@ -156,8 +156,8 @@ CLAIM = Claim(
     readings={
         "held out": "half of the test pictures is fitted, the other half scored; the paper scores what it fitted"
     },
-    revised=f"the two conditions of each world are parts of their own; {POWER_ADDED} Eight seeds took the place of four, "
-    "with which the verdict changed between seed sets.",
+    revised=f"the two conditions of each world are parts of their own; {POWER_ADDED} Eight seeds replaced four, with "
+    "which the verdict changed between seed sets.",
     quick_budget_seconds=40.0,
     **pictures.NEEDED,
     alternatives={
