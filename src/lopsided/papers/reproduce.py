@@ -318,16 +318,17 @@ def _seed_sets(
     claim: Claim, home: str, scale: Scale, new: SeedSetRun, store: Store, earlier: dict[str, Any]
 ) -> list[SeedSetRun]:
     """The set that was just run and those that the store still holds whole, in order; a set keeps the rule that it was
-    first run for."""
-    runs = {new.number: new}
+    first run for, here or for the evidence that ships: seeds that were looked at once confirm nothing later."""
+    first = {one.number: one.first_rule for one in sets_of(earlier)}
+    first |= {one.number: one.first_rule for found in shipped(claim.id) for one in sets_of(found.record)}
+    runs = {new.number: replace(new, first_rule=first.get(new.number, new.first_rule))}
     for known in sets_of(earlier):
         if known.number == new.number:
-            runs[known.number] = replace(new, first_rule=known.first_rule)
             continue
         results = [store.load(task) for task in expand(claim, home, scale, known.number, known.seeds)]
         whole = [result for result in results if result is not None]
         if whole and len(whole) == len(results):
-            runs[known.number] = SeedSetRun(number=known.number, first_rule=known.first_rule, results=whole)
+            runs[known.number] = SeedSetRun(number=known.number, first_rule=first[known.number], results=whole)
     return [runs[number] for number in sorted(runs)]
 
 

@@ -33,7 +33,7 @@ CLAIM = Claim(
     judge=lambda rows: augmentation_judge(rows, "cut", "crop"),
     plot=lambda rows: augmentation_plot(rows, "cut", "share of each side cut away"),
     readings={"resized": "a square at a random place, resized to the old size; the copies stand beside the originals"},
-    revised=POWER_ADDED,
+    revised=f"{POWER_ADDED} Then eight seeds took the place of five, as for noise.",
     quick_budget_seconds=60.0,
     **NEEDED,
     alternatives={"no dependence on the crop": constant("cut")},

@@ -3,10 +3,13 @@
 lambda = (0.8, 0.2), means 2 and m, unit covariances; the text writes m = mu - 2.
 """
 
+from dataclasses import replace
+
+from lopsided.papers.claim import Runs
 from lopsided.papers.gi.mixture_risk import risk_claim
 from lopsided.worlds.mixture_lab import two_groups
 
-CLAIM = risk_claim(
+_OVER_MEANS = risk_claim(
     id="gi-risk-mean",
     x="mean",
     x_label="minority's mean, in every coordinate",
@@ -15,5 +18,7 @@ CLAIM = risk_claim(
     wanted="rises",
     quick=(0.0, 0.5, 1.0, 2.0, 4.0),
     paper=(-2.0, -1.0, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0),
-    revised="the swept range was changed; it fails either way.",
+    revised="the swept range was changed; it fails either way. Then 48 seeds took the place of 12, with which one seed "
+    "set resolved the trend and the next did not.",
 )
+CLAIM = replace(_OVER_MEANS, quick=Runs(_OVER_MEANS.quick.settings, tuple(range(48))), quick_budget_seconds=80)

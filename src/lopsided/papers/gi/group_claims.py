@@ -113,7 +113,7 @@ def augmentation_plans(**levels: tuple[Sequence[float], Sequence[float]]) -> dic
     return {
         "quick": Runs(
             [one for base, copies in quick for one in varied({**base, "copies": copies}, **{name: few})],
-            seeds=range(5),
+            seeds=range(8),
         ),
         "paper": Runs(pictures.AlsoFaces([one for own in always for one in own], faces), seeds=range(10)),
     }
