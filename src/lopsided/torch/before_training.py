@@ -4,11 +4,13 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from torch.utils.data import DataLoader
 
 import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray
-from lopsided.measure.class_overlap import class_overlap
+from lopsided.measure.class_overlap import MOST_ROWS, class_overlap
 from lopsided.theory.recall_law import PlannedTraining, recall_before_training
 from lopsided.torch.monitor.head import unwrap
 from lopsided.torch.monitor.recall_outlook import RecallOutlook, outlook
@@ -55,7 +57,8 @@ def recall_before(
     attention : bool, optional
         Whether the network is a transformer. By default, guessed from the names of its modules.
     seed : int
-        Seed for drawing the rows to compare, if there are more than 6,000.
+        Seed for drawing the rows to compare, if there are more than 6,000 in an array. Of a larger Dataset or
+        DataLoader, every so many of each class are compared.
 
     Returns
     -------
@@ -75,25 +78,25 @@ def recall_before(
     if (steps is None) == (epochs is None):
         raise InputError("the length of the training in steps or in epochs", "both or none", "give one of them")
     batch = batch_size or getattr(data, "batch_size", None)
+    batch = batch or getattr(getattr(data, "batch_sampler", None), "batch_size", None)
     if not batch:
         raise InputError("the batch size", "none", "give batch_size=")
-    inputs, codes = _examples(data, labels, features, seed)
+    inputs, codes, every = _examples(data, labels, features)
     modules = list(unwrap(model).modules())
     head = [module for module in modules if isinstance(module, nn.Linear)]
-    classes = head[-1].out_features if head and head[-1].out_features > codes.max() else int(codes.max()) + 1
+    classes = head[-1].out_features if head and head[-1].out_features > every.max() else int(every.max()) + 1
     overlap = class_overlap(inputs, codes, classes=classes, seed=seed)
     settings = optimizer_settings(optimizer, head[-1].weight if head else None)
     training = PlannedTraining(
-        steps=int(steps or max(1, round(float(epochs or 0) * codes.size / int(batch)))),
+        steps=int(steps or max(1, round(float(epochs or 0) * every.size / int(batch)))),
         batch_size=int(batch),
         learning_rate=float(settings["learning_rate"] or 0.0),
         adaptive=settings["optimizer"] != "SGD",
         batch_norm=any(isinstance(module, _BATCH_NORMS) and _is_trained(module) for module in modules),
         attention=any("Attention" in type(one).__name__ for one in modules) if attention is None else attention,
     )
-    found = recall_before_training(
-        overlap.counts.astype(np.float64), overlap.nearest_mean, overlap.nearest_neighbour, overlap.linear, training
-    )
+    counts = np.bincount(every, minlength=classes).astype(np.float64)
+    found = recall_before_training(counts, overlap.nearest_mean, overlap.nearest_neighbour, overlap.linear, training)
     return outlook(found, notes=_decay_notes(settings, training))
 
 
@@ -113,31 +116,62 @@ def _decay_notes(settings: dict[str, Any], training: PlannedTraining) -> tuple[s
     )
 
 
-def _examples(data: Any, labels: Any, features: nn.Module | None, seed: int) -> tuple[FloatArray, IntArray]:
-    """Inputs, or features of the backbone, and class codes; of more rows than are compared, all labels are read."""
+def _examples(data: Any, labels: Any, features: nn.Module | None) -> tuple[FloatArray, IntArray, IntArray]:
+    """Inputs, or features of the backbone, with their class codes; and the class codes of all examples, where a large
+    data set is read in part."""
     if labels is not None:
         rows, codes = torch.as_tensor(np.asarray(data)), np.asarray(labels)
+        every = codes
     else:
-        pairs = _pairs(data)
-        rows, codes = torch.cat([x for x, _ in pairs]), np.concatenate([y for _, y in pairs])
+        rows, codes, every = _read(data)
     if codes.ndim != 1 or codes.dtype.kind not in "iu" or len(codes) != len(rows) or codes.size < 2:
         got = f"{codes.dtype} of shape {codes.shape} for {len(rows)} inputs"
         raise InputError("one class code 0, 1, 2, ... for every input", got, "give labels=")
     if features is not None:
         rows = _outputs(features, rows)
-    return np.asarray(rows.reshape(len(rows), -1).double().cpu().numpy()), codes.astype(np.int64)
+    inputs = np.asarray(rows.reshape(len(rows), -1).double().cpu().numpy())
+    return inputs, codes.astype(np.int64), every.astype(np.int64)
 
 
-def _pairs(data: Any) -> list[tuple[torch.Tensor, IntArray]]:
-    found = []
-    loader: Iterable[Any] = data if hasattr(data, "batch_size") else torch.utils.data.DataLoader(data, batch_size=256)
+def _read(data: Any) -> tuple[torch.Tensor, NDArray[Any], NDArray[Any]]:
+    """Inputs and labels of a part of the examples that is as large as can be compared, and the labels of all.
+
+    Every example is read once, in the order of its data set: a sampler may draw classes more often than they occur, and
+    would use up random numbers of the training. Of a larger set, every so many of each class are kept, so that the rest
+    need not fit into memory.
+    """
+    own = data if isinstance(data, DataLoader) else None
+    whole = data if own is None else own.dataset
+    loader: Iterable[Any] = data
+    if hasattr(whole, "__getitem__"):
+        collate = None if own is None else own.collate_fn
+        workers, own_random = 0 if own is None else own.num_workers, torch.Generator()
+        loader = DataLoader(whole, 256, collate_fn=collate, num_workers=workers, generator=own_random)
+    share = min(1.0, MOST_ROWS / max(len(whole), 1)) if hasattr(whole, "__len__") else 1.0
+    rows, codes, every = [], [], []
+    reached: dict[int, int] = {}
     for batch in loader:
         if not isinstance(batch, (tuple, list)) or len(batch) < 2 or not isinstance(batch[0], torch.Tensor):
             raise InputError("batches (inputs, labels)", type(batch).__name__, "give arrays and labels=")
-        found.append((batch[0], torch.as_tensor(batch[1]).cpu().numpy()))
-    if not found:
+        labels = torch.as_tensor(batch[1]).cpu().numpy()
+        kept = slice(None) if share == 1.0 or labels.ndim != 1 else _kept(labels, reached, share)
+        rows.append(batch[0][kept])
+        codes.append(labels[kept])
+        every.append(labels)
+    if not rows:
         raise InputError("training examples", "none", "give a DataLoader that has some")
-    return found
+    return torch.cat(rows), np.concatenate(codes), np.concatenate(every)
+
+
+def _kept(labels: NDArray[Any], reached: dict[int, int], share: float) -> list[int]:
+    """Of n examples of a class so far, share n, rounded up, are kept."""
+    kept = []
+    for place, label in enumerate(labels.tolist()):
+        before = reached.get(label, 0)
+        reached[label] = before + 1
+        if np.ceil(share * (before + 1)) > np.ceil(share * before):
+            kept.append(place)
+    return kept
 
 
 def _outputs(network: nn.Module, rows: torch.Tensor) -> torch.Tensor:

@@ -16,7 +16,6 @@ from lopsided.torch.loggers import Logger
 from lopsided.torch.monitor.head import named_module
 from lopsided.torch.monitor.monitor import Counts
 from lopsided.torch.monitor.monitor_parameters import MONITOR_PARAMETERS
-from lopsided.torch.monitor.recall_outlook import RecallOutlook
 from lopsided.torch.monitor.run_settings import RunSettings
 from lopsided.torch.remedies.oversampling_sampler import check_loader
 from lopsided.torch.trainer_monitor import TrainerMonitor
@@ -82,7 +81,7 @@ class LightningMonitor(TrainerMonitor, Callback):  # type: ignore[misc]  # Light
         steps: int | None = None,
         scheduler: Any = None,
         geometry_every: int | None = None,
-        before: RecallOutlook | None = None,
+        before: Any = None,
     ) -> None:
         self._keep({**locals(), "labels": None, "groups": None}, report)
         super().__init__()

@@ -9,6 +9,7 @@ import torch
 from lopsided.core.errors import InputError
 from lopsided.theory.recall_law import recall_forecast
 from lopsided.torch import Monitor, recall_before
+from lopsided.torch.before_training import _read
 from torch import nn
 
 
@@ -58,3 +59,35 @@ def test_what_is_no_such_forecast_is_refused() -> None:
         Monitor(nn.Linear(4, 5), before=told)
     with pytest.raises(InputError, match="recall_before returns"):
         Monitor(nn.Linear(4, 3), before=0.5)
+
+
+def test_the_training_data_will_do() -> None:
+    labels = torch.repeat_interleave(torch.arange(3), torch.tensor([60, 20, 4]))
+    inputs = torch.randn(84, 4, generator=torch.Generator().manual_seed(0)) + torch.eye(4)[labels]
+    weights = 1.0 / torch.bincount(labels)[labels]
+    data = torch.utils.data.TensorDataset(inputs, labels)
+    loader = torch.utils.data.DataLoader(
+        data, batch_size=28, sampler=torch.utils.data.WeightedRandomSampler(weights, 84)
+    )
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    asked = {"model": model, "optimizer": optimizer, "epochs": 10}
+    torch.manual_seed(3)
+    first = torch.rand(1)
+    torch.manual_seed(3)
+    monitor = Monitor(**asked, before=loader)
+    assert torch.rand(1) == first  # no random number of the training was used
+    told = recall_before(inputs, labels, **asked, batch_size=28)
+    assert monitor._ahead._before["before_score"].tolist() == list(told.scores)  # each example once, not as drawn
+    with pytest.raises(InputError, match="the optimizer and either epochs or steps, but got optimizer"):
+        Monitor(model, optimizer=optimizer, before=loader)
+
+
+def test_a_large_data_set_is_read_in_part(monkeypatch) -> None:
+    monkeypatch.setattr("lopsided.torch.before_training.MOST_ROWS", 50)
+    labels = torch.repeat_interleave(torch.arange(3), torch.tensor([300, 90, 7]))
+    data = torch.utils.data.TensorDataset(torch.randn(397, 4) + 9 * torch.eye(4)[labels], labels)
+    rows, codes, every = _read(torch.utils.data.DataLoader(data, batch_size=32, shuffle=True))
+    assert np.bincount(every).tolist() == [300, 90, 7]
+    assert np.bincount(codes).tolist() == [38, 12, 1]  # 50 / 397 of each, rounded up
+    assert rows.shape == (51, 4)

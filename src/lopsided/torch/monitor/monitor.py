@@ -53,7 +53,6 @@ from lopsided.torch.monitor.lost_classes import LostClasses
 from lopsided.torch.monitor.monitor_parameters import MONITOR_PARAMETERS
 from lopsided.torch.monitor.monitor_state import load_state, state_of
 from lopsided.torch.monitor.phase_sums import Batches, PhaseSums, measure_exactly, quiet
-from lopsided.torch.monitor.recall_outlook import RecallOutlook
 from lopsided.torch.monitor.recall_watch import RecallWatch
 from lopsided.torch.monitor.run_forecast import RunForecast, run_forecast
 from lopsided.torch.monitor.run_settings import RunReader, RunSettings
@@ -105,7 +104,7 @@ class Monitor:
         steps: int | None = None,
         scheduler: Any = None,
         geometry_every: int | None = None,
-        before: RecallOutlook | None = None,
+        before: Any = None,
     ) -> None:
         model = checked.whole_parameters(model)
         given = None if counts is None else class_counts(counts)
@@ -126,7 +125,9 @@ class Monitor:
             patience=check_count(patience, "patience"),
         )
         self._lost = LostClasses(self.head.classes, self.names)
-        self._ahead = RecallWatch(self.names, checked.made_before(before, self.head.classes))
+        self._ahead = RecallWatch(
+            self.names, checked.made_before(before, model, self.head.classes, optimizer, epochs, steps)
+        )
         self._layers = LayerStarts(model, layers)
         self._cadence = Cadence(
             None if geometry_every is None else check_count(geometry_every, "geometry_every"),

@@ -4,10 +4,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from torch.utils.data import DataLoader
 
 import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray
+from lopsided.torch.before_training import recall_before
 from lopsided.torch.loggers import Logger
 from lopsided.torch.monitor.recall_outlook import RecallOutlook
 from torch import nn
@@ -37,13 +39,27 @@ def minority_mask(minority: Iterable[int] | None, classes: int) -> BoolArray | N
     return mask
 
 
-def made_before(before: Any, classes: int) -> RecallOutlook | None:
-    """A forecast before training, of as many classes as the head has."""
+def made_before(
+    before: Any, model: nn.Module, classes: int, optimizer: Any, epochs: int | None, steps: int | None
+) -> RecallOutlook | None:
+    """A forecast before training, of as many classes as the head has; made here where the training data are given."""
+    if isinstance(before, DataLoader):
+        if optimizer is None or (epochs is None) == (steps is None):
+            known = [name for name, given in (("optimizer", optimizer), ("epochs", epochs), ("steps", steps)) if given]
+            raise InputError(
+                "with the training data in before=, the optimizer and either epochs or steps",
+                " and ".join(known) or "none of them",
+                "give Monitor(..., optimizer=optimizer, epochs=20, before=train_loader)",
+            )
+        raw = getattr(optimizer, "optimizer", optimizer)  # Accelerate wraps the optimizer
+        before = recall_before(before, model=model, optimizer=raw, epochs=epochs, steps=steps)
     if before is None or (isinstance(before, RecallOutlook) and len(before.scores) == classes):
         return before
     got = f"{len(before.scores)} classes" if isinstance(before, RecallOutlook) else type(before).__name__
     raise InputError(
-        f"a forecast of {classes} classes for before=", got, "give what lopsided.torch.recall_before returns"
+        f"a forecast of {classes} classes for before=",
+        got,
+        "give the training DataLoader, or what lopsided.torch.recall_before returns",
     )
 
 

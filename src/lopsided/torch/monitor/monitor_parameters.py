@@ -40,7 +40,7 @@ patterns : int, default 64
     Number of examples to track activation patterns on; 0 for none.
 observe_every : int, optional
     After the first 6400 examples of a training epoch, one batch in this many is observed; held-out batches all are. 1
-    observes all. By default, one in 8 (for more than 256 classes, one in 16 after 1024 examples).
+    observes all. By default, one in 16 (for more than 256 classes, after the first 1024 examples).
 scatter_every : int, optional
     After the first 512 examples of an epoch, one example in this many feeds the within-class scatter and NC4. By
     default, this is chosen to cost a quarter of a percent of the network's arithmetic.
@@ -58,6 +58,7 @@ geometry_every : int, optional
     Epochs between measurements of NC1-NC4, angles of class means, variances, layers and activation patterns. By
     default, 1 for epochs of 300,000 examples and more (600,000 for more than 256 classes; fewer for networks of more
     than 500,000 weights, in proportion), up to 60 for short ones.
-before : RecallOutlook, optional
-    The result of `recall_before` for this training; the forecasts of recall during training then use it too.
+before : DataLoader or RecallOutlook, optional
+    The training data, or the result of `recall_before` on them. The forecasts of recall during training then also use
+    how far simple rules separate the classes. A DataLoader needs `optimizer` and `epochs` or `steps`.
 """)
