@@ -66,6 +66,8 @@ class _Command(TyperCommand):
         super().__init__(*arguments, **named)
         for entry in self.params:
             kind = getattr(entry, "type_descriptor", None)
+            if entry.param_type_name == "argument":
+                vars(entry)["display_type_rich"] = lambda ctx: None  # NAMES says more than list[str]
             if entry.metavar is None and kind is not None and entry.name is not None:
                 entry.metavar = options.value_word(entry.name, kind.annotation, entry.param_type_name)
 

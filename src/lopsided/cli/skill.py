@@ -102,10 +102,19 @@ def _print(found: "Skill") -> None:
     print_line("rule: the best simple rule on the same answers; --json names it.")
     numbers = [row for entry in found.scores if entry.split == first for row in _number_rows(entry)]
     if numbers:
-        heads = ("number", "median error", "90th percentile", "mean error", "best rule's", "90 % coverage")
-        print_table(f"Numbers, {first} half (x: factors, their mean error in powers of 2)", heads, numbers)
+        heads = ("number", "median", "90th", "mean", "rule", "90 %")
+        print_table(f"Errors of numbers, {first} half: median, 90th percentile and mean", heads, numbers)
+        print_line("x: factors, their mean in powers of 2. rule: mean error of the best simple rule. 90 %: coverage.")
     for name, why in found.not_run.items():
         print_line(f"{name}: not run. {why}")
+
+
+# Questions that do not fit into a line of 80 letters; --json has them whole.
+_SHORT = {
+    "accuracy without the high scores less that without the others": "accuracy without the high scores",
+    "gain of post-hoc adjustment in balanced accuracy": "gain of post-hoc adjustment",
+    "gain in balanced accuracy over doing nothing": "gain over doing nothing",
+}
 
 
 def _number_rows(entry: "FamilyScore") -> list[list[str]]:
@@ -118,7 +127,7 @@ def _number_rows(entry: "FamilyScore") -> list[list[str]]:
         before = "x" if scores["miss"] == "ratio" and own["count"] else ""
         told = [before + _number(own["typical_error"]), before + _number(own["error_nine_in_ten"])]
         told += [_number(own["mean_absolute_error"]), _number(rule), _share(own["coverage"])]
-        rows.append([question, *told])
+        rows.append([_SHORT.get(question, question), *told])
     return rows
 
 
@@ -130,7 +139,7 @@ def _cells(entry: "FamilyScore | None") -> tuple[str, str]:
 
 
 def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.3g}"
+    return "none" if value is None else f"{value:.2g}"
 
 
 def _share(rate: float | None) -> str:
