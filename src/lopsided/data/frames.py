@@ -11,6 +11,8 @@ from lopsided.data.arrow_tables import table_over_arrow
 from lopsided.data.csv_file import check_distinct
 from lopsided.data.tables import BESIDE_NAMES, ColumnChoice, Table
 
+UNNAMED = "the frame"  # a data set that came without a name
+
 
 def is_frame(value: Any) -> bool:
     """Does it have named columns that Arrow can read? (A series has not; a lazy frame has, once collected.)"""
@@ -49,7 +51,7 @@ def frame_table(
     unless `whole`."""
     frame = frame.collect() if _is_lazy(frame) else frame
     choice = ColumnChoice(features, beside, reserved, need_features, whole)
-    return table_over_arrow(arrow_of_frame(frame), "the frame", choice, frame)
+    return table_over_arrow(arrow_of_frame(frame), UNNAMED, choice, frame)
 
 
 def arrow_of_frame(frame: Any) -> Any:
@@ -59,7 +61,7 @@ def arrow_of_frame(frame: Any) -> Any:
     if _is_lazy(frame):
         frame = frame.collect()
     names = [str(name) for name in (frame.column_names if isinstance(frame, pa.Table) else frame.columns)]
-    check_distinct(names, "the frame")
+    check_distinct(names, UNNAMED)
     try:
         if type(frame).__module__.partition(".")[0] == "pandas":
             frame = frame.rename(columns=str) if not all(isinstance(name, str) for name in frame.columns) else frame

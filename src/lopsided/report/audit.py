@@ -26,6 +26,7 @@ from lopsided.checkup.trial.result import Trial
 from lopsided.core.files import write_atomically
 from lopsided.core.notebook import notebook_view
 from lopsided.core.parameters import taken_by
+from lopsided.data.frames import UNNAMED
 from lopsided.data.parts import is_in_parts, open_parts
 from lopsided.engine.cluster import Cluster, mapping_on
 from lopsided.report.checkup_page import checkup_page
@@ -196,7 +197,7 @@ def verdict(facts: AuditFacts) -> str:
 def write_trial(path: str | os.PathLike[str], evidence: Evidence, trial: Trial) -> Path:
     """Write the report of a trial on `evidence` (trial, plan and audit), or its figures as .png."""
     target = check_plot_path(path)
-    title = f"Trial of remedies on {Path(trial.source).name}"
+    title = "Trial of remedies" + ("" if trial.source == UNNAMED else f" on {Path(trial.source).name}")
     if target.suffix.lower() == ".png":
         return write_figures(target, title, trial.figures())
     facts = run_checks(evidence, seed=trial.seed)

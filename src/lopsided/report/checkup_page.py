@@ -18,6 +18,7 @@ from lopsided.checkup.trial.result import Trial
 from lopsided.core.figure import Figure
 from lopsided.core.partition import Partition
 from lopsided.core.provenance import provenance
+from lopsided.data.frames import UNNAMED
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.report.page import is_small, panel_table, plotly_library, render, script_json
 from lopsided.report.plotly import figure_json
@@ -79,7 +80,7 @@ def checkup_page(
     kind = "Audit" if facts is not None else "Trial of remedies" if trial is not None else "Plan"
     return render(
         "checkup.html",
-        title=title or f"{kind} {'on' if facts is None else 'of'} {Path(about).name}",
+        title=title or (kind if about == UNNAMED else f"{kind} {'on' if facts is None else 'of'} {Path(about).name}"),
         opening=opening,
         level="" if facts is None or trial is not None else facts.level.value,
         data=data,

@@ -61,7 +61,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     terms = _terms(noise, moments)
     found = regions(terms, CONSTANTS)
     own = Partition(classes.name, np.zeros(0, dtype=np.int64), names)
-    findings = _findings(own, noise, terms, found)
+    findings = _findings(own, noise, terms, found, of=len(classes.names))
     weakest, signal = terms.weakest_ratio(), terms.weakest_signal()
     measures = {
         "estimator": noise.estimator,
@@ -90,7 +90,8 @@ def _terms(noise: NoiseMatrix, moments: ClassMoments) -> Terms:
     return Terms(np.nan_to_num(signal, nan=0.0), noise.ratios)
 
 
-def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Region]) -> list[Finding]:
+def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Region], *, of: int) -> list[Finding]:
+    everything = all_of(of, "classes") if of == len(part.names) else f"{len(part.names):,} of {of:,} classes"
     weakest, signal = terms.weakest_ratio(), terms.weakest_signal()
     bad = [k for k, region in enumerate(found) if region is Region.HARMFUL]
     if len(bad) == len(part.names):
@@ -98,7 +99,7 @@ def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Reg
         words = f"The features do not separate the classes: the largest signal is {signal[k]:.2g}, of {part.names[k]}, "
         words += "and no class has noise of its own, so memorised examples will not help a network to generalise."
         remedy = "Check that the labels belong to these rows; then try other features, such as a model's last layer."
-        return [Finding(Level.AT_RISK, all_of(len(part.names), "classes"), float(signal[k]), None, words, remedy)]
+        return [Finding(Level.AT_RISK, everything, float(signal[k]), None, words, remedy)]
     findings = []
     for k in sorted(bad, key=lambda k: signal[k]):
         against, ends = _weakest_pair(noise, k)
@@ -113,7 +114,7 @@ def _findings(part: Partition, noise: NoiseMatrix, terms: Terms, found: list[Reg
     against, ends = _weakest_pair(noise, k)
     words = f"No class is likely to overfit harmfully; the smallest noise ratio is {weakest[k]:.2g}, of "
     words += f"{part.names[k]} against {part.names[against]}."
-    return [Finding(Level.HEALTHY, all_of(len(part.names), "classes"), float(weakest[k]), ends, words)]
+    return [Finding(Level.HEALTHY, everything, float(weakest[k]), ends, words)]
 
 
 def _weakest_pair(noise: NoiseMatrix, k: int) -> tuple[int, tuple[float, float] | None]:
