@@ -63,4 +63,5 @@ def command(
         )
     waiting = sum(line.exploratory for line in lines if line.time)
     if waiting:
-        print_line(f"{waiting} verdicts are exploratory: not yet confirmed on fresh seeds under their present rule.")
+        said = "1 verdict is" if waiting == 1 else f"{waiting} verdicts are"
+        print_line(f"{said} exploratory: not yet confirmed on fresh seeds under the present rule.")
