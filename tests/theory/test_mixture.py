@@ -205,3 +205,34 @@ def test_the_law_matches_simulation_on_a_random_mixture():
         )
     slack = 4 * np.std(distance, ddof=1) / np.sqrt(repeats)
     assert abs(np.mean(distance) - forecast.weight_error) < slack + 0.1 * forecast.weight_error
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "tanh", "erf"])
+@pytest.mark.parametrize(("dimension", "neurons"), [(1, 1), (1, 3), (4, 1), (2, 2), (2, 4), (5, 3)])
+def test_sums_along_the_axes_are_those_over_the_nodes(activation, dimension, neurons) -> None:
+    """Box by box, with masses and powers taken out, is the sum node by node that far groups still use."""
+    random = np.random.default_rng(dimension + neurons)
+    offset = random.normal(size=neurons)
+    _, triangle = np.linalg.qr(random.normal(size=(dimension, neurons)) * 0.8)
+    grids, method = fisher_information._rules(len(triangle), float(np.max(np.linalg.norm(triangle, axis=0))))
+    assert method == "quadrature"
+    for grid in grids:
+        given = offset, triangle, activation, grid
+        sums, entropy = fisher_information._moments_on_grid(*given)
+        expected, expected_entropy = fisher_information._moments_at_nodes(*given)
+        # 1e5 terms added in another order: some tens of roundings
+        np.testing.assert_allclose(sums, expected, rtol=1e-12, atol=1e-13 * np.abs(expected).max())
+        assert entropy == pytest.approx(expected_entropy, rel=1e-12)
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "tanh"])
+def test_a_far_group_keeps_its_tiny_information(activation) -> None:
+    """At z near -250 the squares of phi' underflow, but their quotient by H (1 - H) does not."""
+    far = np.array([-240.0, -250.0]) / (2 if activation == "tanh" else 1)
+    (grid,), _ = fisher_information._rules(2, 1.0, coarse=True)
+    given = far, np.array([[0.8, 0.3], [0.0, 0.5]]), activation, grid
+    sums, entropy = fisher_information._moments_on_grid(*given)
+    expected, expected_entropy = fisher_information._moments_at_nodes(*given)
+    assert 0 < expected[0, 0, 0, 0] < 1e-90
+    np.testing.assert_allclose(sums, expected, rtol=1e-11, atol=1e-12 * expected.max())
+    assert entropy == pytest.approx(expected_entropy, rel=1e-11)

@@ -1,9 +1,12 @@
 """What the rooms answer is what the package computes, and the recipes they show give the same numbers."""
 
+import contextlib
 import gzip
 import io
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import zipfile
@@ -19,6 +22,7 @@ from lopsided.core.published_skill import skill_sentence
 from lopsided.web.app import Settings, create_app
 from lopsided.web.limits import Limits
 from lopsided.web.rooms.collapse import anchors, shadow
+from tests.faults.console import say
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +40,31 @@ def plain(facts):
     return {name: value for name, value in facts.items() if name != "seconds"}
 
 
-def run_recipe(recipe, folder, *, with_python=True):
-    """(what the Python prints, what the command line prints), each run in a fresh process in this folder."""
+def run_recipe(recipe, folder, *, with_python=True, fresh=False):
+    """(what the Python prints, what the command line prints), each run in this folder.
+
+    `fresh` in processes of their own, through a shell; otherwise in this one, which spares the imports: scripts in a
+    namespace of their own, and the words of one command. What needs more of a shell than that always gets one.
+    """
+    first = re.fullmatch(r"python - <<'EOF'\n(.*)\nEOF\n(.*)", recipe["command"], re.DOTALL)
+    script, command = first.groups() if first else ("", recipe["command"])
+    if fresh or not command.startswith("lopsided ") or set(command) & set("|;&<>$`*\n"):
+        return _fresh(recipe, folder, with_python)
+    python = _printed(recipe["python"], folder) if with_python else ""
+    before = _printed(script, folder)
+    said = say(shlex.split(command)[1:], folder)
+    assert (said.code, said.broke) == (0, None), said
+    return python, before + said.out
+
+
+def _printed(script, folder):
+    printed = io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(printed):
+        exec(compile(script, "recipe", "exec"), {"__name__": "__main__"})
+    return printed.getvalue()
+
+
+def _fresh(recipe, folder, with_python):
     tools = folder / "bin"
     tools.mkdir(exist_ok=True)
     for name, words in (("lopsided", "-m lopsided "), ("python", "")):
@@ -56,7 +83,7 @@ def test_collapse_answers_and_recipe(local, tmp_path) -> None:
     expected = lopsided.collapse("900*2,300,8*3", weight_decay=0.004, features="relu")
     assert found["facts"]["count_needed"] == expected.count_needed
     assert [k for k, row in enumerate(found["classes"]) if row["collapsed"]] == expected.collapsed
-    python, command = run_recipe(found["recipe"], tmp_path)
+    python, command = run_recipe(found["recipe"], tmp_path, fresh=True)
     assert plain(json.loads(command)) == plain(found["facts"])
     assert repr(found["facts"]["count_needed"]) in python
 
@@ -211,7 +238,7 @@ def test_memorisation_recipes(local, tmp_path) -> None:
     assert python == command
     assert repr(found["bayes"]) in python
     scored = score_examples({"asked": {"builtin": "digits", "per_class": 30}, "data": None}, lambda **message: None)
-    python, command = run_recipe(scored["recipe"], tmp_path)
+    python, command = run_recipe(scored["recipe"], tmp_path, fresh=True)
     told = json.loads(command)["classes"]
     assert [entry["highest"] for entry in told] == [entry.highest for entry in scored["classes"]]
     assert repr(scored["classes"][0].highest) in python
@@ -263,7 +290,7 @@ def test_recipes_of_uploads_give_the_numbers_of_the_jobs(tmp_path) -> None:
     assert said[-1]["done"] == said[-1]["total"] > 0
     assert trial(given, lambda **message: None)["facts"]["reused"] == said[-1]["total"]  # folds are kept
     found = score_examples({"asked": {"labels": "kind"}, "upload": upload, "data": None}, lambda **message: None)
-    python, command = run_recipe(found["recipe"], tmp_path)
+    python, command = run_recipe(found["recipe"], tmp_path, fresh=True)  # a shell and the blank in the name
     assert [entry["highest"] for entry in json.loads(command)["classes"]] == [one.highest for one in found["classes"]]
     assert repr(found["classes"][0].highest) in python
 

@@ -213,6 +213,42 @@ def test_no_upload_is_deleted_under_a_waiting_job() -> None:
         assert not local.post(f"/api/uploads/{first}/inspect").is_success
 
 
+@pytest.mark.parametrize("room", ["audit/run", "trial/run", "memorisation/score", "uploads/{}/inspect"])
+def test_no_upload_is_deleted_under_a_job_that_came_while_another_was_copied(room, monkeypatch) -> None:
+    """A large file is copied for seconds, and what is in use may change meanwhile."""
+    from lopsided.web import uploads as module
+
+    copy = module.shutil.copyfileobj
+    with client(uploads_kept=1, jobs_running=0) as local:
+        first = local.post("/api/uploads", files={"file": ("a.csv", b"a,y\n1,0\n")}).json()["id"]
+
+        def slow(source, target) -> None:
+            copy(source, target)
+            body = None if "inspect" in room else {"upload": first}
+            assert local.post(f"/api/{room.format(first)}", json=body).is_success
+
+        monkeypatch.setattr(module.shutil, "copyfileobj", slow)
+        local.post("/api/uploads", files={"file": ("b.csv", b"a,y\n1,0\n")})
+        kept = local.app.state.uploads.find(first).path
+        assert kept.exists()
+        assert kept in local.app.state.jobs.files_in_use()
+
+
+def test_no_upload_is_deleted_under_a_running_or_paused_job() -> None:
+    from lopsided.web.jobs.job import State
+
+    with client(uploads_kept=1, jobs_running=0) as local:
+        for state in (State.RUNNING, State.PAUSED):
+            first = local.post("/api/uploads", files={"file": ("a.csv", b"a,y\n1,0\n")}).json()["id"]
+            job = local.app.state.jobs.job(local.post("/api/audit/run", json={"upload": first}).json()["id"])
+            job.state = state
+            local.post("/api/uploads", files={"file": ("b.csv", b"a,y\n1,0\n")})
+            assert local.app.state.uploads.find(first).path.exists()
+            job.state = State.CANCELLED
+            local.post("/api/uploads", files={"file": ("c.csv", b"a,y\n1,0\n")})
+            assert local.post(f"/api/uploads/{first}/inspect").status_code == 404
+
+
 def test_loopback_addresses() -> None:
     assert [is_loopback(host) for host in ("localhost", "127.0.0.1", "127.8.8.8", "::1")] == [True] * 4
     assert [is_loopback(host) for host in ("0.0.0.0", "::", "10.0.0.1", "example.org", "")] == [False] * 5

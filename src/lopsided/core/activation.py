@@ -50,6 +50,18 @@ def slope(z: FloatArray, activation: Activation) -> FloatArray:
     return np.asarray(scale * decay / np.square(1.0 + decay))
 
 
+def sides_and_slope(z: FloatArray, activation: Activation) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """phi(z), phi(-z) and phi'(z), from one exponential where the activation allows it."""
+    if activation == "erf":
+        return value(z, activation), value(-z, activation), slope(z, activation)
+    scale = 2.0 if activation == "tanh" else 1.0
+    decay = np.exp(-np.abs(scale * z))
+    large = 1.0 / (1.0 + decay)  # phi(|z|); phi(-|z|) is the decay times this, without cancellation
+    small = decay * large
+    right = z >= 0
+    return np.where(right, large, small), np.where(right, small, large), scale * small * large
+
+
 def hazard(z: FloatArray, activation: Activation) -> FloatArray:
     """phi'(z) / phi(z) = d log phi / dz, finite also where both underflow."""
     from scipy import special

@@ -44,7 +44,8 @@ def closure_hash(home: str, package: Path, entry: CodeEntry | None = None) -> st
         files = _closure({}, [name for module in own.modules for name in _led_to(module, (), package)], package)
     for name, path in sorted(files.items()):
         digest.update(f"{name}\x1f".encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
+        stamp = path.stat()
+        digest.update(_digest(str(path), stamp.st_mtime_ns, stamp.st_size))
     return digest.hexdigest()[:16]
 
 
@@ -97,6 +98,11 @@ class _Read:
 def _read(path: Path) -> _Read:
     stamp = path.stat()
     return _parsed(str(path), stamp.st_mtime_ns, stamp.st_size)
+
+
+@cache
+def _digest(path: str, modified: int, size: int) -> bytes:
+    return hashlib.sha256(Path(path).read_bytes()).digest()
 
 
 @cache

@@ -13,8 +13,7 @@ counts as soon as one of its definitions does; a module that is used other than 
 import ast
 import hashlib
 from collections.abc import Iterator
-from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -62,6 +61,21 @@ class _Module:
     always: tuple[ast.stmt, ...]
     imports: dict[str, tuple[str, str | None]]
 
+    def called(self, name: str) -> tuple[ast.stmt, ...]:
+        """The statements that belong to a name; to none, those that always run; to `*`, all of them."""
+        if name == "*":
+            return (*self.always, *(one for own in self.definitions.values() for one in own))
+        return self.always if name == "" else self.definitions.get(name, ())
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """What counts of a statement: its text, the names that it uses and what it imports itself."""
+
+    text: str
+    names: tuple[tuple[str, str | None], ...]
+    imports: dict[str, tuple[str, str | None]]
+
 
 def reached(home: str, entry: CodeEntry, package: Path) -> Reached:
     """All that `entry` of a module, or of a file whose name ends in `.py`, reaches."""
@@ -76,25 +90,24 @@ def reached(home: str, entry: CodeEntry, package: Path) -> Reached:
         path = Path(module) if module.endswith(".py") else module_file(module, package)
         if path is None:
             continue
-        parts = _parts(str(path), path.stat().st_mtime_ns, path.stat().st_size)
-        statements = parts.always if name == "" else parts.definitions.get(name, ())
-        if name == "*":
-            statements = (*parts.always, *(one for own in parts.definitions.values() for one in own))
-        if name in parts.imports and not statements:  # a name that is only passed on
+        stamp = path.stat()
+        file = str(path), stamp.st_mtime_ns, stamp.st_size
+        parts = _parts(*file)
+        if name in parts.imports and not parts.called(name):  # a name that is only passed on
             waiting += _followed(*parts.imports[name], name, entry, package, modules)
             continue
         if module in entry.left:
             continue
         start = (module, name) == (home, entry.name)
-        kept = [_Cut(entry, everywhere=start).visit(deepcopy(one)) for one in statements]
-        found[_place(module, home), name] = "\n".join(_text(one) for one in kept)
+        kept = _statements(file, name, replace(entry, name="", inside=(), left=(), outside=True), everywhere=start)
+        found[_place(module, home), name] = "\n".join(one.text for one in kept)
         if name not in ("", "*"):
             waiting.append((module, ""))
         for one in kept:
-            imports = parts.imports | dict(_imports(ast.walk(one)))
-            for used, attribute in _names(one):
-                if used in imports:
-                    waiting += _followed(*imports[used], attribute, entry, package, modules)
+            for used, attribute in one.names:
+                where = one.imports.get(used) or parts.imports.get(used)
+                if where is not None:
+                    waiting += _followed(*where, attribute, entry, package, modules)
                 elif used in parts.definitions:
                     waiting.append((module, used))
     return Reached(found, frozenset(modules))
@@ -160,6 +173,15 @@ class _Cut(ast.NodeTransformer):
         return super().generic_visit(node)
 
 
+def _copied(node: Any) -> Any:
+    """The tree again, to be cut; lines and columns, which do not count, stay behind."""
+    if isinstance(node, list):
+        return [_copied(one) for one in node]
+    if not isinstance(node, ast.AST):
+        return node
+    return type(node)(**{name: _copied(value) for name, value in ast.iter_fields(node)})
+
+
 def _text(node: Any) -> str:
     """The tree as text, alike in every version of Python: fields that are empty are left out."""
     if isinstance(node, list):
@@ -192,6 +214,15 @@ def _imports(nodes: Iterator[ast.AST]) -> Iterator[tuple[str, tuple[str, str | N
         elif isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.asname or alias.name.split(".")[0], (alias.name, None)
+
+
+@cache
+def _statements(file: tuple[str, int, int], name: str, cut: CodeEntry, *, everywhere: bool) -> tuple[_Statement, ...]:
+    """The statements of a name, read once for all that reach it; of `cut` only what is left out of them counts."""
+    kept = (_Cut(cut, everywhere=everywhere).visit(_copied(one)) for one in _parts(*file).called(name))
+    return tuple(
+        _Statement(_text(one), tuple(dict.fromkeys(_names(one))), dict(_imports(ast.walk(one)))) for one in kept
+    )
 
 
 @cache

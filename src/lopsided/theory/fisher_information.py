@@ -12,17 +12,18 @@ Over t:
 * where that grid would be too large, scrambled Sobol points, whose independent scramblings give the error.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from lopsided.core.activation import Activation, hazard, log_value, slope, value
+from lopsided.core.activation import Activation, hazard, log_value, sides_and_slope
 from lopsided.core.validation import FloatArray
 
 MOST_NODES = 500_000
 _CHUNK = 65_536
+_BOX = 16_384  # nodes of a box at once, so that they stay in the cache
 _REACH = 8.0  # the normal density beyond 8 deviations has mass 1e-15
 _COARSE_REACH = 6.0  # and beyond 6 deviations 2e-9, far below the error of a coarse grid
 _REPLICATES, _SOBOL_POWER = 8, 14
@@ -80,7 +81,27 @@ def group_information(
     )
 
 
-def _rules(rank: int, steepness: float, coarse: bool = False) -> tuple[list[Iterator[Nodes]], Method]:
+@dataclass(frozen=True)
+class _Grid:
+    """The nodes of a box that lie within its inscribed ball; the corners weigh no more than what lies outside."""
+
+    rank: int
+    axis: FloatArray
+    mass: FloatArray
+    radius: float
+
+    def __iter__(self) -> Iterator[Nodes]:
+        size = self.axis.size
+        for start in range(0, size**self.rank, _CHUNK):
+            numbers = np.arange(start, min(start + _CHUNK, size**self.rank))
+            places = np.stack(np.unravel_index(numbers, (size,) * self.rank), axis=1)
+            t = self.axis[places]
+            near = np.einsum("ij,ij->i", t, t) <= self.radius**2
+            if near.any():
+                yield t[near], self.mass[places[near]].prod(axis=1)
+
+
+def _rules(rank: int, steepness: float, coarse: bool = False) -> tuple[Sequence["_Grid | Iterator[Nodes]"], Method]:
     """Several independent sets of nodes with their masses."""
     # phi has its nearest pole at distance pi, so in t the integrand is analytic in a strip of about pi / steepness and
     # the rule's error is about exp(-2 pi strip / step). A step of 0.3 strips gives 1e-9; where that grid is too large,
@@ -94,19 +115,11 @@ def _rules(rank: int, steepness: float, coarse: bool = False) -> tuple[list[Iter
     return [_sobol(rank, replicate) for replicate in range(_REPLICATES)], "quasi-Monte Carlo"
 
 
-def _grid(rank: int, step: float, shift: float, reach: float) -> Iterator[Nodes]:
-    """The nodes of the box that lie within its inscribed ball; the corners weigh no more than what lies outside."""
+def _grid(rank: int, step: float, shift: float, reach: float) -> _Grid:
     half = int(np.ceil(reach / step))
     axis = np.asarray((np.arange(-half, half + 1) + shift) * step, dtype=np.float64)
     mass = np.exp(-0.5 * np.square(axis))
-    mass /= mass.sum()
-    total = axis.size**rank
-    for start in range(0, total, _CHUNK):
-        places = np.stack(np.unravel_index(np.arange(start, min(start + _CHUNK, total)), (axis.size,) * rank), axis=1)
-        t = axis[places]
-        near = np.einsum("ij,ij->i", t, t) <= (axis[-1] + step) ** 2
-        if near.any():
-            yield t[near], mass[places[near]].prod(axis=1)
+    return _Grid(rank, axis, mass / mass.sum(), float(axis[-1] + step))
 
 
 def _sobol(rank: int, replicate: int) -> Iterator[Nodes]:
@@ -118,9 +131,64 @@ def _sobol(rank: int, replicate: int) -> Iterator[Nodes]:
 
 
 def _moments(
-    offset: FloatArray, triangle: FloatArray, activation: Activation, rule: Iterator[Nodes]
+    offset: FloatArray, triangle: FloatArray, activation: Activation, rule: _Grid | Iterator[Nodes]
 ) -> tuple[FloatArray, float]:
     """E[w_jk (1, t)(1, t)^T] for every pair of neurons, shape (K, K, r + 1, r + 1), and the entropy."""
+    if isinstance(rule, _Grid):
+        farthest = np.abs(offset) + np.abs(triangle).sum(axis=0) * rule.radius
+        if float(np.max(farthest)) < _DIRECT[activation]:
+            return _moments_on_grid(offset, triangle, activation, rule)
+    return _moments_at_nodes(offset, triangle, activation, rule)
+
+
+def _moments_on_grid(
+    offset: FloatArray, triangle: FloatArray, activation: Activation, grid: _Grid
+) -> tuple[FloatArray, float]:
+    """The same sums over the whole box, axis by axis.
+
+    `triangle` is upper triangular, so z_j varies along the first j axes only and most activations are those of a
+    smaller box; masses and powers of t belong to single axes, so a moment is r small products of matrices. With
+    S = sum_j phi(z_j) and N = sum_j phi(-z_j) = K - S, the weights are g_j g_k / (H (1-H)) = phi'_j/S phi'_k/N.
+    """
+    rank, neurons = triangle.shape
+    first, second = np.tril_indices(neurons)
+    size = grid.axis.size
+    powers = grid.mass[:, None] * grid.axis[:, None] ** np.arange(3)  # m, m t, m t^2
+    sums = np.zeros((*(3,) * rank, first.size + 1))
+    rows = max(1, _BOX // size ** (rank - 1))
+    for start in range(0, size, rows):
+        part = slice(start, start + rows)
+        t = [_on_axis(grid.axis[part] if one == 0 else grid.axis, one, rank) for one in range(rank)]
+        near = np.asarray(sum(np.square(one) for one in t)) <= grid.radius**2
+        sides = [
+            sides_and_slope(from_ + sum(by * one for by, one in zip(slopes, t, strict=False)), activation)
+            for from_, slopes in ((offset[j], triangle[: j + 1, j]) for j in range(neurons))
+        ]
+        yes, no = (sum((side[which] for side in sides), np.zeros(near.shape)) for which in (0, 1))
+        values = np.empty((first.size + 1, *near.shape))
+        values[-1] = (yes * np.log(yes / neurons) + no * np.log(no / neurons)) * near
+        left, right = ([side[2] * inverse for side in sides] for inverse in (near / yes, 1.0 / no))
+        for pair, (j, k) in enumerate(zip(first, second, strict=True)):
+            np.multiply(left[j], right[k], out=values[pair])
+        for _ in range(rank - 1):  # the last axis each time; its powers go to the front, before those of later axes
+            values = np.moveaxis(values @ powers, -1, 0)
+        sums += np.moveaxis(values @ powers[part], -1, 0)
+    ones = np.eye(rank + 1, dtype=int)[:, 1:]
+    exponents = ones[:, None] + ones[None, :]  # of t in (1, t)(1, t)^T
+    total = np.empty((neurons, neurons, rank + 1, rank + 1))
+    total[first, second] = total[second, first] = np.moveaxis(sums[tuple(np.moveaxis(exponents, -1, 0))], -1, 0)[:-1]
+    return total, -float(sums[(0,) * rank][-1]) / neurons
+
+
+def _on_axis(values: FloatArray, one: int, rank: int) -> FloatArray:
+    """The values along axis `one` of a box."""
+    return values.reshape((1,) * one + (-1,) + (1,) * (rank - 1 - one))
+
+
+def _moments_at_nodes(
+    offset: FloatArray, triangle: FloatArray, activation: Activation, rule: _Grid | Iterator[Nodes]
+) -> tuple[FloatArray, float]:
+    """The sums node by node, for scattered nodes and where phi underflows."""
     rank, neurons = triangle.shape
     first, second = np.tril_indices(neurons)
     left, right = np.tril_indices(rank + 1)
@@ -152,9 +220,9 @@ def _sides(z: FloatArray, activation: Activation) -> tuple[Side, Side]:
     """For y = 1 and y = 0: log mean_j phi(+-z_j), and (phi'(z_j)/K) / mean_j phi(+-z_j)."""
     if not float(np.max(np.abs(z))) < _DIRECT[activation]:
         return _side_from_logarithms(z, activation), _side_from_logarithms(-z, activation)
-    bell = slope(z, activation)
+    above, below, bell = sides_and_slope(z, activation)
     pair = []
-    for side in (value(z, activation), value(-z, activation)):
+    for side in (above, below):
         total = side.sum(axis=1, keepdims=True)
         pair.append((np.log(total[:, 0] / z.shape[1]), bell / total))
     return pair[0], pair[1]

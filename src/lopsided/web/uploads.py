@@ -8,7 +8,7 @@ import secrets
 import shutil
 import tempfile
 import threading
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated
@@ -52,8 +52,11 @@ class Uploads:
         self._kept: dict[str, Kept] = {}
         self._folder: Path | None = None
 
-    def keep(self, given: UploadFile, in_use: Container[Path] = ()) -> Upload:
-        """Copy the file to the folder under a new name; the oldest that is not `in_use` makes room for it."""
+    def keep(self, given: UploadFile, in_use: Callable[[], Container[Path]] = tuple) -> Upload:
+        """Copy the file to the folder under a new name; the oldest that is not `in_use` makes room for it.
+
+        What is in use is asked after the copy, which may take long: jobs may have come meanwhile.
+        """
         shown = PurePosixPath((given.filename or "file").replace("\\", "/")).name[:200]
         ending = next((known for known in ENDINGS if shown.lower().endswith(known)), None)
         if ending is None:
@@ -68,7 +71,8 @@ class Uploads:
             raise
         facts = Upload(id=name, name=shown, bytes=path.stat().st_size)
         with self._lock:
-            free = [one for one, kept in self._kept.items() if kept.path not in in_use]
+            used = in_use()
+            free = [one for one, kept in self._kept.items() if kept.path not in used]
             for oldest in free[: max(0, len(self._kept) + 1 - self._limits.uploads_kept)]:
                 _delete(self._kept.pop(oldest).path)
             self._kept[name] = Kept(facts, path)
@@ -107,4 +111,4 @@ def _delete(path: Path) -> None:
 def take_upload(request: Request, file: Annotated[UploadFile, File(description="The data.")]) -> Upload:
     """Upload a file of examples: npz, npy, parquet, csv, tsv (also packed by gzip), feather, jsonl or xlsx."""
     uploads: Uploads = request.app.state.uploads
-    return uploads.keep(file, jobs_of(request).files_in_use())
+    return uploads.keep(file, jobs_of(request).files_in_use)

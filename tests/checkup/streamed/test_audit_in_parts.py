@@ -163,3 +163,13 @@ def test_no_output_becomes_a_part(rows: pa.Table, tmp_path: Path) -> None:
     (place / "pictures").mkdir()  # a folder of pictures, with a table of scores from an earlier run
     assert not is_in_parts(place)
     check_apart({"--out": place / "0001.parquet"}, [place])
+
+
+def test_the_seconds_of_an_audit_in_parts_are_those_of_the_passes_too(rows, tmp_path, monkeypatch) -> None:
+    from dataclasses import replace
+
+    from lopsided.checkup.streamed import audit as streamed
+
+    checks = streamed.run_checks
+    monkeypatch.setattr(streamed, "run_checks", lambda *given, **named: replace(checks(*given, **named), seconds=0.0))
+    assert lopsided.audit(written(tmp_path / "parts", rows, 2000, 1000), checks=["counts"], **GIVEN).seconds > 0
