@@ -1,10 +1,12 @@
 """`lopsided skill --publish`: a score that lacks a family does not replace one that has it."""
 
 import json
+from types import SimpleNamespace
 
 from lopsided.cli.main import main
 from lopsided.core.published_skill import published_text
 from lopsided.skill.benchmark import families
+from lopsided.skill.families import group_mixtures
 
 
 def test_a_score_that_lacks_families_is_not_published(tmp_path, monkeypatch, capsys) -> None:
@@ -58,7 +60,15 @@ def test_what_is_published_as_shipped_is_what_the_families_say() -> None:
             assert shipped == {name: name not in question.unshipped for name in question.recipes}, question.name
 
 
-def test_no_recipe_with_intervals_of_its_own_is_shipped_for_mixtures() -> None:
-    family = families()["skill-group-mixtures"]
-    for question in (family.question, *family.numbers):
-        assert set(question.unshipped) == set(question.recipes)
+def test_only_the_public_function_is_shipped_for_mixtures(monkeypatch) -> None:
+    for question in (group_mixtures.FAMILY.question, *group_mixtures.FAMILY.numbers):
+        assert question.recipes.keys() - set(question.unshipped) == {group_mixtures.SHIPPED}
+    settings = next(iter(group_mixtures.tasks()))
+    shipped = group_mixtures.SIGNS[group_mixtures.SHIPPED]
+    by_law = group_mixtures.SIGNS["law, true mixture"](settings, {})
+    assert [one.answer for one in shipped(settings, {})] == [one.answer for one in by_law]
+    group_mixtures._by_mixture.cache_clear()
+    found = SimpleNamespace(facts=lambda: {"groups": [{"excess_risk": 1.0}] * settings["groups"]})
+    monkeypatch.setattr(group_mixtures, "mixture", lambda problem, samples: found)
+    assert {one.answer for one in shipped(settings, {})} == {None}  # the score is that of `lopsided.mixture`
+    group_mixtures._by_mixture.cache_clear()

@@ -158,7 +158,7 @@ def test_groups_answers_and_recipe(local, tmp_path) -> None:
     found = ask(local, "/api/groups/forecast", groups=groups, samples=2500)
     assert [group["fraction"] for group in found["facts"]["groups"]] == [0.5, 0.5]
     assert len(found["sweep"]["panels"][0]["data"]) == 2
-    assert found["skill"] == skill_sentence("more of a group, known mixture")
+    assert found["skill"] == skill_sentence("more of a group")
     python, command = run_recipe(found["recipe"], tmp_path)
     assert plain(json.loads(command)) == plain(found["facts"])
     assert repr(found["facts"]["groups"][1]["excess_risk"]) in python

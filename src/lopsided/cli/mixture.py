@@ -139,7 +139,7 @@ def _print(facts: dict[str, Any]) -> None:
             print_line(f"{number} groups declined: {reason}.")
     for line in _headline(facts)[2:]:
         print_line(f"{line[0]}: {line[1]}")
-    told = skill_sentence("more of a group" if "network" in facts else "more of a group, known mixture")
+    told = "" if "network" in facts else skill_sentence("more of a group")  # of mixtures that are known, not fitted
     if told:
         print_line(f"More of a group helps or hurts: {told[0].lower()}{told[1:]}")
     names = ("B", "q", "Ew", "E", "Gamma", "D6", "D12", "sample_complexity")

@@ -23,8 +23,7 @@ FORECASTS: dict[str, tuple[str, str, str]] = {
     "collapse": ("skill-collapse-ratio", "constant multiplier of the pilot", _NETWORKS),
     "collapse by energies": ("skill-collapse-ratio", "measured energies of the pilot", _NETWORKS),
     "classes lost": ("skill-collapse-ratio", "network forecast", _NETWORKS),
-    "more of a group, known mixture": ("skill-group-mixtures", "law, true mixture", "with random mixtures"),
-    "more of a group": ("skill-group-mixtures", "law, fitted", "with random mixtures, which fit its model exactly"),
+    "more of a group": ("skill-group-mixtures", "lopsided.mixture, true mixture", "with random mixtures"),
 }
 
 

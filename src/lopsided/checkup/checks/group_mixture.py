@@ -79,5 +79,4 @@ CHECK = Check(
     "the large-n law tr(H^-1 H_l)/(2n); Li et al. 2024, eq (11)-(12), say the opposite in places",
     frozenset({"labels", "groups", "features"}),
     run,
-    forecast="more of a group",
 )

@@ -102,7 +102,7 @@ def _forecast(asked: GroupsProblem) -> GroupsForecast:
         facts=jsonable(found.facts()),
         plane=_plane(found.problem, asked.seed),
         sweep=_sweep(found.problem, asked),
-        skill=skill_sentence("more of a group, known mixture"),
+        skill=skill_sentence("more of a group"),
         recipe=_recipe(asked),
     )
 
