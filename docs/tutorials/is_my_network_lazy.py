@@ -2,10 +2,10 @@ r"""
 Is my network in the lazy regime?
 =================================
 
-A network is lazy when training barely moves its weights and hardly any hidden unit changes the examples it fires for:
-it then works as a fixed random feature map. Whether yours is, decides which theory speaks about it. Three numbers from
-two checkpoints of a layer answer it: the share of activation patterns that changed, the relative distance that the
-weights travelled, and the rank of the change.
+A network is lazy when training barely moves its weights and hardly any hidden unit changes the examples it fires for.
+It then works as a fixed random feature map. Which theory applies to your network depends on whether it is lazy. Three
+numbers from two checkpoints of a layer answer the question: the share of activation patterns that changed, the relative
+distance that the weights moved, and the rank of the change.
 
 The data are scikit-learn's digits, scaled to length 1; the network is the two-layer ReLU network of Li and Liang
 (2018), trained by SGD at a rate proportional to 1/width.
@@ -27,7 +27,7 @@ train, test = np.arange(len(labels)) % 4 != 0, np.arange(len(labels)) % 4 == 0
 # Two checkpoints
 # ---------------
 #
-# ``start`` and ``end`` are all that the measurements need: take them from any network, one row per hidden unit.
+# The measurements need only ``start`` and ``end``. Take them from any network, one row per hidden unit.
 
 
 def checkpoints(width: int, rate_times_width: float, steps: int = 500) -> tuple[np.ndarray, np.ndarray, float]:
@@ -53,10 +53,10 @@ print(f"relative distance |W - W0| / |W0|: {moved.frobenius:.3f}")
 print(f"entropy rank of the change {update.entropy_rank:.1f}, of the weights {final.entropy_rank:.1f}")
 
 # %%
-# What decides it: the width
-# --------------------------
+# The effect of the width
+# -----------------------
 #
-# In the theory the distance falls like :math:`1/\sqrt{m}` at a given accuracy, and pattern changes fall with it.
+# In theory, the distance falls like :math:`1/\sqrt{m}` at a given accuracy, and fewer patterns change as well.
 
 from lopsided.core.figure import Figure, Line, Mark, Panel
 
@@ -80,10 +80,10 @@ panel = Panel("Digits, 500 steps", "hidden units", "share", lines, [Mark(0.1, "0
 Figure("Wider networks stay nearer to their initial weights", [panel])
 
 # %%
-# And the learning rate
-# ---------------------
+# The effect of the learning rate
+# -------------------------------
 #
-# The same width, at a tenth and at thirty times the rate.
+# The width stays the same; the learning rate is multiplied by 0.1, 1 and 30.
 
 for factor in (0.1, 1.0, 30.0):
     start, end, reached = checkpoints(500, 10.0 * factor)
@@ -94,7 +94,7 @@ for factor in (0.1, 1.0, 30.0):
 # How to read it
 # --------------
 #
-# Patterns below 0.1 and a distance below 0.1: lazy; results about kernels and about coupling with the pseudo network
-# apply, and so does :doc:`/theory/structured-data`. Patterns near 0.5 or a distance of order 1: features are being
-# learned, and those results say nothing. Between the two, trust neither. The limits 0.1 are those that the paper
-# reports for its own data, not laws.
+# If both the share of changed patterns and the distance are below 0.1, the network is lazy: results about kernels and
+# about coupling with the pseudo network apply, and so does :doc:`/theory/structured-data`. If the share is near 0.5 or
+# the distance is of order 1, the network is learning features, and those results do not apply. Between the two, trust
+# neither. The limits of 0.1 are what the paper reports for its own data, not laws.

@@ -3,9 +3,9 @@ Should I collect more of this group?
 ====================================
 
 Your model does worse on one group. Would a larger share of that group in the training set help it? Not always: a group
-can be hard because its labels are noisy, and then more of it buys little. This page lets the large-sample law of
-maximum likelihood say what a share does, first for groups that are known exactly, then for real people, and checks
-the second answer by training.
+can be hard because its labels are noisy, and then more examples of it help little. This page uses the large-sample law
+of maximum likelihood to forecast the effect of a share, first for groups that are known exactly, then for real people,
+and checks the second forecast by training.
 
 With ``LOPSIDED_DATA`` set, the real data are the Adult census (is the income above 50,000? groups: men and women).
 Without it, the breast cancer data of scikit-learn are used, split into two groups by the size of the cells.
@@ -22,10 +22,10 @@ import lopsided
 # Groups that are known
 # ---------------------
 #
-# Two groups of Gaussian inputs; the second is the minority, and its inputs spread more. A network with three sigmoid
-# neurons is to be learned. With :math:`H_l` the Fisher information of group :math:`l` and
+# There are two groups of Gaussian inputs; the second is the minority, and its inputs have a larger variance. The
+# network to be learned has three sigmoid neurons. With :math:`H_l` the Fisher information of group :math:`l` and
 # :math:`H = \sum_l \lambda_l H_l`, the group's excess risk is :math:`\mathrm{tr}(H^{-1} H_l) / 2n`. The label entropy,
-# which no training removes, is reported separately.
+# which training cannot reduce, is reported separately.
 
 groups = {
     "group": [
@@ -109,16 +109,16 @@ for group in fit.facts()["groups"]:
 print(f"law reliable at n = {samples}: {fit.forecast.law.reliable}")
 
 # %%
-# Read two things. The excess, all that more data can remove, is a few thousandths of a nat: nearly all of the loss is
-# entropy. And its elasticity in the share is small: the two groups teach the network nearly the same. So the forecast
-# is that a larger share changes little, and that more data of any kind, which shrinks the excess like :math:`1/n`, does
-# more.
+# Look at two numbers. The excess, which is all that more data can remove, is a few thousandths of a nat: nearly all of
+# the loss is entropy. And its elasticity in the share is small: the network learns nearly the same from both groups. So
+# the forecast is that a larger share changes little, and that more data from any group does more, because the excess
+# falls like :math:`1/n`.
 #
-# Is it true?
-# -----------
+# Check the forecast
+# ------------------
 #
-# Train on :math:`n` examples with the share set by hand, several times, and measure the loss of both groups on people
-# who were not used. The network gets an intercept here, as a practitioner would give it.
+# Train several times on :math:`n` examples with a chosen share of the minority, and measure the loss of both groups on
+# held-out people. Here the network has an intercept, as it would in practice.
 
 from sklearn.preprocessing import StandardScaler
 
@@ -151,10 +151,10 @@ for wanted, size in ((0.1, samples), (share, samples), (0.6, samples), (share, s
 # What to take away
 # -----------------
 #
-# Compare the lines with their standard errors. On the census, shares from 10 % to 60 % move the women's loss by less
-# than a hundredth of a nat, hardly more than its error, while the gap between the groups is twenty times that; the
-# men pay about as much as the women could gain; and a second thousand people of both kinds does at least as much as
-# any share. That is what the law said: the share matters little here. Its sizes are another matter. It takes the
-# fitted network for the truth, and real data are not a Gaussian mixture: its label entropy for women is far above the
-# loss that is measured. So use the law to see *whether* a share can matter, and the few lines above to see *how
-# much*. :doc:`/theory/group-imbalance` has the law and its limits.
+# Compare the differences between the lines with their standard errors. On the census, shares from 10 % to 60 % change
+# the women's loss by less than a hundredth of a nat, hardly more than its error, while the gap between the groups is
+# twenty times that. The men lose about as much as the women could gain, and a second thousand people from both groups
+# helps at least as much as any share. As the law said, the share matters little here. The sizes that it forecasts are
+# less reliable. The law assumes that the fitted network is true, and real data are not a Gaussian mixture: its label
+# entropy for women is far above the measured loss. So use the law to see *whether* a share can matter, and the few
+# lines above to see *how much*. :doc:`/theory/group-imbalance` explains the law and its limits.

@@ -4,7 +4,7 @@ Which examples are memorised?
 
 Some training examples are learned from the others; some are learned only because they are in the training set. This
 page ranks every digit by its influence score, which needs no training, then measures memorisation itself by training
-with and without each digit, and asks how much the cheap score tells about the costly answer.
+with and without each digit, and asks how well the cheap score predicts the expensive measurement.
 
 The data are scikit-learn's digits, 1797 pictures of 8 x 8 pixels, which come with the package.
 """
@@ -21,8 +21,9 @@ images, labels = digits.data / 16.0, digits.target
 # Scores without training
 # -----------------------
 #
-# The score of an example is what it adds to :math:`\|\Sigma_k\|_F^2`, the squared size of its class's covariance
-# (eq 10 of Xu and Chen 2025): the difference with and without it, in closed form for all examples at once.
+# The score of an example is its contribution to :math:`\|\Sigma_k\|_F^2`, the squared norm of the covariance of its
+# class (eq 10 of Xu and Chen 2025): the difference between the norm with and without the example. A closed form gives
+# all scores at once.
 
 result = lopsided.score(images, labels)
 scores = result.influence.scores
@@ -52,8 +53,8 @@ Figure("Influence scores of the digits", [ends(-1, "Highest"), ends(1, "Lowest")
 # Memorisation itself
 # -------------------
 #
-# The memorisation of an example is the chance that a model gets it right when it was in the training set, minus the
-# chance when it was not (Feldman 2020). The digits are cut into three parts ten times, and a model is trained without
+# The memorisation of an example is the chance that a model classifies it correctly if it was in the training set, minus
+# the chance if it was not (Feldman 2020). The digits are cut into three parts ten times, and a model is trained without
 # each part: every digit is left out ten times and used twenty times.
 
 from sklearn.svm import SVC
@@ -82,7 +83,7 @@ Figure("Memorised digits", [Panel("Right only when they are in the training set"
 # Does the score find them?
 # -------------------------
 #
-# Compare the tenth of each class with the highest scores with the tenth with the lowest.
+# In each class, compare the tenth of the examples with the highest scores with the tenth with the lowest.
 
 from scipy.stats import spearmanr
 
@@ -101,8 +102,9 @@ print(f"rank correlation of score and memorisation: {correlation.statistic:+.3f}
 # What to take away
 # -----------------
 #
-# On these digits the memorised examples are found among the high scores far more often than among the low ones, so the
-# score, which costs nothing, tells you where to look first. But most high scores are not memorised, and the correlation
-# is weak: a high score says that an example lies far out along the directions in which its class varies most, and
-# whether that makes it hard depends on the data (on MNIST it does not: :ref:`claim bo-influence <claim-bo-influence>`).
-# Where you must know, train with and without, as above. :doc:`/theory/benign-overfitting` has the theory.
+# On these digits, memorised examples are far more common among high scores than among low ones, so the score, which
+# needs no training, tells you where to look first. But most examples with high scores are not memorised, and the
+# correlation is weak. A high score means that an example lies far from its class mean, along the directions in which
+# the class varies most. Whether that makes it hard depends on the data (on MNIST it does not: :ref:`claim bo-influence
+# <claim-bo-influence>`). If you have to know, train with and without the example, as above.
+# :doc:`/theory/benign-overfitting` has the theory.

@@ -3,8 +3,8 @@ Which remedy, at which rate?
 ============================
 
 Oversample, reweight, adjust the logits, move the threshold, collect more? And how much of it? This page audits a
-long-tailed data set, makes a plan in which every remedy carries the gain that is forecast for it, and then tries the
-remedies side by side on the same cross-validation folds.
+long-tailed data set, makes a plan that forecasts the gain of each remedy, and then compares the remedies on the same
+cross-validation folds.
 
 The data are scikit-learn's digits, cut down to a tail from 150 examples to 6.
 """
@@ -27,7 +27,8 @@ print("examples per class:", counts)
 # What is wrong
 # -------------
 #
-# The audit runs every check that the data allow and says what it skipped. There are features and labels, no model yet.
+# The audit runs every check that the data allow and says what it skipped. Here it has features and labels, but no
+# model.
 
 audit = lopsided.audit(features, labels=classes, checks=["counts", "noise_ratios", "duplicates"])
 for finding in audit.findings[:5]:
@@ -50,9 +51,9 @@ for remedy in plan.remedies:
 # What does help
 # --------------
 #
-# The trial trains every arm on the same folds, so that differences are paired. The intervals account for the overlap of
-# the training sets, and the winner's interval for the number of arms. Without an arm that is shown to be better, there
-# is no winner.
+# The trial trains every arm on the same folds, so differences are paired. The intervals account for the overlap of the
+# training sets, and the winner's interval also for the number of arms. If no arm is shown to be better than plain
+# training, there is no winner.
 
 with tempfile.TemporaryDirectory() as store:
     trial = lopsided.trial(features, labels=classes, folds=5, repeats=1, forecasts=False, store=store)
@@ -75,10 +76,11 @@ trial.figures()[0]
 # At which rate
 # -------------
 #
-# A network with weight decay loses classes that a linear model keeps. Say how you train, and the forecast gives each
-# class the rate that lifts it above what a class needs. The multiplier here is the one that
-# :doc:`will_my_tail_collapse` measured for a small network with a weight decay of 0.03; ``safety`` says how far above
-# the need a class is lifted. Is more better? Train that network at several rates and look at the digits that are left.
+# A network with weight decay loses classes that a linear model keeps. Give the settings of your training run, and the
+# forecast gives each class a rate at which it has more examples than a class needs. The multiplier here is the one that
+# :doc:`will_my_tail_collapse` measured for a small network with a weight decay of 0.03. ``safety`` is the ratio of the
+# examples that a class gets to those that it needs. Are higher rates better? Train that network at several rates and
+# test it on the remaining digits.
 
 from sklearn.neural_network import MLPClassifier
 
@@ -101,8 +103,8 @@ for name, choice in choices.items():
     print(f"{name}: {len(of_them)} examples an epoch, balanced {recall.mean():.3f}, worst class {recall.min():.2f}")
 
 # %%
-# ``Oversampler`` has the interface of imbalanced-learn; ``sample_indices_`` says which rows it took, for any training
-# loop, and ``rates_`` why:
+# ``Oversampler`` has the interface of imbalanced-learn. ``sample_indices_`` has the rows that it drew, for use in any
+# training loop, and ``rates_`` says why:
 
 chosen = lopsided.Oversampler(**choices["forecast, twice the need"], random_state=0)
 chosen.fit_resample(features, classes)
@@ -118,8 +120,8 @@ print("rows, the last copies:", chosen.sample_indices_[-5:])
 # trial names them. The recommended one has the largest expected gain, and the trial states its chance of being worse
 # than plain training. More examples would make the answer more certain.
 #
-# The forecast rate is the smallest at which the model keeps a class. A real network needs more: on these digits a
-# class just above its need is still lost, classes at twice their need come back only in part, and full balance does
-# far better, at three times the examples an epoch. So read the forecast as a lower limit, and try rates above it.
-# :doc:`/theory/layer-peeled` explains why oversampling and reweighting have one optimum but not one noise, and
-# :doc:`/theory/networks` what is known of trained networks.
+# The forecast rate is the smallest at which the model keeps a class. A real network needs more: on these digits, a
+# class with just more examples than it needs is still lost, classes with twice as many are only partly recovered, and
+# full balance does far better, with three times as many examples per epoch. So use the forecast as a lower limit, and
+# try higher rates. :doc:`/theory/layer-peeled` explains why oversampling and reweighting have the same optimum but
+# different gradient noise, and :doc:`/theory/networks` what is known about trained networks.

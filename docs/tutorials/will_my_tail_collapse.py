@@ -3,7 +3,7 @@ Will my tail collapse?
 ======================
 
 You have class counts with a long tail and a weight decay. Before you train, you want to know which classes the
-network will fail to distinguish. This page forecasts it, then trains a network on real digits and looks.
+network will fail to distinguish. This page makes that forecast, then trains a network on real digits and compares.
 
 The data are scikit-learn's handwritten digits, which come with the package: ten classes, cut down to a tail from 120
 examples to 3.
@@ -23,10 +23,10 @@ print("examples per class:", counts)
 # The forecast
 # ------------
 #
-# The Layer-Peeled Model keeps the last layer of a network and lets everything below it move freely. In its penalised
-# form, the weight decay on the classifier and the features is a multiplier :math:`\lambda`, and a class needs more than
-# :math:`\lambda N` examples. ``features="relu"`` takes the nonnegative features that a ReLU network has. The feature
-# decay is not known before training, so this first forecast takes it equal to the weight decay.
+# The Layer-Peeled Model keeps the last layer of a network and lets its features vary freely. In its penalised form, the
+# weight decay on the classifier and the features is a multiplier :math:`\lambda`, and a class needs more than
+# :math:`\lambda N` examples. ``features="relu"`` uses nonnegative features, as in a ReLU network. The feature decay is
+# not known before training, so this first forecast sets it equal to the weight decay.
 
 weight_decay = 0.03
 forecast = lopsided.collapse(counts, weight_decay=weight_decay, features="relu")
@@ -34,10 +34,11 @@ print(f"a class needs {forecast.count_needed:.1f} examples; forecast to collapse
 print(f"certified: the objective is within {forecast.relative_gap:.0e} (relative) of the optimum")
 
 # %%
-# Train and look
-# --------------
+# Train and compare
+# -----------------
 #
-# A network with one hidden layer, trained with the same weight decay until it converges. The other digits are held out.
+# The network has one hidden layer and is trained with the same weight decay until it converges. The other digits are
+# held out.
 
 from sklearn.neural_network import MLPClassifier
 
@@ -58,8 +59,9 @@ print("recalled in fewer than one case of ten:", np.flatnonzero(recall < 0.1).to
 # One run sharpens the forecast
 # -----------------------------
 #
-# In a trained network the multiplier is :math:`\lambda = wd \sqrt{E_W / E_H}`: the energies of the classifier and of
-# the centred class means, which ``neural_collapse`` measures on features, labels and weights.
+# In a trained network, the multiplier is :math:`\lambda = wd \sqrt{E_W / E_H}`. The energies :math:`E_W` of the
+# classifier and :math:`E_H` of the centred class means are measured by ``neural_collapse`` from features, labels and
+# weights.
 
 from lopsided.measure.neural_collapse import neural_collapse
 
@@ -70,7 +72,7 @@ sharper = lopsided.collapse(counts, multiplier=multiplier, features="relu")
 print(f"multiplier {multiplier:.4f}; a class needs {sharper.count_needed:.1f} examples; collapsed: {sharper.collapsed}")
 
 # %%
-# The picture: recall against the number of examples, with both forecasts of what a class needs.
+# Plot recall against the number of examples, with both forecasts of the number that a class needs:
 
 from lopsided.core.figure import Figure, Line, Mark, Panel
 
@@ -92,8 +94,8 @@ Figure("Ten digits, 120 down to 3 examples", [panel])
 # What it would take
 # ------------------
 #
-# ``plan=True`` answers the inverse questions: rates per class, examples to collect, and the weight decay at which
-# nothing collapses.
+# ``plan=True`` answers the inverse questions: oversampling rates per class, examples to collect, and the weight decay
+# at which no class collapses.
 
 planned = lopsided.collapse(counts, multiplier=multiplier, features="relu", plan=True).plan
 print("oversampling rates:", np.round(planned.oversampling.rates, 2))
@@ -104,8 +106,8 @@ print(f"largest multiplier without collapse: {planned.safe_multiplier:.4f}")
 # A hundred classes
 # -----------------
 #
-# The same question for the usual CIFAR-100 long tail (500 down to 5 examples), with the energies of the paper's
-# figures. No images are needed, only the counts.
+# Here is the same forecast for the usual CIFAR-100 long tail (500 down to 5 examples), with the energies of the paper's
+# figures. It needs only the counts, no images.
 
 tail = [int(500 * 0.01 ** (k / 99)) for k in range(100)]
 hundred = lopsided.collapse(tail, feature_energy=5, weight_energy=1)
@@ -116,7 +118,8 @@ print(f"mean cosine among them: {hundred.collapsed_cosine:.4f}; solved in {hundr
 # How far to trust it
 # -------------------
 #
-# One weight decay is one example. The same network at others, each forecast from its own measured energies:
+# One weight decay is only one example. Train the same network with two others, each with a forecast from its own
+# measured energies:
 
 for decay in (0.01, 0.1):
     other = MLPClassifier((64,), alpha=decay * len(train), solver="lbfgs", max_iter=2000, random_state=0)
@@ -131,6 +134,7 @@ for decay in (0.01, 0.1):
     print(f"weight decay {decay}: forecast {need.collapsed}, lost {lost}")
 
 # %%
-# The model has no scatter within a class, no shared features and no path: it says where an ideal network would rest.
-# Real networks lose classes in the order of their counts, often earlier than the model says. :doc:`/theory/networks`
-# has what is known about the difference, and :ref:`claim lp-any-sizes <claim-lp-any-sizes>` what was checked.
+# The model has no within-class variation, no shared features and no training dynamics: it gives the optimum of an ideal
+# network. Real networks lose classes in the order of their counts, often earlier than the model says.
+# :doc:`/theory/networks` says what is known about the difference, and :ref:`claim lp-any-sizes <claim-lp-any-sizes>`
+# what was checked.

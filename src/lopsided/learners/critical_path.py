@@ -1,12 +1,12 @@
-"""The critical point of f_n for growing prefixes of one sample: every n of a sample-complexity figure in one go.
+"""The critical point of f_n for growing prefixes of one sample: all n of a sample-complexity figure at once.
 
 With the sample cut into blocks, f_n over the first b blocks is a mean of block losses, so gradients and Hessians add
 up. From the largest prefix down, the minimiser of the next smaller one is near: its Hessian at the old point is the sum
 without the last blocks (known already), which gives one exact Newton step; chord steps with the same matrix follow,
-each at the price of a gradient. One new Hessian per prefix, at its minimiser, certifies it and serves the next.
-Where a chord stalls, the Hessian is renewed; where that fails too, damped Newton starts again from `start`.
+each at the cost of a gradient. One new Hessian per prefix, at its minimiser, certifies it and is used for the next. If
+a chord step stalls, the Hessian is computed again; if that fails too, damped Newton restarts from `start`.
 
-The price is the Hessians': K(K+1)/2 weighted products of 2 d^2 operations per example, once per prefix.
+The cost is that of the Hessians: K(K+1)/2 weighted products of 2 d^2 operations per example, once per prefix.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from lopsided.learners.teacher_student_newton import CriticalPoint, NewtonOutcom
 CHORD_STEPS = 12  # chord steps with one matrix; each must shrink the gradient at least by SHRINK
 SHRINK = 0.5
 RENEWALS = 6
-LARGEST = 10.0  # entries so many times the start's largest mean that the data are separable by some neuron
+LARGEST = 10.0  # larger entries, relative to the largest of the start, mean that the data are separable by some neuron
 SINGULAR = 1e-6  # below this share of the largest a curvature is rounding of float32 products
 RESTART_STEPS = 25  # found minima took at most 15
 
@@ -59,7 +59,7 @@ def critical_path(
         ends = float(values[0]), float(values[-1])
         point = CriticalPoint(reached.place.weights, reached.loss, reached.slope, *ends, reached.steps, outcome)
         found[length] = PathPoint(sum(block.count for block in prefix), point, values, vectors)
-        # A smaller prefix goes on from here, or from the start again where nothing was found.
+        # A smaller prefix continues from here, or from the start if nothing was found.
         place = reached.place if point.found else at_origin
     return [found[length] for length in lengths]
 
@@ -88,7 +88,7 @@ class _Reached:
 
 
 def _restart(prefix: Sequence[TrainingSet], origin: FloatArray, tolerance: float) -> _Reached:
-    """Damped Newton from the start; weights LARGEST times the start's are taken for running away."""
+    """Damped Newton from the start; weights LARGEST times those of the start count as divergence."""
     limit = LARGEST * float(np.max(np.abs(origin)))
     features, signs = [block.features for block in prefix], [block.signs for block in prefix]
     joined = replace(
@@ -100,7 +100,7 @@ def _restart(prefix: Sequence[TrainingSet], origin: FloatArray, tolerance: float
 
 
 def _chords(prefix: Sequence[TrainingSet], place: _Place, tolerance: float) -> _Reached | None:
-    """Newton and chord steps from a place where more blocks than the prefix were looked at; None where they stall."""
+    """Newton and chord steps from a point computed with more blocks than the prefix has; None if they stall."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
     steps = 0

@@ -1,8 +1,9 @@
-"""What decides a learner, as plain values for the name of a stored result: class, parameters, versions, source files.
+"""The identity of a learner as plain values, for the name of a stored result: class, parameters, versions, source
+files.
 
-A class out of an installed package is known by the package's version. One that stands in a file of the user has no
-version, so the file is hashed, and so are those of its base classes and of the estimators and functions among its
-parameters. What such a file imports is not followed: after a change there, ask for fresh results.
+A class from an installed package is identified by the version of the package. A class in a user's file has no version,
+so the file is hashed, and so are the files of its base classes and of the estimators and functions among its
+parameters. Imports of such a file are not followed: after a change there, ask for fresh results.
 """
 
 import hashlib
@@ -60,7 +61,8 @@ def _parameters(value: Any) -> dict[str, Any]:
 def _origin(piece: Any) -> tuple[str, str, str] | None:
     """("versions", package, version) or ("files", module, hash); None for the standard library.
 
-    Kept from the first time on: a file that is edited while this process lives is not what the class was made from.
+    Cached after the first call: if a file is edited while this process runs, the class still comes from the old
+    version.
     """
     module = piece.__module__
     top = module.partition(".")[0]
@@ -72,7 +74,7 @@ def _origin(piece: Any) -> tuple[str, str, str] | None:
         return "versions", package, metadata.version(package)
     try:  # a notebook has sources without a file
         source = inspect.getsource(piece).encode() if path is None else Path(path).read_bytes()
-    except (OSError, TypeError):  # typed into a shell: nothing says that another session's is the same
+    except (OSError, TypeError):  # typed into a shell: it may differ in another session
         source = uuid.uuid4().bytes
     return "files", module if path is not None else _path(piece), hashlib.sha256(source).hexdigest()[:32]
 
@@ -102,6 +104,6 @@ def _text(value: Any) -> str:
         return f"{_path(type(value))}({_text(_parameters(value))})"
     try:
         content = pickle.dumps(value, protocol=4)
-    except Exception:  # what an object raises when it cannot be pickled is its own affair
+    except Exception:  # an object that cannot be pickled may raise any exception
         return _ADDRESS.sub("", repr(value))
     return f"{_path(type(value))} {hashlib.sha256(content).hexdigest()[:32]}"

@@ -1,4 +1,5 @@
-"""A scikit-learn classifier: the one-hidden-layer network of the mixture papers, started and trained as they do."""
+"""A scikit-learn classifier: the one-hidden-layer network of the mixture papers, initialised and trained as in the
+papers."""
 
 import warnings
 from typing import Any, Literal
@@ -28,7 +29,7 @@ class TeacherStudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     Parameters
     ----------
     neurons : int, default 3
-        K; at most the number of features where the start is "tensor".
+        K; at most the number of features if the start is "tensor".
     activation : {"sigmoid", "tanh", "erf"}, default "sigmoid"
         phi.
     initialisation : {"tensor", "random", "given"}, default "random"
@@ -41,16 +42,16 @@ class TeacherStudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         The mixture of the features, for the tensor start. By default, one Gaussian with the moments of X. Estimate one
         with `lopsided.data.mixture_estimate` where there are several groups.
     intercept : bool, default True
-        Append a constant feature. The paper's network has none; a practitioner's data usually wants one. The tensor
-        start, whose mixture cannot have a constant coordinate, gives the intercepts 0.
+        Append a constant feature. The paper's network has none, but real data usually need one. The tensor start, whose
+        mixture cannot have a constant coordinate, sets the intercepts to 0.
     step : float, optional
-        Of descent. By default, a safe one from the data.
+        The step size of descent. By default, a safe one from the data.
     steps : int, default 2000
-        At most so many.
+        The largest number of steps.
     tolerance : float, default 1e-9
         The length of the gradient at which it stops.
     random_state : int, RandomState or None, default None
-        Of the random start.
+        The seed of the random start.
     """
 
     def __init__(
@@ -169,7 +170,7 @@ class TeacherStudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
 
 def _one_gaussian(features: FloatArray) -> Mixture:
-    """The moments of X, with a hair of the mean variance on the diagonal so that constant columns stay usable."""
+    """The moments of X, with a tiny share of the mean variance added to the diagonal so that constant columns work."""
     covariance = np.atleast_2d(np.cov(features.T))
     floor = 1e-9 * max(float(np.trace(covariance)) / len(covariance), 1e-12)
     return Mixture(np.ones(1), features.mean(axis=0)[None], (covariance + floor * np.eye(len(covariance)))[None])

@@ -1,7 +1,7 @@
 """2^c classes by c binary outputs (Li et al. 2024, eq 59-60): class k is the bit vector of k, a network for each bit.
 
-The loss (60) is a sum over bits and the networks share nothing, so it is minimised bit by bit and every binary result
-applies to each; the class probability is the product over bits, because the bits are independent given x.
+The loss (60) is a sum over bits and the networks share no weights, so it is minimised bit by bit, and every binary
+result applies to each; the class probability is the product over bits, because the bits are independent given x.
 """
 
 from collections.abc import Callable

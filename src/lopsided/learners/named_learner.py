@@ -2,12 +2,12 @@
 
 The built-in ones are scikit-learn's, deterministic for a seed and on one thread: logistic regression on standardised
 features, gradient boosting over histograms, and a network with one hidden layer of 64 ReLU units, standardised too.
-`deep` is a PyTorch perceptron of `learners.deep`, where PyTorch is installed. `network(0.01)` and `deep(0.01)` have
-weight decay 0.01.
+`deep` is a PyTorch perceptron of `learners.deep`, if PyTorch is installed. `network(0.01)` and `deep(0.01)` have weight
+decay 0.01.
 
-They are trained on matrices of numbers: rows of a frame are encoded first (`data.encoding`), for boosting with
-categories as codes, because its trees take categories and missing values as they are. So are those for a class of
-scikit-learn that is named; a classifier of the user's own gets the rows as they came.
+They are trained on matrices of numbers: rows of a frame are encoded first (`data.encoding`). Boosting gets categories
+as codes, because its trees can use categories and missing values directly. Rows are also encoded for a class given by
+its name; a classifier object of the user gets the rows unchanged.
 """
 
 import importlib
@@ -70,7 +70,7 @@ def _network(kind: str, seed: int) -> Any:
 
 
 def bagged_as_trees(learner: Any) -> bool:
-    """Whether balanced bags grow single random trees in its place: of boosting, by that name."""
+    """Whether balanced bags grow single random trees instead of this learner: only for `boosting`, by that name."""
     return isinstance(learner, str) and learner == "boosting"
 
 
@@ -80,8 +80,8 @@ def is_learner_name(text: str) -> bool:
 
 
 def encoding_of(learner: Any, *, sparse: bool, gaps: bool) -> str | None:
-    """How the rows are encoded for a learner, "one-hot" or "codes", where they are a frame, a `sparse` matrix or one
-    with `gaps`; None where it takes them as they are."""
+    """How the rows are encoded for a learner, "one-hot" or "codes", if they are a frame, a `sparse` matrix or one with
+    `gaps`; None if it takes them unchanged."""
     if not isinstance(learner, str) or (":" in learner and not learner.startswith("sklearn.")):
         return None
     if learner == "boosting":
@@ -90,14 +90,14 @@ def encoding_of(learner: Any, *, sparse: bool, gaps: bool) -> str | None:
 
 
 def learner_name(learner: Any) -> str:
-    """As it was named, or the class of the classifier (of a pipeline: of its last step)."""
+    """Its name, or the class of the classifier (for a pipeline, of its last step)."""
     if isinstance(learner, str):
         return learner
     return type(last_step(learner)).__name__
 
 
 def check_learner(learner: Any) -> Any:
-    """A classifier of the user's own, with the methods that are needed."""
+    """A classifier object of the user that has the necessary methods."""
     for method in ("fit", "predict", "get_params"):
         if isinstance(learner, type) or not callable(getattr(learner, method, None)):
             got = f"the class {learner.__name__}" if isinstance(learner, type) else type(learner).__name__
@@ -117,7 +117,8 @@ def takes_weights(learner: Any) -> bool:
 
 
 def is_network(learner: Any) -> bool:
-    """Whether it is a PyTorch network whose loss and last layer remedies can change: `deep`, or what it is made of."""
+    """Whether it is a PyTorch network whose loss and last layer remedies can change: `deep`, or its classifier
+    class."""
     from lopsided.learners.network_classifiers import DeepClassifier
 
     if isinstance(learner, str):
@@ -133,12 +134,12 @@ def steps_of(learner: Any) -> list[tuple[str, Any]]:
 
 
 def last_step(learner: Any) -> Any:
-    """The classifier itself: of a pipeline, its last step."""
+    """The classifier itself; for a pipeline, its last step."""
     return steps_of(learner)[-1][1] if steps_of(learner) else learner
 
 
 def fit_argument(learner: Any, name: str = "sample_weight") -> str:
-    """What an argument of the classifier is called in `fit`, of a pipeline too."""
+    """The name of an argument of the classifier in `fit`, also for a pipeline."""
     return f"{steps_of(learner)[-1][0]}__{name}" if steps_of(learner) else name
 
 

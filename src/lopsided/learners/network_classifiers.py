@@ -1,14 +1,14 @@
 """Networks as scikit-learn classifiers: the learners `network` and `deep` of a trial. Equal seeds give equal networks.
 
-`DecayedNetwork` is scikit-learn's with one hidden ReLU layer, trained to the end under a true weight decay:
+`DecayedNetwork` is scikit-learn's network with one hidden ReLU layer, trained to convergence with a true weight decay:
 
     minimise mean cross entropy + (wd / 2) |weights|^2
 
-scikit-learn divides its `alpha` by the number of examples; here it is multiplied first, so the decay stays what it is
-when folds, copies or weights change that number. Full-batch L-BFGS.
+scikit-learn divides its `alpha` by the number of examples; here it is multiplied first, so the decay does not change
+when folds, copies or weights change that number. The optimiser is full-batch L-BFGS.
 
 `DeepClassifier` is a PyTorch perceptron of `learners.deep` with two hidden layers and batch normalisation, trained by
-SGD with momentum as the papers train theirs; weights of examples multiply the loss, or another loss takes its place.
+SGD with momentum as in the papers; weights of examples multiply the loss, or another loss replaces it.
 """
 
 from typing import Any
@@ -33,7 +33,7 @@ class DeepClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, loss: Any = None) -> "DeepClassifier":
-        """Train a fresh network; `loss` takes logits and codes of a batch, and no sample_weight beside it."""
+        """Train a new network; `loss` takes logits and codes of a batch and cannot be combined with sample_weight."""
         from lopsided.learners.deep.networks import build
         from lopsided.learners.deep.recipe import TrainingRecipe
         from lopsided.learners.deep.training import train
@@ -50,7 +50,7 @@ class DeepClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def epochs(self, examples: int) -> float:
-        """How often a training passes through so many examples."""
+        """The number of epochs for this many examples."""
         return self.steps * _batch_size(examples) / examples
 
     def predict_proba(self, X: Any) -> FloatArray:

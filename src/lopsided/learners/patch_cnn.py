@@ -3,10 +3,10 @@
     F_k(W, x) = (1/m) sum_r sum_j relu(<w_{k,r}, x^(j)>),        example i = (u_{y_i}, xi_i)
     - dL/dw_{k,r} = (1/mn) sum_i (1[y_i = k] - p_k(x_i)) sum_j 1[<w_{k,r}, x_i^(j)> > 0] x_i^(j)         (eq 60)
 
-Every step moves W inside the span of the K features and n noise patches, so the run keeps W's coefficients there and
-reads pre-activations off the Gram matrix of the patches: an epoch costs one n x n x Km product whatever the dimension
-and the batch size, instead of two n x d x Km products. Where n > 2 d it is cheaper to keep the weights themselves; both
-ways give the same iterates and `train` takes the cheaper one.
+Every step moves W inside the span of the K features and n noise patches, so the run keeps the coefficients of W there
+and computes pre-activations from the Gram matrix of the patches. An epoch then costs one n x n x Km product for any
+dimension and batch size, instead of two n x d x Km products. If n > 2 d, it is cheaper to keep the weights themselves;
+both ways give the same iterates, and `train` takes the cheaper one.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ class Training:
 
 
 # "GD with a learning rate 0.05 over 20 epochs" (Section 5.1) can be read in three ways; only the first is GD as in eq
-# (4), and it does not fit the training set. `converged` trains to the end that Theorem 1 speaks of.
+# (4), and it does not fit the training set. `converged` trains to convergence, as Theorem 1 assumes.
 READINGS: dict[str, Training] = {
     "full batch": Training(),
     "mini-batch": Training(batch=10),
@@ -148,7 +148,7 @@ class _Run:
         return np.asarray(from_noise + from_features[labels])
 
     def move(self, rows: slice | IntArray, by_noise: FloatArray, by_features: FloatArray) -> None:
-        """W += by_noise^T X[rows] + by_features^T U, in whatever form W is kept."""
+        """W += by_noise^T X[rows] + by_features^T U, in the form in which W is kept."""
         if self.form == "weights":
             self.flat += by_noise.T @ self.noise[rows] + by_features.T @ self.features
             self.on_features = self.features @ self.flat.T
@@ -180,8 +180,8 @@ def train(
 ) -> PatchFit:
     """Descend eq (4) from `weights`; `random` shuffles the batches of every epoch.
 
-    record: epochs after which the trajectory is kept, beside the first and the last; with `stop_at_loss` the loss is
-    looked at after those epochs, and unless given they are every tenth.
+    record: epochs after which the trajectory is kept, in addition to the first and the last; with `stop_at_loss` the
+    loss is checked after those epochs. By default, every tenth.
     """
     _shapes(weights, features, noise, labels)
     n = labels.size

@@ -1,7 +1,8 @@
-"""Random trees: decision trees that are fully grown, each on rows of its own, with the root of the number of columns to
-choose from at every split; their shares of classes are averaged (Breiman 2001; on balanced rows, Chen et al. 2004).
+"""Random trees: fully grown decision trees, each on its own rows, which choose among sqrt(number of columns) columns at
+every split; their class shares are averaged (Breiman 2001; on balanced rows, Chen et al. 2004).
 
-scikit-learn's forests draw the rows themselves, and imbalanced-learn's, which balance them, are no dependency.
+scikit-learn's forests draw the rows themselves; imbalanced-learn has forests that balance them, but it is not a
+dependency.
 """
 
 from collections.abc import Iterable
@@ -36,7 +37,7 @@ class RandomTrees:
 def grow_trees(
     features: FloatArray, codes: IntArray, bags: Iterable[IntArray], weights: FloatArray | None, seed: int
 ) -> RandomTrees:
-    """A tree on the rows of every bag, some of them several times; all bags have the same classes."""
+    """Grow a tree on the rows of every bag (a row can occur several times); all bags have the same classes."""
     from sklearn import config_context
     from sklearn.tree import DecisionTreeClassifier
 

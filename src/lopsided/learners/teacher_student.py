@@ -73,7 +73,7 @@ def loss_and_gradient(weights: ArrayLike, data: TrainingSet) -> tuple[float, Flo
 
 @dataclass(frozen=True)
 class LocalModel:
-    """f_n at one W: loss, gradient (d, K), and what the Hessian needs, assembled only when asked for."""
+    """f_n at one W: loss, gradient (d, K), and the Hessian, which is computed only on demand."""
 
     loss: float
     gradient: FloatArray

@@ -16,7 +16,7 @@ class DescentOutcome(Enum):
 
     ALL_STEPS = "took all its steps"
     CONVERGED = "the gradient became as small as asked"
-    DIVERGED = "the weights left the numbers: the step is too large"
+    DIVERGED = "the weights overflowed: the step is too large"
 
 
 @dataclass(frozen=True)

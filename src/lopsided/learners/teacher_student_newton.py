@@ -1,4 +1,4 @@
-"""Damped Newton to a critical point of f_n: the reference that descent is compared with.
+"""Damped Newton to a critical point of f_n, the reference for descent.
 
 Each step solves (Hess + mu I) delta = -grad with the smallest mu that makes the matrix positive definite and lets the
 loss fall (Levenberg). Near a strict minimum mu is 0 and convergence is quadratic.
@@ -91,7 +91,8 @@ def newton(
 def _step(
     data: TrainingSet, weights: FloatArray, model: LocalModel, hessian: FloatArray, damping: float
 ) -> tuple[FloatArray, LocalModel, float] | None:
-    """The next weights, f_n there, and the damping to try first after them; None where no damping lowers the loss."""
+    """The next weights, f_n there, and the damping to try first at the next step; None if no damping lowers the
+    loss."""
     from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
     scale = float(np.trace(hessian)) / len(hessian)
@@ -108,7 +109,7 @@ def _step(
         candidate = weights + move.reshape(weights.shape[::-1]).T
         after = local_model(candidate, data)
         fell = after.loss <= model.loss + 1e-4 * float(slope @ move)
-        # Below rounding the loss cannot tell, and a shorter gradient says the same.
+        # Below rounding error the loss shows nothing; a shorter gradient is then the criterion.
         level = abs(after.loss - model.loss) <= LOSS_ROUNDING and float(np.linalg.norm(after.gradient)) < length
         if np.isfinite(after.loss) and (fell or level):
             return candidate, after, 0.0 if damping < 1e-6 * scale else damping / 10.0

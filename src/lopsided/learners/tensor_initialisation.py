@@ -9,8 +9,8 @@ signs and lengths (from Q_1). Deviations from the text, each for a reason:
 * labels enter as y - mean(y): E[S_m] = 0, so the expectation stays and the variance falls;
 * eigenvectors are taken by the size of the eigenvalue, not its value: E[phi''] and E[phi'''] are mostly negative;
 * subspace "improved" spans Q_1 and, orthogonal to it, the leading eigenvectors of Q_3(I, I, Q_1). Q_1 is by far the
-  best estimated tensor and contracting along it weighs the neurons by what is known of them; "paper" uses Q_2, or
-  Q_3(I, I, alpha) with a random alpha where the mixture is symmetric and Q_2 = 0;
+  best estimated tensor, and contracting along it weights the neurons by what is known about them; "paper" uses Q_2, or
+  Q_3(I, I, alpha) with a random alpha if the mixture is symmetric and Q_2 = 0;
 * eq 17 fits Q_1 with the directions alone, which gives alpha_j = |w_j| E[phi'(w_j^T x)] / K and not |w_j|; the length
   solves r E[phi'(r w^T x)] / K = alpha_j on its rising branch, and is capped where that saturates.
 
@@ -94,7 +94,7 @@ UNSURE = 0.5  # a relative error beyond this means that the start says little ab
 
 @dataclass(frozen=True)
 class TensorStart:
-    """W_0, its own estimate of |W_0 - W*| / |W*|, and the signs of trouble.
+    """W_0, its estimate of |W_0 - W*| / |W*|, and diagnostics.
 
     `signal` is the smallest kept eigenvalue of the subspace matrix over its noise (a value near 1 or below: the data do
     not show K separate neurons); `saturated` lists neurons whose length is only known to be at least what is returned.
@@ -142,7 +142,7 @@ def tensor_start(
     gap = match_neurons(answers[0].weights, answers[1].weights).distance / 2.0
     length = float(np.linalg.norm(whole.weights))
     relative = gap / length if length > 0 else float("inf")
-    # Halves that agree with each other and not with the whole err together.
+    # If the halves agree with each other but not with the whole, their errors are correlated.
     apart = min(match_neurons(answer.weights, whole.weights).distance for answer in answers)
     relative = max(relative, apart / length / np.sqrt(2.0) if length > 0 else float("inf"))
     identifiable = relative <= UNSURE and signal > 2.0

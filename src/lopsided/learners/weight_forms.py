@@ -3,12 +3,12 @@
 Every gradient of eq (1) is a sum over examples of coefficient times example, so the weights never leave W0 + span(X).
 The coefficient form keeps <w_r^(0), x_s> and the Gram matrix <x_s, x_u> of the n examples in use and never touches W:
 one step costs 2 m n B operations instead of 4 m d B, and the initial preactivations, the patterns at the start and the
-distance from the start come for nothing. The dense form is the cheaper one when n > 2 d (MNIST).
+distance from the start need no extra work. The dense form is cheaper if n > 2 d (MNIST).
 
 Points that are watched during a run (`ProbePoints`) are brought up to date when asked for. After updates w_r += sum_s
 c_{s,r} x_s the preactivations of probe points x move by <x, x_s> c_{s,r}: P n m operations for n updated examples,
-against P d m for a fresh product with the weights. So updates are remembered while they are the cheaper way, and the
-product is taken once they are not.
+against P d m for a new product with the weights. So updates are stored as long as that is cheaper; after that, the
+product is computed.
 """
 
 from collections.abc import Callable
@@ -38,7 +38,7 @@ class ProbePoints:
             self._owed = None
 
     def catch_up(self, weights: Callable[[], Array]) -> Array:
-        """The present preactivations; `weights` is called only when the owed updates are too many."""
+        """The present preactivations; `weights` is called only if there are too many pending updates."""
         if self._owed is None:
             self._now = self._points @ weights().T
         else:
@@ -116,6 +116,6 @@ class CoefficientWeights:
         return np.asarray(self._hidden + self._coefficients[: self._used].T @ self._points[: self._used])
 
 
-# What a descent asks of the weights. Examples are named by their position in the order of first use, and one may occur
-# more than once in an update.
+# The interface that a descent needs from the weights. Examples are given by their position in the order of first use,
+# and one may occur more than once in an update.
 WeightForm = DenseWeights | CoefficientWeights

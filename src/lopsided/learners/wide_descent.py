@@ -6,8 +6,8 @@
 weights once; inside the block each step corrects them by <x_s, x_u> times the coefficients of the steps before, which
 is the same arithmetic in another order. So the m x d weights are read once per block, not once per step.
 
-A descent is iterated; after each step it shows the batch it has just used and, on demand, the weights and the
-preactivations of probe points. It measures nothing itself.
+Iterate over a descent to run it. After each step it gives access to the batch it has just used and, on demand, to the
+weights and the preactivations of probe points. It does not measure anything itself.
 """
 
 from collections.abc import Iterator
@@ -207,7 +207,8 @@ def wide_run(
 ) -> WideDescent:
     """SGD of Section 7 on a sample, from a random start, at a rate of `rate_times_width` / m.
 
-    Network and batches have streams of their own under the seed, so that runs that differ in one thing share the rest.
+    Network and batches have separate random streams under the seed, so that runs that differ in one setting share the
+    rest.
     """
     stream = generator(seed, "network", width)
     network = random_network(width, points.shape[1], classes, stream, initialisation=initialisation, dtype=dtype)

@@ -3,9 +3,9 @@
     f_i(x) = sum_r a_{i,r} ReLU(<w_r, x>),     L = -(1/N) sum_s log softmax(f(x_s))_{y_s}
     dL(w, x, y)/dw_r = (sum_i a_{i,r} (o_i(x, w) - 1_{i = y})) 1_{<w_r, x> >= 0} x                       (1)
 
-Only w is learned; a stays as drawn. The pseudo gradient takes the indicator at the start, 1_{<w_r^(0), x> >= 0}, and
-the outputs o still from f; the pseudo network g_i(x) = sum_r a_{i,r} <w_r, x> 1_{<w_r^(0), x> >= 0} is a third
-process, "not exactly the same" (Section 5). Arrays hold examples as rows: preactivations and coefficients are (n, m).
+Only w is learned; a keeps its initial values. The pseudo gradient uses the indicator at the start, 1_{<w_r^(0), x> >=
+0}, but the outputs o of f; the pseudo network g_i(x) = sum_r a_{i,r} <w_r, x> 1_{<w_r^(0), x> >= 0} is a third process,
+"not exactly the same" (Section 5). Arrays hold examples as rows: preactivations and coefficients are (n, m).
 """
 
 import math

@@ -5,14 +5,14 @@ scale and rotation, is
 
     | A A^T/|A A^T|_F - (I - 11^T/K)/sqrt(K-1) |_F
 
-For a thousand classes the K x K cosines cost more than everything read from them, so the monitor takes them once per
-set of vectors, as `PairwiseAngles`. With unit rows u_k and a set S of n defined rows,
+For a thousand classes, computing the K x K cosines costs more than everything that uses them, so the monitor computes
+them once per set of vectors, as `PairwiseAngles`. With unit rows u_k and a set S of n defined rows,
 
     mean cosine in S = (|sum_S u|^2 - n) / (n (n - 1)),   between S and T = (sum_S u).(sum_T u) / (n_S n_T)
 
 as sums over the matrix; the Gram matrix is A A^T = (l l^T) * cosines with the lengths l, which gives the distance from
-a simplex frame and the cosines of the centred vectors without a second product. Beyond some hundred rows the products
-are in single precision: seven digits of a cosine, for a third of the time.
+a simplex frame and the cosines of the centred vectors without a second product. For more than a few hundred rows, the
+products are in single precision: seven digits of a cosine in a third of the time.
 """
 
 import math
@@ -78,7 +78,7 @@ def frame_distance(vectors: ArrayLike) -> float:
         raise InputError("at least two vectors", classes)
     largest = float(np.abs(rows).max())
     if largest == 0:
-        raise InputError("vectors of which one at least is not zero", "zeros")
+        raise InputError("vectors that are not all zero", "zeros")
     gram = (rows / largest) @ (rows / largest).T
     frame = np.eye(classes) - 1.0 / classes
     return float(np.linalg.norm(gram / np.linalg.norm(gram) - frame / math.sqrt(classes - 1)))
@@ -133,7 +133,7 @@ class PairwiseAngles:
         return (total - own) / pairs
 
     def frame_distance(self) -> float | None:
-        """| A A^T/|A A^T|_F - (I - 11^T/K)/sqrt(K-1) |_F; None when every row is 0 or there is one only."""
+        """| A A^T/|A A^T|_F - (I - 11^T/K)/sqrt(K-1) |_F; None if every row is 0 or there is only one row."""
         classes = len(self.lengths)
         if classes < 2 or not self.lengths.any():
             return None
@@ -144,10 +144,10 @@ class PairwiseAngles:
         return float(np.linalg.norm(gram))
 
     def centred(self, vectors: FloatArray) -> Cosines:
-        """K x K cosines of the vectors minus their mean; `vectors` are those that the angles are of.
+        """K x K cosines of the vectors minus their mean; `vectors` are those whose angles these are.
 
-        From the Gram matrix G by G_ij - g_i - g_j + g with the means g of its rows; where a common part is so large
-        that this leaves too few digits, by a new product.
+        Computed from the Gram matrix G as G_ij - g_i - g_j + g with the means g of its rows, or by a new product if a
+        large common part would leave too few digits.
         """
         gram = self._gram()
         rows = gram.mean(axis=0)

@@ -21,7 +21,7 @@ from lopsided.core.validation import BoolArray, FloatArray, IntArray, check_fini
 Convention = Literal["n", "n-1"]
 Block = tuple[NDArray[np.floating], IntArray]  # rows (b x d) and their class codes (b)
 MOST_BYTES = 1_500_000_000
-LARGEST_FEATURE, SMALLEST_FEATURE = 1e60, 1e-60  # sums of fourth powers over any data that fits a disk stay numbers
+LARGEST_FEATURE, SMALLEST_FEATURE = 1e60, 1e-60  # sums of fourth powers stay finite for any data that fit on a disk
 
 
 @dataclass
@@ -43,7 +43,7 @@ class ClassMoments:
         return int(self.means.shape[1])
 
     def add(self, rows: NDArray[np.floating], codes: IntArray) -> None:
-        """Take in more examples; float32 and integers are widened block by block."""
+        """Add more examples; float32 and integers are converted block by block."""
         check_block(rows, codes, self.classes, self.dimension)
         for k, members in split_by_class(codes):
             own = rows_at(rows, members).astype(np.float64, copy=False)
@@ -52,7 +52,7 @@ class ClassMoments:
             self._merge(k, len(members), mean, own.T @ own)
 
     def merge(self, other: "ClassMoments") -> None:
-        """Take in the moments of other examples of the same classes."""
+        """Add the moments of other examples of the same classes."""
         if other.means.shape != self.means.shape:
             expected = f"moments of shape {self.means.shape}"
             raise InputError(expected, other.means.shape)

@@ -1,10 +1,10 @@
-"""How far simple rules separate the classes of a labelled set, before anything is trained: recall by class of
+"""How well simple rules separate the classes of a labelled set before any training: recall by class of
 
-    nearest mean       the class whose mean is nearest, each example left out of its own
+    nearest mean the class whose mean is nearest; each example is left out of its own mean
     nearest neighbour  the label of the nearest other example, which favours large classes as training does
     linear             linear discriminants with shrunk covariance and the class frequencies, on folds left out
 
-A class that all three miss is hard for a network too; the recall law reads them (`theory.recall_law`).
+A class that all three miss is hard for a network too; the recall law uses them (`theory.recall_law`).
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def class_overlap(inputs: ArrayLike, labels: ArrayLike, *, classes: int | None =
     ----------
     inputs : n x ..., pictures or features; rows are flattened.
     labels : class codes 0..K-1.
-    classes : K; the largest code and one when not given.
+    classes : K; by default, the largest code plus one.
     seed : of the folds, and of the rows where there are more than 6,000.
     """
     codes = np.asarray(labels)

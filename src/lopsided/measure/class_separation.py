@@ -85,7 +85,7 @@ def nearest_recalls(
     known: BoolArray = np.asarray(np.isfinite(means).all(axis=1))
     if not known.any():
         return np.full(len(means), np.nan)
-    # In the precision of the features: what all have in common is taken off first, so that it drowns nothing.
+    # In the precision of the features: the common part is subtracted first, so that no digits are lost.
     centre = means[known].mean(axis=0).astype(features.dtype)
     points = np.where(known[:, None], means - centre, 0.0).astype(features.dtype)
     features = features - centre

@@ -1,10 +1,10 @@
-"""How far a ReLU layer still follows its initial activation patterns (Li and Liang 2018, Sections 5 and 7).
+"""How much of its initial activation patterns a ReLU layer keeps (Li and Liang 2018, Sections 5 and 7).
 
     pattern of (unit r, example x) = 1_{<w_r, x> >= 0}
 
-"The fraction of hidden units whose activation pattern changed" (Section 7) is read per (unit, example) pair: with
-1000 examples nearly every unit changes on some example. Both readings are returned. Everything here takes plain
-arrays, so it serves checkpoints of any network: weights as (units, inputs), inputs of the layer as (examples,
+We interpret "the fraction of hidden units whose activation pattern changed" (Section 7) per (unit, example) pair,
+because with 1000 examples nearly every unit changes on some example. Both versions are returned. All functions take
+plain arrays, so they work for checkpoints of any network: weights as (units, inputs), inputs of the layer as (examples,
 inputs), and preactivations as (examples, units).
 """
 
@@ -23,7 +23,7 @@ _CHUNK = 1024  # examples at a time, so that a wide layer over many examples fit
 
 @dataclass(frozen=True)
 class PatternChange:
-    """Shares of what changed: (unit, example) pairs; units with a change on some example; and each unit's own share."""
+    """Shares that changed: (unit, example) pairs; units with a change on some example; and the share of each unit."""
 
     pairs: float
     units: float
@@ -75,7 +75,8 @@ def certified_coupled_fraction(initial: ArrayLike, unit_distances: ArrayLike, le
 
 
 def trajectory_gap(true: ArrayLike, pseudo: ArrayLike, start: ArrayLike) -> float:
-    """|W - W'|_F / |W - W0|_F: how far two runs from one start have parted, in units of the way travelled."""
+    """|W - W'|_F / |W - W0|_F: the distance between two runs from one start, relative to the distance from the
+    start."""
     first, second = _pair(true, pseudo, "weights")
     origin, _ = _pair(start, first, "weights")
     way = float(np.linalg.norm(first - origin))

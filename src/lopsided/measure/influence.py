@@ -9,10 +9,11 @@ With c_i centred on the class mean, S = sum_i c_i c_i^T, q_i = c_i^T S c_i, r_i 
 
 F and the q_i come from S (d x d) or from the Gram matrix G = C C^T (F = |G|_F^2, q_i = |row i of G|^2), whichever is
 cheaper; the leave-one-out loop would need n covariance matrices. The paper does not say which convention it uses; the
-ranking within a class is nearly the same. Rank within a class: a ranking over all classes unbalances them.
+ranking within a class is nearly the same. Rank within a class, because selecting by a ranking over all classes would
+change the class balance.
 
-Does one column decide the scores? Where it varies far more than the others, the covariance of a class is the variance
-of that column, and inf(x) ranks examples by its squared distance from the class mean alone.
+Does one column decide the scores? If it varies far more than the others, the covariance of a class is essentially the
+variance of that column, and inf(x) ranks examples only by their squared distance from the class mean in it.
 """
 
 from collections.abc import Callable, Iterable
@@ -36,13 +37,13 @@ from lopsided.measure.class_moments import (
 )
 
 WHOLE_CLASS = 20_000_000  # numbers of a class that are held at once
-DECIDES = 0.999  # rank correlation within classes, from which on the other columns hardly matter
+DECIDES = 0.999  # rank correlation within classes above which the other columns hardly matter
 _COLUMNS = 64  # at a time
 
 
 @dataclass(frozen=True)
 class InfluenceScores:
-    """Scores of all examples in their order; NaN where a class is declined, with the reason by class name."""
+    """Scores of all examples in their order; NaN for classes without scores, with the reason by class name."""
 
     scores: FloatArray
     codes: IntArray
@@ -51,7 +52,7 @@ class InfluenceScores:
     declined: dict[str, str] = field(default_factory=dict)
 
     def rank_in_class(self) -> IntArray:
-        """1 for the highest score of a class, ties in the order of the examples; 0 where a class is declined."""
+        """1 for the highest score of a class, ties in the order of the examples; 0 for classes without scores."""
         order, starts = self._sorted
         ranks = np.empty(self.scores.shape[0], dtype=np.int64)
         ranks[order] = np.arange(1, order.size + 1) - starts[self.codes[order]]
@@ -68,7 +69,7 @@ class InfluenceScores:
 
     @cached_property
     def _sorted(self) -> tuple[IntArray, IntArray]:
-        """All examples by class, the highest scores first, and where each class begins: one sort, however many."""
+        """All examples by class, the highest scores first, and the start of each class, from a single sort."""
         order = np.lexsort((-self.scores, self.codes))
         return order, np.searchsorted(self.codes[order], np.arange(len(self.names) + 1))
 
@@ -224,7 +225,7 @@ def rank_agreement(scores: FloatArray, column: NDArray[np.floating], codes: IntA
 
 
 def _ranks(values: FloatArray, codes: IntArray) -> FloatArray:
-    """Ranks within the class less their mean; equal values share theirs."""
+    """Ranks within the class minus their mean; equal values share a rank."""
     order = np.lexsort((values, codes))
     sorted_values, sorted_codes = values[order], codes[order]
     begins = np.ones(order.size, dtype=bool)

@@ -1,11 +1,11 @@
-"""How far what was learned of a mixture is from the truth: the risk of a network per group, and estimated groups.
+"""Errors of what was learned from a mixture: the risk of a network per group, and the errors of estimated groups.
 
-The population risk is the label entropy and the excess, apart:
+The population risk is reported as label entropy and excess separately:
 
     test cross entropy = E[entropy of H(W*, x)] + E[KL(H(W*, x) | H(W, x))].
 
 The excess is averaged directly, never as a difference of two risks, so its error is relative to itself. Estimated
-groups are matched to the true ones; components too many are charged to the nearest truth.
+groups are matched to the true ones; extra components are assigned to the nearest true group.
 """
 
 from collections.abc import Sequence
@@ -77,7 +77,7 @@ def mixture_distance(estimate: Mixture, truth: Mixture) -> MixtureDistance:
     """Match estimated to true groups (Hungarian when as many, nearest mean otherwise) and measure.
 
     With too many components `means` and `covariances` are weighted by the estimated fractions (a Wasserstein distance
-    between mixing measures, which is what the n^{-1/4} rate speaks of).
+    between mixing measures, to which the n^{-1/4} rate refers).
     """
     from scipy.optimize import linear_sum_assignment
 

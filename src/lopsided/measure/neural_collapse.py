@@ -25,14 +25,14 @@ from lopsided.core.validation import FloatArray, IntArray, check_labels, check_m
 from lopsided.measure.angles import PairwiseAngles, cosine_summary, frame_distance, norm_variation
 
 Batch = tuple[ArrayLike, ArrayLike]
-LARGEST_SCALE, SMALLEST_SCALE = 1e120, 1e-120  # squares of larger or smaller ones leave the doubles
-DECOMPOSED = 128  # smaller side of a matrix up to which its singular values are taken by a decomposition
+LARGEST_SCALE, SMALLEST_SCALE = 1e120, 1e-120  # squares of larger or smaller ones overflow or underflow
+DECOMPOSED = 128  # up to this smaller side, the singular values of a matrix come from a decomposition
 Batches = Callable[[], Iterable[Batch]]  # each call starts a new pass over (features, label codes)
 
 
 @dataclass(frozen=True)
 class NeuralCollapse:
-    """NC1-NC4, frame distances and energies; None where a quantity needs something that was not given."""
+    """NC1-NC4, frame distances and energies; None if a quantity needs an input that was not given."""
 
     nc1: float | None
     nc2_norm_variation: float
@@ -77,7 +77,7 @@ class PooledMoments:
             self.squared_lengths[code] += float(np.einsum("ij,ij->", rows, rows))
 
     def merge(self, other: "PooledMoments") -> None:
-        """Add what another accumulator saw (another worker, another file)."""
+        """Add the examples of another accumulator (another worker, another file)."""
         both = self.counts + other.counts
         share = np.divide(other.counts, both, out=np.zeros(both.shape), where=both > 0)
         shift = other.means - self.means
@@ -162,7 +162,7 @@ def summarise(
 ) -> NeuralCollapse:
     """All quantities that follow from the accumulated moments and the classifier.
 
-    Angles of the centred means and of the classifier that are known already are not taken again.
+    Known angles of the centred means and of the classifier are not computed again.
     """
     centred = moments.centred_means
     classes = centred.shape[0]
@@ -212,7 +212,7 @@ def _variability(within: FloatArray, centred: FloatArray, length_of_means: float
 def _variability_of_full_rank(within: FloatArray, centred: FloatArray) -> float | None:
     """tr(S_W S_B^-1)/K by Cholesky when S_B has full rank and is good to eight digits; else None.
 
-    The inverse of S_B loses the digits of its condition number, of which a double has sixteen.
+    The inverse of S_B loses as many of the sixteen digits of a double as its condition number has.
     """
     from scipy.linalg import lapack
 

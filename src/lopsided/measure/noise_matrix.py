@@ -1,4 +1,4 @@
-"""How the classes' noise overlaps (Xu and Chen 2025, Fig 6 and Theorem 1.2b), estimated from examples.
+"""How the noise of the classes overlaps (Xu and Chen 2025, Fig 6 and Theorem 1.2b), estimated from examples.
 
     T_ij = |A_i^T A_j|_F^2 = tr(Sigma_i Sigma_j),      Gamma_ij = n_i T_ii / (n_j T_ij)
 
@@ -14,8 +14,8 @@ Estimators of T from sample covariances S_k (the paper uses `sample`):
 says so.
 
 Intervals: the bootstrap over the examples of each class, linearised. To first order an example a of class i moves
-T_ij by (c_a^T S_j c_a - T_ij)/n_i (twice that for i = j), so resampling these rows costs nothing more; at most
-`interval_examples` of a class stand for it, and deviations are scaled by sqrt(m/n).
+T_ij by (c_a^T S_j c_a - T_ij)/n_i (twice that for i = j), so resampling these rows costs almost nothing. At most
+`interval_examples` of a class are resampled, and deviations are scaled by sqrt(m/n).
 """
 
 from collections.abc import Callable, Iterable
@@ -60,7 +60,7 @@ class NoiseMatrix:
     level: float
 
     def weakest_ratios(self) -> FloatArray:
-        """min_{j != i} Gamma_ij for every class: what Theorem 1.2(b) asks to be large."""
+        """min_{j != i} Gamma_ij for every class, which Theorem 1.2(b) requires to be large."""
         return weakest(self.ratios)
 
 
@@ -92,9 +92,9 @@ def noise_matrix(
     level : float, default 0.95
         The probability of the intervals.
     interval_examples : int, default 500
-        At most so many examples of a class are resampled.
+        The largest number of examples of a class that are resampled.
     random : numpy.random.Generator, optional
-        What the bootstrap draws from. By default, a generator with seed 0.
+        The generator of the bootstrap. By default, one with seed 0.
 
     Returns
     -------

@@ -1,26 +1,27 @@
 """From answers, example by example, to a metric with its interval, and to paired differences between arms.
 
-A metric is theta with u_i, what every answer does to it (`measure.metrics`). The difference of two arms has u_i =
-u_i(arm) - u_i(other), so what both answer alike falls out, and its squared error is the sum of
+A metric is theta with u_i, the effect of every answer on it (`measure.metrics`). The difference of two arms has u_i =
+u_i(arm) - u_i(other), so examples with the same answer in both cancel, and its squared error is the sum of
 
     sum_i u_i^2 n_p / (n_p - 1)             which examples there are (n_p: those of the part of i)
     max(0, s^2 - test noise) / (folds - 1)  which training sets there are
     the metric's floor                      one changed answer
 
 s^2 is the variance between folds of z_f = folds x sum of u_i in fold f, or for rankings and resampled metrics of the
-metric in fold f; of resampled metrics the first line is the variance over resamples. What the examples of a fold
-explain of s^2 is folds x sum_i u_i^2, and the rest comes from training: models of different folds share rows and err
-together. 1/(folds - 1) is the factor of Nadeau and Bengio (2003) for that, who put it on all of s^2. So did this file
-before: the error was then 1.3 to 2 times the true deviation of gains between data sets, its quantile that of nine
-degrees, and single 95% intervals excluded zero once in 900 where nothing helps. No estimate is unbiased (Bengio and
-Grandvalet 2004); bench/trial.py measures what this one does.
+metric in fold f; of resampled metrics the first line is the variance over resamples. The examples of a fold explain
+folds x sum_i u_i^2 of s^2. The rest comes from training: models of different folds share rows, so their errors are
+correlated. 1/(folds - 1) is the factor of Nadeau and Bengio (2003) for that, who apply it to all of s^2. An earlier
+version did the same: the error was then 1.3 to 2 times the true deviation of gains between data sets, its quantile had
+nine degrees of freedom, and if nothing helps, single 95% intervals excluded zero once in 900 times. No estimate is
+unbiased (Bengio and Grandvalet 2004); bench/trial.py measures the coverage of this one.
 
-For the mean of a loss (Brier score, log loss) s^2 shows too little of the training: folds have equal shares of the
-classes, so they differ less than examples do, and intervals of the Brier score held the truth in 88% of 150 simulated
-data sets. There, with two repeats or more, the second line is measured: the model of a fold, which lacks the n/folds
-examples of it, beside the models of other repeats on the same examples, which lack as many of all. The square of the
-difference of their means, less what single examples vary by, is 1/folds (1 - 1/folds) of what n examples do in
-training; (1 - 1/folds)^2 of that counts in a cross-validation, where each example trains that share of the models.
+For the mean of a loss (Brier score, log loss), s^2 underestimates the effect of training: folds have equal shares of
+the classes, so they differ less than examples do, and intervals of the Brier score had a coverage of 88% in 150
+simulated data sets. For these losses, with two repeats or more, the second line is measured. The model of a fold,
+trained without its n/folds examples, is compared with the models of other repeats on the same examples, which were
+trained without other n/folds examples. The square of the difference of their means, minus the variance of single
+examples, is 1/folds (1 - 1/folds) of the effect of n training examples; (1 - 1/folds)^2 of that counts in a
+cross-validation, in which each example trains that share of the models.
 """
 
 import math
@@ -40,8 +41,8 @@ _DRAWS = 20_000  # the quantile of the largest is then known to 1%
 
 @dataclass(frozen=True)
 class Estimate:
-    """A number with its interval; `error` is its standard error, `p` the two-sided p-value of being zero, `degrees` of
-    freedom are the examples it rests on less one."""
+    """A number with its interval; `error` is its standard error, `p` the two-sided p-value of being zero, and `degrees`
+    (of freedom) the number of examples minus one."""
 
     value: float
     low: float
@@ -83,8 +84,8 @@ def gain(metric: Metric, arm: Answers, against: Answers, judged: Judged) -> Esti
 def simultaneous(errors: FloatArray, degrees: float) -> float:
     """Standard errors below which, with a chance of 95%, all of several numbers with this covariance are too high.
 
-    Arms of a trial are compared with the same plain training on the same examples, so their gains err together, and
-    this is less than Bonferroni's correction, which is for numbers that have nothing in common (Dunnett 1955).
+    Arms of a trial are compared with the same plain training on the same examples, so the errors of their gains are
+    correlated, and this is smaller than Bonferroni's correction, which ignores the correlation (Dunnett 1955).
     """
     deviations = np.sqrt(np.diag(errors))
     values, vectors = np.linalg.eigh(errors / np.outer(deviations, deviations))
@@ -125,7 +126,7 @@ def _of_folds(found: Influence, fold: IntArray, folds: int) -> FloatArray:
 
 
 def _of_models(moves: FloatArray, fold: IntArray, folds: int) -> float:
-    """The variance that comes from training, out of what the models of other repeats answered to the same examples."""
+    """The variance from training, estimated from the answers of models of other repeats to the same examples."""
     repeats, n = fold.shape
     apart = (moves - moves.mean(axis=0)) * n * repeats / (repeats - 1.0)
     cell = fold + folds * np.arange(repeats)[:, None]

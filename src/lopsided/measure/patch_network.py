@@ -1,4 +1,4 @@
-"""What Definition 1 and Lemmas 3 to 7 of Xu and Chen 2025 say of a trained two-patch network, measured.
+"""Measure the quantities of Definition 1 and Lemmas 3 to 7 of Xu and Chen 2025 on a trained two-patch network.
 
 Definition 1, for an example (u_y, xi) with R = {r : <w_{y,r}, xi> > 0}:
 
@@ -49,7 +49,7 @@ class WeightSpectrum:
 
     rank: IntArray
     largest: FloatArray
-    tail: FloatArray | None  # None where min{m, d, rank} <= n: the lemma then says nothing
+    tail: FloatArray | None  # None if min{m, d, rank} <= n: the lemma then does not apply
 
 
 def weight_spectra(weights: FloatArray, matrices: Sequence[FactoredMatrix], examples: int) -> WeightSpectrum:

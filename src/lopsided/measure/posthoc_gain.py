@@ -1,4 +1,4 @@
-"""What post-hoc logit adjustment (Menon et al. 2021) does to balanced accuracy, measured on recorded logits.
+"""The effect of post-hoc logit adjustment (Menon et al. 2021) on balanced accuracy, measured on recorded logits.
 
 With d_i = [argmax_k (f_k - tau log n_k) = y_i] - [argmax_k f_k = y_i] for a held-out example i, the gain and its
 squared error are
@@ -6,10 +6,10 @@ squared error are
     gain = (1/K) sum_k mean of d_i over class k,    error^2 = (1/K^2) sum_k v_k / m_k
 
 over the K classes that have m_k >= 1 held-out examples. tau and the counts n_k are given, not fitted to these logits,
-so nothing has to be paid for choosing. v_k is the variance of d within class k with the variance pooled over all
-classes as one observation more, because one or two examples say nothing of their own variance; and half a changed
-answer is added each way, as in `metrics.shares`, so that classes whose few answers agree are not certain to. The
-interval is Student's with the degrees of freedom of Welch and Satterthwaite.
+so no correction for a choice is needed. v_k is the variance of d within class k with the variance pooled over all
+classes as one more observation, because one or two examples do not show their own variance. Half a changed answer is
+added each way, as in `metrics.shares`, so that classes whose few answers agree do not seem certain. The interval is
+Student's with the degrees of freedom of Welch and Satterthwaite.
 """
 
 import math
@@ -85,7 +85,7 @@ def posthoc_gain(logits: ArrayLike, codes: ArrayLike, counts: ArrayLike, tau: fl
 
 
 def shown_counts(counts: ArrayLike, classes: int) -> FloatArray:
-    """Training counts or shares of so many classes; one without examples counts as one example, or as the smallest."""
+    """Training counts or shares of the classes; a class without examples counts as one example, or as the smallest."""
     expected, remedy = f"counts of {classes} classes, none below 0", "give one number per class"
     try:
         sizes = np.asarray(counts, dtype=np.float64)

@@ -5,16 +5,16 @@
 
 with l the largest number of components in a class.
 
-A sample sees delta from above and diameters from below, so a failure on the sample is a failure of the distribution,
-while a pass is a pass of the sample. Small samples are measured over all pairs. For large ones delta comes from a
+A sample overestimates delta and underestimates diameters, so a failure on the sample is a failure of the distribution,
+while a pass holds only for the sample. Small samples are measured over all pairs. For large ones delta comes from a
 nearest neighbour search (a k-d tree in few dimensions, otherwise products in chunks: both exact), and a diameter is
-bracketed by farthest-point sweeps from below and twice the radius about the centroid from above; the verdict says
-when that bracket cannot decide.
+bracketed by farthest-point sweeps from below and twice the radius about the centroid from above; the verdict says when
+that bracket cannot decide.
 
 (A1) misses something that its proof uses: Lemma A.2 needs 1 - <x, x'>^2 >= delta^2 across classes, which fails at
 antipodal points. `antipodal_delta` is the smallest |x + x'| across classes, for points on the unit sphere.
 
-Which l would do, and which components? delta does not depend on how classes are divided, so the question is one about
+Which l is enough, and which components? delta does not depend on how classes are divided, so the question is about
 diameters: for which l can every class be cut into l parts of diameter <= delta/(8 l)? Complete linkage answers from
 above: its merge heights are the diameters of its clusters, so one run gives them for every l. A farthest-first
 traversal answers from below: its first l + 1 points are pairwise at least r_l apart, so some part of any division into

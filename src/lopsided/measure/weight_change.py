@@ -3,9 +3,9 @@
     relative distance  |W - W0|_F / |W0|_F,  per neuron |w_r - w_r^(0)| / |w_r^(0)|
     spectra            singular values of W - W0 and of W, with the effective rank of each
 
-Plain matrices in, so any two checkpoints will do. The paper reads the rank off a plot; here it is three numbers: the
-place of the largest ratio between neighbouring singular values, the entropy rank exp(-sum p log p), p = s/sum s (Roy
-and Vetterli 2007), and the stable rank |.|_F^2/|.|_2^2.
+The functions take plain matrices, so they work for any two checkpoints. The paper reads the rank off a plot; here it is
+three numbers: the place of the largest ratio between neighbouring singular values, the entropy rank exp(-sum p log p),
+p = s/sum s (Roy and Vetterli 2007), and the stable rank |.|_F^2/|.|_2^2.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class RelativeDistance:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Singular values in descending order and what they say about rank.
+    """Singular values in descending order, and measures of rank.
 
     `gap_at` is the r with the largest s_r / s_{r+1} among values above rounding, `gap` that ratio; 0 and 1 where there
     are fewer than two such values.
@@ -81,14 +81,14 @@ def squared_lengths_after(squared: FloatArray, displaced: ArrayLike, update: Arr
 
 
 class Travelled:
-    """|w_r - w_r^(0)| of every unit, followed step by step from what the batches show: no pass over the weights."""
+    """|w_r - w_r^(0)| of every unit, updated step by step from the batches, without a pass over the weights."""
 
     def __init__(self, initial: ArrayLike) -> None:
         self._start = np.linalg.norm(np.asarray(initial), axis=1).astype(np.float64)
         self._squared = np.zeros(len(self._start))
 
     def follow(self, displaced: ArrayLike, update: ArrayLike, gram: ArrayLike) -> None:
-        """Take in a step, as `squared_lengths_after` describes it."""
+        """Add a step, as `squared_lengths_after` describes it."""
         self._squared = squared_lengths_after(self._squared, displaced, update, gram)
 
     @property

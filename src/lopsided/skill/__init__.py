@@ -1,4 +1,4 @@
-"""Shipped functions and drawn tasks in; scores out. Each family imports what it scores.
+"""Score shipped functions on randomly drawn tasks. Each family imports the functions that it scores.
 
 `lopsided.skill` is the public function of this room as well as the room itself, so the package can be called.
 """
@@ -13,7 +13,7 @@ from typing import Any
 class _CallableRoom(ModuleType):
     def __call__(self, **options: Any) -> Any:
         """As `lopsided.skill.benchmark.skill`."""
-        # by name, because this file counts for every module in the room: a changed score must not measure again
+        # imported by name: every module here depends on this file, and a changed score must not cause new measurements
         return importlib.import_module(f"{__name__}.benchmark").skill(**options)
 
     @property

@@ -1,10 +1,11 @@
-"""`lopsided.skill`: the published score at once, or the benchmark itself, run or resumed and scored.
+"""`lopsided.skill`: the published score, or a run of the benchmark itself (new or resumed) with its score.
 
-One record per family and split. `tasks` were measured; `asked` answers were measured clearly, `decided` of them were
-forecast (the rest are abstentions), `right` came true. `baseline` is the best of the family's simple rules on the same
-answers, so a recipe has to beat a rule chosen after the fact. `numbers` has every recipe's and rule's own hit rate, and
-scores the family's numeric forecasts; a recipe says whether it is `shipped`. `details` are for the page: reliability,
-and the worst misses of the development half; of the published score they are in the repository alone.
+There is one record per family and split. `tasks` counts the tasks that were measured, `asked` the answers whose
+measurement is clear, `decided` those that were forecast (the rest are abstentions) and `right` those that came true.
+`baseline` is the best simple rule of the family on the same answers, so a recipe has to beat a rule that was chosen
+afterwards. `numbers` has the hit rate of every recipe and rule and the scores of numeric forecasts; each recipe says
+whether it is `shipped`. `details` are for the page: reliability, and the worst misses of the development half. Those of
+the published score are only in the repository.
 """
 
 import importlib
@@ -32,7 +33,7 @@ from lopsided.skill.misses import worst_misses
 from lopsided.skill.scoring import choice_reliability, hit_rate, number_reliability, number_score
 
 _PACKAGE = "lopsided.skill.families"
-STRICTER = "stricter"  # the key of `numbers` under which stricter measures stand
+STRICTER = "stricter"  # the key of stricter measures in `numbers`
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class FamilyScore:
 
 @dataclass(frozen=True)
 class Skill:
-    """Every family and split; where it comes from."""
+    """The scores of every family and split, and their source."""
 
     version: str
     date: str
@@ -108,7 +109,7 @@ def skill(
     Parameters
     ----------
     run : bool, default False
-        Measure what the store lacks, and score all of it.
+        Measure the tasks that are not in the store, then score all of them.
     only : list of str, default ()
         Families by id; the leading "skill-" may be left out.
     split : {"development", "held-out"}, optional
@@ -122,9 +123,9 @@ def skill(
     most_tasks : int, optional
         The first so many tasks of each family and split, for a trial run.
     index : int, optional
-        The task with that number alone.
+        Only the task with this number.
     progress : callable, optional
-        Called with the number of tasks; what it returns is called with the number that ended.
+        Called with the number of tasks. Returns a function that is called with the number of finished tasks.
     """
     only = check_texts(only, "the name of a family")
     if not run:
@@ -167,7 +168,7 @@ def skill(
 
 
 def rows_of(family: Family, split: Split, store: str | os.PathLike[str] | None) -> list[Row]:
-    """What a store has of one half of a family, measured by the code that is here now."""
+    """The results in a store for one half of a family, measured by the present code."""
     return _rows([task for _, task in _plan(family, split, None, None)], Store(store))
 
 
@@ -201,7 +202,7 @@ def _plan(family: Family, split: Split | None, most: int | None, index: int | No
 
 
 def score_family(family: Family, split: Split, rows: Sequence[Row]) -> FamilyScore:
-    """Hit rate of the family's question, its best baseline, and the misses of its numbers."""
+    """Hit rate of the family's question, its best baseline, and the errors of its numeric forecasts."""
     first = family.question
     numbers: dict[str, Any] = _scored(first, rows, hit_rate)
     if family.stricter:
@@ -243,7 +244,7 @@ def _scored(question: Question[Any], rows: Sequence[Row], score: Callable[[list[
 
 
 def family_details(family: Family, split: Split, rows: Sequence[Row]) -> dict[str, Any]:
-    """Reliability of every question's default recipe, and the worst misses where the half may be looked at."""
+    """Reliability of the default recipe of every question, and the worst misses if the half may be looked at."""
     first = family.question
     reliability = {
         first.name: [asdict(bin) for bin in choice_reliability(_pairs(first, rows, first.recipes[first.default]))]
@@ -260,7 +261,7 @@ def family_details(family: Family, split: Split, rows: Sequence[Row]) -> dict[st
 
 
 def _opened(family: Family, row: Row) -> dict[str, Any]:
-    """One task in full: its numbers, what happened, and what every recipe and simple rule says."""
+    """One task in full: its numbers, its outcome, and the forecasts of every recipe and simple rule."""
     asked: dict[str, Any] = {}
     questions: list[Question[Any]] = [family.question, *family.numbers]
     for question in questions:

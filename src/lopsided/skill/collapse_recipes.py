@@ -1,13 +1,13 @@
-"""Forecasts of the cosines between classifiers, by name: what the families on two class sizes and on long tails ask.
+"""Named forecasts of the cosines between classifiers, for the families on two class sizes and on long tails.
 
-A recipe is a function of settings, what is seen and the pilots with their counts; it gives a function from counts to
-a `PairForecast` (K x K expected cosines with 90 % intervals), or None where it has nothing to say. "another run" is the
-third seed's run at the ratio in question: what repeating the experiment would tell, to be compared with. A family reads
-its answers off the cosines at its ratios, in the same way for a recipe, another run and the truth.
+A recipe is a function of the settings, of what is seen and of the pilots with their counts. It returns a function from
+counts to a `PairForecast` (K x K expected cosines with 90 % intervals), or None if it does not apply. "another run" is
+the run of the third seed at the ratio in question; it shows how well repeating the experiment would forecast it. A
+family computes its answers from the cosines at its ratios, in the same way for a recipe, another run and the truth.
 
 | recipe | what it knows |
 |---|---|
-| network forecast | the settings (BatchNorm under SGD), as the Monitor asks for it; its classes at risk count as lost |
+| network forecast | the settings (BatchNorm under SGD), as the Monitor uses it; its classes at risk count as lost |
 | BatchNorm equilibrium | the settings (networks with BatchNorm) |
 | survival law, survival law with pilot | the settings; and the loss of a pilot at ratio 10 |
 | constant multiplier of the pilot | lambda = wd sqrt(E_W / E_H) of a pilot at ratio 10 |
@@ -39,9 +39,9 @@ from lopsided.theory.survival_law import SurvivalForecast, survival_forecast
 from lopsided.theory.training_settings import TrainingSettings
 
 ANOTHER_RUN, DEFAULT = "another run", "merging law"
-UNSHIPPED = (ANOTHER_RUN, "survival law with pilot")  # an experiment; and it adds the pilot's misses to the law
+UNSHIPPED = (ANOTHER_RUN, "survival law with pilot")  # an experiment; the other adds the pilot's errors to the law
 LOST, TIE = 0.5, 0.1  # the cosine, and how close to it is a tie
-COSINE_WIDTH = 0.15  # of recipes without intervals of their own: nine of ten cosines should lie within it
+COSINE_WIDTH = 0.15  # for recipes without their own intervals: 90 % of the cosines should lie within it
 KINDS = ("BatchNorm", "no BatchNorm", "AdamW")
 _TINY = 1e-12  # of a strength: keeps the angles of classes that are all lost defined, and equal
 Counts = Sequence[float]
@@ -50,15 +50,15 @@ Seen = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class PairForecast:
-    """Expected cosines; 90 % intervals of pairs and of means over pairs where the recipe has them.
+    """Expected cosines, with 90 % intervals of pairs and of means over pairs if the recipe has them.
 
-    `lost`, by class, is the recipe's own answer where it does not leave that to the cosines.
+    `lost`, by class, is the recipe's own answer if it does not follow from the cosines.
     """
 
     cosines: FloatArray
     pairs: tuple[FloatArray, FloatArray] | None = None
     means: tuple[FloatArray, FloatArray] | None = None
-    threshold_factor: float | None = None  # nine of ten thresholds lie within this factor of the forecast
+    threshold_factor: float | None = None  # 90 % of the thresholds lie within this factor of the forecast
     lost: BoolArray | None = None
 
 
@@ -68,14 +68,14 @@ PairRecipe = Callable[[Settings, Seen, Pilots], ByCounts | None]
 
 
 def kind_of(settings: Settings) -> str:
-    """The questions about numbers are asked apart for these."""
+    """Kinds of networks for which numbers are scored separately."""
     if settings["optimiser"] != "sgd":
         return "AdamW"
     return "no BatchNorm" if settings["network"].startswith("plain") else "BatchNorm"
 
 
 def training_of(settings: Settings) -> TrainingSettings:
-    """The task's settings as the theory takes them."""
+    """The task's settings in the form that the theory takes."""
     name = settings["network"]
     return TrainingSettings(
         weight_decay=settings["weight_decay"],
@@ -92,7 +92,7 @@ def training_of(settings: Settings) -> TrainingSettings:
 
 
 def _asked_of(settings: Settings) -> dict[str, Any] | None:
-    """What the laws of networks with BatchNorm under SGD are asked with; None for others."""
+    """The inputs of the laws for networks with BatchNorm under SGD; None for other networks."""
     training = training_of(settings)
     if training.optimiser != "sgd" or not training.batch_norm:
         return None
@@ -121,7 +121,7 @@ def _survival(pilot: bool) -> PairRecipe:
 
 
 def _by_settings(forecast: Callable[[dict[str, Any], Counts], PairForecast]) -> PairRecipe:
-    """A recipe that needs nothing but what the laws of networks with BatchNorm are asked with."""
+    """A recipe that needs only the inputs of the laws for networks with BatchNorm."""
 
     def recipe(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
         known = _asked_of(settings)
@@ -239,7 +239,7 @@ def happened(settings: Settings, truth: Mapping[str, Any]) -> ByRatio:
 def lost_by(
     source: Source, ratios: Ratios, read: Read, read_lost: ReadLost, tie: float = 0.0
 ) -> Callable[[Settings, Any], list[Choice]]:
-    """Lost where what is read exceeds 1/2, undecided within `tie` of it; or as a recipe says itself."""
+    """Lost if the value exceeds 1/2, undecided within `tie` of it; or the recipe's own answer."""
 
     def answer(settings: Settings, given: Mapping[str, Any]) -> list[Choice]:
         law = source(settings, given)
@@ -260,7 +260,7 @@ def lost_by(
 def values_by(
     source: Source, ratios: Ratios, read: Read, kind: str, bounds: Bounds | None = None
 ) -> Callable[[Settings, Any], list[Amount]]:
-    """What is read, for networks of one kind; `bounds` are the intervals to read likewise, for recipes alone."""
+    """The value, for networks of one kind; `bounds` are the intervals, which only recipes have."""
 
     def answer(settings: Settings, given: Mapping[str, Any]) -> list[Amount]:
         law = source(settings, given) if kind_of(settings) == kind else None
@@ -308,7 +308,8 @@ def questions_by_kind(
     miss: Literal["ratio", "difference"] = "difference",
     counts: Callable[[Settings, float], Any] = counts_at,
 ) -> list[Question[Amount]]:
-    """The same of numbers, apart for every kind of network; only recipes give intervals (`read`'s last argument)."""
+    """The same for numbers, separately for every kind of network; only recipes give intervals (`read`'s last
+    argument)."""
     found = []
     for kind in KINDS:
         answers = {one: read(by_recipe(recipe, counts), kind, True) for one, recipe in recipes.items()}

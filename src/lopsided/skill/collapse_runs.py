@@ -1,7 +1,7 @@
 """What the collapse families measure: one small network at several ratios of class sizes, with three seeds.
 
-Two seeds are what happened; the third is what a forecaster may see. No forecast is made here and no law is imported, so
-that a changed recipe or constant is scored on the networks that were trained before (`engine.code`).
+Two seeds give the truth; a forecaster may see the third. This module makes no forecasts and imports no law, so a
+changed recipe or constant is scored on the networks that were trained before (`engine.code`).
 
 With n the largest size, classes in their order of size and a ratio R:
 
@@ -21,13 +21,13 @@ TAIL_PILOT = (8.0, 160.0)  # ratios of the largest and the smallest minority cla
 
 
 def asked(settings: Settings) -> list[int]:
-    """Ratios that the set can show: the smallest class keeps one example at least."""
+    """Ratios that are possible with the set: the smallest class keeps at least one example."""
     ratios = RATIOS if "majority" in settings else TAIL_RATIOS
     return [ratio for ratio in ratios if ratio <= settings["largest"]]
 
 
 def exact_counts(settings: Settings, ratio: float) -> FloatArray:
-    """Class sizes, not rounded: a threshold between two whole sizes is one of the ratio."""
+    """Class sizes, not rounded, so that a threshold can lie between two whole sizes."""
     classes, rank = len(settings["classes"]), np.arange(len(settings["classes"]))
     if "majority" in settings:
         fall = (rank >= settings["majority"]).astype(np.float64)

@@ -1,11 +1,11 @@
-"""A family of tasks with a forecast to check: specification in, what a forecaster may see, what then happened.
+"""A family of tasks with a forecast to check: the settings, what a forecaster may see, and the outcome.
 
 `measure(settings, seed)` gives two parts: "seen" is all that a forecast may use besides the settings (class counts, the
-statistics of a pilot), "truth" is what happened. Recipes and baselines are functions of settings and "seen" alone, so a
-recipe can be changed and scored again without measuring again, and cannot look at the outcome.
+statistics of a pilot), and "truth" is the outcome. Recipes and baselines are functions of only the settings and "seen".
+So a recipe cannot look at the outcome, and it can be changed and scored again without new measurements.
 
-Tasks are split by a hash of their settings, so that nobody chooses: half are for development, half are held out, scored
-and never looked at while a recipe is designed.
+A hash of their settings splits the tasks, so the split is not a choice: half are for development, and half are held
+out. Held-out tasks are scored but never looked at while a recipe is designed.
 """
 
 import hashlib
@@ -27,8 +27,8 @@ SPLITS: tuple[Split, Split] = ("development", "held-out")
 class Choice:
     """One of a few answers; None is `undecided`: from a forecast an abstention, from a measurement a tie.
 
-    `as_good`: from a measurement, all answers that count as right. `confidence`: from a forecast, the chance that it
-    gives itself. `score`: from a forecast, larger the likelier the answer "lost" is, for ranking alone.
+    `as_good`: from a measurement, all answers that count as right. `confidence`: from a forecast, its stated chance.
+    `score`: from a forecast, larger if the answer "lost" is more likely; only for ranking.
     """
 
     answer: str | None
@@ -37,13 +37,13 @@ class Choice:
     score: float | None = None
 
     def holds(self, forecast: "Choice") -> bool:
-        """Whether this measured answer bears the forecast out."""
+        """Whether the forecast agrees with this measured answer."""
         return forecast.answer == self.answer or forecast.answer in self.as_good
 
 
 @dataclass(frozen=True)
 class Amount:
-    """A number with the interval that should hold it nine times in ten; value None where there is none to give."""
+    """A number with its 90 % interval; the value is None if there is no forecast."""
 
     value: float | None
     low: float | None = None
@@ -57,11 +57,11 @@ Forecaster = Callable[[Settings, Seen], Sequence[Answer]]
 
 @dataclass(frozen=True)
 class Question(Generic[Answer]):
-    """What is asked of every task, one or more times (every group, every ratio), and who answers.
+    """A question about every task, asked once or more (every group, every ratio), with its recipes and baselines.
 
-    `truth` reads the answers off the measurement; recipes and baselines give as many. `parts` names them. The miss of a
-    number is the ratio or the difference of forecast and truth. A recipe is shipped if it calls a function of the
-    library that a user can call too, and adds nothing; `unshipped` names those that are not.
+    `truth` computes the answers from the measurement; recipes and baselines give the same number of answers. `parts`
+    names them. The error of a number is the ratio or the difference of forecast and truth. A recipe is shipped if it
+    calls a function of the library that a user can call too, and adds nothing; `unshipped` names those that are not.
     """
 
     name: str
@@ -76,9 +76,9 @@ class Question(Generic[Answer]):
 
 @dataclass(frozen=True)
 class Family:
-    """Tasks of one kind. `question` gives the family's hit rate, `stricter` are the same answers held to a narrower
-    measure; raise `version` when numbers change. `measured_as` is the family whose tasks and halves these are, where
-    two families ask about the same measurements."""
+    """Tasks of one kind. `question` gives the family's hit rate, and `stricter` scores the same answers by a narrower
+    measure; raise `version` when numbers change. If two families ask about the same measurements, `measured_as` is the
+    family that owns the tasks and their halves."""
 
     id: str
     title: str
@@ -97,8 +97,8 @@ Draw = Callable[[np.random.Generator, int], Settings]
 
 
 def drawn_tasks(name: str, number: int, salt: int = 70119) -> Callable[[Draw], Callable[[], list[Settings]]]:
-    """Makes the tasks of a family out of how one is drawn: one after the other, by the family's own generator, so that
-    nobody chooses them."""
+    """Make the tasks of a family from a function that draws one: one after the other, by the family's own generator, so
+    that nobody chooses them."""
 
     def tasks(draw: Draw) -> list[Settings]:
         random = generator(salt, "skill", name)
@@ -108,7 +108,7 @@ def drawn_tasks(name: str, number: int, salt: int = 70119) -> Callable[[Draw], C
 
 
 def constant(answer: Answer, times: Callable[[Settings], int] = lambda settings: 1) -> Forecaster[Answer]:
-    """A simple rule: the same answer to everything that is asked."""
+    """A simple rule: the same answer to every question."""
     return lambda settings, seen: [answer] * times(settings)
 
 

@@ -1,7 +1,7 @@
 """What the families on groups ask: does more data of a group help it, the others, the worst group, and by how much?
 
-A rule takes settings and what is seen (`group_runs`) and gives the change of every group's risk with its deviation.
-None of the rules for real rows is a function of the library.
+A rule takes the settings and what is seen (`group_runs`) and returns the change of every group's risk with its
+deviation. The rules for real rows are not functions of the library.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,10 +21,11 @@ CLEAR = 2.0  # standard errors of the measured change
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """How `thinned_and_law` pulls and scales the thinned view, and how sure it is of the result.
+    """How `thinned_and_law` shrinks and scales the thinned view, and how confident it is in the result.
 
     Chosen by hand on the development half, not fitted. `bench/laws/groups_fit.py` searches there for better ones: the
-    best `pull` and `scaling` have 1 % smaller errors, the best of the others are 1.4 nats likelier over 130 changes.
+    best `pull` and `scaling` have 1 % smaller errors; the best values of the others raise the log likelihood by 1.4
+    over 130 changes.
     """
 
     pull: float = 4.0  # z^2 at which view and expectation have equal weight
@@ -73,7 +74,7 @@ Changes = Callable[[Settings, Mapping[str, Any]], tuple[FloatArray, FloatArray]]
 
 
 def signs_by(rule: Changes, width: float) -> Forecaster[Choice]:
-    """Signs of the changes that a rule forecasts; nine of ten changes lie within `width` deviations of it."""
+    """Signs of the changes that a rule forecasts; 90 % of the changes lie within `width` deviations of the forecast."""
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
         change, error = rule(settings, seen)
@@ -100,13 +101,13 @@ def view(name: str) -> Changes:
 def thinned_and_law(
     settings: Settings, seen: Mapping[str, Any], how: Shrinkage = SHRINKAGE
 ) -> tuple[FloatArray, FloatArray]:
-    """The thinned view t, scaled to the full size by f^-0.3 and pulled towards what is expected beforehand:
+    """The thinned view t, scaled to the full size by f^-0.3 and shrunk towards a prior expectation p:
 
         w f^-0.3 t + (1 - w) p,    w = z^2 / (z^2 + 4),  z = t over its error
 
-    p is the law's change where there is one, else a little in the direction that more data helps. A change that comes
-    of fewer errors of estimation shrinks as 1/f with the size, one that comes of groups that want different rules not
-    at all; 0.3 and 4 are of `Shrinkage`, as is the share of the forecast that its deviation counts.
+    p is the change by the law if there is one, and otherwise a small change in the direction "more data helps". A
+    change due to a smaller estimation error shrinks as 1/f with the size; a change due to groups that need different
+    rules does not shrink. 0.3 and 4 come from `Shrinkage`, and so does the share of the forecast in its deviation.
     """
     change, error = view("thinned")(settings, seen)
     factor = settings["factor"]
@@ -133,7 +134,7 @@ def true_changes(settings: Settings, truth: Mapping[str, Any]) -> list[Amount]:
 
 
 def changes_by(rule: Changes, width: float) -> Forecaster[Amount]:
-    """Changes with intervals of so many errors."""
+    """Changes with intervals of `width` errors."""
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
         change, error = rule(settings, seen)
@@ -154,7 +155,7 @@ RULES: dict[str, Changes] = {DEFAULT: thinned_and_law, **{name: view(name) for n
 
 
 def part_names(settings: Settings) -> list[str]:
-    """What is asked, one name an answer."""
+    """The names of the answers."""
     return [*group_names(settings), "the worst group"]
 
 
@@ -165,7 +166,7 @@ def group_names(settings: Settings) -> list[str]:
 
 
 def sign_question(width: float) -> Question[Choice]:
-    """Helps or hurts; `width` deviations to either side hold nine of ten changes."""
+    """Helps or hurts; 90 % of the changes lie within `width` deviations to either side."""
     return Question(
         "does it help the group, the others, the worst group",
         true_signs,

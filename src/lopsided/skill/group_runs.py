@@ -1,13 +1,14 @@
-"""More data of one group, measured on real rows: what the families on census rows and on pictures measure.
+"""The effect of more data of one group on real rows, for the families on census rows and on pictures.
 
-Two ways to have more of group g: `added` (its examples grow `factor` times, the others stay) and `swapped` (its
-fraction grows, the size stays). The risk of a group is its mean cross entropy on test rows; the truth is the mean
-change of every group's risk over many samples, with an error that counts samples and test rows.
+There are two ways to have more of group g: `added` (it has `factor` times as many examples, the others are unchanged)
+and `swapped` (its fraction grows, the total size is unchanged). The risk of a group is its mean cross entropy on test
+rows. The truth is the mean change of every group's risk over many samples, with an error that accounts for samples and
+test rows.
 
-A forecaster sees one sample of the first composition. Three views of it, all on held-out rows over repeated folds:
+A forecaster sees one sample of the first composition, in three views, all on held-out rows over repeated folds:
 
-    reweighted   trained with group weights as the change would give, against trained plainly
-    thinned      the change played at smaller size: from compositions that the sample can give by leaving rows out
+    reweighted training with the group weights that the change would give, compared with plain training
+    thinned the change simulated at a smaller size, with compositions made by leaving rows out of the sample
     law          for logistic regression with two classes: tr(H^-1 J H^-1 H_g) / 2n before and after, H and J the mean
                  Hessian and gradient covariance of the mixture, fitted (the Fisher law, with a sandwich because no
                  model is right about real rows)
@@ -102,7 +103,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def compositions(settings: Settings, pool: GroupPool) -> tuple[IntArray, IntArray]:
-    """Examples of each group before and after; at most 0.6 of what the pool has, so that samples differ."""
+    """Examples of each group before and after; at most 0.6 of the pool, so that samples differ."""
     shares = np.array(settings["shares"])
     chosen, factor = settings["group"], settings["factor"]
     later = shares.copy()
@@ -127,7 +128,7 @@ def group_numbers(settings: Settings, pool: GroupPool, seed: int) -> dict[str, A
     groups = pool.test_groups[tested]
     losses = []
     for number in range(SAMPLES[settings["learner"]]):
-        # The same rows as far as they go: a larger sample of a group contains the smaller one.
+        # The same rows as far as possible: a larger sample of a group contains the smaller one.
         orders = [
             generator(seed, "group sample", world, number, code).permutation(np.flatnonzero(pool.groups == code))
             for code in range(now.size)

@@ -1,7 +1,7 @@
 """The worst misses of a family's default recipes, each with its run: settings, seed, numbers, command.
 
-A wrong choice is the worse the surer it was; a number by its error. Only the development half is opened: a held-out
-task that had been looked at would be held out no longer.
+Wrong choices are ordered by their stated chance, numbers by their error. Only the development half is shown, because a
+held-out task that was looked at is no longer held out.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -83,7 +83,7 @@ def _miss(family: Family, question: str, part: str, row: Row, said: str, happene
 
 
 def _rounded(value: Any) -> Any:
-    """The same with four digits and without the tail of long lists: for reading; the command gives all of it."""
+    """The same with four digits and shortened lists, for reading; the command prints all of it."""
     if isinstance(value, bool):
         return value
     if isinstance(value, float):

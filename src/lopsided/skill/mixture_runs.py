@@ -1,5 +1,5 @@
-"""What the family on random mixtures measures: the mean excess risk of every group over many samples, at the old and at
-the new fraction, on the population; and what one sample of the first size shows."""
+"""The measurements of the family on random mixtures: the mean excess risk of every group on the population, over many
+samples at the old and at the new fraction, and the estimates from one sample of the first size."""
 
 from typing import Any
 

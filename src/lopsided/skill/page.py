@@ -1,4 +1,4 @@
-"""The page of forecast skill: every family's score beside its simple rules, reliability diagrams, the worst misses.
+"""The page of forecast skill: the score of every family next to its simple rules, reliability diagrams, worst misses.
 
 All numbers are those of `lopsided.skill`; misses are of the development half and open to their run.
 """

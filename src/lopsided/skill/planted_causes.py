@@ -1,4 +1,4 @@
-"""Classes that are lost for a known reason, planted in small synthetic sets, and networks trained on them to the end.
+"""Small synthetic sets with planted classes that are lost for a known reason, and networks trained on them.
 
     prior          a rare class that overlaps a frequent one, with examples enough to know where it lies: by Bayes' rule
                    its recall is below 0.2 with the frequencies as they are, and above 0.7 with equal ones
@@ -29,7 +29,7 @@ _EASY = 3
 
 @drawn_tasks("planted causes", _EACH * len(CAUSES), SALT)
 def tasks(random: np.random.Generator, index: int) -> Settings:
-    """As many of each cause, with sizes, distances and settings drawn."""
+    """The same number of tasks for each cause, with random sizes, distances and settings."""
     cause = CAUSES[index % len(CAUSES)]
     return {
         "cause": cause,

@@ -1,4 +1,4 @@
-"""What is asked of the networks of `recall_runs`: is a class lost, what is its recall, what does adjustment gain."""
+"""Questions about the networks of `recall_runs`: is a class lost, what is its recall, how much does adjustment gain?"""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -85,7 +85,7 @@ def another_run(settings: Settings, seen: Seen) -> FloatArray:
 
 
 def lost_by_law(law: Law) -> Forecaster[Choice]:
-    """Lost where that is the more likely, with its chance."""
+    """Lost if that is more likely than not, with its chance."""
 
     def answer(settings: Settings, seen: Seen) -> list[Choice]:
         chances = law(settings, seen).chance_lost.tolist()
@@ -95,7 +95,7 @@ def lost_by_law(law: Law) -> Forecaster[Choice]:
 
 
 def lost_below(rates: Rates, threshold: float) -> Forecaster[Choice]:
-    """Lost where a rate is below a threshold; for the AUC, the lower the rate the more likely."""
+    """Lost if a rate is below a threshold; for the AUC, a lower rate is more likely to be lost."""
 
     def answer(settings: Settings, seen: Seen) -> list[Choice]:
         return [Choice("lost" if rate < threshold else "kept", score=-rate) for rate in rates(settings, seen).tolist()]

@@ -1,9 +1,10 @@
-"""What the recall families measure: a network trained as people do, watched by `lopsided.torch.Monitor`, twice.
+"""The measurements of the recall families: networks as people train them, each trained twice with
+`lopsided.torch.Monitor`.
 
-The first run is the one that is forecast: its evidence after 5, 10, 20 and 50 % of the steps, and what simple rules
-say about the data before it, are seen; the recall of every class on the test set at its end is what happened. The
-second run, with other examples, start and order, is scored as a forecast of its own. What the monitor recorded is kept,
-not what it forecast, so that a changed law can be scored on the networks that were trained.
+The first run is the one to forecast. A forecaster sees its evidence after 5, 10, 20 and 50 % of the steps, and the
+results of simple rules on the data before training; the truth is the recall of every class on the test set at the end.
+The second run, with other examples, start and order, is scored as a forecast itself. The store keeps what the monitor
+recorded, not its forecasts, so that a changed law can be scored on the same networks.
 """
 
 import math
@@ -149,7 +150,7 @@ class WatchedRun:
 
 
 def recalls(predicted: IntArray, codes: IntArray, classes: int) -> FloatArray:
-    """Share of every class that is predicted rightly."""
+    """Share of every class that is predicted correctly."""
     found: FloatArray = np.array([np.mean(predicted[codes == k] == k) for k in range(classes)])
     return found
 

@@ -1,7 +1,7 @@
 """Networks as people train them, drawn by a generator: data, architecture, optimiser, tail and length of the training.
 
-Sizes fall from the largest class to a ratio-th of it, geometrically, as a power of the rank, or in one step. A
-validation set with few examples of each class is shown to the forecaster; what happened is read from a larger test set
+With a ratio of R, sizes fall from the largest class to 1/R of it, geometrically, as a power of the rank, or in one
+step. The forecaster sees a validation set with few examples of each class; the outcome is measured on a larger test set
 that it never sees.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 SALT = 20261117  # of the drawing, and with it of the split into halves: no earlier family used it
-# architecture -> how many tasks have it, the most steps that two cores afford
+# architecture -> number of tasks, largest number of steps that is feasible on two cores
 NETWORKS = {
     "mlp": (44, 1500),
     "small resnet": (24, 400),
@@ -141,7 +141,7 @@ def _source(name: str) -> tuple[Any, IntArray, Any, IntArray]:
 
 
 def drawn(settings: Settings, seed: int) -> Split:
-    """The examples of a run: which classes stand where in the tail is the task's, which examples they have the seed's.
+    """The examples of a run: the task sets the order of the classes in the tail, the seed sets their examples.
 
     CIFAR-100-LT has a tail of its own: there classes with more examples stand first.
     """

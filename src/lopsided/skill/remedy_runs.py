@@ -1,9 +1,9 @@
-"""What the remedy family measures: every remedy that `lopsided.plan` lists, trained on six samples; and what the plan
-and `lopsided.trial` say of a seventh.
+"""The measurements of the remedy family: every remedy that `lopsided.plan` lists, trained on six samples, and the
+results of the plan and of `lopsided.trial` on a seventh.
 
-Plan and trial are the public functions on that one sample, told which learner will be trained, with their own folds,
-pilot and search; what they list is trained for the truth by `remedy.wrap(learner)`, so a remedy is here what it is for
-a user. Collection is left out of both, by the `arms` that are asked for: the examples that it asks for are not there.
+Plan and trial are the public functions on that one sample, with the task's learner and their own folds, pilot and
+search. For the truth, the listed remedies are trained by `remedy.wrap(learner)`, so a remedy is the same as for a user.
+Collection is left out of both (by `arms`), because there are no further examples to collect.
 """
 
 import tempfile
@@ -93,7 +93,7 @@ def tried(sample: Sample, made: Plan, learner: Any, store: str) -> dict[str, Any
 
 
 def _truth(settings: Settings, test: Sample, samples: Sequence[Sample], plans: dict[str, Plan]) -> dict[str, Any]:
-    """Metric -> remedy -> its value on the test rows, one a sample; a remedy of both plans is trained once."""
+    """Metric -> remedy -> its values on the test rows, one per sample; a remedy of both plans is trained once."""
     wanted: dict[str, dict[str, Remedy]] = {
         metric: {Plain().name: Plain()} | {one.name: one.remedy for one in made.remedies}
         for metric, made in plans.items()

@@ -1,9 +1,9 @@
-"""Hit rates with Wilson intervals, the errors and coverage of numbers, and how stated chances bear out.
+"""Hit rates with Wilson intervals, errors and coverage of numbers, and reliability of stated chances.
 
     Wilson:  (p + z^2/2n -+ z sqrt(p(1-p)/n + z^2/4n^2)) / (1 + z^2/n)
 
-A task can be asked several times (every group, every ratio), and its answers stand or fall together. So n is the
-effective number: p(1-p) over the variance of the mean of task means, between the number of tasks and of answers.
+A task can have several answers (every group, every ratio), which are correlated. So n is the effective number: p(1-p)
+over the variance of the mean of task means, between the number of tasks and the number of answers.
 """
 
 import math
@@ -23,7 +23,7 @@ CONFIDENCE_EDGES = (0.0, 0.6, 0.7, 0.8, 0.9, 0.97, 1.0)
 
 @dataclass(frozen=True)
 class HitRate:
-    """`asked` answers were measured clearly; `decided` of them were forecast, the others not; `right` came true."""
+    """Numbers of answers: `asked` have a clear measurement, `decided` were also forecast, `right` came true."""
 
     asked: int
     decided: int
@@ -47,9 +47,9 @@ class NumberScore:
     coverage: float | None
     interval_score: float | None  # Winkler's: width, and 2/alpha times what lies outside
     typical_error: float | None = None  # median of the error: a factor >= 1, or an absolute difference
-    error_nine_in_ten: float | None = None  # and what nine of ten errors stay below
+    error_nine_in_ten: float | None = None  # 90 % of the errors are below this
     crps: float | None = None  # of a normal law with that 90 % interval (of log2 where misses are ratios)
-    # the factor by which the intervals would hold nine of ten; on the development half it is the rule for their widths
+    # the factor that would give the intervals a coverage of 0.9; on the development half it sets their widths
     width_needed: float | None = None
 
 
@@ -180,8 +180,8 @@ def _winkler(truth: float, low: float, high: float) -> float:
 
 
 def _deviations(truth: float, forecast: float, low: float, high: float) -> float:
-    """How far the truth lies from the forecast, in deviations of a normal law whose 90 % interval is the stated one
-    (each side by itself)."""
+    """The distance of the truth from the forecast, in deviations of a normal distribution with the stated 90 % interval
+    (each side separately)."""
     width = abs((high if truth >= forecast else low) - forecast) / Z90
     if width == 0:
         return 0.0 if truth == forecast else math.inf
@@ -216,7 +216,7 @@ def choice_reliability(tasks: Sequence[tuple[Sequence[Choice], Sequence[Choice]]
 
 
 def number_reliability(tasks: Sequence[tuple[Sequence[Amount], Sequence[Amount]]], miss: str) -> list[Reliability]:
-    """How often the truth lies within the stated interval, widened or narrowed to other levels as a normal law is."""
+    """How often the truth lies within the stated interval, rescaled to other levels as for a normal distribution."""
     from statistics import NormalDist
 
     told = [(truth.value, forecast.value, forecast.low, forecast.high) for truth, forecast in _answers(tasks)]
@@ -224,7 +224,7 @@ def number_reliability(tasks: Sequence[tuple[Sequence[Amount], Sequence[Amount]]
     away = [_deviations(*four) for four in known if len(four) == 4]
     found = []
     for level in LEVELS if away else ():
-        # 1e-9: a truth on the very edge counts as inside, as it does for the stated interval
+        # 1e-9: a truth exactly on the edge counts as inside, as it does for the stated interval
         inside = int(np.sum(np.array(away) <= NormalDist().inv_cdf(0.5 + level / 2) * (1 + 1e-9)))
         found.append(Reliability(level, inside / len(away), wilson(inside, len(away)), len(away)))
     return found

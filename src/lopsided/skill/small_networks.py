@@ -1,8 +1,8 @@
-"""Small networks on small pictures, seconds each: what the families on trained networks share.
+"""Small networks on small pictures, trained in seconds, for the families on trained networks.
 
-A task names the set, the classes of it in their order of size, the network and how it is trained. `trained` gives what
-is kept of a run: the Gram matrix of the last layer's rows (centred over classes, which the softmax cannot see) holds
-all angles between classes, so that a question about angles can be changed without training again.
+A task names the set, its classes in order of size, the network and its training. `trained` returns what is kept of a
+run. The Gram matrix of the rows of the last layer (centred over classes, which does not change the softmax) has all
+angles between classes, so a question about angles can be changed without training again.
 """
 
 from collections.abc import Sequence
@@ -70,9 +70,9 @@ def halved(values: Any) -> Any:
 def random_training(random: "Generator") -> dict[str, Any]:
     """Set, classes, network and training of a task, drawn from what small networks are trained with.
 
-    Steps are chosen so that weight decay has forgotten the start: the sum of rate x decay / (1 - momentum) over the
-    training, `forgetting`, is 4 where 500 to 1600 steps allow it, and less where they do not; then the run is not at
-    rest, which a recipe can tell from the settings.
+    The number of steps is chosen so that weight decay has removed the initial weights: the sum of rate x decay / (1 -
+    momentum) over the training, `forgetting`, is 4 if 500 to 1600 steps allow it. If it is less, the run has not
+    converged, which a recipe can see from the settings.
     """
     network = str(random.choice(list(ARCHITECTURES), p=[0.2, 0.25, 0.15, 0.1, 0.15, 0.15]))
     optimiser = str(random.choice(["sgd", "adamw"], p=[0.85, 0.15]))
@@ -105,9 +105,9 @@ def random_training(random: "Generator") -> dict[str, Any]:
 
 
 def trained(settings: Settings, counts: Sequence[int] | IntArray, seed: int, *, steps: int | None = None) -> Numbers:
-    """Train on a draw with these class counts and keep what the last layer and its features look like.
+    """Train on a sample with these class counts and record the geometry of the last layer and its features.
 
-    `steps` cuts the training short at the first step size, as a cheap pilot does.
+    `steps` ends the training early, at the first step size, for a cheap pilot.
     """
     from lopsided.data.subsampling import subsample
     from lopsided.learners.deep.networks import build
@@ -151,7 +151,7 @@ def trained(settings: Settings, counts: Sequence[int] | IntArray, seed: int, *, 
 
 
 def repeated(settings: Settings, counts: Sequence[int] | IntArray, seed: int) -> list[Numbers]:
-    """`trained` with `REPEATS` seeds after this one, which stays for what a forecaster may see."""
+    """`trained` with the `REPEATS` seeds after this one, which is reserved for what a forecaster may see."""
     return [trained(settings, counts, seed + 1 + place) for place in range(REPEATS)]
 
 

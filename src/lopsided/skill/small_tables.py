@@ -1,8 +1,8 @@
 """Pictures and census rows as small tables, and the scikit-learn learners of families that train thousands of times.
 
 Pictures are halved in size (mean of 2 x 2 pixels; digits stay) and become principal components of the training pool;
-census rows become numbers and indicator columns, without sex and race. Columns are standardised over the pool, which is
-unlabelled: what a user knows of his features without looking at a label.
+census rows become numbers and indicator columns, without sex and race. Columns are standardised over the pool without
+its labels, as a user could do it.
 """
 
 import warnings
@@ -93,7 +93,7 @@ def pool_of(name: str) -> Pool:
 def fitted(
     name: str, strength: float, features: FloatArray, codes: IntArray, weights: FloatArray | None = None, seed: int = 0
 ) -> Any:
-    """A learner trained with weights of mean 1. `strength` scales its capacity: 1 is usual, less is plainer."""
+    """A learner trained with weights of mean 1. `strength` scales its capacity; 1 is usual."""
     model = unfitted(name, strength, seed)
     own = None if weights is None else weights * (weights.size / weights.sum())
     with warnings.catch_warnings():
@@ -125,8 +125,8 @@ def unfitted(name: str, strength: float, seed: int) -> Any:
 
 
 def log_chances(model: Any, features: FloatArray, classes: int) -> FloatArray:
-    """Logarithms of the predicted probabilities, n x K, never below log 1e-4 (a forest says 0 where it has seen none);
-    a class that the sample lacked gets that."""
+    """Logarithms of the predicted probabilities, n x K, at least log 1e-4 (a forest can predict 0); a class that is
+    missing from the sample gets this minimum."""
     found = np.zeros((features.shape[0], classes))
     found[:, np.asarray(model.classes_, dtype=np.int64)] = model.predict_proba(features)
     return np.log(np.maximum(found, 1e-4))

@@ -1,6 +1,6 @@
-"""What a run has shown of every class so far: the input of the recall law, whoever recorded it.
+"""What a run has shown about every class so far: the input of the recall law.
 
-`lopsided.torch.Monitor` fills it at the end of an epoch; anybody else can, from logits and labels of their own. Rates
+`lopsided.torch.Monitor` fills it at the end of an epoch; you can also fill it from your own logits and labels. Rates
 are shares in [0, 1]; nan marks values that were not recorded.
 """
 
@@ -24,9 +24,9 @@ class ClassEvidence:
     Parameters
     ----------
     counts : training examples.
-    train_recall, train_loss : share of the class's training examples that were classified rightly during the latest
-        epoch, and their mean cross entropy.
-    train_margin : mean of own logit less the largest other one.
+    train_recall, train_loss : share of the class's training examples that were classified correctly during the latest
+    epoch, and their mean cross entropy.
+    train_margin : mean of the own logit minus the largest other logit.
     train_auc : chance that an example of the class has a larger logit for it than one of another class, classes drawn
         evenly.
     train_adjusted : recall after subtracting the logarithms of the counts from the logits: without the prior.
@@ -35,7 +35,7 @@ class ClassEvidence:
     held_out_counts, held_out_recall, held_out_loss, held_out_auc, held_out_adjusted : the same of validation examples.
     held_out_nearest : share of validation examples nearest to the mean of their class in training.
     before_score : what the forecast before training says (`RecallForecast.score`), where one was made.
-    seen : share of the planned training that is over, None where the plan is not known.
+    seen : finished share of the planned training; None if the plan is not known.
     """
 
     counts: FloatArray

@@ -2,8 +2,8 @@
 
     lopsided.collapse("5000*5,50*5", feature_energy=5, weight_energy=1)
 
-solves the Layer-Peeled Model (Fang et al. 2021, eq 7 and 91) and reads off the multiplier lambda*, the number of
-examples a class needs (lambda* N), the angles, and for two sizes the ratios R0 (collapse) and R1 (vanishing).
+solves the Layer-Peeled Model (Fang et al. 2021, eq 7 and 91). The solution gives the multiplier lambda*, the number of
+examples that a class needs (lambda* N), the angles and, for two sizes, the ratios R0 (collapse) and R1 (vanishing).
 """
 
 import math
@@ -246,7 +246,7 @@ def collapse(
         feature_decay=feature_decay,
     )
     sizes, members = np.unique(effective, return_counts=True)
-    with one_blas_thread(sizes.size > 2):  # one or two sizes need no matrix that BLAS would share out
+    with one_blas_thread(sizes.size > 2):  # one or two sizes need no matrix that BLAS would split among threads
         solution = model.solve(effective, held, progress, None if near is None else near.solution)
         minority = minority_of(effective)
         majority_cosine = solution.mean_cosine(~minority)
@@ -295,7 +295,7 @@ def _plan(counts: FloatArray, held: Restraint, model: Model) -> CollapsePlan:
 
 
 def _two_sizes(sizes: FloatArray, members: IntArray, held: Restraint, model: Model) -> TwoSizeFacts | None:
-    """Ratio and thresholds where there are exactly two sizes; ratio 1 alone where there is one."""
+    """Ratio and thresholds for exactly two sizes; only the ratio 1 for one size."""
     if sizes.size == 1:
         return TwoSizeFacts(int(members[0]), 0, 1.0, None, None)
     if sizes.size > 2:
@@ -308,7 +308,7 @@ def _two_sizes(sizes: FloatArray, members: IntArray, held: Restraint, model: Mod
 def ratio_thresholds(
     majority_classes: int, minority_classes: int, held: Restraint, model: Model
 ) -> tuple[float | None, float | None]:
-    """(R0, R1) for two sizes in either form and either feature model; None where there is no such ratio."""
+    """(R0, R1) for two sizes in either form and either feature model; None if there is no such ratio."""
     k_a, k_b = majority_classes, minority_classes
     classes = k_a + k_b
     if model.features == "relu":
@@ -332,7 +332,7 @@ def _relu_collapse_ratio(k_a: int, k_b: int, held: Restraint) -> float | None:
 
 
 def _penalised_vanishing_ratio(k_a: int, k_b: int, held: Restraint) -> float | None:
-    """The R from which on the part between the groups is zero, at a fixed multiplier; None where it never is."""
+    """The smallest R at which the part between the groups is zero, at a fixed multiplier; None if there is none."""
 
     def between(log_ratio: float) -> float:
         solution = solve_two_sizes(k_a, k_b, math.exp(log_ratio), held)

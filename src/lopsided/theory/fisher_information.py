@@ -3,13 +3,13 @@
     H_l = E_{x ~ N(mu, Sigma)} [ g g^T / (H (1 - H)) (x) x x^T ],
     g_j = phi'(w_j^T x) / K,   H = (1/K) sum_j phi(w_j^T x)
 
-The bracket depends on x through z = W*^T x alone, so with x = mu + C e, C = Sigma^{1/2} and C W* = Q R only the r =
+The bracket depends on x only through z = W*^T x, so with x = mu + C e, C = Sigma^{1/2} and C W* = Q R only the r =
 min(d, K) coordinates t = Q^T e need integration, whatever d is; the rest of x x^T given t is Gaussian in closed form.
 Over t:
 
 * the trapezoid rule on a product grid, which converges geometrically for analytic integrands times a Gaussian; two
   grids shifted by half a step in every direction give the error;
-* where that grid would be too large, scrambled Sobol points, whose independent scramblings give the error.
+* if that grid would be too large, scrambled Sobol points, whose independent scramblings give the error.
 """
 
 from collections.abc import Iterator, Sequence
@@ -50,9 +50,9 @@ def group_information(
     *,
     coarse: bool = False,
 ) -> GroupInformation:
-    """Integrate by the trapezoid rule where its grid is affordable, else by quasi-Monte Carlo.
+    """Integrate by the trapezoid rule if its grid is small enough, otherwise by quasi-Monte Carlo.
 
-    `coarse` takes one grid of the widest step, an eighth of the work, with errors near 1e-5 that are not estimated.
+    `coarse` uses one grid with the widest step: an eighth of the work, and errors near 1e-5 that are not estimated.
     """
     factor = np.asarray(np.linalg.cholesky(covariance), dtype=np.float64)  # x = mu + factor e
     basis, triangle = np.linalg.qr(factor.T @ weights)

@@ -1,16 +1,16 @@
-"""The exact large-n law of maximum likelihood on a mixture, per group: what the order bounds leave open.
+"""The exact large-n law of maximum likelihood on a mixture, per group, with the constants that the order bounds lack.
 
 With H_l the Fisher information of group l at W* and H = sum_l lambda_l H_l, as n grows
 
     average excess risk = d K / (2 n), whatever the mixture;   group-l excess = tr(H^-1 H_l) / (2 n);
     E |W - W*|_F^2 = tr(H^-1) / n.
 
-The label entropy is apart from the excess: test cross entropy = entropy + excess.
+The label entropy is separate from the excess: test cross entropy = entropy + excess.
 
 In the fraction lambda of group l (the others rescaled), H = lambda H_l + (1 - lambda) H_rest. With theta_i the
 generalised eigenvalues of (H_l, H_rest), group l's excess is f(lambda)/(2n), f = sum_i theta_i / (1 + lambda (theta_i
-- 1)), which is convex: more of a group helps it up to the one point where f' = 0, and hurts it beyond. That point may
-lie outside (0, 1).
+- 1)), which is convex: more of a group helps it up to the point where f' = 0 and hurts it beyond that point, which may
+  lie outside (0, 1).
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from lopsided.core.validation import FloatArray, check_count
 from lopsided.theory.fisher_information import GroupInformation, group_information
 
 Effect = Literal["helps", "hurts", "neutral"]
-# Beyond this the information is singular for double precision and no unbiased law exists: W* is not identifiable.
+# Beyond this the information is singular in double precision and no unbiased law exists: W* is not identifiable.
 WORST_CONDITION = 1e13
 
 
@@ -33,8 +33,8 @@ WORST_CONDITION = 1e13
 class FractionEffect:
     """What a larger fraction of a group does to that group's own excess risk at fixed n.
 
-    `elasticity` is d log excess / d log fraction; `crossing` the fraction beyond which more hurts, None where there is
-    none inside (0, 1); `neutral` where the slope is within its numerical error.
+    `elasticity` is d log excess / d log fraction. `crossing` is the fraction beyond which more hurts, None if there is
+    none in (0, 1). The effect is `neutral` if the slope is within its numerical error.
     """
 
     effect: Effect
@@ -44,7 +44,7 @@ class FractionEffect:
 
 @dataclass(frozen=True)
 class GroupForecast:
-    """One group's share of the forecast, in nats; `numerical_error`: the integration's relative share in the excess."""
+    """The forecast for one group, in nats; `numerical_error` is the relative error of the excess from integration."""
 
     fraction: float
     excess_risk: float
@@ -55,8 +55,8 @@ class GroupForecast:
 
 @dataclass(frozen=True)
 class FisherForecast:
-    """The law at n samples. `relative_error` bounds the numerical integration's share; `reliable` says whether n is
-    large enough for the law: the predicted relative weight error is at most `RELIABLE_ERROR`."""
+    """The law at n samples. `relative_error` bounds the error of the numerical integration. `reliable` says whether n
+    is large enough for the law: the predicted relative weight error is at most `RELIABLE_ERROR`."""
 
     groups: tuple[GroupForecast, ...]
     average_excess_risk: float
@@ -76,7 +76,7 @@ RELIABLE_ERROR = 0.25
 
 
 class FisherLaw:
-    """The information of every group of a problem, computed once; fractions and n are then free."""
+    """The information of every group of a problem, computed once for any fractions and n."""
 
     def __init__(self, problem: MixtureProblem, *, coarse: bool = False) -> None:
         self.problem = problem
@@ -126,7 +126,7 @@ class FisherLaw:
         )
 
     def over_fractions(self, samples: int, group: int, fractions: Sequence[float]) -> list[FisherForecast]:
-        """The law where `group` has each of the fractions and the others share the rest in proportion."""
+        """The law if `group` has each of the fractions and the others share the rest in proportion."""
         mixture = self.problem.mixture
         return [self.forecast(samples, mixture.with_fraction(group, float(part)).fractions) for part in fractions]
 
@@ -140,7 +140,7 @@ class FisherLaw:
         return float(sum(parts)) / total if total > 0 else 0.0  # other groups that teach nothing add no error
 
     def fraction_effect(self, group: int, fractions: FloatArray | None = None) -> FractionEffect:
-        """Whether more of this group helps or hurts it, and where that turns."""
+        """Whether more of this group helps or hurts it, and at which fraction that changes."""
         share = self.problem.mixture.fractions if fractions is None else fractions
         if len(self.groups) < 2:
             return FractionEffect("neutral", 0.0, None)

@@ -1,4 +1,4 @@
-"""Why a class is being lost, from what the run has shown of it; what helps follows from the cause.
+"""Why a class is being lost, from what the run has shown about it; the cause decides what helps.
 
     merged         its classifier points in the same direction as another one, so this head cannot separate the two
     prior          the logits rank its examples well, but the class frequencies outweigh them: after subtracting log n_k
@@ -6,9 +6,9 @@
     memorised      its training examples are correct and its validation examples are not, even after adjustment
     never learnt   not even its training examples are correct
 
-The rules are tried in this order; a class that is at half of its examples or more has no cause yet. Recalls are those
-of the validation set where there is one; without one, the cause "memorised" cannot be found. On classes planted with a
-known cause `lopsided skill` says how often the rules are right (family recall-cause).
+The rules are tried in this order; a class with a recall of one half or more has no cause yet. Recalls are those of the
+validation set if there is one; without one, the cause "memorised" cannot be found. `lopsided skill` says how often the
+rules are right on classes planted with a known cause (family recall-cause).
 """
 
 from collections.abc import Collection
@@ -56,7 +56,8 @@ def lost_causes(evidence: ClassEvidence, lost: Collection[int], merged: Collecti
 
 
 def _adjustment_helps(evidence: ClassEvidence, validated: bool) -> bool:
-    """Whether the mean recall is higher after adjustment: early on, it calls everything by the rarest class."""
+    """Whether the mean recall is higher after adjustment: early on, the adjusted network predicts the rarest class
+    everywhere."""
     pair = (
         (evidence.held_out_adjusted, evidence.held_out_recall)
         if validated

@@ -10,14 +10,14 @@ convolutional networks), loss the training loss of a pilot where there is one, a
     P(merged) = Phi((ln f* - alpha ln f_lo - (1 - alpha) ln f_hi + gamma s) / sigma)
     cosine = (1 - P) (equilibrium cosine (1 - m e^-F) + kappa s) + P (1 - u e^-2F - v min(1, f/f*))
 
-f is the geometric mean of the pair. In the equilibrium a class keeps its strength omega_k as far as it survives. The
-similarity s of a pair is the cosine of their centred class means + 1/(K-1), of the raw inputs; or, after a pilot run,
-how much the cosine of their classifiers there exceeds the equilibrium. A pilot also moves f*: the shift of ln f* that
-explains its cosines best, with the law's own spread as the prior.
+f is the geometric mean of the pair. In the equilibrium, the strength omega_k of a class is reduced by its chance of
+being lost. The similarity s of a pair is the cosine of their centred class means of the raw inputs + 1/(K-1) or, after
+a pilot run, the amount by which the cosine of their classifiers exceeded the equilibrium there. A pilot also shifts ln
+f*, by the mean of the shifts that explain its cosines, with a normal prior.
 
 Nothing here is a theorem. `lopsided bench fits` fits the constants to the development half of the families
 collapse-ratio and collapse-tail (`bench/laws/merging_fit.py` says how) and prints their errors; they are scored on the
-other half. `outside` lists what a forecast asks beyond the settings of those tasks.
+other half. `outside` lists the settings of a forecast that are beyond those of the tasks.
 """
 
 import math
@@ -42,8 +42,8 @@ from lopsided.theory.training_settings import TrainingSettings
 
 THRESHOLD = ("constant", "noise", "depth", "depth_noise", "classes", "convolution", "separation", "loss")  # of ln f*
 RECIPE, PILOT_RECIPE = "merging law", "merging law with pilot"
-_SHIFTS = np.linspace(-2.0, 2.0, 41)  # of ln f*, over which a pilot is explained
-NORMAL_90 = 1.6448536269514722  # half of a 90 % interval of the normal law, in deviations
+_SHIFTS = np.linspace(-2.0, 2.0, 41)  # of ln f*, the candidates for the shift that explains a pilot
+NORMAL_90 = 1.6448536269514722  # half of a 90 % interval of the normal distribution, in deviations
 _PRIOR = 0.35  # deviation of the shift of ln f* before a pilot is seen
 _LEAST_FORGETTING = 0.4
 _LEAST_LOSS = 3e-3  # smaller ones differ by rounding and chance
@@ -70,9 +70,9 @@ class Coefficients:
     start_merged: float  # u
     noise_merged: float  # v
     offset: float  # added to the cosine of a pair that is distinguished
-    # Errors on the development half, by rules that stand with the fit: deviation of ln f*; what nine of ten cosines of
-    # pairs, and nine of ten of their means over pairs, stay within besides it. And the weight of a pilot's mean square
-    # miss over its pairs.
+    # Errors on the development half, by rules that are described with the fit: the deviation of ln f*; in addition, the
+    # widths within which 90 % of the cosines of pairs, and 90 % of their means over pairs, lie; and the weight of the
+    # mean squared error of a pilot over its pairs.
     threshold_error: float
     pair_error: float
     mean_error: float
@@ -122,7 +122,7 @@ class PilotRun:
 
 @dataclass(frozen=True)
 class MergingLaw:
-    """The law for one network and its classes, ready for any class counts."""
+    """The law for one network and its classes, for any class counts."""
 
     training: TrainingSettings
     law: Coefficients
@@ -174,9 +174,9 @@ def merging_law(
 ) -> MergingLaw:
     """The law for a network with `classes` classes.
 
-    similarity: K x K cosines of centred class means of the inputs; without it all pairs are alike. pilots: finished
-    runs with the same classes; the first gives the similarity of pairs, all of them move f*. inputs: what they look
-    like, which matters without BatchNorm only.
+    similarity: K x K cosines of centred class means of the inputs; without it, all pairs are equally similar. pilots:
+    finished runs with the same classes; the first gives the similarity of pairs, and all of them shift f*. inputs:
+    length and scatter of the inputs, which matter only without BatchNorm.
     """
     size, facts = check_count(classes, "the classes", at_least=2), inputs if inputs is not None else InputFacts()
     law, beyond = coefficients(training, bool(pilots)), _outside(size, training, inputs)
@@ -232,7 +232,7 @@ def log_threshold(fixed: Any, terms: FloatArray, law: Coefficients) -> Any:
 
 
 def equilibrium(counts: ClassCounts, training: TrainingSettings, facts: InputFacts) -> Equilibrium:
-    """The resting point of that kind of network."""
+    """The equilibrium of that kind of network."""
     if training.batch_norm:
         return batchnorm_equilibrium(counts, training.weight_decay, training.batch_size)
     return plain_equilibrium(counts, training.weight_decay, training.hidden_layers + 1, facts.norm)
@@ -271,7 +271,7 @@ def alike_in_data(similarity: FloatArray | None, classes: int) -> FloatArray:
 def _alike_in_pilot(
     pilot: PilotRun, classes: int, training: TrainingSettings, law: Coefficients, facts: InputFacts
 ) -> FloatArray:
-    """Observed cosines minus the equilibrium's, as far as the pair is expected to be distinguished in the pilot."""
+    """Observed cosines minus the equilibrium's, times the chance that the pair is distinguished in the pilot."""
     found, seen = class_counts(pilot.counts), np.asarray(pilot.cosines, dtype=np.float64)
     if found.classes != classes or seen.shape != (classes, classes) or not np.isfinite(seen).all():
         expected = f"a pilot with the {classes} classes of the forecast and its {classes} x {classes} cosines"
@@ -313,7 +313,7 @@ def shift_misses(
     alike: FloatArray,
     seen: FloatArray,
 ) -> FloatArray:
-    """Mean square misses over the pairs of a run (...) for every shift of ln f* (last axis)."""
+    """Mean squared errors over the pairs of a run (...) for every shift of ln f* (last axis)."""
     levels = np.asarray(level) + _SHIFTS.reshape(-1, *[1] * np.ndim(level))
     first, second = np.triu_indices(logs.shape[-1], 1)
     misses = pair_cosines(logs, strengths, levels, forgetting, law, alike) - seen
@@ -321,10 +321,10 @@ def shift_misses(
 
 
 def mean_shift(misses: FloatArray, law: Coefficients) -> Any:
-    """The mean over shifts (last axis) given the misses.
+    """The mean over shifts (last axis) given the errors.
 
-    Prior: normal with deviation `_PRIOR`. Likelihood: exp(-weight/2 x the mean square miss over pairs), by pilot; the
-    weight is fitted, since the misses of pairs are not independent.
+    Prior: normal with deviation `_PRIOR`. Likelihood: exp(-weight/2 x the mean squared error over pairs), by pilot; the
+    weight is fitted, because the errors of pairs are not independent.
     """
     weights = -0.5 * (_SHIFTS / _PRIOR) ** 2 - 0.5 * law.pilot_weight * misses
     odds = np.exp(weights - weights.max(axis=-1, keepdims=True))
@@ -332,7 +332,7 @@ def mean_shift(misses: FloatArray, law: Coefficients) -> Any:
 
 
 def _outside(classes: int, training: TrainingSettings, inputs: InputFacts | None) -> tuple[str, ...]:
-    """What is asked beyond the tasks on which the law was fitted and scored."""
+    """The settings that are beyond the tasks on which the law was fitted and scored."""
     decay = (3e-3, 3e-2) if training.batch_norm else (4e-3, 2e-2)
     asked = {
         "batch size": (training.batch_size, 32, 128),
@@ -341,7 +341,7 @@ def _outside(classes: int, training: TrainingSettings, inputs: InputFacts | None
         "hidden layers": (training.hidden_layers, 1, 3 if training.batch_norm else 2),
         "classes": (classes, 3, 10),
     }
-    # the ends were drawn: a rounding beyond them is not outside
+    # the limits themselves were drawn, so a rounding error beyond them is not outside
     beyond = [
         f"{name} {value:g} (tested on {low:g} to {high:g})"
         for name, (value, low, high) in asked.items()
@@ -352,5 +352,5 @@ def _outside(classes: int, training: TrainingSettings, inputs: InputFacts | None
     if training.optimiser != "sgd":
         beyond.append(f"{training.optimiser} (tested on SGD)")
     if not training.batch_norm and inputs is None:
-        beyond.append("inputs of which length and scatter are not known")
+        beyond.append("inputs whose length and scatter are not known")
     return tuple(beyond)

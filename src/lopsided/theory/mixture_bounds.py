@@ -10,8 +10,8 @@ delta_1/delta_K, eta = prod_i delta_i/delta_K, tau = sigma_max/sigma_min:
     r = epsilon_0 core / (eta tau^K kappa^2) / (K^{7/2} (sum lambda a^4 sum lambda a^8)^{1/4})
 
 Square roots that the printed text lost are restored. Every constant the O(.) hides is 1 and epsilon_0 = 1/4, its
-largest value: these numbers order problems, they do not measure them. (11)-(12) can bound only the excess of the
-risk, because the labels' entropy stays however large n is.
+largest value: these numbers rank problems but do not measure them. (11)-(12) can bound only the excess risk, because
+the label entropy does not fall with n.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ EPSILON_0 = 0.25
 
 @dataclass(frozen=True)
 class GroupRegime:
-    """The columns of Table I that a group falls under, and what the paper says of its fraction."""
+    """The columns of Table I that apply to a group, and what the paper says about its fraction."""
 
     covariance: str
     mean: str
@@ -118,7 +118,7 @@ def _regime(problem: MixtureProblem, group: int) -> GroupRegime:
     norm, lengths, norms = float(mixture.spread[group]) ** 2, mixture.mean_lengths, np.square(mixture.spread)
     covariance = "small: a larger covariance helps" if norm < 1.0 else "large: a larger covariance hurts"
     mean = "zero" if lengths[group] == 0 else "shifted: a larger shift hurts"
-    # Conditions (iv) and (v) of Corollary 1; a hair of slack because spectral norms are computed.
+    # Conditions (iv) and (v) of Corollary 1, with a little slack because spectral norms are computed.
     same_means = bool(np.ptp(lengths) <= 1e-9 * max(1.0, float(lengths.max())))
     if mixture.groups == 1:
         fraction = "not covered: one group"

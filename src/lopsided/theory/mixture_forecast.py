@@ -21,7 +21,7 @@ _BOUNDS = ("rho", "D6", "D12", "Gamma", "B", "q", "v", "Ew", "E", "El", "radius"
 
 @dataclass(frozen=True)
 class MixtureForecast:
-    """What n samples of a mixture will teach a network of the teacher's size."""
+    """The forecast for a network of the teacher's size trained on n samples of a mixture."""
 
     problem: MixtureProblem
     samples: int

@@ -1,9 +1,9 @@
-"""Where training with weight decay comes to rest, class by class, when the last layer is all that couples the classes.
+"""The equilibrium of training with weight decay, class by class, if only the last layer couples the classes.
 
 With f_k = n_k / N, logits z_k = u_k times the centred unit vector of class k, cross entropy CE = log(1 + (K-1) e^-u):
 
 BatchNorm + ReLU before the head, batches of b (`batchnorm_equilibrium`). BatchNorm fixes the second moment of every
-unit over the batch, so that showing a class costs sqrt(g_k) per unit of |z_k|:
+unit over the batch, so representing a class costs sqrt(g_k) per unit of |z_k|:
 
     minimise f_k CE(z_k) + wd sqrt(g_k) |z_k|,   g_k = f_k + (1 - f_k) / b
     q_k = min(wd sqrt(g_k (K-1)/K) / f_k, (K-1)/K),   u_k = log((K-1)(1-q_k)/q_k)
@@ -14,8 +14,8 @@ No BatchNorm, L weight matrices, inputs of norm r (`plain_equilibrium`):
     minimise f_k CE(z_k) + (L wd / 2) (|z_k| / r)^(2/L),   omega_k = (|z_k| / r)^(2/L)
 
 In both  W W^T = E diag(omega) E^T,  E = sqrt(K/(K-1)) (I - 11^T/K).  A class with omega_k = 0 is lost: its classifier
-is minus the mean of the others', so that lost classes coincide. These are our own results, not a paper's; they hold
-for orthogonal classes without scatter within them, trained to the end. Real networks lose classes earlier: see
+is minus the mean of the others', so lost classes coincide. These are our own results, not a paper's; they hold for
+orthogonal classes without within-class variation, trained to convergence. Real networks lose classes earlier: see
 `survival_law`.
 """
 
@@ -27,12 +27,12 @@ import numpy as np
 from lopsided.core.counts import CountsLike, class_counts
 from lopsided.core.validation import FloatArray, check_count, check_positive
 
-_HALVINGS = 200  # of the bracket of a stationary point: past double precision
+_HALVINGS = 200  # of the bracket of a stationary point: more than double precision needs
 
 
 @dataclass(frozen=True)
 class Equilibrium:
-    """The resting point: every class's share of errors q_k, margin u_k, and omega_k, which gives all angles."""
+    """The equilibrium: the share of errors q_k, the margin u_k and omega_k of every class; omega gives all angles."""
 
     frequencies: FloatArray
     errors: FloatArray
@@ -45,7 +45,7 @@ class Equilibrium:
         return float(self.strengths.sum()) / self.strengths.size
 
     def cosines(self) -> FloatArray:
-        """cos(w_j, w_k) of all pairs; NaN where every class is lost."""
+        """cos(w_j, w_k) of all pairs; NaN if every class is lost."""
         return cosines_of_strengths(self.strengths)
 
 
@@ -78,8 +78,7 @@ def batchnorm_equilibrium(counts: CountsLike, weight_decay: float, batch_size: i
 def plain_equilibrium(counts: CountsLike, weight_decay: float, layers: int, input_norm: float = 1.0) -> Equilibrium:
     """argmin_u f CE(u) + (L wd / 2) (u sqrt((K-1)/K) / r)^(2/L), class by class.
 
-    Past L = 2 the penalty is concave: u = 0 is always a local minimum, and the class is lost where it is the global
-    one.
+    For L > 2 the penalty is concave: u = 0 is always a local minimum, and the class is lost if it is the global one.
     """
     found = class_counts(counts)
     decay = check_positive(weight_decay, "the weight decay")

@@ -1,8 +1,8 @@
-"""The forecast of lost classes from counts and training settings that commands show: the recipe that scored best.
+"""The forecast of lost classes from counts and training settings that commands show, by the recipe that scored best.
 
-`lopsided skill` scores every recipe by name. Of those that need no run of the network `merging_law` was best on the
-development half; with the final training loss of a pilot run alone it is "survival with pilot" (`survival_law`). With
-the angles of a pilot, call `merging_law` itself.
+`lopsided skill` scores every recipe by name. Among those that need no run of the network, `merging_law` was best on the
+development half. If only the final training loss of a pilot run is known, it is "survival with pilot" (`survival_law`).
+If the angles of a pilot are known, call `merging_law` itself.
 """
 
 from typing import Any

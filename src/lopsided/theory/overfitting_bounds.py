@@ -7,10 +7,10 @@
     2(b) min_j Gamma_{k,j} >= C_2:   loss on L-long-tailed T_k <= sum_{j != k} exp(-c_2 L^2 Gamma_{k,j})
     3    min_j signal <= C_3' and min_j Gamma <= C_3:  loss on D_k >= c_3
 
-The paper writes one C_3 for both terms of 3, which is the smaller of the two allowed here: min(C_3, C_3') promises no
-more. Two describe a larger region, because Gamma is at least about 1 and the signal is not. It calls the constants
-absolute and gives no values, so here they are parameters: `fit_constants` takes them from one set of measured cells,
-`check_constants` counts on another how often they hold. Bounds are capped at 1.
+The paper has one C_3 for both terms of 3; two are allowed here, and the paper's is the smaller, min(C_3, C_3'). Two
+describe a larger region, because Gamma is at least about 1 and the signal is not. The paper calls the constants
+absolute and gives no values, so here they are parameters: `fit_constants` fits them on one set of measured cells, and
+`check_constants` counts how often they hold on another. Bounds are capped at 1.
 """
 
 from collections.abc import Sequence
@@ -52,7 +52,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class TheoremConstants:
-    """C_1, C_2, C_3, C_3' (where the regions begin) and c_1, c_2, c_3 (how deep the loss goes)."""
+    """C_1, C_2, C_3, C_3' (limits of the regions) and c_1, c_2, c_3 (constants of the bounds on the loss)."""
 
     C1: float
     C2: float
@@ -77,7 +77,7 @@ def loss_bounds(terms: Terms, constants: TheoremConstants, *, tail: float = 1.0)
 
 
 def regions(terms: Terms, constants: TheoremConstants) -> list[Region]:
-    """The region of every class; features are named first where both kinds of benign overfitting hold."""
+    """The region of every class; if both kinds of benign overfitting hold, it is the one by features."""
     found = []
     for signal, ratio in zip(terms.weakest_signal(), terms.weakest_ratio(), strict=True):
         if signal >= constants.C1:
@@ -93,8 +93,9 @@ def regions(terms: Terms, constants: TheoremConstants) -> list[Region]:
 
 @dataclass(frozen=True)
 class Cell:
-    """A measured problem: its terms, the zero-one test loss per class and how many test examples stand behind each;
-    `tail_loss` is the loss on long-tailed data, of which alone 2(b) speaks (that on all data where it is not given)."""
+    """A measured problem: its terms, the zero-one test loss per class and the number of test examples for each.
+    `tail_loss` is the loss on long-tailed data, the only loss that 2(b) bounds (the loss on all data if it is not
+    given)."""
 
     terms: Terms
     loss: FloatArray
@@ -108,14 +109,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class FitQuality:
-    """What fitted constants did on cells they had not seen: classes per region, and how many kept their promise."""
+    """How fitted constants did on new cells: classes per region, and how many satisfy their bound."""
 
     classes: dict[str, int]
     kept: dict[str, int]
     bound_broken: int  # classes in a benign region whose loss is above the bound by more than 2 standard errors
 
     def share_kept(self) -> float | None:
-        """Kept promises over promises; undecided classes promise nothing."""
+        """The share of bounds that hold; undecided classes have no bound."""
         promised = sum(count for region, count in self.classes.items() if region != Region.UNDECIDED.value)
         return sum(self.kept.values()) / promised if promised else None
 
@@ -143,7 +144,7 @@ def fit_constants(cells: Sequence[Cell], *, benign: float, harmful: float) -> Th
         for k in range(cell.loss.size):
             by_features = cell.terms.weakest_signal()[k] >= C1
             error = float(cell.loss[k] if by_features else cell.tail()[k])
-            if error * cell.tests < 1:  # no test example was lost: any bound holds as far as can be seen
+            if error * cell.tests < 1:  # no test example was misclassified, so every bound holds
                 continue
             others = np.arange(cell.loss.size) != k
             if by_features:
@@ -154,7 +155,7 @@ def fit_constants(cells: Sequence[Cell], *, benign: float, harmful: float) -> Th
 
 
 def check_constants(cells: Sequence[Cell], constants: TheoremConstants, *, benign: float) -> FitQuality:
-    """Hold fitted constants against other cells; errors are allowed two binomial standard errors."""
+    """Check fitted constants on other cells, allowing for two binomial standard errors."""
     classes = {region.value: 0 for region in Region}
     kept = {region.value: 0 for region in Region if region is not Region.UNDECIDED}
     broken = 0
@@ -183,7 +184,7 @@ def _summed(c: float, exponents: FloatArray) -> FloatArray:
 
 
 def _least_above(values: FloatArray, good: NDArray[np.bool_]) -> float:
-    """The smallest value v such that every entry >= v is good; infinity where none is."""
+    """The smallest value v such that every entry >= v is good; infinity if there is none."""
     bad = values[~good]
     above = values[values > bad.max()] if bad.size else values
     return float(above.min()) if above.size else float("inf")

@@ -1,11 +1,11 @@
 """Condition 1 of Xu and Chen 2025, line by line: how large may "a sufficiently large constant C" be here?
 
-Each line either bounds C from above (the largest C it admits) or, in (a)3, from below; two lines carry no C and are
-read with the constant that would make them tight. Condition 1 holds with a constant C if least <= C <= largest over all
-lines. A theorem outside its assumptions is reported with the slack, never silently applied.
+Each line either bounds C from above (the largest C it admits) or, in (a)3, from below; two lines have no C and get the
+constant that would make them tight. Condition 1 holds with a constant C if least <= C <= largest over all lines.
+Outside its assumptions, a theorem is reported with the slack and never applied silently.
 
-Where the extracted text lost a comma, (c)3 is read as the maximum of sqrt(log(Km/delta)) |u_k| and log(Km/delta)
-|A_k|_F, the two bounds of Lemma 21 that it serves.
+The extracted text lost a comma in (c)3; we interpret it as the maximum of sqrt(log(Km/delta)) |u_k| and log(Km/delta)
+|A_k|_F, because it supports the two bounds of Lemma 21.
 """
 
 from dataclasses import dataclass

@@ -1,8 +1,8 @@
 """The best any classifier can do on the two-patch data of Xu and Chen 2025, with Gaussian noise.
 
-A feature u_k != 0, however short, names its class without error: the feature patch takes K values and the noise patch
-almost surely none of them, so the Bayes accuracy is 1. What the paper calls near-optimal at |u| -> 0 must be read
-against the noise patch alone, xi ~ N(0, A_k A_k^T), where the Bayes rule is the quadratic discriminant
+A feature u_k != 0, however short, identifies its class without error: the feature patch takes K values and the noise
+patch almost surely none of them, so the Bayes accuracy is 1. The paper's "near-optimal" at |u| -> 0 can only refer to
+the noise patch alone, xi ~ N(0, A_k A_k^T), for which the Bayes rule is the quadratic discriminant
 
     argmax_k  log pi_k - (1/2) xi^T (A_k A_k^T)^+ xi - (1/2) log det^+ (A_k A_k^T).
 
@@ -23,7 +23,7 @@ from lopsided.core.validation import FloatArray, check_count, check_positive
 
 @dataclass(frozen=True)
 class Accuracy:
-    """An accuracy with its standard error, which is 0 where it is a quadrature."""
+    """An accuracy with its standard error, which is 0 for a quadrature."""
 
     value: float
     standard_error: float

@@ -12,7 +12,7 @@ early in training the inputs say more about a class than the network does. All a
 `bench/laws/recall_fit.py` on the development half of the skill family `recall-early`: networks as people train them
 (MLP, ResNet, ViT, text transformer, frozen and fine-tuned backbones).
 
-No network's mathematics enters: this is an empirical law, and `lopsided skill` says how often it came true.
+This is an empirical law, not derived from theory; `lopsided skill` says how often its forecasts came true.
 """
 
 import json
@@ -40,8 +40,8 @@ _FLAT = 4.0  # logits of rates are cut here: 0.018 and 0.982
 class RecallForecast:
     """One number per class each: median and 90 % interval of the final recall, and the chance that it is below 0.2.
 
-    `seen` is the share of the training that was observed: 0 before training, None where the planned length is not
-    known. `score` is b . x, the larger the better.
+    `seen` is the share of the training that was observed: 0 before training, None if the planned length is not known.
+    `score` is b . x; larger is better.
     """
 
     recall: FloatArray
@@ -77,7 +77,7 @@ class RecallLaw:
     def distribution(self, score: FloatArray, time: float) -> FloatArray:
         """K x cuts: P(r <= c_j)."""
         chances = 1.0 / (1.0 + np.exp(-np.clip(self.cuts + time * self.cuts_by_time - score[:, None], -50, 50)))
-        return np.maximum.accumulate(chances, axis=1)  # cuts are fitted apart, and may cross where few fell between
+        return np.maximum.accumulate(chances, axis=1)  # cuts are fitted separately and may cross
 
     def forecast(self, features: FloatArray, time: float, seen: float | None) -> RecallForecast:
         """Median, interval and chance of every row of features."""
@@ -96,7 +96,7 @@ def recall_forecast(evidence: ClassEvidence) -> RecallForecast:
     Parameters
     ----------
     evidence : ClassEvidence
-        From `EpochRecord.evidence` of a monitor, or made with `ClassEvidence.of` from records of one's own.
+        `EpochRecord.evidence` of a monitor, or `ClassEvidence.of` your own records.
 
     Returns
     -------
@@ -119,8 +119,8 @@ def recall_forecast(evidence: ClassEvidence) -> RecallForecast:
 
 
 def training_features(evidence: ClassEvidence, *, before: bool = False) -> FloatArray:
-    """K x features of the variant "training"; what was not recorded of a class counts as at its worst. `before` adds
-    the score of the forecast before training, the last column."""
+    """K x features of the variant "training"; a missing value of a class counts as its worst value. `before` adds the
+    score of the forecast before training as the last column."""
     size = np.maximum(evidence.counts, 1.0)
     recall = np.nan_to_num(evidence.train_recall, nan=0.0)
     known = np.isfinite(evidence.train_loss)
@@ -162,7 +162,7 @@ def held_out_features(evidence: ClassEvidence, *, before: bool = False) -> Float
 
 @dataclass(frozen=True)
 class PlannedTraining:
-    """How a network is going to be trained: `adaptive` for Adam and its kin, `attention` for transformers."""
+    """How a network will be trained: `adaptive` for Adam and similar optimisers, `attention` for transformers."""
 
     steps: int
     batch_size: int
@@ -191,7 +191,7 @@ def recall_before_training(
     counts : training examples of every class.
     nearest_mean, nearest_neighbour, linear : recall of every class by three simple rules on the inputs, or on the
         features of a frozen backbone (`measure.class_overlap`).
-    training : how the network is going to be trained.
+    training : how the network will be trained.
     """
     features = before_features(counts, nearest_mean, nearest_neighbour, linear, training)
     return _law("before").forecast(features, 0.0, 0.0)
@@ -234,15 +234,14 @@ def _known(values: FloatArray, otherwise: float) -> FloatArray:
 
 
 def _logit(rates: FloatArray, size: FloatArray) -> FloatArray:
-    """log p/(1-p) of a rate seen in so many examples, with half an example more on each side."""
+    """log p/(1-p) of a rate over a number of examples, with half an example added to each side."""
     smoothed = (rates * size + 0.5) / (size + 1.0)
     found: FloatArray = np.clip(np.log(smoothed / (1.0 - smoothed)), -_FLAT, _FLAT)
     return found
 
 
 def _quantiles(chances: FloatArray, levels: FloatArray) -> FloatArray:
-    """levels x rows: the points below which such shares of each distribution lie: straight lines between cuts and to
-    1."""
+    """levels x rows: the quantiles of each distribution, interpolated linearly between cuts and to 1."""
     cuts = np.array([*CUTS, 1.0])
     full = np.column_stack([chances, np.ones(len(chances))])
     level = levels[:, None]

@@ -1,7 +1,7 @@
 """Which classes a network trained by SGD keeps: an empirical law on top of the BatchNorm equilibrium.
 
-Real networks lose classes several times earlier than their equilibrium (`network_equilibrium`) says, because of
-gradient noise. With D hidden layers, eta = lr / (1 - momentum) and batches of b (at most N):
+Because of gradient noise, real networks lose classes at several times larger frequencies than their equilibrium
+(`network_equilibrium`) predicts. With D hidden layers, eta = lr / (1 - momentum) and batches of b (at most N):
 
     f* = 1.44 wd (eta/b)^0.334 D^0.548                  recipe "survival"
     f* = 1.61 wd (eta/b)^0.272 D^0.725 loss^0.193       recipe "survival with pilot": final loss of one run at R = 10
@@ -9,10 +9,11 @@ gradient noise. With D hidden layers, eta = lr / (1 - momentum) and batches of b
 
 Lost classes have omega = 0; the cosine of two lost classes is 1 - min(1/2, 10 eta/b) min(1, f/f*). Cosines are averaged
 over which classes survive, independently of each other. The exponents are not theory. They were fitted to 58 settings
-with BatchNorm, K = 10, two class sizes, 1-3 hidden layers, b 32-256, lr 0.03-0.3, wd 3e-3 to 3e-2; `outside` lists what
-a forecast asks beyond that. Those runs were not kept, so no fit in the tree gives these numbers: 28 development tasks
-that were kept agree with the exponents within three standard errors, but their thresholds scatter by 0.66, not 0.35
-(`bench/laws/survival_fit.py`). The 1/2 and the 10 of the cosine of lost classes were chosen by hand, not fitted.
+with BatchNorm, K = 10, two class sizes, 1-3 hidden layers, b 32-256, lr 0.03-0.3, wd 3e-3 to 3e-2; `outside` lists the
+settings of a forecast beyond that. Those runs were not kept, so no fit in the repository gives these numbers. The 28
+development tasks that were kept agree with the exponents within three standard errors, but their thresholds scatter by
+0.66, not 0.35 (`bench/laws/survival_fit.py`). The 1/2 and the 10 of the cosine of lost classes were chosen by hand, not
+fitted.
 """
 
 import math
@@ -27,7 +28,7 @@ from lopsided.core.validation import FloatArray, IntArray, check_count, check_in
 from lopsided.theory.network_equilibrium import Equilibrium, batchnorm_equilibrium
 
 SPREAD = 0.35  # of ln f at which classes are lost, in the study that was not kept; 0.66 in the tasks that were
-# ln c and the exponents of eta/b, D and the pilot's loss; `bench/laws/survival_fit.py` holds them against tasks
+# ln c and the exponents of eta/b, D and the pilot's loss; `bench/laws/survival_fit.py` compares them with tasks
 COEFFICIENTS = {"constant": math.log(1.44), "noise": 0.334, "depth": 0.548}
 PILOT_COEFFICIENTS = {"constant": math.log(1.61), "noise": 0.272, "depth": 0.725, "loss": 0.193}
 _FITTED = {"batch size": (32, 256), "step": (0.03, 0.3), "weight decay": (3e-3, 3e-2), "hidden layers": (1, 3)}
@@ -37,9 +38,10 @@ _NODES, _NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(7)
 
 @dataclass(frozen=True)
 class SurvivalForecast:
-    """The frequency f* at which a class has even odds, the odds of every class, and the expected cosines.
+    """The frequency f* at which a class survives with a chance of 1/2, the chance of every class, and the expected
+    cosines.
 
-    Also what `merging_law` gives, with intervals.
+    `merging_law` returns this as well, with intervals.
     """
 
     recipe: str
@@ -55,17 +57,17 @@ class SurvivalForecast:
 
     @property
     def count_needed(self) -> float:
-        """f* N: with that many examples of N a class has even odds."""
+        """f* N: with this many examples, a class survives with a chance of 1/2."""
         return self.threshold_frequency * self.counts.total
 
     @property
     def at_risk(self) -> list[int]:
-        """Classes that are more likely lost than kept."""
+        """Classes with a chance above 1/2 of being lost."""
         return [int(k) for k in np.flatnonzero(self.survival < 0.5)]
 
     @property
     def ratio_threshold(self) -> float | None:
-        """R* = (1/f* - K_B) / K_A for two class sizes; None otherwise, or where no ratio from 1 up does it."""
+        """R* = (1/f* - K_B) / K_A for two class sizes; None otherwise, or if that is below 1."""
         sizes, repeats = np.unique(self.counts.counts, return_counts=True)
         if sizes.size != 2:
             return None
@@ -131,8 +133,8 @@ def survival_forecast(
 def _expected_cosines(strengths: FloatArray, survival: FloatArray, noise: float, closeness: FloatArray) -> FloatArray:
     """E cos(w_j, w_k) over independent survival.
 
-    Given whether j and k survive, the cosine depends on the other classes through the sum of their omegas alone, which
-    is integrated as a normal variable with its own mean and variance, cut at 0.
+    Given whether j and k survive, the cosine depends on the other classes only through the sum of their omegas, which
+    is integrated as a normal variable with its own mean and variance, truncated at 0.
     """
     classes = strengths.shape[0]
     mean, variance = survival * strengths, survival * (1.0 - survival) * strengths**2

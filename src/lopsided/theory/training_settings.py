@@ -1,9 +1,9 @@
-"""How a network is trained, as far as the laws of lost classes need it, and how far weight decay forgets the start.
+"""The training settings that the laws of lost classes need, and how much weight decay reduces the initial weights.
 
     forgetting = sum over steps of rate x weight decay / (1 - momentum)
 
-A weight that gets no gradient falls by exp(-forgetting) over the training (Adam's decay, apart from the gradient, does
-the same with momentum 0), so the part of the start that is left in W W^T is exp(-2 forgetting).
+A weight without gradient shrinks by exp(-forgetting) over the training (so does AdamW's decoupled decay, with momentum
+0), so the share of the initial W W^T that remains is exp(-2 forgetting).
 """
 
 import math
@@ -22,7 +22,8 @@ _MEAN_RATE = {"constant": 1.0, "cuts": (1 + 0.1 + 0.01) / 3, "cosine": 0.5}
 class TrainingSettings:
     """Weight decay, step (the largest of the schedule), batch size and what else is known of network and training.
 
-    `steps` None means: to the end, when the start is forgotten. `optimiser` is "sgd" or "adamw".
+    `steps=None` means training to convergence, when nothing of the initial weights remains. `optimiser` is "sgd" or
+    "adamw".
     """
 
     weight_decay: float

@@ -1,14 +1,14 @@
 """What Li and Liang (2018) prove about SGD on a wide ReLU network, as numbers: Lemma 5.1 and Lemma 5.2.
 
 k classes, l components per class, m units, sigma the standard deviation of an initial weight, eta the learning rate,
-delta the separation of (A1), epsilon the target error. O-tilde hides logarithms; where a proof shows a constant it is
-used here, where none is shown the quantity is given up to that constant and says so.
+delta the separation of (A1), epsilon the target error. O-tilde hides logarithms. If a proof shows a constant, it is
+used here; otherwise the quantity is given up to that constant, and its name says so.
 
-Where the text is wrong, as found by re-derivation:
+Errors in the text, found by deriving it again:
 - Lemma A.1 bounds |dL/dw_r| by L = max |a_ir|; eq (1) is sum_{i != y} o_i (a_ir - a_yr), so the bound is the range
   max_i a_ir - min_i a_ir <= 2L.
 - Lemma A.2 uses 1 - <x, x'>^2 >= delta^2 for points of different classes. |x - x'| >= delta gives only
-  1 - <x, x'> >= delta^2/2: antipodal points break it, and with them Lemma 5.2 and Theorem 4.1 (see
+  1 - <x, x'> >= delta^2/2: antipodal points violate it, so Lemma 5.2 and Theorem 4.1 are false as stated (see
   `data.clusters.hexagon_mixture`). sin^2 = |x - x'|^2 |x + x'|^2 / 4, so the separation from antipodes is needed too.
 - Lemma A.4 states T = sigma delta/(k l eta); its proof uses, and its conclusion needs, sigma delta/(k^2 l^2 eta).
 - The proof of Theorem 4.1 says v <= epsilon <= 1/e implies a margin of 1; it implies log(e - 1) = 0.54. The margin is
@@ -128,7 +128,7 @@ def gradient_energy_bound(points: ArrayLike) -> float:
 
     With a ~ N(0, I) independent of w^(0), the mean over units is sum_i u_i^T M u_i, u_i = (p_s v_{i,s})_s and M the
     `pattern_kernel`; for signals fixed before the draw and |u_{i,s}| = v somewhere it is at least
-    v^2 min_s 1/(M^-1)_{ss}. It is 0 exactly when some combination of patterns cancels for every w, as on the hexagon.
+    v^2 min_s 1/(M^-1)_{ss}. It is 0 exactly if some combination of patterns cancels for every w, as on the hexagon.
     """
     values, vectors = np.linalg.eigh(pattern_kernel(points))
     floor = float(values[-1]) * len(values) * float(np.finfo(np.float64).eps)  # rounding of a zero eigenvalue

@@ -1,9 +1,9 @@
-"""Runs on a Gaussian mixture, for claims, commands and pages: draw, train in a stated reading, measure. Here data,
-learners, theory and measure meet.
+"""Runs on a Gaussian mixture, for claims, commands and pages: draw, train in a stated reading, measure. This module
+combines data, learners, theory and measure.
 
-Readings. "critical point": damped Newton from W* finds the minimiser of f_n nearest to it, so only the sample speaks.
-"few steps": descent with the paper's step and a stated number of steps, so the speed of descent speaks too.
-"authors": the fixed steps and starts of the authors' scripts, W* + 0.1 |W*|_F in a random direction.
+Readings. "critical point": damped Newton from W* finds the minimiser of f_n nearest to it, so only the sample matters.
+"few steps": descent with the paper's step and a stated number of steps, so the speed of descent matters too. "authors":
+the fixed steps and starts of the authors' scripts, W* + 0.1 |W*|_F in a random direction.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -80,7 +80,7 @@ def critical_points(
 
 @dataclass(frozen=True)
 class SimulatedExcess:
-    """Mean excess of every group over samples and its standard error; None where fewer than two runs ended well."""
+    """Mean excess of every group over samples and its standard error; None if fewer than two runs succeeded."""
 
     mean: list[float] | None
     error: list[float] | None
@@ -95,7 +95,7 @@ def simulated_excess(
     *stream: Any,
     progress: Callable[[], None] | None = None,
 ) -> SimulatedExcess:
-    """What networks trained on fresh samples lose on every group; told after each one."""
+    """The mean excess risk on every group of networks trained on fresh samples; `progress` is called after each one."""
     tests = draw_tests(world.mixture, seed)
     values = []
     for point in critical_points(world, samples, repeats, seed, *stream):
@@ -171,7 +171,7 @@ def path_of_counts(problem: MixtureProblem, counts: Sequence[int], seed: int) ->
 def descended_spread(
     problem: MixtureProblem, counts: Sequence[int], seed: int, starts: int, step: float, steps: int
 ) -> float:
-    """What `linear_spread` foretells, by descent itself, for the smallest n."""
+    """The quantity that `linear_spread` predicts, measured by descent itself, for the smallest n."""
     blocks, lengths = drawn_blocks(problem, counts, seed)
     prefix = blocks[: min(lengths)]
     data = TrainingSet(
@@ -214,7 +214,7 @@ def convergence(
 
 def slope_kept(time: FloatArray, height: FloatArray) -> float:
     """Slope of the later half of a curve over that of the earlier half: 1 for a straight line; for the logarithm of 1/t
-    over the second half of a run log(4/3)/log(3/2) = 0.71. R^2 tells the two hardly apart."""
+    over the second half of a run log(4/3)/log(3/2) = 0.71. R^2 hardly distinguishes the two."""
     middle = len(time) // 2
     early, late = (
         float(np.polyfit(time[part], height[part], 1)[0]) for part in (slice(middle + 1), slice(middle, None))
@@ -223,14 +223,14 @@ def slope_kept(time: FloatArray, height: FloatArray) -> float:
 
 
 KEPT = 0.85  # between the 0.71 of 1/t and the 1 of linear convergence
-SETTLED = 1e-3  # of the first distance: runs that end farther away are too short to tell
+SETTLED = 1e-3  # of the first distance: runs that end farther away are too short to decide
 
 
 def settled_run(
     problem: MixtureProblem, data: TrainingSet, point: CriticalPoint, most: int, seed: int
 ) -> dict[str, Any]:
     """`convergence` with the step 1 / largest curvature, long enough for twelve e-foldings of the slowest direction, or
-    `most` steps; `linear` says whether the end is linear, None where the run did not settle."""
+    `most` steps; `linear` says whether the end is linear, None if the run did not converge."""
     condition = point.largest_curvature / max(point.least_curvature, 1e-300)
     steps = int(min(most, max(200.0, 12.0 * condition)))
     run = convergence(problem, data, point, 1.0 / point.largest_curvature, steps, seed)
@@ -239,7 +239,7 @@ def settled_run(
 
 
 def linear_share(runs: Sequence[Any]) -> tuple[float, int]:
-    """Share of the settled runs (dictionaries of `settled_run`) that end linearly, and how many settled."""
+    """Share of the converged runs (dictionaries of `settled_run`) that end linearly, and how many converged."""
     known = [bool(run["linear"]) for run in runs if run["linear"] is not None]
     return (float(np.mean(known)) if known else 0.0), len(known)
 

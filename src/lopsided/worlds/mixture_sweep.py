@@ -1,6 +1,7 @@
 """The figure of `lopsided mixture --plot`: one group's fraction, covariance scale and mean shift are swept.
 
-Excess risk and label entropy are apart, and the large-n law stands beside simulation (Newton from W* on fresh samples).
+Excess risk and label entropy are shown separately, and the large-n law next to simulation (Newton from W* on fresh
+samples).
 """
 
 from collections.abc import Callable

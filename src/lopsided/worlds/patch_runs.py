@@ -1,5 +1,5 @@
-"""A two-patch network of Xu and Chen 2025, trained on what its settings say: its accuracies with their errors, and the
-constants of Theorem 1 fitted on half of the measured cells."""
+"""A two-patch network of Xu and Chen 2025, trained by its settings: its accuracies with their errors, and the constants
+of Theorem 1 fitted on half of the measured cells."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -66,7 +66,7 @@ class PatchRun:
 
 
 def patch_run(settings: Mapping[str, Any], seed: int, *, record: Sequence[int] | None = None) -> PatchRun:
-    """Train on what the settings say.
+    """Train by the settings.
 
     Keys: classes, per_class, dimension, feature_norm, ratio, width, reading, tests (per class); optional: family,
     base, others (the size of every class but the first, with the noise of the equal sizes kept), deviation, training
@@ -122,7 +122,7 @@ def trained_cell(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def measured_cell(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """Test accuracy of one cell, and what the Bayes rule reaches on Gaussian noise patches alone."""
+    """Test accuracy of one cell, and the accuracy of the Bayes rule on Gaussian noise patches alone."""
     run = patch_run(settings, seed)
     eigenvalue = float(run.distribution.matrices[0].singular_values()[0].max())
     bayes = one_direction_accuracy(run.distribution.classes, max(eigenvalue, 0.5)).value

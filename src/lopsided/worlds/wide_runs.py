@@ -1,8 +1,8 @@
 """The runs of Li and Liang (2018): clustered data, wide network, SGD, and what Section 7 reports.
 
 Settings are plain values so that they can be stored; every one has the value of Section 7 as its default. The training
-set, the test set, the network and the batches have streams of their own under a seed, so that two settings that differ
-in one thing share the rest.
+set, the test set, the network and the batches have separate random streams under a seed, so that two settings that
+differ in one value share the rest.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -73,7 +73,7 @@ class Curves:
 
 
 def run_settings(settings: Mapping[str, Any]) -> WideRun:
-    """Stored settings to a run; keys that no run knows belong to the claim and are left to it."""
+    """Convert stored settings to a run; unknown keys belong to the claim and are ignored."""
     known = {entry.name for entry in fields(WideRun)}
     return replace(WideRun(), **{key: value for key, value in settings.items() if key in known})
 
@@ -186,7 +186,7 @@ def end_spectra(states: WideDescent) -> dict[str, Any]:
 
 
 def separability_numbers(sample: ClusterSample) -> dict[str, Any]:
-    """delta, lambda and the verdict on (A1) for given components, and the number of components that would do."""
+    """delta, lambda and the verdict on (A1) for given components, and the number of components needed."""
     found = separability(sample.points, sample.labels, sample.components)
     needed = components_needed(sample.points, sample.labels)
     return {

@@ -1,8 +1,9 @@
-"""A training run that can be stopped: its checkpoint on disk, whole at any time, and signals that wait for a step.
+"""A training run that can be interrupted: its checkpoint on disk, always complete, and signals delayed to the end of a
+step.
 
-Weights, buffers and velocity are stored as safetensors, counters and history beside; no pickle is involved. A
-checkpoint carries a fingerprint of recipe, seed and data; a run with another one is refused. Ctrl-C and SIGTERM wait
-until the step at hand is finished, so that what is then kept is a whole state.
+Weights, buffers and velocity are stored as safetensors together with counters and history, without pickle. A checkpoint
+has a fingerprint of recipe, seed and data; resuming a run with another one raises an error. Ctrl-C and SIGTERM wait
+until the current step is finished, so that the saved state is complete.
 """
 
 import contextlib
@@ -38,7 +39,7 @@ class Checkpoint:
     counters: Mapping[str, Any]
 
     def write(self, path: str | os.PathLike[str], fingerprint: str) -> None:
-        """Write the file, whole or not at all."""
+        """Write the file, completely or not at all."""
         tensors = {_STATE + name: tensor.detach().clone().contiguous() for name, tensor in self.network.items()}
         tensors[_VELOCITY] = self.velocity.clone()
         metadata = {"fingerprint": fingerprint, "counters": json.dumps(dict(self.counters))}
@@ -76,7 +77,7 @@ def fingerprint_of(parts: Mapping[str, Any], tensors: Mapping[str, Tensor | None
 
 @contextlib.contextmanager
 def held_interruptions() -> Iterator[Callable[[], bool]]:
-    """Yields a function that says whether an interruption waits; it is delivered when the block ends.
+    """Yield a function that says whether an interruption is pending; it is delivered when the block ends.
 
     Only the main thread receives signals; elsewhere nothing changes. A signal that is ignored stays ignored.
     """

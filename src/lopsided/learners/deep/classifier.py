@@ -1,4 +1,4 @@
-"""A network as the papers see it: a body that makes features h(x), and a last linear layer, logits = W h(x) + b.
+"""A network as in the papers: a body that computes features h(x), and a last linear layer, logits = W h(x) + b.
 
 Features and logits of many examples come as NumPy arrays, computed in batches, in eval mode.
 """

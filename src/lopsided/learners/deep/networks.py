@@ -21,7 +21,7 @@ from lopsided.core.validation import check_choice
 from lopsided.learners.deep.classifier import Classifier, initialise
 from torch import Tensor, nn
 
-Body = tuple[list[nn.Module], int]  # the layers that make the features, and how many features those are
+Body = tuple[list[nn.Module], int]  # the layers that compute the features, and the number of features
 
 # Channels of the 3 x 3 convolutions; 0 is maximum pooling.
 _VGG = {

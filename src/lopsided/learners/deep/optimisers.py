@@ -64,8 +64,8 @@ class FlatAdamW(FlatSGD):
 
 
 def _by_pixel(tensor: Tensor) -> bool:
-    """Is this a convolution's weight with channels last in memory, the faster order on CPUs? One of 1 x 1 pixels lies
-    the same in both orders; PyTorch goes by its strides."""
+    """Whether this is the weight of a convolution with channels last in memory, the faster order on CPUs. For 1 x 1
+    pixels both orders are the same; PyTorch decides by the strides."""
     last = tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last)
     return bool(last and tensor.stride(3) == tensor.shape[1])
 

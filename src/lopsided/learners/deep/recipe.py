@@ -1,8 +1,9 @@
-"""How a network is trained, as data: SGD with momentum or AdamW, weight decay, and how the step falls.
+"""The settings of training: SGD with momentum or AdamW, weight decay, and the learning rate schedule.
 
 The defaults are those of Section 4.C of the Layer-Peeled paper: batches of 128, step 0.1, momentum 0.9, weight decay
-5e-4 on every parameter, the step divided by 10 after one and after two thirds of the training. Beside it stand what is
-usual today: the cosine schedule, rate (1 + cos(pi t / T)) / 2 (Loshchilov and Hutter 2017), and AdamW (2019).
+5e-4 on every parameter, the step divided by 10 after one and after two thirds of the training. Two methods that are
+common today are also available: the cosine schedule, rate (1 + cos(pi t / T)) / 2 (Loshchilov and Hutter 2017), and
+AdamW (2019).
 """
 
 import math
@@ -53,7 +54,7 @@ class TrainingRecipe:
             check_in_range(share, "the time of annealing, as a share of training", 0.0, 1.0)
 
     def total_steps(self, epoch_length: int) -> int:
-        """Steps for an epoch of `epoch_length` examples; batches are full, or all examples where those are fewer."""
+        """Steps for an epoch of `epoch_length` examples; batches are full, or all examples if there are fewer."""
         if self.steps is not None:
             return self.steps
         assert self.epochs is not None
@@ -68,5 +69,6 @@ class TrainingRecipe:
 
 
 def batches(examples: int, batch_size: int) -> int:
-    """Batches in an epoch: the remainder is left out, and as the order is drawn anew, of another epoch another one."""
+    """Batches in an epoch: the remainder is left out; it differs between epochs, because each has a new random
+    order."""
     return max(1, examples // batch_size)

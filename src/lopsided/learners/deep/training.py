@@ -2,9 +2,9 @@
 
     minimise (1/N) sum_i v_i CE(f(x_i) + adjustment, y_i) + (weight decay / 2) |all parameters|^2,   mean v_i = 1
 
-Made for one CPU: the data is one tensor from which batches are taken by index; there are no worker processes. One seed
-decides everything (order, augmentation, dropout), each step has its own stream, and so a run that was interrupted and
-resumed from its checkpoint gives the same bits as one that was not.
+Made for one CPU: the data are one tensor from which batches are taken by index; there are no worker processes. One seed
+determines everything (order, augmentation, dropout), and each step has its own stream, so a run that was interrupted
+and resumed from its checkpoint gives exactly the same result as one that was not.
 """
 
 import contextlib
@@ -122,8 +122,8 @@ def train(
     inputs: n x ..., float32; labels: codes 0..K-1. class_weights, example_weights: multiply the loss; together they are
     scaled to mean 1 over the examples. order: epoch -> indices (a sampler); without it every epoch is a fresh random
     order. logit_adjustment: K numbers added to the logits in the loss only. transform: (batch, torch.Generator) ->
-    batch. loss: (logits, labels) -> mean loss, in place of weighted or adjusted cross entropy; its `set_epoch` is told
-    where it has one. after_epoch: called with the number of finished epochs and the network. checkpoint: a file that is
+    batch. loss: (logits, labels) -> mean loss, instead of weighted or adjusted cross entropy; its `set_epoch` is called
+    if it has one. after_epoch: called with the number of finished epochs and the network. checkpoint: a file that is
     written every `checkpoint_seconds`, at the end and on interruption, and resumed from where it exists. threads: of
     PyTorch, for this run; digits are reproducible at an equal number. device: where PyTorch trains and leaves the
     network ("cuda" for a GPU); the data stay in main memory and go there batch by batch.
@@ -189,7 +189,7 @@ def _data(
     if example_weights is not None:
         weights *= _numbers(example_weights, codes.size, "a weight per example", least=0.0)
     if not weights.sum() > 0:
-        raise InputError("weights of which one at least is positive", "zeros")
+        raise InputError("weights that are not all zero", "zeros")
     plain = class_weights is None and example_weights is None
     shift = None if adjustment is None else _numbers(adjustment, classes, "a logit adjustment per class")
     return _Data(
@@ -246,7 +246,7 @@ class _Run:
         return self.step >= self.total or self.diverged
 
     def steps(self) -> Iterator[bool]:
-        """Step by step; yields whether an epoch has ended with it."""
+        """Train step by step; yield whether an epoch ended with the step."""
         while not self.finished:
             self._one_step()
             ended = self.position >= batches(len(self.indices), self.recipe.batch_size)

@@ -1,7 +1,8 @@
-"""Metrics that a plan or a trial can be asked for: `METRICS` by the word that a person says.
+"""Metrics of plans and trials: `METRICS` by the word that a user gives.
 
-Adding one is a file with an object that keeps `contract.Metric`, and its word here; tests/measure/test_metrics.py then
-tests it with all others. Metrics of a class, with costs or with a bound are made by `named.metric_named`.
+To add one, write a file with an object that implements `contract.Metric`, and add its word here;
+tests/measure/test_metrics.py then tests it with all others. Metrics of a class, with costs or with a bound are made by
+`named.metric_named`.
 """
 
 from lopsided.measure.metrics.confusion import MATTHEWS

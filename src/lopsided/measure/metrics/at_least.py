@@ -1,6 +1,6 @@
 """The best precision of a class at thresholds that reach a recall, and the best recall at those that reach a precision.
 
-As ROC AUC, fold by fold, weighed by the positives; 0 in a fold where no threshold reaches it.
+Computed fold by fold like ROC AUC and weighted by the positives; 0 in a fold in which no threshold reaches it.
 """
 
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ class AtLeast(ResampledMetric):
 
 
 def best_at(scores: FloatArray, positive: BoolArray, counted: FloatArray, least: float, of_recall: bool) -> float:
-    """The best precision where the recall is at least `least`, or the reverse; ties are called together."""
+    """The best precision with a recall of at least `least`, or the reverse; ties are classified together."""
     order = np.argsort(-scores)
     last = np.append(np.flatnonzero(np.diff(scores[order])), order.size - 1)
     hits, called = np.cumsum((counted * positive)[order])[last], np.cumsum(counted[order])[last]

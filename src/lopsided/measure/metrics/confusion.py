@@ -1,8 +1,8 @@
 """Metrics of the table of true and predicted classes: F measures, Matthews correlation and expected cost.
 
-With P_jk the share of examples of class j that were called k, R and S its sums over k and over j,
+With P_jk the share of examples of class j that were predicted as k, R and S its sums over k and over j,
 
-    F_beta of class k   (1 + beta^2) P_kk / (beta^2 R_k + S_k)      precision is beta = 0; 0 where a class is not called
+    F_beta of class k   (1 + beta^2) P_kk / (beta^2 R_k + S_k) precision is beta = 0; 0 if a class is not predicted
     Matthews            (tr P - sum_k R_k S_k) / sqrt((1 - sum R^2)(1 - sum S^2))               (Gorodkin 2004)
     cost                sum_jk P_jk C_jk
 
@@ -32,7 +32,7 @@ class ConfusionMetric(Metric):
         """g for one P."""
 
     def influence(self, answers: Answers, judged: Judged) -> Influence:
-        """The value, and what every answer does to it."""
+        """The value, and the effect of every answer on it."""
         codes, classes, n = answers.classes, list(judged.classes), answers.classes.size
         size = max(int(codes.max()), int(answers.labels.max()), *classes, self.least_classes - 1) + 1
         values, effect, step = [], np.zeros(answers.labels.shape), np.zeros(n)
@@ -43,7 +43,7 @@ class ConfusionMetric(Metric):
             slopes = self.slopes(shares, classes)
             effect[repeat] = slopes[codes, predicted] / n
             step = np.maximum(step, np.ptp(slopes, axis=1)[codes] / n)
-        step = np.where(step > 0, step, 1.0 / n)  # a class that is never called: its next call would count
+        step = np.where(step > 0, step, 1.0 / n)  # a class that is never predicted: its next prediction would count
         return centred(float(np.mean(values)), effect, step, answers)
 
     @property
@@ -113,7 +113,7 @@ class Matthews(ConfusionMetric):
 
 @dataclass(frozen=True)
 class ExpectedCost(ConfusionMetric):
-    """`costs[j][k]`: what it costs to call an example of class j k."""
+    """`costs[j][k]`: the cost of predicting class k for an example of class j."""
 
     name: str
     word: str
@@ -122,7 +122,7 @@ class ExpectedCost(ConfusionMetric):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The cheapest and the dearest answer."""
+        """The smallest and the largest cost."""
         return float(np.min(self.costs)), float(np.max(self.costs))
 
     @property

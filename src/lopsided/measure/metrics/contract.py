@@ -1,12 +1,12 @@
-"""What a metric is: a number of the answers to all examples, and how far every single answer moves it.
+"""What a metric is: a number computed from the answers to all examples, and the effect of every answer on it.
 
-Every example is tested once in each repeat of a cross-validation. A metric gives its value theta and, for every answer,
-u_i: how much it adds to theta less its expectation (the influence function; sum_i u_i = 0). Paired differences between
-arms and their intervals (`measure.paired_scores`) need nothing else, so a new metric is one file with one object. A
-metric without an influence function gives its values on resampled examples instead (`resampled`).
+Every example is tested once in each repeat of a cross-validation. A metric returns its value theta and, for every
+answer, u_i: its effect on theta minus the expected effect (the influence function; sum_i u_i = 0). Paired differences
+between arms and their intervals (`measure.paired_scores`) need nothing else, so a new metric is one file with one
+object. A metric without an influence function returns its values on resampled examples instead (`resampled`).
 
-Examples with weights w_i count that often, as with scikit-learn's `sample_weight`: theta is what it would be if each
-stood there w_i times. They are still n draws, so errors follow from n u_i, each in proportion to its w_i.
+Examples with weights w_i count w_i times, as with scikit-learn's `sample_weight`. They are still n draws, so errors
+follow from n u_i, each proportional to its w_i.
 """
 
 from abc import ABC, abstractmethod
@@ -25,10 +25,10 @@ LEAST_IN_GROUP = 10  # the error of a share of ten is up to 0.16
 
 @dataclass(frozen=True)
 class Answers:
-    """Whether each example was answered rightly, and the fold it was tested in (both repeats x n); class and group.
+    """Whether each example was answered correctly, and the fold it was tested in (both repeats x n); class and group.
 
-    Where they were kept, the class that was predicted (repeats x n) and the probabilities of all classes (repeats x n x
-    classes, float32). `weights` are the user's, one per example.
+    If they were kept, the predicted class (repeats x n) and the probabilities of all classes (repeats x n x classes,
+    float32). `weights` are the user's, one per example.
     """
 
     right: BoolArray
@@ -41,7 +41,7 @@ class Answers:
 
     @cached_property
     def counted(self) -> FloatArray:
-        """w_i: what each example counts in a metric, with mean 1."""
+        """w_i: the weight of each example in a metric, with mean 1."""
         return np.ones(self.classes.size) if self.weights is None else self.weights / self.weights.mean()
 
     @cached_property
@@ -65,7 +65,7 @@ class Answers:
 
     @cached_property
     def resampled(self) -> dict[Any, "Influence"]:
-        """What metrics by resampling have worked out of these answers."""
+        """Cached results of resampled metrics for these answers."""
         return {}
 
     @property
@@ -105,10 +105,10 @@ class Judged:
 
 
 def judged_groups(groups: Partition | None, share: float = 1.0) -> tuple[int, ...]:
-    """Groups of which a `share` of the examples is enough; the one group of everything where none were given.
+    """Groups that have enough examples in a `share` of the data; the single group of all examples if none were given.
 
-    Every example is tested once a repeat, so the accuracy of a few is a throw of a few coins, and the lowest of all
-    groups would be that of the smallest one's luck.
+    Every example is tested once per repeat, so the accuracy on a few examples is mostly chance, and the lowest of all
+    groups would often be the smallest one by bad luck.
     """
     return (0,) if groups is None else tuple(np.flatnonzero(groups.counts * share >= LEAST_IN_GROUP).tolist())
 
@@ -127,12 +127,12 @@ def judged_parts(classes: Partition, groups: Partition | None, counting: tuple[i
 
 @dataclass(frozen=True)
 class Influence:
-    """theta; u_i in every repeat (repeats x n); how far one changed answer moves theta (n), the factor that makes the
-    variance over the examples of a part unbiased (n), and the square of the least error.
+    """theta; u_i in every repeat (repeats x n); the effect of one changed answer on theta (n); the factor that makes
+    the variance over the examples of a part unbiased (n); and the square of the smallest error.
 
     `draws`: theta on resampled examples, the same for all arms, in place of u_i. `by_fold`: theta of every repeat and
-    fold, where it is more than the sum of u_i. `smooth`: whether a slightly different model moves every u_i a little,
-    as losses of probabilities do, where hits flip or stay."""
+    fold, if it is not just the sum of u_i. `smooth`: whether a slightly different model changes every u_i a little, as
+    for losses of probabilities; correct answers, in contrast, change all at once or not at all."""
 
     value: float
     moves: FloatArray
@@ -147,8 +147,8 @@ class Influence:
 def centred(value: float, effect: FloatArray, step: FloatArray, answers: Answers) -> Influence:
     """An influence from `effect`, the derivative of theta by the weight of every answer (repeats x n) up to a constant.
 
-    Class sizes are as random as everything else: with them fixed, intervals of the log loss and of precision, which
-    depend on them, held the truth in 85% of simulated data sets instead of 95%.
+    Class sizes are treated as random: if they were fixed, intervals of the log loss and of precision, which depend on
+    them, would have a coverage of 85% in simulated data sets instead of 95%.
     """
     counted = answers.counted
     moves = counted * (effect - (counted * effect).mean(axis=1, keepdims=True))
@@ -163,15 +163,15 @@ def unbiased(codes: IntArray) -> FloatArray:
 
 
 class Metric(ABC):
-    """`name` is what people read, `word` what they say. A gain is an improvement: a rise, or a fall where smaller is
-    better. `bounds` are the least and the largest value there can be."""
+    """`name` is shown to users, and `word` is what they enter. A gain is an improvement: a rise, or a fall if smaller
+    is better. `bounds` are the smallest and largest possible values."""
 
     name: str
     word: str
     larger_is_better: ClassVar[bool] = True
     needs_probabilities: ClassVar[bool] = False
     moved_by_thresholds: ClassVar[bool] = True  # False for those that thresholds cannot improve
-    forecast: ClassVar[bool] = True  # whether a pilot's answers say anything about it
+    forecast: ClassVar[bool] = True  # whether the answers of a pilot are informative about it
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -190,7 +190,7 @@ class Metric(ABC):
 
     @abstractmethod
     def influence(self, answers: Answers, judged: Judged) -> Influence:
-        """The value, and what every answer does to it."""
+        """The value, and the effect of every answer on it."""
 
     def value(self, answers: Answers, judged: Judged) -> float:
         """The value alone."""

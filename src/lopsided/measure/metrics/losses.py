@@ -1,4 +1,4 @@
-"""Losses of probabilities, means over the examples: the Brier score and the log loss. The smaller the better.
+"""Losses of probabilities, averaged over the examples: the Brier score and the log loss. Smaller is better.
 
 Brier      sum_k (p_ik - [y_i = k])^2, half of it with two classes (the squared error of one probability)
 log loss   -log p_i,y_i, with probabilities no nearer to 0 than the spacing of double precision, as in scikit-learn
@@ -15,7 +15,7 @@ from lopsided.measure.metrics.contract import Answers, Influence, Judged, Metric
 
 @dataclass(frozen=True)
 class MeanLoss(Metric):
-    """The mean of a proper loss; changing decisions alone does nothing to it."""
+    """The mean of a proper loss; changing only decisions has no effect on it."""
 
     name: str
     word: str
@@ -25,11 +25,11 @@ class MeanLoss(Metric):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """The Brier score ends at 2, with two classes at 1; the log loss nowhere."""
+        """The Brier score is at most 2, with two classes at most 1; the log loss is unbounded."""
         return 0.0, 2.0 if self.word == "brier" else float("inf")
 
     def influence(self, answers: Answers, judged: Judged) -> Influence:
-        """The value, and what every answer does to it."""
+        """The value, and the effect of every answer on it."""
         codes, n = answers.classes, answers.classes.size
         lost = (_brier if self.word == "brier" else _log_loss)(answers.chances, codes)
         value = float((answers.counted * lost).mean())

@@ -1,4 +1,4 @@
-"""From what a person asks for to a metric: a word, a metric, a scikit-learn scorer.
+"""Find the metric for a word, a metric or a scikit-learn scorer.
 
 balanced  worst-class  worst-group  overall  mcc  brier  log-loss       METRICS
 f1  f2  f0.5  precision  recall  average-precision  roc-auc             of the smaller of two classes, else the mean
@@ -37,7 +37,7 @@ Asked = str | Metric | Callable[..., Any]
 
 
 def metric_named(asked: Asked, classes: Partition, costs: Any = None) -> Metric:
-    """The metric that was asked for, of classes with those names and sizes; `costs` are needed for "cost" alone."""
+    """The requested metric for classes with these names and sizes; only "cost" needs `costs`."""
     if isinstance(asked, Metric):
         return asked
     if not isinstance(asked, str):
@@ -142,7 +142,7 @@ def _parsed(text: str) -> Any:
 
 
 def _matrix(costs: Any, names: tuple[str, ...]) -> Any:
-    """Costs by class; right answers cost 0 and mistakes 1 unless something else is said."""
+    """Costs by class; by default, correct answers cost 0 and mistakes 1."""
     if isinstance(costs, Mapping):
         matrix = 1.0 - np.eye(len(names))
         pairs: dict[Any, float] = {}

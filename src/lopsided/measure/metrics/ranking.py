@@ -1,13 +1,13 @@
 """Metrics of the order in which examples are ranked by the probability of a class: ROC AUC and average precision.
 
 A ranking compares examples that one model scored, so both are computed fold by fold and averaged: moving the threshold
-of each fold's model leaves them as they are. With T(s) and F(s) the positives and negatives with a score of at least s,
+of each fold's model does not change them. With T(s) and F(s) the positives and negatives with a score of at least s,
 
     AUC   share of pairs of a positive and a negative in the right order (half for ties); folds weigh by their pairs
     AP    mean over the positives of T(s_i) / (T(s_i) + F(s_i)); folds weigh by their positives
 
-The effect of an example on AUC is the share of its own pairs that are in order (DeLong et al. 1988). On AP it is what
-its weight does to T or F at every positive below it, and for a positive its own precision.
+The effect of an example on AUC is the share of its own pairs that are in order (DeLong et al. 1988). On AP it is the
+effect of its weight on T or F at every positive below it and, for a positive, its own precision.
 """
 
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ class RankingMetric(Metric):
     moved_by_thresholds: ClassVar[bool] = False
 
     def influence(self, answers: Answers, judged: Judged) -> Influence:
-        """The value, and what every answer does to it."""
+        """The value, and the effect of every answer on it."""
         chosen = list(judged.classes) if self.part < 0 else [self.part]
         chances, fold = answers.chances, answers.fold
         value, effect = 0.0, np.zeros(fold.shape)

@@ -1,7 +1,7 @@
 """Any scikit-learn scorer as a metric: applied to kept predictions and probabilities through a stand-in estimator.
 
-Its value is the mean over repeats, all folds of a repeat pooled. The larger the better, as scorers are. Weights of the
-examples are given to it as `sample_weight`; one that takes none is refused where there are weights.
+Its value is the mean over repeats, with all folds of a repeat pooled. Larger is better, as for all scorers. Weights of
+the examples are passed to it as `sample_weight`; if there are weights, a scorer without that argument gives an error.
 """
 
 import warnings

@@ -1,13 +1,13 @@
-"""Metrics that average shares of right answers over parts: accuracies by class, by group and over all.
+"""Metrics that average shares of correct answers over parts: accuracies by class, by group and over all.
 
 With part p of n_p examples (the sum of their weights w_i) and r_p the mean of m_i over p,
 
     theta = sum_p a_p r_p,    u_i = a_p w_i (m_i - r_p) / n_p   (i in p)
 
-all parts alike for balanced accuracy, the lowest part alone for the worst class or group (that of the pooled answers,
-of each arm by itself), one part for its own share. The floor is sum_p a_p^2 / (n_p sum n): half a changed answer each
-way (Agresti and Min 2005), without which arms whose few answers agree by luck would be certain to be equal; of weighted
-examples, n_p^2 / sum w_i^2 as if they were that many.
+with equal a_p for balanced accuracy, only the lowest part for the worst class or group (by the pooled answers,
+separately for each arm), and one part for a single share. The floor is sum_p a_p^2 / (n_p sum n): half a changed answer
+each way (Agresti and Min 2005). Without it, arms whose few answers agree by chance would seem certain to be equal.
+Weighted examples count as n_p^2 / sum w_i^2 examples.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class ShareMetric(Metric):
     part: int = -1
 
     def influence(self, answers: Answers, judged: Judged) -> Influence:
-        """The value, and what every answer does to it."""
+        """The value, and the effect of every answer on it."""
         codes, counted = answers.parts(self.axis), answers.counted
         sizes = np.bincount(codes, weights=counted)
         some = np.where(sizes > 0, sizes, 1.0)

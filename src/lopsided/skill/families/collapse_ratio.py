@@ -1,11 +1,11 @@
 """At which ratio of two class sizes does a network lose its minority classes, and how far do they turn together?
 
-Random sets, classes, networks, training and numbers of minority classes; each task trains the same network over a grid
-of ratios, with two seeds (draw of the examples, start, order), since two seeds near the threshold can differ by half
-the range; what happened is the mean cosine over the seeds. A forecaster sees the settings, class means and scatter of
+Sets, classes, networks, training and numbers of minority classes are random. Each task trains the same network over a
+grid of ratios with two seeds (draw of the examples, start, order), because near the threshold two seeds can differ by
+half the range. The truth is the mean cosine over the seeds. A forecaster sees the settings, class means and scatter of
 the pictures, and pilots with a third seed: a run at ratio 10, one at ratio 40, one whose minority classes have all
 sizes, and 2 % of the steps of the first. "Lost" means that the mean cosine between minority classifiers (centred over
-classes) is above 1/2; R50 is where it passes 1/2, by linear interpolation in log R.
+classes) is above 1/2; R50 is the ratio at which it crosses 1/2, by linear interpolation in log R.
 """
 
 from collections.abc import Mapping
@@ -30,8 +30,8 @@ from lopsided.skill.collapse_runs import LATE_PILOT, PILOT, asked, exact_counts,
 from lopsided.skill.family import Amount, Choice, Family, Forecaster, constant, drawn_tasks
 
 TASKS = 84
-THRESHOLD_FACTOR = 1.8  # of recipes without intervals of their own: nine of ten R50 should lie within it
-GRID = np.geomspace(2.0, 1000.0, 30)  # ratios at which a recipe's own R50 is looked for
+THRESHOLD_FACTOR = 1.8  # for recipes without their own intervals: 90 % of the R50 should lie within it
+GRID = np.geomspace(2.0, 1000.0, 30)  # ratios at which the R50 of a recipe is searched
 
 
 @drawn_tasks("collapse ratio", TASKS)
@@ -51,14 +51,14 @@ def _ratios(settings: Settings) -> list[int]:
 
 
 def minority_mean(settings: Settings, cosines: FloatArray) -> FloatArray:
-    """The mean cosine between minority classes, as the one value that is read."""
+    """The mean cosine between minority classes, as the only value."""
     block = cosines[settings["majority"] :, settings["majority"] :]
     size = block.shape[0]
     return np.array([(block.sum() - np.trace(block)) / (size * (size - 1))])
 
 
 def crossing(ratios: FloatArray, values: FloatArray) -> float | None:
-    """Where the cosine first passes 1/2; None where that is not within the grid."""
+    """The ratio at which the cosine first crosses 1/2; None if that is not within the grid."""
     above = np.flatnonzero(values > LOST)
     if above.size == 0 or above[0] == 0:
         return None
@@ -69,7 +69,7 @@ def crossing(ratios: FloatArray, values: FloatArray) -> float | None:
 
 
 def _threshold(source: Source, kind: str, recipe: bool) -> Forecaster[Amount]:
-    """R50: of runs on the ratios that were measured, of recipes (which get an interval) on a fine grid."""
+    """R50: for runs, from the measured ratios; for recipes, on a fine grid and with an interval."""
 
     def answer(settings: Settings, given: Mapping[str, Any]) -> list[Amount]:
         law = source(settings, given) if kind_of(settings) == kind else None
@@ -91,13 +91,13 @@ def _past(ratio: float) -> Forecaster[Choice]:
 
 
 def _by_ratio(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
-    """Straight in log R, from 0 at ratio 5 to 1 at ratio 300: knows nothing of the network."""
+    """Linear in log R, from 0 at ratio 5 to 1 at ratio 300, for every network."""
     values = [np.log(ratio / 5) / np.log(300 / 5) for ratio in _ratios(settings)]
     return [Amount(float(value)) for value in values]
 
 
 def _lost(source: Source, tie: float) -> Forecaster[Choice]:
-    # all minority classes have one size, so one of them says whether they are lost
+    # all minority classes have the same size, so one of them shows whether they are lost
     return lost_by(source, _ratios, minority_mean, lambda settings, lost: lost[settings["majority"] :][:1], tie)
 
 

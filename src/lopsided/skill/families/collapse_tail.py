@@ -1,9 +1,9 @@
 """Which classes of a long tail does a network lose, and which pairs of classifiers turn together?
 
-Random sets, classes, networks, training and profiles: sizes fall from the largest to a ratio-th of it, geometrically or
-as a power of the rank. Each task trains the same network at three ratios, with two seeds; what happened is the mean
-cosine over the seeds. A forecaster sees the settings, the class means of the pictures, and pilots with a third seed:
-ratio 10, ratio 40, and 2 % of the steps.
+Sets, classes, networks, training and profiles are random. With a ratio of R, sizes fall from the largest to 1/R of it,
+geometrically or as a power of the rank. Each task trains the same network at three ratios with two seeds; the truth is
+the mean cosine over the seeds. A forecaster sees the settings, the class means of the pictures, and pilots with a third
+seed: ratio 10, ratio 40, and 2 % of the steps.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,7 +45,7 @@ def _pairs(settings: Settings, cosines: FloatArray) -> FloatArray:
 
 
 def _nearest(settings: Settings, cosines: FloatArray) -> FloatArray:
-    """Of every class, the largest cosine with another class."""
+    """The largest cosine of every class with another class."""
     others = cosines - 2.0 * np.eye(cosines.shape[0])
     found: FloatArray = others.max(axis=1)
     return found

@@ -1,10 +1,10 @@
-"""Does it cost more to lose the examples of high influence or those of low influence, and more than losing any?
+"""Does removing the examples of high influence cost more than removing those of low influence, or random ones?
 
-Random picture classes or census rows, learners, sample sizes, shares removed, and a share of wrong labels that no
-forecaster is told. Scores are those of `measure.influence` (Xu and Chen 2025, eq 10) within each class. A forecaster
-sees one sample: the scores' shape, and held-out right answers, over three folds, after training without the high, the
-low or a random share of the other folds. The truth is the mean accuracy over eight other samples, on rightly labelled
-test rows.
+Random picture classes or census rows, learners, sample sizes, shares removed, and a share of wrong labels that
+forecasters do not know. Scores are those of `measure.influence` (Xu and Chen 2025, eq 10) within each class. A
+forecaster sees one sample: the shape of the scores, and the correct held-out answers over three folds after training
+without the high, the low or a random share of the other folds. The truth is the mean accuracy over eight other samples,
+on correctly labelled test rows.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ CLEAR = 2.0  # standard errors of the measured difference
 WRONG_LABELS = (0.0, 0.0, 0.1, 0.25)
 WAYS = ("high", "low", "random", "none")
 OTHERS = ("low", "random")
-WIDTH = 3.0  # errors of the trial to either side: what nine of ten need (`bench/laws/groups_fit.py`), to 2 %
+WIDTH = 3.0  # errors of the trial to either side, for a coverage of 0.9 (`bench/laws/groups_fit.py`), to 2 %
 
 
 @drawn_tasks("curation", TASKS)
@@ -49,12 +49,12 @@ def tasks(random: np.random.Generator, _: int) -> Settings:
 
 
 def wrong_share(settings: Settings) -> float:
-    """The share of wrong labels of a task: part of the world, not of what is told."""
+    """The share of wrong labels of a task, which forecasters do not know."""
     return float(generator(settings["index"], "skill", "wrong labels").choice(WRONG_LABELS))
 
 
 def _sample(settings: Settings, random: np.random.Generator) -> tuple[FloatArray, IntArray]:
-    """Features and labels, of which a share is wrong."""
+    """Features and labels; a share of the labels is wrong."""
     pool, members, count = pool_of(settings["data"]), settings["members"], settings["per_class"]
     rows = np.concatenate([random.choice(np.flatnonzero(pool.labels == k), count, replace=False) for k in members])
     codes = np.repeat(np.arange(len(members)), count)
@@ -64,7 +64,7 @@ def _sample(settings: Settings, random: np.random.Generator) -> tuple[FloatArray
 
 
 def _kept(settings: Settings, features: FloatArray, codes: IntArray, way: str, random: np.random.Generator) -> IntArray:
-    """The rows that stay when `share` of every class goes; scores are taken in the pictures' own units."""
+    """The rows that remain when `share` of every class is removed; scores are computed in the units of the pictures."""
     from lopsided.measure.influence import class_scores
 
     kept, units = [], pool_of(settings["data"]).spread
@@ -86,7 +86,7 @@ def _scores(settings: Settings, features: FloatArray, codes: IntArray, kept: Int
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
-    """Accuracy after each way of removing, over eight samples, and what one more sample shows."""
+    """Accuracy after each way of removing examples, over eight samples, and what one more sample shows."""
     pool, members, world = pool_of(settings["data"]), settings["members"], settings["index"]
     tested = np.concatenate([np.flatnonzero(pool.test_labels == k)[: TEST_ROWS // len(members)] for k in members])
     test = pool.test_features[tested]
@@ -104,7 +104,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def _seen(settings: Settings, random: np.random.Generator) -> dict[str, Any]:
-    """Held-out answers of one sample: right ones after each way, and how two ways differ on the same rows."""
+    """Held-out answers of one sample: the correct ones after each way, and how two ways differ on the same rows."""
     from lopsided.measure.influence import class_scores
 
     features, codes = _sample(settings, random)
@@ -137,7 +137,7 @@ def _seen(settings: Settings, random: np.random.Generator) -> dict[str, Any]:
 
 
 def _change(truth: Mapping[str, Any], other: str) -> tuple[float, float]:
-    """Accuracy without the high scores less that without the others, and its error."""
+    """Accuracy without the high scores minus that without the others, and its error."""
     change = np.array(truth["high"]) - np.array(truth[other])
     return float(change.mean()), float(change.std(ddof=1) / np.sqrt(change.size))
 
@@ -151,7 +151,7 @@ def _costlier(settings: Settings, truth: Mapping[str, Any]) -> list[Choice]:
 
 
 def _by_trial(name: str) -> Forecaster[Choice]:
-    """By the difference of held-out answers after training without the one and without the other."""
+    """Use the difference of held-out answers between training without the one and without the other."""
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
         answers = []

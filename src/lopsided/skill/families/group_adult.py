@@ -1,7 +1,7 @@
 """More examples of a group of census rows: do they help that group, the others, the worst group?
 
-Adult, groups by sex, by race (the two smallest joined) or by both; natural or random fractions, random sizes, factors,
-learners. What is measured and seen: `group_runs`.
+Adult with groups by sex, by race (the two smallest joined) or by both, natural or random fractions, and random sizes,
+factors and learners. `group_runs` says what is measured and seen.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ from lopsided.skill.group_questions import change_question, sign_question
 from lopsided.skill.group_runs import measure
 
 TASKS = 48
-WIDTH = 1.1  # deviations to either side: what nine of ten changes need (`bench/laws/groups_fit.py`), to 6 %
+WIDTH = 1.1  # deviations to either side, for a coverage of 0.9 (`bench/laws/groups_fit.py`), to 6 %
 PARTITIONS = {"sex": 2, "race": 4, "sex and race": 6}
 NATURAL = {
     "sex": (0.67, 0.33),

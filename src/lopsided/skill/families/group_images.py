@@ -2,12 +2,12 @@
 
 Two groups of pictures with two labels, of four kinds:
 
-    pairs      four classes a, b, c, d: one group has to tell a from b, the other c from d
+    pairs      four classes a, b, c, d: one group has to distinguish a from b, the other c from d
     coloured   two classes, painted so that colour agrees with the label in one group and disagrees in the other
     turned     two classes, upright in one group and turned by a quarter in the other
     noisy      two classes, clean in one group and under noise in the other
 
-What is measured and seen: `group_runs`.
+`group_runs` says what is measured and seen.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from lopsided.skill.group_questions import change_question, sign_question
 from lopsided.skill.group_runs import measure
 
 TASKS = 48
-WIDTH = 3.3  # deviations to either side: what nine of ten changes need (`bench/laws/groups_fit.py`), to 6 %
+WIDTH = 3.3  # deviations to either side, for a coverage of 0.9 (`bench/laws/groups_fit.py`), to 6 %
 KINDS = ("pairs", "coloured", "turned", "noisy")
 
 

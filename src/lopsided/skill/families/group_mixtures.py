@@ -1,8 +1,8 @@
 """Does a larger fraction of a group, at the same number of examples, help that group, the others, the worst group?
 
-Random mixtures, teachers, sample sizes and changes of the fraction. A forecaster sees one labelled sample of the first
-size with its group labels: mixture and network are estimated from it. The truth is the mean excess risk over many
-samples at the old and the new fraction, on the population.
+Mixtures, teachers, sample sizes and changes of the fraction are random. A forecaster sees one labelled sample of the
+first size with its group labels, and estimates mixture and network from it. The truth is the mean excess risk on the
+population, over many samples at the old and the new fraction.
 """
 
 import json
@@ -24,10 +24,10 @@ from lopsided.theory.fisher_law import FisherLaw
 from lopsided.theory.mixture_forecast import mixture
 
 TASKS = 80
-# Fitted on the development half (`bench/laws/groups_fit.py`): `second_order` of it, and `spread`, how far a forecast
-# change, as a share of the excess, is off.
+# Fitted on the development half (`bench/laws/groups_fit.py`): `second_order`, and `spread`, the error of a forecast
+# change as a share of the excess.
 SECOND_ORDER, SPREAD = 36.0, 0.1
-# Half of the random mixtures come with a group of small or large covariance, where the sign can turn.
+# Half of the random mixtures have a group of small or large covariance, where the sign can change.
 KINDS = ("random", "narrow", "wide", "far")
 
 
@@ -73,7 +73,8 @@ def _true_problem(settings: Settings, seen: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _excesses(source: Source, settings: Settings, seen: Mapping[str, Any]) -> tuple[FloatArray, FloatArray] | None:
-    """Every group's excess by the large-n law, before and after; None where there is no problem or no law for it."""
+    """The excess of every group by the large-n law, before and after; None if there is no problem or the law does not
+    apply."""
     problem = source(settings, seen)
     change = settings["group"], settings["factor"], settings["samples"]
     return None if problem is None else _by_law(json.dumps(problem), *change)
@@ -135,7 +136,7 @@ def second_order(rows: Sequence[Row]) -> float:
 
 def spread(rows: Sequence[Row]) -> float:
     """`SPREAD` from measured tasks: the deviation of a normal law with their median error of a change. A mean square
-    would be that of a few tasks in which neurons trade places."""
+    would be dominated by a few tasks in which neurons trade places."""
     found: list[float] = []
     for row in rows:
         law, truth = _excesses(_seen_problem, row.settings, row.numbers["seen"]), row.numbers["truth"]
@@ -160,7 +161,7 @@ def _signs(source: Source) -> Forecaster[Choice]:
 
 
 def _stated(change: float, before: float) -> Choice:
-    """The sign, surer the more of the excess it is."""
+    """The sign, with a chance that grows with the change as a share of the excess."""
     return Choice(sign(change).answer, confidence=NormalDist().cdf(abs(change) / (SPREAD * before)))
 
 
@@ -171,8 +172,8 @@ def _true_excess(settings: Settings, truth: Mapping[str, Any]) -> list[Amount]:
 
 
 def _excess(source: Source, second_order: float, low: float, high: float) -> Forecaster[Amount]:
-    """The law's excess e, or e (1 + c e): at smaller n the truth lies above the law, the more the larger e is. With two
-    neurons its upper tail is longer, because neurons can trade places."""
+    """The excess e of the law, or e (1 + c e): at smaller n the truth is above the law, and more so for larger e. With
+    two neurons, the upper tail is longer, because neurons can trade places."""
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
         found = _excesses(source, settings, seen)
@@ -186,7 +187,7 @@ def _excess(source: Source, second_order: float, low: float, high: float) -> For
 
 
 def _average_excess(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
-    """Every group at d K / 2n, what the law gives on average."""
+    """d K / 2n for every group, the average by the law."""
     value = settings["dimension"] * settings["neurons"] / (2 * settings["samples"])
     return [Amount(value)] * settings["groups"]
 

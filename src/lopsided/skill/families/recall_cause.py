@@ -11,7 +11,7 @@ DEFAULT = "cause of the monitor"
 
 
 def _planted(settings: Settings) -> list[int]:
-    """Codes of the planted classes: behind the frequent one and three easy ones."""
+    """Codes of the planted classes, which come after the frequent one and three easy ones."""
     return [4, 5] if settings["cause"] == "merged" else [4]
 
 

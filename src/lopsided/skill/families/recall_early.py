@@ -21,7 +21,7 @@ MAIN = 0.2
 
 def _laws(mark: float) -> dict[str, Law]:
     return {
-        DEFAULT: early(mark, inputs=False),  # as `Monitor` makes it where it is told nothing more
+        DEFAULT: early(mark, inputs=False),  # as `Monitor` makes it by default
         "with the forecast before training": early(mark),
         "from training alone": early(mark, inputs=False, held_out=False),
         "length not known": early(mark, known=False),
@@ -47,7 +47,7 @@ def _recall_at(mark: float) -> Question[Amount]:
 
 
 def _gain(settings: Settings, truth: Seen) -> list[Amount]:
-    """Balanced accuracy on the test set after adjustment less before."""
+    """The change of balanced accuracy on the test set by adjustment."""
     classes = settings["classes"]
     return [Amount((sum(truth["adjusted"]) - sum(truth["recall"])) / classes)]
 

@@ -1,13 +1,13 @@
 """Which remedy gives the best balanced accuracy, and which the best worst class?
 
 Random picture classes or census rows, class sizes (long tail or two sizes), learners and their strength. A forecaster
-sees one training sample: what `lopsided.plan` lists for it and what `lopsided.trial` finds. The truth is the mean over
-six other samples, on test rows; arms are the remedies that the plan lists, and plain training.
+sees the plan of `lopsided.plan` and the result of `lopsided.trial` for one training sample. The truth is the mean over
+six other samples, on test rows; the arms are the remedies of the plan and plain training.
 
 An answer is right if the chosen arm's mean lies within one standard error of the best arm's mean (the rule of Breiman
-et al. 1984). The error is that of the best arm's accuracy: its variance over the samples, and the binomial one of the
-test rows. (A first form counted the samples alone; it was changed when 26 tasks of the development half had been seen,
-and is kept as the stricter measure.)
+et al. 1984). The error is that of the accuracy of the best arm: its variance over the samples plus the binomial
+variance of the test rows. (The first version counted only the samples. It was changed after 26 tasks of the development
+half had been seen, and is kept as the stricter measure.)
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ ARMS = (PLAIN, ADJUST, "class weights", THRESHOLD, OVERSAMPLING, "oversampling w
 SHORT_LIST = (OVERSAMPLING, ADJUST, THRESHOLD)
 HEAD_START = 0.02  # of logit adjustment in the short trial
 _SIMPLE_GAINS = {"no gain": 0.0, "a tenth": 0.1}
-SURE = 0.8  # how sure a choice is at equal values, in deviations
+SURE = 0.8  # confidence of a choice at equal values, in deviations
 
 
 @drawn_tasks("remedies", TASKS)
@@ -65,7 +65,7 @@ def _test_rows(settings: Settings) -> int:
 
 
 def _best(settings: Settings, truth: Mapping[str, Any], test_rows: bool = True) -> list[Choice]:
-    """The arm with the best mean, and all within a standard error of it: of the samples, and of the test rows."""
+    """The arm with the best mean, and all arms within a standard error (of the samples and the test rows) of it."""
     answers = []
     for metric in METRICS:
         means = {arm: float(np.mean(values)) for arm, values in truth[metric].items()}
@@ -82,44 +82,46 @@ def _trial_values(seen: Mapping[str, Any], metric: str) -> dict[str, float]:
 
 
 def _spread(settings: Settings) -> float:
-    """Deviation of a trial's balanced accuracy at shares of one half, the most it can be."""
+    """The largest deviation that the balanced accuracy of a trial can have, at shares of one half."""
     counts = np.array(settings["counts"], dtype=float)
     return float(np.sqrt((1 / counts).sum()) / (2 * counts.size))
 
 
 def _chosen(values: Mapping[str, float], settings: Settings) -> Choice:
-    """The largest value, the surer the further it is ahead of the next."""
+    """The largest value, with a chance that grows with its lead over the next."""
     first, second = sorted(values.values(), reverse=True)[:2]
     sure = NormalDist().cdf(SURE + (first - second) / _spread(settings))
     return Choice(max(values, key=lambda arm: values[arm]), confidence=sure)
 
 
 def _by_plan(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
-    """What `lopsided.plan` puts first of what needs no new data."""
+    """The first remedy of `lopsided.plan` that needs no new data."""
     return [Choice(seen[metric]["plan"][0]["name"]) for metric in METRICS]
 
 
 def _by_trial(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
-    """The winner of `lopsided.trial`; left open where no arm is shown to beat plain training."""
+    """The winner of `lopsided.trial`; undecided if no arm is shown to beat plain training."""
     return [Choice(seen[metric]["trial"]["winner"]) for metric in METRICS]
 
 
 def _by_recommendation(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
-    """What `lopsided.trial` advises to use, with the chance of being best that it states."""
+    """The recommendation of `lopsided.trial`, with its stated chance of being best."""
     advised = [seen[metric]["trial"]["recommendation"] or {"arm": None, "chance": None} for metric in METRICS]
     return [Choice(one["arm"], confidence=one["chance"]) for one in advised]
 
 
 def _by_largest(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
-    """The arm with the largest value in the trial, shown to be better or not."""
+    """The arm with the largest value in the trial, significant or not."""
     return [_chosen(_trial_values(seen, metric), settings) for metric in METRICS]
 
 
 def _by_short_trial(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
-    """The same among three arms alone: one that changes training, one that corrects afterwards by rule, one that tunes.
+    """The same among only three arms: one that changes training, one that corrects afterwards by a rule, one that
+    tunes.
 
-    More arms add more chances to be misled by a few held-out examples than they add winners. For balanced accuracy
-    the rule is right whenever the learner's probabilities are, so another arm has to be `HEAD_START` better.
+    More arms add more chances to be misled by a few held-out examples than they add winners. For balanced accuracy,
+    logit adjustment is optimal if the probabilities of the learner are correct, so another arm has to be better by
+    `HEAD_START`.
     """
     answers = []
     for metric in METRICS:
@@ -146,7 +148,7 @@ def _plan_gains(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
 
 
 def _narrowed(gain: Sequence[float] | None) -> Amount:
-    """From the 95 % interval that a trial prints to one of 90 %, as of a normal law."""
+    """Convert the 95 % interval that a trial prints into a 90 % one, as for a normal distribution."""
     if gain is None:
         return Amount(None)
     value, low, high = gain

@@ -1,8 +1,9 @@
 """Will a wide network of this width stay near its initialisation, and how far will it go?
 
-Random mixtures of clusters as in Li and Liang (2018), Section 7, random widths, steps and rates. A forecaster sees a
-pilot: the same data trained at one eighth of the width, which costs one eighth. "Stays near" is a relative distance
-|W - W0|_F / |W0|_F below 0.1 at the end. The paper's scaling says that the distance falls as 1/sqrt(m).
+The data are random mixtures of clusters as in Section 7 of Li and Liang (2018); widths, steps and rates are random. A
+forecaster sees a pilot: a network of one eighth of the width trained on the same data, at one eighth of the cost.
+"Stays near" means a relative distance |W - W0|_F / |W0|_F below 0.1 at the end. By the paper's scaling, the distance
+falls as 1/sqrt(m).
 """
 
 import math
@@ -19,7 +20,7 @@ from lopsided.skill.scoring import Z90
 TASKS = 40
 NEAR = 0.1
 PILOT_SHARE = 8
-WITHIN = 1.25  # a factor that should hold nine of ten distances
+WITHIN = 1.25  # 90 % of the distances should lie within this factor
 TIE = 0.05  # relative: closer to the border than this is a tie
 
 
@@ -104,7 +105,7 @@ FAMILY = Family(
     question=Question(
         "does it stay near its initialisation",
         _true_side,
-        # Theorem 4.1 wants m of order (k l / delta)^20: no width here is near its range, so it never promises.
+        # Theorem 4.1 needs m of order (k l / delta)^20, far above every width here, so it never applies.
         {"pilot, scaled by 1/sqrt(width)": _by_pilot, "Theorem 4.1's width": constant(Choice("far"))},
         "pilot, scaled by 1/sqrt(width)",
         {"always near": constant(Choice("near")), "always far": constant(Choice("far"))},

@@ -1,8 +1,8 @@
 """Many distinct sizes: solve for fewer, and certify for all.
 
-Sizes that differ by a share of at most `width` become one, their mean f_g. The coarser program's Z, spread over the
-classes, has the same value in the program that was asked for, because all classes of a group have one loss. Its masses
-p_g give a dual point there as well: with r_k = f_g / f_k,
+Sizes that differ by a share of at most `width` are merged into their mean f_g. The Z of the coarser program, spread
+over the classes, has the same value in the original program, because all classes of a group have the same loss. Its
+masses p_g give a dual point there as well: with r_k = f_g / f_k,
 
     p_k = e_k - r_k (e_k - p_g),    so that    (I - P) diag(f)    is the coarser program's,
 
@@ -22,19 +22,19 @@ from lopsided.theory.layer_peeled.energy import Ball, Certificate, Point, Regula
 from lopsided.theory.layer_peeled.merged import Merged, Objective
 from lopsided.theory.layer_peeled.newton import Iterate, Progress, Status, solve_merged
 
-# Fewer sizes than this are solved in a second as they are; the coarser program must leave out three in ten at least.
+# Fewer sizes than this are solved directly in a second; the coarser program must leave out at least three in ten.
 MANY_SIZES, MOST_KEPT = 300, 0.7
-# The pilot, a hundred sizes or so, tells which classes collapse and how the gap grows with the width.
+# The pilot, with about a hundred sizes, shows which classes collapse and how the gap grows with the width.
 _PILOT_WIDTH, _PILOT_TOLERANCE = 0.1, 1e-3
-# Collapsed classes choose among all with equal chances, so the dual point above exists for narrow widths only: sizes
-# up to this many times `count_needed` stay as they are.
+# Collapsed classes predict all classes with equal probability, so the dual point above exists only for narrow widths:
+# sizes up to this many times `count_needed` are not merged.
 _CLEARLY_LIVE = 1.05
 
 
 def solve_by_fewer_sizes(
     problem: Merged, regulariser: Regulariser, *, tolerance: float, progress: Progress | None = None
 ) -> Iterate | None:
-    """A solution of `problem` from a coarser one; None where that would not pay or does not reach the tolerance."""
+    """A solution of `problem` from a coarser one; None if that would not be faster or does not reach the tolerance."""
     if problem.groups < MANY_SIZES:
         return None
     pilot_problem, _ = coarsen(problem, _PILOT_WIDTH)
@@ -44,7 +44,7 @@ def solve_by_fewer_sizes(
     missed = pilot_problem.multiplicity * pilot_problem.weights * pilot.derivatives.masses.missed
     lost = (missed / pilot.derivatives.masses.own)[pilot_problem.weights > above].sum() / pilot.certificate.objective
     width = math.sqrt(12 * tolerance / lost) if lost > 0 else 0.0
-    for share in (1.0, 0.5):  # the pilot's word on the width is rough
+    for share in (1.0, 0.5):  # the pilot's estimate of the width is rough
         coarse, part = coarsen(problem, share * width, above)
         if coarse.groups > MOST_KEPT * problem.groups:
             return None
@@ -57,7 +57,8 @@ def solve_by_fewer_sizes(
 
 
 def coarsen(problem: Merged, width: float, above: float = 0.0) -> tuple[Merged, IntArray]:
-    """The program with weights above `above` made one where they are within `width` in the logarithm; and which."""
+    """The program in which weights above `above` are merged if they are within `width` in the logarithm, and the
+    groups."""
     part = np.zeros(problem.groups, dtype=np.int64)
     first, lowest = 0, math.exp(-width)
     for group in range(1, problem.groups):
@@ -70,7 +71,7 @@ def coarsen(problem: Merged, width: float, above: float = 0.0) -> tuple[Merged, 
 
 
 def spread(problem: Merged, part: IntArray, coarse: Merged, found: Iterate, regulariser: Regulariser) -> Iterate:
-    """The coarser program's solution as one of `problem`, with the certificate that it has there."""
+    """The solution of the coarser program as one of `problem`, with its certificate there."""
     share = np.sqrt(problem.multiplicity / coarse.multiplicity[part])  # of a group's unit vector in the coarser one
     contrasts = found.point.contrasts[part]
     matrix = found.point.matrix[np.ix_(part, part)] * np.outer(share, share)
@@ -112,7 +113,7 @@ def _orthogonal_to(unit: FloatArray) -> FloatArray:
 def _certificate(
     problem: Merged, part: IntArray, coarse: Merged, found: Iterate, regulariser: Regulariser
 ) -> Certificate:
-    """Value of the primal point less that of the dual point above, in the program that was asked for."""
+    """Value of the primal point minus that of the dual point above, in the original program."""
     derivatives, missed = found.derivatives, found.derivatives.masses.missed[part]
     operator = derivatives.operator_norm(coarse, float(np.linalg.norm(derivatives.matrix, 2)))
     objective = found.certificate.objective

@@ -1,7 +1,7 @@
 """The regularisation: energies (a ball, tau = K sqrt(E_H E_W)) or weight decay (a penalty, sqrt(l_W l_H)).
 
-Angles and losses depend on tau or on the multiplier alone; the two energies, or the two decays, set only the scales of
-W and H. |W|^2 / |H|^2 is E_W / E_H in the first form and l_H / l_W in the second.
+Angles and losses depend only on tau or on the multiplier; the two energies, or the two decays, set only the scales of W
+and H. |W|^2 / |H|^2 is E_W / E_H in the first form and l_H / l_W in the second.
 
 Each form knows how to shrink singular values (its proximal step) and how to certify a point. With G = grad f(Z) and
 the masses P of Z, weak duality gives for every Z
@@ -23,7 +23,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, check_positive
 from lopsided.theory.layer_peeled.merged import Derivatives, Merged
 
-# A margin of 600 leaves e^-600 of loss, near the smallest double; beyond it nothing could be certified.
+# A margin of 600 gives a loss of e^-600, near the smallest double; beyond that nothing could be certified.
 LARGEST_MEAN_MARGIN = 600.0
 SMALLEST_MULTIPLIER = 1e-260
 # Below this the loss differs from log K by less than rounding.

@@ -4,8 +4,8 @@ Oversampling a class w times is the program with w n_k in place of n_k (Proposit
 change of counts, and each answer is verified by solving the changed program again.
 
 - Rate for a target cosine, two sizes: ceil(R / R_target), where R_target has that minority cosine.
-- Rates of smallest total: a class is safe above c = `count_needed`, which moves with the counts. Raising the small
-  classes to a common level L costs least: the smallest with L > c(max(n, L)), by a millionth.
+- Rates of smallest total: a class is safe above c = `count_needed`, which depends on the counts. The cheapest way is to
+  raise the small classes to a common level L, the smallest with L > c(max(n, L)) by a millionth.
 - Examples to collect: the same level in whole examples.
 - The largest multiplier (weight decay) without collapse: n_min/N; with ReLU features n_min/N sqrt((K-1)/K).
 """
@@ -61,7 +61,7 @@ def largest_safe_multiplier(counts: FloatArray, model: Model) -> float:
 
 
 class InTurn:
-    """Solves neighbouring problems, each from the solution before; one that is known is not solved again."""
+    """Solve neighbouring problems, each starting from the previous solution; a known problem is not solved again."""
 
     def __init__(self, held: Restraint, model: Model) -> None:
         self._held, self._model = held, model
@@ -69,7 +69,7 @@ class InTurn:
         self._last: PeeledSolution | None = None
 
     def know(self, counts: FloatArray, solution: PeeledSolution) -> None:
-        """Take over a solution that this model and restraint gave elsewhere."""
+        """Add a solution of this model and restraint from elsewhere."""
         self._known[counts.tobytes()] = self._last = solution
 
     def __call__(self, counts: FloatArray) -> PeeledSolution:
@@ -78,7 +78,7 @@ class InTurn:
         if name not in self._known:
             found = self._model.solve(counts, self._held, None, self._last)
             if found.certificate.relative_gap >= self._model.tolerance and self._last is not None:
-                found = self._model.solve(counts, self._held)  # the start led astray
+                found = self._model.solve(counts, self._held)  # the solver failed from this start
             self._known[name] = found
         self._last = self._known[name]
         return self._last
@@ -87,7 +87,7 @@ class InTurn:
 def _safe_level(
     counts: FloatArray, held: Restraint, model: Model, solver: InTurn, clearance: float = CLEARANCE
 ) -> tuple[float | None, str | None]:
-    """The smallest L that exceeds count_needed(max(n, L)) by the clearance; the smallest count where that will do."""
+    """The smallest L that exceeds count_needed(max(n, L)) by the clearance; the smallest count if that is enough."""
     classes = counts.shape[0]
 
     def needed(level: float) -> float:
@@ -112,8 +112,8 @@ def _safe_level(
 def _first_with(spare: Callable[[float], float], low: float, high: float, clearance: float) -> float:
     """The log L where spare = log(L / count_needed) is one to three clearances; `low` lies below, `high` above.
 
-    The function has a kink at its zero: above it is nearly straight and has a small slope, so a secant through two
-    points above is taken; below, count_needed itself is a better lower bound, since it rises with L.
+    The function has a kink at its zero. Above, it is nearly linear with a small slope, so a secant through two points
+    is used; below, count_needed itself is a better lower bound, because it rises with L.
     """
     above: list[tuple[float, float]] = []
     step = _FIRST_STEP
@@ -148,7 +148,7 @@ def rates_of_smallest_total(
     *,
     clearance: float = CLEARANCE,
 ) -> RatePlan:
-    """Oversampling rates (1 where nothing is needed); `solver` where another question shares its solves."""
+    """Oversampling rates (1 if nothing is needed); give `solver` to share solves with another question."""
     solver = solver or InTurn(held, model)
     level, why_not = _safe_level(counts, held, model, solver, clearance)
     if level is None:
@@ -162,7 +162,7 @@ def rates_of_smallest_total(
 def examples_to_collect(
     counts: FloatArray, held: Restraint, model: Model, solver: InTurn | None = None
 ) -> CollectionPlan:
-    """Whole examples that each class lacks; `solver` where another question shares its solves."""
+    """Whole examples that each class lacks; give `solver` to share solves with another question."""
     solver = solver or InTurn(held, model)
     level, why_not = _safe_level(counts, held, model, solver)
     if level is None:

@@ -17,7 +17,7 @@ import numpy as np
 
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 
-# Sizes apart by less than this share are one size: a product of two doubles errs by 2e-16.
+# Sizes that differ by less than this share are equal: a product of two doubles has a rounding error of 2e-16.
 EQUAL_SHARE = 1e-14
 
 

@@ -8,10 +8,10 @@ ridge, and both are smooth:
     penalty:  minimise f(Z(theta)) + (lambda/2) |theta|^2
 
 Newton's equations are solved by conjugate gradients inside a trust region, in the tangent space of the sphere for the
-ball. The linear algebra of a step runs in float32 (a direction needs three digits), everything that is certified in
-float64. Each round first looks at the proximal step Z - G/lambda -> shrink, which says which singular values should be
-zero and which new ones should appear, and takes it where that helps: factors alone cannot leave a point whose rank is
-too small. The certificate of `energy` is the only rule by which a solve counts as finished.
+ball. The linear algebra of a step runs in float32 (a direction needs three digits), and everything that is certified in
+float64. Each round first computes the proximal step Z - G/lambda -> shrink, which shows which singular values should be
+zero and which new ones should appear, and takes it if that helps: factors alone cannot leave a point whose rank is too
+small. A solve is finished only when the certificate of `energy` says so.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,8 @@ class Status(Enum):
 
     @classmethod
     def of_exact(cls, certificate: Certificate) -> "Status":
-        """Of a solution by scalar roots, which end at rounding; the gap magnifies it by tau and the classes."""
+        """The status of a solution by scalar roots, which are exact to rounding; the gap is larger by a factor of tau
+        and the number of classes."""
         return cls.CERTIFIED if certificate.relative_gap < EXACT_TOLERANCE else cls.STALLED
 
 
@@ -139,10 +140,10 @@ class Iterate:
 
 @dataclass
 class _Patience:
-    """What is tried when steps no longer help: a change of rank, then float64, then no more.
+    """What to try when steps no longer help: a change of rank, then float64, then stop.
 
     Near a degenerate optimum (a class just at the threshold) the gap rises before it falls, so a few steps without gain
-    are allowed. float32 directions end near a gap of 1e-11; float64 ones go on until rounding has the last word.
+    are allowed. float32 directions reach a gap of about 1e-11; float64 ones continue down to rounding error.
     """
 
     take_any_proposal: bool = False
@@ -222,7 +223,7 @@ class _Factors:
         return theta[:size].reshape(groups, rank), theta[size : 2 * size].reshape(rank, groups), theta[2 * size :]
 
     def _second_derivative(self, theta: FloatArray) -> FloatArray:
-        """The second derivative in the factors; this is where the time goes, so no array is made twice."""
+        """The second derivative in the factors. Most of the time is spent here, so arrays are reused."""
         dw, dh, ds = self._parts(theta)
         np.matmul(dw, self._h, out=self._change)
         self._change += self._w @ dh
@@ -271,7 +272,7 @@ class _Factors:
         return step + self.kind(reach) * search
 
     def move(self, step: FloatArray, radius: float, at_edge: bool) -> tuple[Iterate | None, float]:
-        """Accept the step, or shorten it: the new iterate (None where no length helps) and the trust radius."""
+        """Accept the step, or shorten it: the new iterate (None if no length helps) and the trust radius."""
         before = self.iterate.certificate.objective
         for _ in range(8):
             w, h, s = self._parts(self.theta + step)

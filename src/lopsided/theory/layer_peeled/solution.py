@@ -1,4 +1,4 @@
-"""The minimiser of the Layer-Peeled Model with everything read off it: angles, norms, margins, collapsed classes.
+"""The minimiser of the Layer-Peeled Model with its angles, norms, margins and collapsed classes.
 
 With Z = U S V^T the classifiers and features are (Lemma 7, its square root corrected to a fourth root)
 
@@ -34,7 +34,7 @@ class GroupGeometry:
 
 @dataclass(frozen=True, kw_only=True)
 class Minimiser:
-    """What either feature model has at its minimum; groups are of equal class sizes, `objective` is f(Z)."""
+    """The minimum of either feature model; the classes of a group have equal sizes, and `objective` is f(Z)."""
 
     problem: Merged
     objective: float
@@ -77,7 +77,7 @@ class LayerPeeledSolution(Minimiser):
 
     @property
     def count_needed(self) -> float:
-        """lambda* N: classes of one size collapse together exactly iff they have at most so many examples."""
+        """lambda* N: classes of one size collapse together if and only if they have at most this many examples."""
         return self.multiplier * self.total
 
     @property
@@ -174,8 +174,8 @@ class LayerPeeledSolution(Minimiser):
 
 
 def free_solution(problem: Merged, total: float, share: float, found: Iterate, norm: float) -> LayerPeeledSolution:
-    """What a solve found; `share` is |W|^2 / |H|^2. A class alone at or below `count_needed` has collapsed only when
-    its margin is gone too."""
+    """The result of a solve; `share` is |W|^2 / |H|^2. A single class at or below `count_needed` has collapsed only if
+    its margin is zero as well."""
     members, contrasts, matrix = problem.multiplicity, found.point.contrasts, found.point.matrix
     own = contrasts * (1 - 1 / members) + np.diag(matrix) / members
     logits = matrix / np.outer(np.sqrt(members), np.sqrt(members)) - own

@@ -1,14 +1,14 @@
 """min f(Z) over a nuclear-norm ball, or with a nuclear-norm penalty, for any class sizes; free features.
 
-One size has the simplex frame in closed form (Theorem 1), two sizes the four-scalar program, more go to the certified
-Newton method, very many by way of a coarser program where the tolerance allows it. Per-class weights multiply the
-counts: oversampling a class w times and weighting its loss by w are the same program (Proposition 1). `Model` names the
-two feature models and solves either.
+One size has the simplex frame in closed form (Theorem 1), and two sizes are the four-scalar program. More sizes are
+solved by the certified Newton method, and very many by way of a coarser program if the tolerance allows it. Per-class
+weights multiply the counts: oversampling a class w times and weighting its loss by w are the same program (Proposition
+1). `Model` names the two feature models and solves either.
 
 The solution of a neighbouring problem (other counts, the same classes) makes a start for the Newton method: its Z is
 averaged over the blocks that the new problem's equal sizes make, off the diagonal of a block to o_g, on it to d_g, so
-a_g = d_g - o_g and M_gg = m_g o_g + a_g, in the coordinates of `merged`. A start changes how long a solve takes, not
-what it finds: the certificate is that of the new problem.
+a_g = d_g - o_g and M_gg = m_g o_g + a_g, in the coordinates of `merged`. A start changes the time of a solve but not
+its result: the certificate is that of the new problem.
 """
 
 import math
@@ -100,7 +100,7 @@ def solve_two_sizes(majority_classes: int, minority_classes: int, ratio: float, 
 
 
 def _one_size(problem: Merged, regulariser: Regulariser) -> tuple[Point, float, float]:
-    """All classes alike: contrast a = tau/(K-1), multiplier K pi / (K-1) / K with pi the mass missed."""
+    """All classes equal: contrast a = tau/(K-1), multiplier K pi / (K-1) / K with pi the missed mass."""
     classes = problem.classes
     if isinstance(regulariser, Ball):
         contrast = regulariser.tau / (classes - 1)
@@ -130,7 +130,7 @@ def _two_sizes(problem: Merged, regulariser: Regulariser) -> tuple[Point, float,
 def _exact(
     problem: Merged, total: float, held: Restraint, point: Point, multiplier: float, nuclear: float
 ) -> LayerPeeledSolution:
-    """A solution from scalars; the between-group part has rank one at most, so its factors are at hand."""
+    """A solution from scalars; the between-group part has rank at most one, so its factors are known."""
     derivatives = Objective(problem).derivatives(point.matrix, point.contrasts)
     gradient_norm = float(np.linalg.norm(derivatives.matrix, 2))
     certificate = held.regulariser.certify(
@@ -150,7 +150,7 @@ def _exact(
 
 
 def point_near(logits: FloatArray, problem: Merged) -> Point | None:
-    """The neighbour's Z as a point of `problem`; None where it has other classes or is zero."""
+    """The neighbour's Z as a point of `problem`; None if it has other classes or is zero."""
     classes, members, group = problem.classes, problem.multiplicity, problem.group_of_class
     if logits.shape != (classes, classes) or not np.any(logits):
         return None

@@ -10,11 +10,11 @@ form, because they fix the softmax masses: kappa_A, on the other group, and pi_A
 
     f_A kappa_A sqrt(K/K_B) = lambda cos t,     f_A (pi_A K_A/(K_A-1) + kappa_A) = lambda   (a > 0).
 
-What is left is one monotone equation for t, p tan t = q, and one for lambda, |Z|_* = tau. Newton's method solves
-both at once; where it does not settle, bracketed roots do, one inside the other. Everything is in logarithms, so
-weights as small as 1e-300, or zero, and losses as small as e^{-600} keep their relative precision.
+Two monotone equations remain: p tan t = q for t, and |Z|_* = tau for lambda. Newton's method solves both at once; if it
+does not converge, nested bracketed root finders do. Everything is in logarithms, so weights as small as 1e-300, or
+zero, and losses as small as e^{-600} keep their relative precision.
 
-Where the minority collapses and where it vanishes is known in closed form (`two_sizes_thresholds`).
+The ratios at which the minority collapses and vanishes have closed forms (`two_sizes_thresholds`).
 """
 
 import math
@@ -69,7 +69,7 @@ def nuclear_norm(problem: TwoSizes, point: TwoSizesPoint) -> float:
 
 
 class _Side:
-    """One group seen from the optimality conditions: own classes, the other group's classes, log weight."""
+    """One group in the optimality conditions: own classes, the other group's classes, log weight."""
 
     def __init__(self, own: int, other: int, weight: float) -> None:
         self.own, self.other = own, other
@@ -82,7 +82,7 @@ class _Side:
         """(contrast, between-group scalar) given log lambda and log cos t (for A) or log sin t (for B), then the slopes
         of either in log lambda and in the logarithm of the direction.
 
-        The between-group scalar is -inf where no logit can carry the mass that the conditions ask for.
+        The between-group scalar is -inf if no logit gives the mass that the conditions require.
         """
         own = self.own
         log_ratio = log_multiplier - self.log_weight  # log(lambda / f)
@@ -210,7 +210,7 @@ def _bracket(mismatch: Callable[[float], float], near: float | None) -> tuple[fl
         if finite_low is not None and finite_high is not None:
             return finite_low, finite_high
         if high - low <= 1e-15 * max(1.0, abs(middle)):
-            return middle, middle  # p or q is zero to rounding: the very edge of the between-group part
+            return middle, middle  # p or q is zero to rounding: the boundary of the between-group part
     return middle, middle
 
 
@@ -281,7 +281,7 @@ def _both_at_once(problem: TwoSizes, tau: float) -> TwoSizesPoint | None:
 
 
 def _one_in_the_other(problem: TwoSizes, tau: float) -> TwoSizesPoint:
-    """A root in log lambda of roots in log tan t: bracketed, so it always ends."""
+    """A root in log lambda of roots in log tan t; both are bracketed, so the search always ends."""
     highest = largest_log_multiplier(problem)
 
     near: float | None = None

@@ -24,7 +24,7 @@ _LOWEST = -600.0  # of ln x, whose exponential is a number
 
 
 def collapse_ratio(majority_classes: int, minority_classes: int, tau: float) -> float | None:
-    """R0, from which on the minority classifiers coincide; None for one minority class, which has no angle."""
+    """R0, the ratio from which minority classifiers coincide; None for one minority class, which has no angle."""
     if minority_classes < 2:
         return None
     k_a, k_b = majority_classes, minority_classes
@@ -54,7 +54,7 @@ def collapse_ratio(majority_classes: int, minority_classes: int, tau: float) -> 
 
 
 def vanishing_ratio(majority_classes: int, minority_classes: int, tau: float) -> float | None:
-    """R1, from which on minority classifiers and features are zero; None where there is no such ratio."""
+    """R1, the ratio from which minority classifiers and features are zero; None if there is no such ratio."""
     k_a, k_b = majority_classes, minority_classes
     k = k_a + k_b
     if k_a < 2 or tau >= k_a * (k_a - 1) * math.log1p(math.sqrt(k / k_b)):
@@ -68,5 +68,5 @@ def vanishing_ratio(majority_classes: int, minority_classes: int, tau: float) ->
 
 
 def _ratio_from(a: float, y: float, k_a: int, k_b: int) -> float:
-    """(e^a + K_A - 1 + K_B y) / (K_A + K_B y); infinite where e^a leaves the doubles."""
+    """(e^a + K_A - 1 + K_B y) / (K_A + K_B y); infinite if e^a overflows."""
     return math.inf if a > 709.0 else (math.exp(a) + k_a - 1 + k_b * y) / (k_a + k_b * y)
