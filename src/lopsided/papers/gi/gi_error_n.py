@@ -106,7 +106,7 @@ CLAIM = Claim(
     "from 8,000 to 64,000 replaced 4,000 to 32,000, where the exponent is -0.61 and near the margin.",
     quick=Runs(varied({"steps": 300}, reading=READINGS, n=(8000, 16_000, 32_000, 64_000)), tuple(range(40))),
     smoke=Runs(varied({"steps": 300}, reading=READINGS, n=(4000, 8000)), tuple(range(3))),
-    quick_budget_seconds=90,
+    quick_budget_seconds=60,
     paper=Runs(
         varied({"steps": 2000}, reading=READINGS, n=(2000, 4000, 8000, 16_000, 30_000, 45_000, 60_000)),
         tuple(range(20)),

@@ -216,7 +216,7 @@ FAMILY = Family(
         "does it help the group, the others, the worst group",
         _true_signs,
         SIGNS,
-        "law, fitted",
+        SHIPPED,
         BASELINES,
         parts=part_names,
         unshipped=SIGNS.keys() - {SHIPPED},
