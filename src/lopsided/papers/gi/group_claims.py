@@ -1,9 +1,9 @@
-"""What the claims on groups of pictures share: plans, rules and figures, for copies of minority pictures over a level
-and for shares of a fixed total.
+"""Code shared by the claims on groups of pictures: plans, rules and figures, for copies of minority pictures over a
+level and for shares of a fixed total.
 
 Copies: a hill (rises, then falls) is claimed only if some inner level beats both ends with intervals that hold for all
 inner levels at once (Bonferroni), because the best of several levels is chosen after seeing them. Shares: opposite
-trends with the one and with the other group as the minority. Seeds are paired.
+trends with one and with the other group as the minority. Seeds are paired.
 """
 
 from collections.abc import Mapping, Sequence

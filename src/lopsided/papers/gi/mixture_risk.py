@@ -1,10 +1,10 @@
 """Risk of the average and of the minority group over a swept parameter, for the claims of Fig 6 and 7.
 
-Entropy and excess are kept apart, theory stands beside simulation, and two readings are run on the same sample:
+Entropy and excess are reported separately, theory is compared with simulation, and two readings use the same sample:
 
-* "critical point": the minimiser of f_n nearest to W*: what the data allow;
-* "few steps": 100 steps of the paper's size (c = 1) from distance 2: what an under-trained network does. The step
-  depends on the mixture, and so does how far 100 of them get.
+* "critical point": the minimiser of f_n nearest to W*, the best that the data allow;
+* "few steps": 100 steps of the paper's size (c = 1) from distance 2, an under-trained network. The step depends on the
+  mixture, and so does the progress after 100 steps.
 """
 
 from collections.abc import Callable, Sequence
@@ -101,9 +101,9 @@ def judge_risk(rows: Sequence[Row], x: str, wanted: Shape) -> Verdict:
 
 RULE = (
     "parts: the minority's excess risk has the stated shape at the critical point, and after few steps (a trend is one "
-    "part; a valley or a hill is two, one a side; the 95 % interval of the paired difference over teachers beyond 0), "
-    "and so has the average's test loss at the critical point; partly if at least half of the parts hold. A part that "
-    "could not detect a factor of 1.5 in the excess, the paper naming no size, is unresolved"
+    "part; a valley or a hill is two, one for each side; the 95 % interval of the paired difference over teachers "
+    "excludes 0), and so has the average test loss at the critical point; partly if at least half of the parts hold. "
+    "The paper names no size; a part that could not detect a factor of 1.5 in the excess is unresolved"
 )
 
 

@@ -1,7 +1,7 @@
 """With the minority's training data fixed, does more majority data lower the minority's test accuracy (Fig 5)?
 
-The test restricted to minority logits (`minority_inner`) says whether the classes are still told apart among themselves
-or only taken for majority classes: a threshold could mend the second, not the first.
+The test restricted to minority logits (`minority_inner`) shows whether the network still distinguishes the minority
+classes and only mistakes them for majority classes, which a threshold could correct.
 """
 
 from collections.abc import Sequence

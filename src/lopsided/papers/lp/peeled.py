@@ -1,4 +1,5 @@
-"""Program (7) by `descents` from random starts: nonconvex, free features, no convexity used; and what its ends show.
+"""Solve program (7) by `descents` from random starts (nonconvex, free features, without using convexity), and measure
+the ends.
 
 minimise (1/N) sum_k sum_i L(W h_ki, k)   subject to   mean_k |w_k|^2 <= E_W,   mean_k mean_i |h_ki|^2 <= E_H
 """
