@@ -59,7 +59,7 @@ class Runs:
     seeds: Sequence[int] = (0,)
 
     def of_set(self, number: int, count: int | None = None) -> "Runs":
-        """The plan under the seeds of a set: 0 is the plan's own; `count` takes so many in place of the plan's."""
+        """The plan with the seeds of a set: 0 is the plan's own; `count` replaces the plan's number of seeds."""
         count = None if count is None else check_count(count, "the number of seeds")
         if count is not None and count > SET_SIZE:
             raise InputError(f"at most {SET_SIZE:,} seeds", f"{count:,}", "give fewer, or another seed set")

@@ -40,7 +40,7 @@ class Reproduced:
 
     `parts` are the stated parts of the claim (name, verdict, measured effect, power), `power` is that of the part with
     the least power; `seed_sets` says in how many of the sets alone the verdict is the `same`, and `sets` describes
-    each; `exploration` and `confirmation` are the verdicts of those sets apart. `rule` is the hash of the rule, and
+    each; `exploration` and `confirmation` are the separate verdicts of those sets. `rule` is the hash of the rule, and
     `seconds` the processor time of the measurements.
     """
 
@@ -214,8 +214,8 @@ def _next_set(claim_id: str, earlier: dict[str, dict[str, Any]]) -> int:
 
 
 def rejudged(store: Store) -> Iterator[tuple[Reproduced, list[Row]]]:
-    """Every claim of which the store holds a verdict and still all measurements, judged by the present rule, together
-    with the seed sets that ship and that the store lacks, as long as their rule is the present one."""
+    """Every claim for which the store has a verdict and all measurements, judged by the present rule together with the
+    shipped seed sets that the store lacks, if their rule is the present one."""
     known = register(own_claims())
     for earlier in store.verdicts():
         entry, scale = known.get(str(earlier["id"])), earlier["scale"]

@@ -33,7 +33,7 @@ STATED: dict[str, dict[str, float]] = {
 }
 BINS = 6
 TAIL = 1.0  # the L from which on data count as long-tailed
-WINDOW = {"signal": (4e-3, 0.4), "noise": (0.02, 0.8)}  # losses that so many tests can tell from 0 and from chance
+WINDOW = {"signal": (4e-3, 0.4), "noise": (0.02, 0.8)}  # losses distinguishable from 0 and from chance
 LEAST = 12  # points that a regression needs
 WITHOUT = 1e-6  # the feature norm that counts as none
 Law = Callable[[float], float]

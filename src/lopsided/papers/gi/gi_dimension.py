@@ -18,7 +18,7 @@ from lopsided.worlds import mixture_lab as lab
 NEURONS, DISTANCE, EXCESS, SPREAD, STEPS, STEP = 3, 0.5, 1e-3, 1e-4, 6000, 8.0
 GRID = [10_000 * index for index in range(1, 16)]  # Fig 2's n; its d are 5 to 100 by 5
 LINEAR, WALL = (0.75, 1.35), 0.3  # exponents that count as linear and, below, as no growth
-ROUNDING = -12.0  # descent's own rounding ends near 1e-15 |W|; below this no spread is told apart
+ROUNDING = -12.0  # rounding errors of descent are near 1e-15 |W|; smaller spreads are indistinguishable
 TINY = 1e-300  # a spread that rounds to zero has no logarithm
 
 

@@ -121,7 +121,7 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     readings={
-        "fresh": "nu_i drawn anew at every step, uniform on [-xi, xi]",
+        "fresh": "new nu_i at every step, uniform on [-xi, xi]",
         "fixed": "the same nu_i at every step: descent ends where the gradient equals minus their mean",
     },
     smoke=Runs(_settings(500, 200, (1000, 2000)), (0, 1)),

@@ -102,7 +102,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 
 def _exponents(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """Log-log slopes over the last interval, median over teachers: the orders beside the table's."""
+    """Log-log slopes over the last interval, median over teachers, to compare with the orders of the table."""
     result: dict[str, dict[str, float]] = {}
     for column in TABLE:
         chosen = [row for row in rows if row.settings["column"] == column]

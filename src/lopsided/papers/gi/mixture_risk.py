@@ -70,8 +70,8 @@ def total(rows: Sequence[Row], x: str, reading: str, who: str) -> SeedCurve:
 def judge_risk(rows: Sequence[Row], x: str, wanted: Shape) -> Verdict:
     """The claimed shape in the minority's excess, in both readings, and in the average's test loss.
 
-    The average's excess at the critical point is d K / (2 n) whatever the mixture, so it can only be flat: the average
-    is judged on the total.
+    The average excess at the critical point is d K / (2 n) for every mixture, so it can only be flat: the average is
+    judged on the total.
     """
     words: dict[str, str] = {"entropy average": shape(seed_curve(rows, x, "entropy average"))}
     words["entropy minority"] = shape(seed_curve(rows, x, "entropy minority"))
@@ -112,7 +112,7 @@ def _verb(word: str) -> str:
 
 
 def plot_risk(rows: Sequence[Row], x: str, x_label: str, title: str, log: str = "") -> Figure:
-    """Entropy and excess apart, theory and simulation together, the paper's sum last."""
+    """Entropy and excess separately, theory and simulation together, the paper's sum last."""
     panels = []
     for who in ("minority", "average"):
         law = seed_curve(rows, x, f"law {who}").logarithmic()

@@ -87,7 +87,7 @@ def plot(rows: Sequence[Row]) -> Figure:
         series = [
             curve(own, "growth", "test_minority", "minority", limits=(0.0, 1.0)),
             curve(own, "growth", "test_minority_inner", "minority, among minority classes", limits=(0.0, 1.0)),
-            curve(own, "growth", "test_balanced", "all classes alike", dashed=True, limits=(0.0, 1.0)),
+            curve(own, "growth", "test_balanced", "all classes, balanced", dashed=True, limits=(0.0, 1.0)),
             curve(own, "growth", "test_natural", "natural mix", dashed=True, limits=(0.0, 1.0)),
         ]
         size = own[0].settings["minority_size"]

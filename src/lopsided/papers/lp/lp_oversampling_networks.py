@@ -105,7 +105,7 @@ def plot(rows: Sequence[Row]) -> Figure:
         ]
         panels.append(Panel(name, "oversampling rate", "minority cosine", angles, x_log=True))
         accuracies = [
-            curve(arms, "oversample", "test_balanced", "all classes alike", limits=(0.0, 1.0)),
+            curve(arms, "oversample", "test_balanced", "all classes, balanced", limits=(0.0, 1.0)),
             curve(arms, "oversample", "test_minority", "minority", limits=(0.0, 1.0)),
             curve(arms, "oversample", "test_natural", "natural mix", dashed=True, limits=(0.0, 1.0)),
         ]
@@ -116,7 +116,7 @@ def plot(rows: Sequence[Row]) -> Figure:
         ]
         bars = [
             Bars(short, [level(part, key).mean for part in by_arm.values()], word)
-            for word, key in (("all classes alike", "test_balanced"), ("minority", "test_minority"))
+            for word, key in (("all classes, balanced", "test_balanced"), ("minority", "test_minority"))
         ]
         panels.append(Panel("All arms", "", "test accuracy", bars, y_range=(0.0, 1.0)))
     caption = "Bands: 95 % intervals over paired seeds. Dashed in the first panel: forecasts from the settings alone, "

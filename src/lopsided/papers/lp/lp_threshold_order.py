@@ -20,7 +20,7 @@ from lopsided.papers.shared.alternatives import renumbered
 from lopsided.theory.layer_peeled.two_sizes_thresholds import collapse_ratio
 
 PARAMETERS = ("feature_energy", "weight_energy", "minority_classes")
-ASIDE = 0.03  # how far beside R0 the descents look
+ASIDE = 0.03  # relative distance of the descents from R0
 APART = 1e-3  # distance of minority classifiers over their length; sqrt(1 - cosine) is about sqrt(ASIDE) below R0
 
 

@@ -13,7 +13,7 @@ from lopsided.papers.shared.summary import column, exponent, grouped
 
 LEVEL = 0.98
 ROUGHLY = 0.1  # steps ~ d^s with |s| below this: a thousand times the dimension at most doubles the steps
-SHIFT = -0.5  # |W0|_F = sqrt(d) whatever m, so the relative distance falls like this if the way travelled does not
+SHIFT = -0.5  # |W0|_F = sqrt(d) for every m, so the relative distance falls like this if the distance is constant
 
 
 def judge(rows: Sequence[Row]) -> Verdict:

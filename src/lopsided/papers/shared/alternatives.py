@@ -10,7 +10,7 @@ Law = Callable[[Sequence[Row]], Sequence[Row]]
 
 def power_law(number: str, x: str, power: float) -> Law:
     """`number` goes like the setting `x` to that power: each seed's value at the least x, carried over; rows that
-    differ in other settings stay apart."""
+    differ in other settings are kept separate."""
 
     def law(rows: Sequence[Row]) -> list[Row]:
         least = min(row.settings[x] for row in rows)
