@@ -67,7 +67,7 @@ def random_network(
     check_count(classes, "the number of classes", at_least=2)
     deviation = initial_deviation(width, initialisation)
     hidden = np.empty((width, dimension), dtype=dtype)
-    for first in range(0, width, 1024):  # never a whole float64 copy beside a float32 matrix
+    for first in range(0, width, 1024):  # never a full float64 copy next to a float32 matrix
         block = hidden[first : first + 1024]
         block[...] = rng.standard_normal(block.shape) * deviation
     return WideNetwork(hidden, rng.standard_normal((classes, width)).astype(dtype))

@@ -164,7 +164,7 @@ def components_needed(points: ArrayLike, labels: ArrayLike) -> ComponentsNeeded:
     matrix, classes = _checked(points, labels)
     delta = class_distance(matrix, classes)
     if delta == 0:
-        raise InputError("points of different classes apart", "two at distance 0", "remove points with two labels")
+        raise InputError("different points in different classes", "two at distance 0", "remove points with two labels")
     most = int(np.bincount(classes).max())
     attained, forced = np.zeros(most), np.zeros(most)  # at l - 1: largest diameter by linkage, and the bound below any
     for code in range(int(classes.max()) + 1):

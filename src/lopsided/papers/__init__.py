@@ -1,1 +1,1 @@
-"""Claim, scale and seeds in; verdict out. One folder a paper."""
+"""Run claims of papers and give verdicts. Each paper has its own folder."""

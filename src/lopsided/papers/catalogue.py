@@ -1,5 +1,5 @@
-"""Every claim that is to be tested, whether its experiment is written yet or not: what is claimed, where the paper
-claims it (a key of papers/refs.bib and the place), and what the paper says in its own words.
+"""Every claim to be tested, whether or not its experiment exists: the claim, its source (a key of papers/refs.bib and
+the place), and what the paper says in its own words.
 
 The table is `register.csv`, one line per claim. The letters before the first dash of an id name its paper.
 """
@@ -21,7 +21,7 @@ class Paper:
 
 @dataclass(frozen=True)
 class Source:
-    """Where the claim stands: a key of papers/refs.bib and the place in that paper."""
+    """The source of a claim: a key of papers/refs.bib and the place in that paper."""
 
     key: str
     place: str

@@ -1,8 +1,8 @@
 """A claim of a paper as something that runs: settings in, numbers out, and a rule that turns numbers into a verdict.
 
 One file per claim in the folder of its paper, named by its id with underscores (`lp_etf.py` for `lp-etf`); it defines
-`CLAIM`. The rule knows its error bars and gives the verdict, which is never typed in by hand. A rule should be written
-before the first run; where rule, settings or sizes were changed after numbers had been seen, `revised` says how.
+`CLAIM`. The rule takes error bars into account and gives the verdict, which is never entered by hand. A rule should be
+written before the first run; if rule, settings or sizes were changed after numbers had been seen, `revised` says how.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -59,7 +59,7 @@ class Runs:
     seeds: Sequence[int] = (0,)
 
     def of_set(self, number: int, count: int | None = None) -> "Runs":
-        """The plan under the seeds of a set: 0 is the plan's own; `count` takes so many in place of the plan's."""
+        """The plan with the seeds of a set: 0 is the plan's own; `count` replaces the plan's number of seeds."""
         count = None if count is None else check_count(count, "the number of seeds")
         if count is not None and count > SET_SIZE:
             raise InputError(f"at most {SET_SIZE:,} seeds", f"{count:,}", "give fewer, or another seed set")
@@ -76,7 +76,8 @@ class Runs:
 class Claim:
     """An executable claim.
 
-    `statement`, `source` and `paper_says` of the papers' claims stand in `register.csv`; your own states them here.
+    `statement`, `source` and `paper_says` of the papers' claims are in `register.csv`; give them here for your own
+    claim.
 
     `quick` and `paper` are what the two scales run; `measure(settings, seed)` is one independent task of them and
     returns JSON-able numbers; `judge(rows)` applies the rule; `plot(rows)` says what to draw. Settings and numbers pass
@@ -85,13 +86,12 @@ class Claim:
     `alternatives` names, for each strongest plausible law that the paper does not claim, a function that turns
     the rows into those of that law; the tests feed them, and the rule must not say `holds`.
 
-    `readings` names the ways the text can be read; a setting names its reading under the key "reading", and one that
-    names none has the first; with `readings_at_once` one measurement takes all. `needs` names
-    data sets (folders inside LOPSIDED_DATA), `paper_needs` those that only the paper scale reads, and `packages`
-    optional packages (each also the extra that installs it), without which the claim is `not run`, with the reason.
-    Raise `version` when a change of code changes numbers: stored results of older versions are then not reused. `smoke`
-    is what the tests run where the quick scale takes longer than they may: the same measurements, fewer and smaller,
-    with no verdict worth having.
+    `readings` names the interpretations of the text. A setting names its reading under the key "reading"; without it,
+    the first applies. With `readings_at_once`, one measurement covers all. `needs` names data sets (folders inside
+    LOPSIDED_DATA), `paper_needs` those that only the paper scale reads, and `packages` optional packages (each also the
+    extra that installs it), without which the claim is `not run`, with the reason. Raise `version` when a change of
+    code changes numbers: stored results of older versions are then not reused. `smoke` is what the tests run if the
+    quick scale takes too long for them: the same measurements, fewer and smaller, without a meaningful verdict.
     """
 
     id: str

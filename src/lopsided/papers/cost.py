@@ -1,8 +1,8 @@
-"""What a plan will cost on this machine, said before it runs: networks by a few timed steps of each kind.
+"""Estimate the cost of a plan on this machine before it runs, from a few timed steps of each kind of network.
 
 Steps of one network, picture size and batch are timed once on blank pictures, on one thread or the GPU as the tasks
-run, and multiplied by the steps of every task. Tasks without a network are not estimated; nor is what a task does
-besides.
+run, and multiplied by the steps of every task. Tasks without a network, and the other work of a task, are not
+estimated.
 """
 
 import time
@@ -46,7 +46,7 @@ def estimate(settings: Iterable[Settings]) -> RunCost:
 
 
 def _seconds(settings: Settings) -> float | None:
-    """Of one task; None where it trains no network, or one whose steps or pictures the settings do not tell."""
+    """The time of one task; None if it trains no network, or if the settings do not give its steps or pictures."""
     shape = SHAPES.get(str(settings.get("images")))
     if shape is None or "network" not in settings:
         return None

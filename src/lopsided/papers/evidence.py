@@ -1,7 +1,7 @@
 """The evidence that ships with lopsided: for every claim that was run here, its record and its measured numbers.
 
 One compressed file per claim and scale in the folder `stored`, as `papers/ship` packs them from a store. A user's own
-run takes its place and is marked as such.
+run replaces it and is marked as such.
 """
 
 import gzip
@@ -36,7 +36,7 @@ class KnownSet:
 
 
 def sets_of(record: dict[str, Any]) -> list[KnownSet]:
-    """The seed sets that a stored record names; one that makes no sense is left out, and is run again."""
+    """The seed sets of a stored record; an invalid one is left out and run again."""
     try:
         return [KnownSet(int(one["set"]), int(one["seeds"]), str(one["first_rule"])) for one in record.get("sets", [])]
     except (TypeError, ValueError, KeyError, AttributeError):
@@ -45,7 +45,7 @@ def sets_of(record: dict[str, Any]) -> list[KnownSet]:
 
 @cache
 def shipped(claim_id: str) -> tuple[ShippedEvidence, ...]:
-    """What ships for a claim, quick scale first; nothing for a claim that was never run here."""
+    """The shipped evidence of a claim, quick scale first; empty for a claim that was never run here."""
     folder = files("lopsided.papers").joinpath(FOLDER)
     found = (folder.joinpath(f"{claim_id}.{scale}.json.gz") for scale in _SCALES)
     return tuple(unpack(one.read_bytes()) for one in found if one.is_file())

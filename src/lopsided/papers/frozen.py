@@ -1,10 +1,10 @@
-"""A rule is frozen before it is confirmed: its hash stands in `frozen.csv`, and a confirmation is a run of that very
-rule on seeds that nobody had looked at.
+"""A rule is frozen before it is confirmed: its hash is in `frozen.csv`, and a confirmation is a run of the same rule on
+seeds that nobody had looked at.
 
-The hash covers the code of the rule and of the measurement, as far as it stands in `papers` and `worlds` and, for the
-rule, in `core.statistics`, the settings of the scale and the number of its seeds. Formatting, comments, annotations,
-words and pictures do not count. `papers/ship` rewrites the table; a claim whose rule has changed since its last
-confirmation is marked `awaiting confirmation` there, and its verdict is shown as exploratory.
+The hash covers the code of the rule and of the measurement in `papers` and `worlds` (for the rule, also in
+`core.statistics`), the settings of the scale and the number of its seeds. Formatting, comments, annotations, words and
+pictures do not count. `papers/ship` rewrites the table; a claim whose rule has changed since its last confirmation is
+marked `awaiting confirmation` there, and its verdict is shown as exploratory.
 """
 
 import csv

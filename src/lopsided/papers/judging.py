@@ -36,7 +36,7 @@ class SeedSetRun:
 
 @dataclass(frozen=True, kw_only=True)
 class PooledVerdict:
-    """What the record of a claim says beyond its register entry; see `Reproduced`."""
+    """The fields of a claim's record that are not in its register entry; see `Reproduced`."""
 
     verdict: str
     found: str
@@ -54,7 +54,8 @@ class PooledVerdict:
 
 
 def judged(claim: Claim, rule: str, runs: Sequence[SeedSetRun]) -> PooledVerdict:
-    """Apply the rule; whatever it raises on all rows together is raised, on one set alone it counts as no verdict."""
+    """Apply the rule. An error on all rows together is raised; an error on a single set means that the set has no
+    verdict."""
     rows = [row for run in runs for row in run.rows]
     verdict = claim.judge(rows)
     alone = {run.number: verdict.outcome if len(runs) == 1 else _outcome(claim, run.rows) for run in runs}

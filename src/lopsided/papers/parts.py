@@ -1,4 +1,4 @@
-"""What a rule says: of each stated part of a claim, and of the claim as a whole.
+"""The result of a rule: for each stated part of a claim, and for the claim as a whole.
 
 A part holds, fails, is contradicted (the opposite was measured beyond its error bars) or is unresolved: at this scale
 the rule could not have detected the effect that the paper claims. `Power` says which effect it can detect, from the
@@ -28,8 +28,8 @@ class Outcome(Enum):
 
 @dataclass(frozen=True)
 class Power:
-    """The smallest effect that the rule detects four times in five, and the effect that the paper claims (None where
-    it names no size), in the same unit."""
+    """The smallest effect that the rule detects with a chance of 0.8, and the effect that the paper claims (None if it
+    names no size), in the same unit."""
 
     detects: float
     claimed: float | None = None
@@ -105,7 +105,7 @@ class Verdict:
 
     @property
     def weakest(self) -> Part | None:
-        """The part whose power is shortest of what the paper claims."""
+        """The part whose power falls furthest short of what the paper claims."""
         known = [part for part in self.parts if part.power is not None and part.power.claimed]
         return max(known, key=lambda part: part.power.detects / abs(part.power.claimed), default=None)  # type: ignore[union-attr, arg-type]
 

@@ -3,7 +3,7 @@
 
 A claim file is named by its id with underscores (`lp/lp_etf.py` for lp-etf) and defines `CLAIM`; the other files of a
 paper's folder are what its claims share.
-A file that cannot be loaded spoils only its own claim: the register keeps the sentence that says why.
+A file that cannot be loaded affects only its own claim: the register keeps the error message.
 """
 
 import importlib
@@ -32,12 +32,12 @@ OWN_CLAIMS_VARIABLE = "LOPSIDED_CLAIMS"
 
 
 class ClaimFileError(LopsidedError):
-    """A claim file does not keep the contract."""
+    """A claim file does not define a valid claim."""
 
 
 @dataclass(frozen=True)
 class Registered:
-    """A claim as far as it is known: its entry in the catalogue, its experiment, or why there is none."""
+    """What is known about a claim: its entry in the catalogue, its experiment, or why there is none."""
 
     id: str
     entry: CatalogueEntry | None
@@ -144,7 +144,7 @@ def same_text(seed_sets: dict[str, int] | None) -> str:
 
 
 def select(known: dict[str, Registered], ids: list[str], papers: list[str], everything: bool) -> list[str]:
-    """The ids that a person asked for, in the register's order and each once."""
+    """The requested ids, in the register's order and each once."""
     if not (ids or papers or everything):
         remedy = "name ids (lopsided claims lists them), a paper (--paper lp) or --all"
         raise InputError("claims to run", "none", remedy)
@@ -243,7 +243,7 @@ def _status(entry: Registered, own: dict[str, Any] | None) -> ClaimStatus:
 
 
 def _sound(found: dict[str, Any]) -> dict[str, Any]:
-    """What a record says beyond its verdict; a record of an earlier version, or a damaged one, says less."""
+    """The fields of a record other than its verdict; records of earlier versions, or damaged ones, have fewer."""
     origin, same = found.get("provenance"), found.get("seed_sets")
     lists = {name: found[name] if isinstance(found.get(name), list) else [] for name in ("seeds", "parts")}
     return {
@@ -261,7 +261,7 @@ def _awaits(claim_id: str) -> bool:
 
 
 def _seconds(entry: Registered, found: dict[str, Any]) -> float | None:
-    """Of one seed set; None where the record does not tell."""
+    """The time of one seed set; None if the record does not have it."""
     spent, seeds, plans = found.get("seconds"), found.get("seeds"), entry.claim.plans if entry.claim else {}
     plan = plans.get(found["scale"])
     if plan is None or not isinstance(spent, float | int) or not isinstance(seeds, list) or not seeds:

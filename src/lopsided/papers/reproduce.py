@@ -1,7 +1,8 @@
 """`lopsided.reproduce`: run claims, reuse what is stored, judge, and keep the verdicts.
 
-A claim that cannot run says why (`not run`); a claim that breaks says so and spoils no other. Each call runs one seed
-set; the verdict is that of all the sets that the store holds, and the record says in how many it came out the same.
+A claim that cannot run says why (`not run`); a claim that fails with an error says so and does not affect others. Each
+call runs one seed set. The verdict is that of all sets in the store, and the record says in how many of them it is the
+same.
 """
 
 import os
@@ -34,11 +35,12 @@ from lopsided.papers.register import Registered, load_claim, own_claims, registe
 
 @dataclass(frozen=True, kw_only=True)
 class Reproduced:
-    """One claim after a run: the verdict, what it rests on, and how it was reached; as it stands before the run.
+    """One claim after a run: the verdict, its evidence, and how it was reached; the defaults are the state before the
+    run.
 
-    `parts` are the stated parts of the claim (name, verdict, measured effect, power), `power` is that of the part whose
-    power is shortest; `seed_sets` says in how many of the sets alone the verdict is the `same`, and `sets` describes
-    each; `exploration` and `confirmation` are the verdicts of those sets apart. `rule` is the hash of the rule, and
+    `parts` are the stated parts of the claim (name, verdict, measured effect, power), `power` is that of the part with
+    the least power; `seed_sets` says in how many of the sets alone the verdict is the `same`, and `sets` describes
+    each; `exploration` and `confirmation` are the separate verdicts of those sets. `rule` is the hash of the rule, and
     `seconds` the processor time of the measurements.
     """
 
@@ -121,7 +123,7 @@ def reproduce(
     progress: ProgressStart | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Run:
-    """Run the named claims and judge them; what the store holds is reused unless `fresh`.
+    """Run the named claims and judge them; stored results are reused unless `fresh`.
 
     Parameters
     ----------
@@ -153,7 +155,7 @@ def reproduce(
     fresh : bool, default False
         Do not reuse stored results.
     progress : callable, optional
-        Called with the number of tasks; what it returns is called with the number that ended.
+        Called with the number of tasks. Returns a function that is called with the number of finished tasks.
     tell : callable, optional
         Called with a sentence on the time that the tasks will take, before they run; at paper scale only.
     """
@@ -212,8 +214,8 @@ def _next_set(claim_id: str, earlier: dict[str, dict[str, Any]]) -> int:
 
 
 def rejudged(store: Store) -> Iterator[tuple[Reproduced, list[Row]]]:
-    """Every claim of which the store holds a verdict and still all measurements, judged by the present rule, together
-    with the seed sets that ship and that the store lacks, as long as their rule is the present one."""
+    """Every claim for which the store has a verdict and all measurements, judged by the present rule together with the
+    shipped seed sets that the store lacks, if their rule is the present one."""
     known = register(own_claims())
     for earlier in store.verdicts():
         entry, scale = known.get(str(earlier["id"])), earlier["scale"]

@@ -121,7 +121,7 @@ def skill(
     data : path, optional
         The folder of the data sets. By default, $LOPSIDED_DATA or ./lopsided-data.
     most_tasks : int, optional
-        The first so many tasks of each family and split, for a trial run.
+        Use only the first tasks of each family and split, up to this number, for a trial run.
     index : int, optional
         Only the task with this number.
     progress : callable, optional
@@ -130,7 +130,7 @@ def skill(
     only = check_texts(only, "the name of a family")
     if not run:
         if most_tasks is not None or index is not None:
-            raise InputError("tasks to run", "the published score, of which no tasks are kept", "add --run")
+            raise InputError("tasks to run", "the published score, which is stored without its tasks", "add --run")
         told = published()
         chosen = {_named(name, [entry.family for entry in told.scores]) for name in only}
         scores = [one for one in told.scores if one.family in (chosen or {one.family}) and split in (None, one.split)]

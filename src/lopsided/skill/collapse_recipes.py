@@ -203,7 +203,7 @@ RECIPES: dict[str, PairRecipe] = {
 }
 
 Ratios = Callable[[Settings], Sequence[float]]
-Read = Callable[[Settings, FloatArray], FloatArray]  # what is asked of the cosines at one ratio
+Read = Callable[[Settings, FloatArray], FloatArray]  # from the cosines at one ratio to the values in question
 ReadLost = Callable[[Settings, BoolArray], BoolArray]
 ByRatio = Callable[[float], PairForecast]
 Source = Callable[[Settings, Mapping[str, Any]], ByRatio | None]

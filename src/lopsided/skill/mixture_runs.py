@@ -46,7 +46,7 @@ def described(mixture: Mixture, weights: FloatArray) -> dict[str, Any]:
 
 
 def new_fraction(fraction: float, factor: float) -> float:
-    """The larger fraction that is asked about."""
+    """The larger fraction in question."""
     return min(0.95, fraction * factor, 0.5 * (1.0 + fraction))
 
 

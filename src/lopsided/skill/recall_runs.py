@@ -71,7 +71,7 @@ class WatchedRun:
         order, n = generator(self.seed, "recall order"), len(codes)
         epoch = max(1, math.ceil(n / batch))
         ends = {max(1, round(mark * steps)): mark for mark in MARKS}
-        # an epoch before each mark the record starts anew, so that it holds the latest epoch alone
+        # one epoch before each mark the record is reset, so that it has only the latest epoch
         starts = {end - epoch for end in ends} - set(ends)
         watched = {"loss": self.loss, "optimizer": self.optimizer, "layers": False, "patterns": 0, "geometry_every": 1}
         monitor = Monitor(self.model, counts=self.counts, **watched) if record else None

@@ -4,8 +4,8 @@
     g_j = phi'(w_j^T x) / K,   H = (1/K) sum_j phi(w_j^T x)
 
 The bracket depends on x only through z = W*^T x, so with x = mu + C e, C = Sigma^{1/2} and C W* = Q R only the r =
-min(d, K) coordinates t = Q^T e need integration, whatever d is; the rest of x x^T given t is Gaussian in closed form.
-Over t:
+min(d, K) coordinates t = Q^T e need integration, for any d; the rest of x x^T given t is Gaussian in closed form. Over
+t:
 
 * the trapezoid rule on a product grid, which converges geometrically for analytic integrands times a Gaussian; two
   grids shifted by half a step in every direction give the error;

@@ -2,8 +2,8 @@
 
 With H_l the Fisher information of group l at W* and H = sum_l lambda_l H_l, as n grows
 
-    average excess risk = d K / (2 n), whatever the mixture;   group-l excess = tr(H^-1 H_l) / (2 n);
-    E |W - W*|_F^2 = tr(H^-1) / n.
+    average excess risk = d K / (2 n), for every mixture;   group-l excess = tr(H^-1 H_l) / (2 n); E |W - W*|_F^2 =
+    tr(H^-1) / n.
 
 The label entropy is separate from the excess: test cross entropy = entropy + excess.
 

@@ -1,7 +1,7 @@
 """Which pairs of classes a network fails to distinguish: an empirical law, pair by pair, on top of the equilibrium.
 
-Networks lose classes in pairs: two rare classes that look alike come to share one classifier, then three, then all rare
-ones. With f_lo <= f_hi the frequencies of two classes, s their similarity, D hidden layers, eta = step/(1 - momentum),
+Networks lose classes in pairs: two similar rare classes come to share one classifier, then three, then all rare ones.
+With f_lo <= f_hi the frequencies of two classes, s their similarity, D hidden layers, eta = step/(1 - momentum),
 batches of b (at most N), B the share of the inputs' variance that lies between classes (it does not matter to
 convolutional networks), loss the training loss of a pilot where there is one, and F the forgetting
 (`training_settings`), two classes of one frequency f* are as likely merged as not:

@@ -2,9 +2,9 @@
 
     loss on D_k <= sum_j exp(-c1 signal),      loss at a tail of L <= sum_j exp(-c2 L^2 Gamma)
 
-bo-phase asks for the powers of every quantity at many sizes; here one size is kept and the shape is asked for. These
-are Gaussian tails, -log loss = z^2/2 up to a logarithm for the normal quantile z of the loss (of half the loss at a
-tail of L, as in `phase_powers`), so z^2 is a straight line in the term; a power law makes it one in its logarithm.
+bo-phase tests the powers of every quantity at many sizes; this claim keeps one size and tests the shape. The bounds are
+Gaussian tails: -log loss = z^2/2 up to a logarithm for the normal quantile z of the loss (of half the loss at a tail of
+L, as in `phase_powers`). So z^2 is linear in the term; under a power law it is linear in its logarithm.
 """
 
 from collections.abc import Sequence
@@ -45,8 +45,8 @@ def points(row: Row, k: int) -> list[tuple[float, float]]:
 
 
 def fits(rows: Sequence[Row], kind: str) -> tuple[SeedMean, SeedMean] | None:
-    """R^2 of z^2 against the term, and by how much it exceeds that against the term's logarithm: for each seed the mean
-    over both classes, which have neurons of their own."""
+    """R^2 of z^2 against the term, and how much larger it is than R^2 against the term's logarithm: for each seed the
+    mean over both classes, which have separate neurons."""
     straight, better = [], []
     for seed in sorted({row.seed for row in rows}):
         chosen = [row for row in rows if row.seed == seed and row.settings["kind"] == kind]
@@ -63,7 +63,7 @@ def fits(rows: Sequence[Row], kind: str) -> tuple[SeedMean, SeedMean] | None:
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
-    """Straight in the term, and straighter than a power law is."""
+    """Linear in the term, and closer to linear than a power law."""
     parts: list[Part] = []
     words = []
     numbers: dict[str, Any] = {}
@@ -125,7 +125,7 @@ CLAIM = Claim(
     rule="For the signal term and for L² Γ, seed by seed: R² of z², the squared normal quantile of the loss, against "
     f"the term above {STRAIGHT:g}, and above the R² against the term's logarithm (a power law); 95 % intervals over "
     f"seeds, on losses of at least {LEAST} tests and below chance.",
-    revised="-log loss was fitted at first, which is curved at moderate losses, and both classes in one line.",
+    revised="at first, -log loss was fitted, which is curved at moderate losses, with one line for both classes.",
     quick=Runs(_settings(20, 200, 30, 5000, (0.3, 0.6, 1.2, 2.0, 3.0, 4.5), (2.0, 4.0, 8.0, 16.0)), seeds=range(5)),
     paper=Runs(
         _settings(100, 1000, 100, 20_000, (0.3, 0.6, 1.2, 2.0, 3.0, 4.5, 6.0), (2.0, 4.0, 8.0, 16.0, 32.0)),

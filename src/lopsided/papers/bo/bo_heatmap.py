@@ -106,9 +106,9 @@ def _settings(size: int, per_class: int, dimension: int, width: int, tests: int)
 CLAIM = Claim(
     id="bo-heatmap",
     rule=f"For both noise laws: from the first to the last cell accuracy rises by more than {SIGNIFICANT:g} standard "
-    "errors along the ratio at the weakest feature and along the feature at ratio 1, and no step on these two "
-    f"lines falls by {SIGNIFICANT:g} errors. Without features and at the largest ratio Gaussian accuracy is within "
-    f"{NEAR} of the Bayes rule. All: holds; at least half: partly; a significant fall from first to last: "
+    "errors along the ratio at the weakest feature and along the feature at ratio 1, and no step on these two lines "
+    f"falls by {SIGNIFICANT:g} errors. Without features and at the largest ratio, the accuracy with Gaussian noise is "
+    f"within {NEAR} of the Bayes rule. All: holds; at least half: partly; a significant fall from first to last: "
     "contradicted.",
     revised="the comparison with the Bayes accuracy was added.",
     quick=Runs(_settings(4, 40, 300, 50, 200), seeds=(0, 1)),

@@ -1,7 +1,7 @@
 """bo-homogeneous: two classes with equal noise recover the known phase transition in n |u|^4 / d (Remark 5).
 
-The rate is scaled by n / d, so that a step moves an activation by the same small amount at every size (Condition 1(c)
-asks for steps small against the noise); a fixed rate memorises the noise of large d in one step.
+The rate is scaled by n / d, so that a step changes an activation by the same small amount at every size (Condition 1(c)
+requires steps that are small compared with the noise); a fixed rate memorises the noise of large d in one step.
 """
 
 from collections.abc import Sequence
@@ -37,7 +37,7 @@ def _curves(rows: Sequence[Row]) -> dict[tuple[int, int], dict[float, Uncertain]
 
 
 def _crossing(curve: dict[float, Uncertain]) -> float | None:
-    """log |u| where the accuracy passes MIDDLE, by linear interpolation; None where it does not."""
+    """log |u| at which the accuracy crosses MIDDLE, by linear interpolation; None if it does not."""
     norms, values = np.log(list(curve)), np.array([mean.value for mean in curve.values()])
     above = np.flatnonzero(values >= MIDDLE)
     if above.size == 0 or above[0] == 0:
@@ -144,11 +144,12 @@ def _settings(pairs: Sequence[tuple[int, int]], steps: Sequence[float], width: i
 
 CLAIM = Claim(
     id="bo-homogeneous",
-    rule=f"At rates scaled by n / d: accuracy passes {MIDDLE} for every (n, d); the exponents of n and of d in |u|^4 "
+    rule=f"At rates scaled by n / d: accuracy crosses {MIDDLE} for every (n, d); the exponents of n and of d in |u|^4 "
     f"there are within {MARGIN} of -1 and of 1 (95 % intervals over seeds). Holds if all three, partly if two.",
-    revised="a first run at one fixed rate gave partly and is still measured: its steps are not small against the "
-    "noise, as Condition 1(c) asks. The factor between the crossings, which changed with the seeds, gave way to the "
-    "intervals of the exponents. Four seeds at first, with which one of two seed sets could not decide; ten since.",
+    revised="a first run at one fixed rate gave partly and is still measured: its steps are not small compared with "
+    "the noise, as Condition 1(c) requires. The factor between the crossings, which changed with the seeds, was "
+    "replaced by the intervals of the exponents. There were four seeds at first, with which one of two seed sets could "
+    "not decide; now there are ten.",
     quick_budget_seconds=60,
     quick=Runs(
         _settings(((10, 100), (40, 100), (10, 400), (40, 400)), (0.4, 0.6, 0.8, 1.0, 1.3, 1.7), 30, 300),

@@ -28,7 +28,7 @@ MEASURES = ("distance to the mean", "distance to neighbours", "neighbours of oth
 
 
 def _sample(settings: Settings, seed: int) -> Images:
-    """So many images of every class, drawn by the seed; all of a class that has fewer."""
+    """A random sample of images of every class, drawn by the seed; all images of a class that has fewer."""
     images = load_images(str(settings["images"]))
     counts = np.minimum(np.bincount(images.labels), int(settings["per_class"]))
     return images.take(subsample(images.labels, counts, seed))
@@ -78,7 +78,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 
 def unrelated(rows: Sequence[Row]) -> list[Row]:
-    """Scores that say nothing: high and low tenths are alike."""
+    """Uninformative scores: high and low tenths do not differ."""
     changed = []
     for row in rows:
         table = {name: {**own, "high": own["low"]} for name, own in row.numbers["table"].items()}
@@ -87,7 +87,7 @@ def unrelated(rows: Sequence[Row]) -> list[Row]:
 
 
 def _paired(high: FloatArray, low: FloatArray) -> float:
-    """Mean difference over classes in its standard errors."""
+    """Mean difference over classes, in units of its standard error."""
     difference = high - low
     return float(difference.mean() / max(float(standard_error(difference)), 1e-12))
 

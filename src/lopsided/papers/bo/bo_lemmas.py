@@ -1,21 +1,21 @@
-"""bo-lemmas: what the proof of Theorem 1 says of training and of the trained network, measured (Lemmas 1 to 7).
+"""bo-lemmas: measure what the proof of Theorem 1 says about training and the trained network (Lemmas 1 to 7).
 
 Lemma 1: until T0, here the end of the first halving, every example's loss falls by a factor 1 - Theta(eta |S_y| |u_y|^2
-         / (m n)) a step; measured of the largest loss, which then must fall so too.
+         / (m n)) per step; measured on the largest loss, which must then fall at that rate too.
 Lemma 2: from T0 on the mean of the losses is at most |W(T0) - W*|^2 / (eta (t - T0 + 1)) + epsilon / 2, where the
          neurons of W* are 2.5 log(4 (K-1) / epsilon) u_j / |u_j|^2.
 Theorem 1.1: the loss is epsilon after T = O(max{n max Tr(A^T A), sqrt(m d) sigma_0, sqrt(m K)} / (eta epsilon)) steps.
 Lemma 3: rank(W_j A_j) >= 0.9 m, its largest singular value is O(sqrt(m) log T), and number min{m, d, rank A_j} - n is
          at least 0.1 sqrt(m) sigma_0.
 Lemma 4: fresh noise activates at least 0.1 m neurons of its class, up to probability exp(-Omega(m)).
-Lemma 5: neurons of a class react far more to the training noise of their class than to that of others: in the mean, and
-         for every pair of examples, as it is stated.
-Lemma 6: sum_r relu(<w_{y,r}, xi>) is of the order (eta m / n) |A_y^T A_y|_F L b(S_y). A step moves a neuron by
+Lemma 5: neurons of a class react far more to the training noise of their class than to that of others, on average and,
+as stated, for every pair of examples. Lemma 6: sum_r relu(<w_{y,r}, xi>) is of the order (eta m / n) |A_y^T A_y|_F L
+b(S_y). A step moves a neuron by
          eta/(mn), so the sum over m neurons gives eta/n; the factor m is tested by two widths.
 Lemma 7: the gradient coefficients 1 - p_y of all examples stay within a constant factor.
 
-Settings inside Condition 1 exist only with C near 1 and huge initial weights (paper scale); the largest admissible C
-is stored. Orders are judged with the constants named below.
+Settings that satisfy Condition 1 exist only with C near 1 and huge initial weights (paper scale); the largest
+admissible C is stored. Orders are judged with the constants below.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -159,7 +159,7 @@ def _largest_constant(run: PatchRun, settings: Settings, sigma: float) -> float:
 
 
 def _parts(rows: Sequence[Row]) -> list[Part]:
-    """Which statements hold in every one of the runs; where none has it, the opposite was measured."""
+    """Which statements hold in every run; if one holds in no run, the opposite was measured."""
     numbers = [row.numbers for row in rows]
     tails = [float(entry["tail_over_bound"]) for entry in numbers if entry["tail_over_bound"] is not None]
     rare = [float(entry["rarely_active"]) <= RARE + 3 * np.sqrt(RARE / int(entry["tests"])) for entry in numbers]
@@ -243,7 +243,8 @@ def grown_by_width(rows: Sequence[Row]) -> list[Row]:
 
 
 def _width_pairs(rows: Sequence[Row], name: str = "scale_factor") -> list[float]:
-    """A number, by default Lemma 6's factor, at the larger of two widths over that at the smaller, all else equal."""
+    """The ratio of a number, by default Lemma 6's factor, between the larger and the smaller of two widths, all else
+    equal."""
     pairs = []
     for small in rows:
         for large in rows:
@@ -303,16 +304,16 @@ def _settings(inside: bool) -> list[Settings]:
 CLAIM = Claim(
     id="bo-lemmas",
     rule=f"In every run: the largest loss falls at {LEAST_RATE} of Lemma 1's rate or more while the loss halves; Lemma "
-    "2's mean is within its bound at every record, and the bound ends below the starting loss; the times to "
-    "losses of 0.1, 0.05 and 0.02 are within the order of Theorem 1.1 with constant 1, and 95 % interval of "
-    f"their exponent within {ORDER:g} ± {ROUGHLY}; rank >= 0.9 m; the largest singular value over sqrt(m) log T "
-    f"grows by at most {GROWTH:g} when the width grows fourfold; the last singular value above its bound; at most "
-    f"{RARE:.1%} (plus 3 errors) of fresh examples activate fewer than 0.1 m neurons; preference >= "
-    f"{PREFERENCE:g}, in the mean and for every pair; Lemma 6's scale without the factor m within {ALIKE:g} when "
-    f"the width grows fourfold; coefficients within {BALANCE:g}.",
-    revised="step and size of the settings; partly before and after. Lemmas 1 and 2, the time of Theorem 1.1, the "
-    "largest singular value and every pair of Lemma 5 came later; before one seed had been seen the largest singular "
-    "value was to be at most sqrt(m) log T, and it is up to 1.3 times that.",
+    "2's mean is within its bound at every record, and the bound ends below the starting loss; the times to losses of "
+    "0.1, 0.05 and 0.02 are within the order of Theorem 1.1 with constant 1, and the 95 % interval of their exponent "
+    f"lies within {ORDER:g} ± {ROUGHLY}; rank >= 0.9 m; the largest singular value over sqrt(m) log T grows by at most "
+    f"{GROWTH:g} when the width grows fourfold; the last singular value above its bound; at most {RARE:.1%} (plus 3 "
+    f"errors) of fresh examples activate fewer than 0.1 m neurons; preference >= {PREFERENCE:g}, on average and for "
+    f"every pair; Lemma 6's scale without the factor m within {ALIKE:g} when the width grows fourfold; coefficients "
+    f"within {BALANCE:g}.",
+    revised="step and size of the settings; the verdict was partly before and after. Lemmas 1 and 2, the time of "
+    "Theorem 1.1, the largest singular value and every pair of Lemma 5 were added later. Before any seed had been run, "
+    "the largest singular value was to be at most sqrt(m) log T; it is up to 1.3 times that.",
     quick=Runs(_settings(False), seeds=(0, 1)),
     smoke=Runs([{**one, "dimension": 200, "tests": 100} for one in _settings(False)[:2]], seeds=(0,)),
     paper=Runs(_settings(True), seeds=(0, 1)),

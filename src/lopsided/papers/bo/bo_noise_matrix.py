@@ -1,9 +1,8 @@
 """bo-noise-matrix: class-by-class |A_i^T A_j|_F^2 of real images and its ratios (Fig 6).
 
-Two parts of the claim are told apart: that a class's noise overlaps more with itself than with any other class
-(ratios above 1), and that the ratios are large, as Theorem 1.2(b) needs. How large is large comes from the synthetic
-data (claim bo-heatmap): without features the network of Fig 3 is right on about 0.6 to 0.7 of five classes at ratio
-10 and 0.92 at ratio 100.
+The claim has two parts: the noise of a class overlaps more with itself than with any other class (ratios above 1), and
+the ratios are large, as Theorem 1.2(b) requires. The synthetic data show what is large (claim bo-heatmap): without
+features, the accuracy of the network of Fig 3 on five classes is about 0.6 to 0.7 at ratio 10 and 0.92 at ratio 100.
 """
 
 from collections.abc import Sequence

@@ -1,8 +1,9 @@
 """bo-phase: benign, harmful and undecided classes against the bounds of Theorem 1 (Fig 2, Theorem 1.2-1.3).
 
-n, d, m and the sizes of both classes vary from cell to cell. Two things are asked. Does the loss follow the theorem's
-terms, power by power (`phase_powers`)? And are its constants absolute: those fitted on one half of the cells are held
-against the other. A monotone function of a term gives the same regions, so only the powers can reject a wrong one.
+n, d, m and the sizes of both classes vary from cell to cell. There are two questions. Does the loss follow the
+theorem's terms, power by power (`phase_powers`)? And are its constants absolute? Constants fitted on one half of the
+cells are tested on the other. A monotone function of a term gives the same regions, so only the powers can reject a
+wrong term.
 """
 
 from collections.abc import Sequence
@@ -23,7 +24,7 @@ SHARE = 0.6  # of the parts, for `partly`
 
 
 def _single_corner(rows: Sequence[Row]) -> float:
-    """The paper's form, one C_3 for both terms: the largest that the fitted half allows; 0 where none does."""
+    """The paper's form, one C_3 for both terms: the largest that the fitted half allows; 0 if there is none."""
     fitted = [cells.phase_cell(row) for row in rows if row.settings["half"] == 0]
     reach = np.concatenate([np.maximum(cell.terms.weakest_signal(), cell.terms.weakest_ratio()) for cell in fitted])
     loss = np.concatenate([cell.loss for cell in fitted])
@@ -54,7 +55,7 @@ def _power_parts(rows: Sequence[Row]) -> tuple[list[Part], dict[str, dict[str, S
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
-    """Powers as stated; constants fitted on one half keep their promises on the other and use all three regions."""
+    """Powers are as stated; constants fitted on one half hold on the other, and all three regions occur."""
     parts, numbers, words = _power_parts(rows)
     constants, quality, held = cells.fit_halves(rows)
     total = sum(quality.classes.values())
@@ -130,9 +131,9 @@ CLAIM = Claim(
     f"{cells.HARMFUL}), on the other half: at least {KEPT:.0%} of the promised regions are right, at most {BROKEN:.0%} "
     f"of the bounds broken by 2 errors, at least {DECIDED:.0%} of the classes decided, all three regions occur. All: "
     f"holds; {SHARE:.0%} of them: partly.",
-    revised="with the paper's single C3 for both terms the harmful region was empty, so each term has its own. n, d, m "
-    "and the sizes were fixed at first, and powers were not judged: any monotone function of a term passed. The margin "
-    "of the powers was chosen after two exploratory runs of other seeds.",
+    revised="with the paper's single C3 for both terms the harmful region was empty, so each term has its own. At "
+    "first, n, d, m and the sizes were fixed and powers were not judged, so any monotone function of a term passed. "
+    "The margin of the powers was chosen after two exploratory runs with other seeds.",
     quick=Runs(
         design(
             24,

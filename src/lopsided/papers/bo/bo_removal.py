@@ -1,8 +1,8 @@
 """bo-removal: does removing examples with high influence scores cost more accuracy than low or random ones (Fig 7)?
 
 Scores are those of eq (10) within each class of the training sample, and the same share is removed from every class, so
-that classes stay balanced. Every network takes equally many steps, whatever is left. Paired by seed: sample, first
-weights and order of the seeds are the same.
+that classes stay balanced. Every network is trained for the same number of steps. Runs are paired by seed: sample,
+initial weights and order are the same.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,7 +36,7 @@ def measure(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _left(settings: Mapping[str, Any], rows: Any, labels: IntArray, seed: int) -> IntArray:
-    """Indices of what stays, in their old order."""
+    """Indices of the remaining examples, in their old order."""
     from lopsided.measure.influence import influence_scores
 
     share, which = settings["removed"], settings["which"]
@@ -148,11 +148,11 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    readings={"by class": "the same share of every class is removed; equally many steps on what is left"},
+    readings={"by class": "the same share of every class is removed; the number of steps on the rest is the same"},
     needs=("mnist", "cifar-10"),
     packages=("torch",),
     revised="the quick scale first had LeNet-5 on pictures of half the side with a step of 0.05; many of those "
-    "networks had hardly left their start (training loss above 1), so pictures are whole and the step is 0.02 since; "
+    "networks had hardly left their start (training loss above 1), so now pictures are whole and the step is 0.02; "
     + f"{SLIM_ADDED} Then {POWER_ADDED}",
     quick_budget_seconds=60.0,
     alternatives={"every example has the same weight": constant("which")},

@@ -1,8 +1,8 @@
 """bo-shapes: classes of real images differ in shape (Fig 1, right).
 
-The paper shows a t-SNE map of MNIST, whose blobs need not have the shapes of the classes. Shape is measured where the
-images live: the cosine tr(S_i S_j) / (|S_i|_F |S_j|_F) between covariances of two classes, against that between two
-random halves of one class. Only directions count, not sizes. The map is drawn beside it.
+The paper shows a t-SNE map of MNIST, whose blobs need not have the shapes of the classes. Here shape is measured in
+pixel space: the cosine tr(S_i S_j) / (|S_i|_F |S_j|_F) between covariances of two classes is compared with that between
+two random halves of one class. Only directions count, not sizes. The map is drawn next to it.
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def _map(rows: FloatArray, seed: int) -> FloatArray:
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
-    """Between classes the covariances point less alike than between halves of one class."""
+    """Covariances of two classes are less similar in direction than those of two halves of one class."""
     sets: dict[str, dict[str, float]] = {}
     for name in sorted({str(row.settings["images"]) for row in rows}):
         shares, within, between = [], [], []

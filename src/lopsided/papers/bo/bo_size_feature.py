@@ -36,7 +36,7 @@ CLAIM = size_claim(
     rule=f"From the smallest to the largest size accuracy rises by more than {SIGNIFICANT:g} standard errors at every "
     f"feature strength above 0.01 whose smallest size is below {CEILING}, in every reading: holds; at some: "
     "partly; a significant fall anywhere: contradicted.",
-    revised="the largest quick size went from 120 to 100.",
+    revised="the largest quick size was reduced from 120 to 100.",
     key="feature_norm",
     label="feature strength |u|",
     fixed={"ratio": 1.2},

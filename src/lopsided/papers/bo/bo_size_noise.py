@@ -50,7 +50,7 @@ CLAIM = size_claim(
     f"{CONSTANT:g}, line by line; a line that moves by more than that and by {SIGNIFICANT:g} errors is the opposite. "
     f"All lines: holds; {SHARE:.0%} of them: partly; contradicted if half of them move.",
     alternatives={"loss ~ n^(-1/2)": with_the_size},
-    revised="the largest quick size went from 120 to 100.",
+    revised="the largest quick size was reduced from 120 to 100.",
     key="ratio",
     label="ratio Γ",
     fixed={"feature_norm": 1e-6},

@@ -1,8 +1,8 @@
 """bo-tail: accuracy rises with L on L-long-tailed data (Definition 1, Theorem 1.2b).
 
-L of Definition 1 contains the network's own output for the true class, so some rise is true by definition. A second
-reading uses a tail that knows no network: the length of the noise patch along its class's own direction, in its own
-deviations.
+L of Definition 1 contains the network's own output for the true class, so some rise follows from the definition. A
+second reading uses a tail that does not depend on the network: the length of the noise patch along the direction of its
+class, in standard deviations.
 """
 
 from collections.abc import Sequence

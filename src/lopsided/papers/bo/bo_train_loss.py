@@ -47,7 +47,7 @@ def _rate(t: Any, loss: Any, start: float, end: float) -> float:
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
-    """All runs reach epsilon; the rate lasts while the loss halves; later its slope in log t is about -1."""
+    """All runs reach epsilon; the rate is kept while the loss halves; later its slope in log t is about -1."""
     reached = [float(row.numbers["final"]) <= EPSILON for row in rows]
     kept = np.array([float(row.numbers["rate_kept"]) for row in rows])
     slopes = np.array([float(row.numbers["slope"]) for row in rows])

@@ -1,14 +1,14 @@
-"""The powers of Theorem 1, measured: how the loss moves with every quantity that its two terms contain, and with those
-that they do not.
+"""Measure the powers of Theorem 1: how the loss depends on every quantity in its two terms, and on those that are not
+in them.
 
 Statements 2(a) and 2(b) bound the loss by exp(-c signal) and, at a tail of L, by exp(-c L^2 Gamma); these are Gaussian
-tails, so the square of the normal quantile of the loss is to be proportional to
+tails, so the square of the normal quantile of the loss should be proportional to
 
     signal = |S_k|^2 |u|^4 / (|S_j| |A_k^T A_j|_F^2)     and to     L^2 Gamma
 
 One regression of its logarithm on those of |u| or the ratio of the noises, both class sizes, d, m and L, over cells in
-which all of them vary, gives each power apart. Two classes, so that the sum over j has one term. A tail of L has
-P(response of the other class > own) with a response of either sign, hence the quantile of half the loss there.
+which all of them vary, gives each power separately. There are two classes, so the sum over j has one term. A tail of L
+has P(response of the other class > own) with a response of either sign, hence the quantile of half the loss there.
 """
 
 import math
@@ -33,7 +33,7 @@ STATED: dict[str, dict[str, float]] = {
 }
 BINS = 6
 TAIL = 1.0  # the L from which on data count as long-tailed
-WINDOW = {"signal": (4e-3, 0.4), "noise": (0.02, 0.8)}  # losses that so many tests can tell from 0 and from chance
+WINDOW = {"signal": (4e-3, 0.4), "noise": (0.02, 0.8)}  # losses distinguishable from 0 and from chance
 LEAST = 12  # points that a regression needs
 WITHOUT = 1e-6  # the feature norm that counts as none
 Law = Callable[[float], float]
@@ -106,7 +106,7 @@ def _fitted(rows: Sequence[Row], kind: str) -> dict[str, float] | None:
 
 
 def as_law(rows: Sequence[Row], *, signal: Law = float, ratio: Law = float) -> list[Row]:
-    """The rows as they would be if these functions of the terms stood in the theorem, with binomial errors."""
+    """The rows as they would be with these functions of the terms in the theorem, with binomial errors."""
     normal, drawn = NormalDist(), []
     for number, row in enumerate(rows):
         stream, tests = generator(row.seed, "law", number), int(row.numbers["tests_per_class"])
@@ -137,7 +137,8 @@ def design(
 ) -> list[Settings]:
     """`count` cells of each kind, spread evenly in the logarithm of every quantity (an additive recurrence).
 
-    The rate is that of bo-homogeneous: it scales with n / d, so that a step is small against the noise at every size.
+    The rate is that of bo-homogeneous: it scales with n / d, so that a step is small compared with the noise at every
+    size.
     """
     names = [*ranges, "term"]
     # Powers of the root of x^(D+1) = x + 1 are the most evenly spread additive recurrence in D dimensions.

@@ -1,4 +1,4 @@
-"""What bo-size-feature and bo-size-noise share: accuracies over the size of the data set and one setting."""
+"""Code shared by bo-size-feature and bo-size-noise: accuracies over the size of the data set and one setting."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -21,6 +21,6 @@ CLAIM = complexity_claim(
         tuple(range(60)),
     ),
     log="x",
-    revised="64 seeds at first, with which one of two seed sets could not decide whether the samples rise again; 128 "
-    "since.",
+    revised="there were 64 seeds at first, with which one of two seed sets could not decide whether the samples rise "
+    "again; now there are 128.",
 )

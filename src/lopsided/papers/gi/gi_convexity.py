@@ -114,7 +114,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 
 def narrow(rows: Sequence[Row]) -> list[Row]:
-    """A curvature that falls to zero within a twentieth of |W*|: the theory's r cannot tell."""
+    """A curvature that falls to zero within a twentieth of |W*|, which the theory's r cannot exclude."""
     places = np.maximum(1 - np.array(RADII) / (0.8 * AWAY), -1.0)
     return [replace(row, numbers={**row.numbers, "least": (row.numbers["least"][0] * places).tolist()}) for row in rows]
 
@@ -145,9 +145,9 @@ def plot(rows: Sequence[Row]) -> Figure:
 CLAIM = Claim(
     id="gi-convexity",
     rule="For every teacher at the largest n all curvatures within the theory's r lie between Lemma 1's bounds "
-    f"(constants 1), and so do those at {AWAY:g} |W*|; r is at least {TOLD:g} |W*|, so that the lemma speaks of more "
-    f"than W* itself; the Hessian's noise lies within Lemma 8, with an exponent in n within {MARGIN:g} of -0.5. All: "
-    "holds; half of them: partly.",
+    f"(constants 1), and so do those at {AWAY:g} |W*|; r is at least {TOLD:g} |W*|, so that the lemma covers more than "
+    f"W* itself; the Hessian's noise lies within Lemma 8, with an exponent in n within {MARGIN:g} of -0.5. All: holds; "
+    "half of them: partly.",
     revised="with the theory's r, 1e-6, the rule tested W* itself; two parts were added.",
     alternatives={"convex at W* alone": narrow},
     quick=Runs([{"n": n} for n in (2000, 8000, 32_000)], tuple(range(6))),

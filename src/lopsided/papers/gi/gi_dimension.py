@@ -18,7 +18,7 @@ from lopsided.worlds import mixture_lab as lab
 NEURONS, DISTANCE, EXCESS, SPREAD, STEPS, STEP = 3, 0.5, 1e-3, 1e-4, 6000, 8.0
 GRID = [10_000 * index for index in range(1, 16)]  # Fig 2's n; its d are 5 to 100 by 5
 LINEAR, WALL = (0.75, 1.35), 0.3  # exponents that count as linear and, below, as no growth
-ROUNDING = -12.0  # descent's own rounding ends near 1e-15 |W|; below this no spread is told apart
+ROUNDING = -12.0  # rounding errors of descent are near 1e-15 |W|; smaller spreads are indistinguishable
 TINY = 1e-300  # a spread that rounds to zero has no logarithm
 
 
@@ -156,8 +156,8 @@ def _level(facts: Mapping[str, Any]) -> bool:
 
 
 def success_boundary(cells: Sequence[Row]) -> dict[int, float | None]:
-    """For every n the d at which the typical spread passes the authors' limit, interpolated in d; None where it does
-    not within the d that were run. An unstable or missing minimum counts as no success."""
+    """For every n the d at which the typical spread crosses the authors' limit, interpolated in d; None if it does not
+    within the d that were run. An unstable or missing minimum counts as a failure."""
     found: dict[int, float | None] = {}
     for count in sorted({row.settings["n"] for row in cells}):
         sizes = sorted({row.settings["d"] for row in cells})
@@ -177,7 +177,7 @@ def success_boundary(cells: Sequence[Row]) -> dict[int, float | None]:
 
 
 def wall(rows: Sequence[Row]) -> list[Row]:
-    """What the samples allow falls linearly with d, but success depends on d alone."""
+    """Accuracy for given samples falls linearly with d, but success depends only on d."""
     middle = float(np.median([row.settings["d"] for row in rows]))
     return [
         replace(
@@ -256,10 +256,10 @@ CLAIM = Claim(
     f"samples needed over d and the log-log exponent is in [{LINEAR[0]:g}, {LINEAR[1]:g}]. In the authors' reading the "
     f"d up to which half of the teachers succeed grows with n with an exponent in the same range; below {WALL:g} it is "
     "a wall in d, the opposite. All: holds; two: partly.",
-    revised="first the error relative to |W*| was measured, which is level in d (fails), then the absolute error and "
-    "the excess (partly), then larger n with the same rule (holds). The paper scale then became Fig 2's whole grid "
-    "with teachers and samples not used before, under that rule; the quick scale, drawn anew too, gives partly. "
-    "Then the authors' success boundary, which had been drawn alone, was judged too.",
+    revised="first the error relative to |W*| was measured, which is constant in d (fails), then the absolute error "
+    "and the excess (partly), then larger n with the same rule (holds). The paper scale then became the whole grid of "
+    "Fig 2 with new teachers and samples, under that rule; the quick scale, also with new ones, gives partly. Then the "
+    "authors' success boundary, which had only been drawn, was judged too.",
     quick=Runs(
         [{"d": d, "n": [12_000, 36_000], "means": [1, 0], "starts": 20} for d in (4, 8, 12, 16, 24, 36, 56)],
         tuple(range(14)),

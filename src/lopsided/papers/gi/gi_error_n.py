@@ -101,9 +101,9 @@ CLAIM = Claim(
     id="gi-error-n",
     rule=f"Parts, in each reading: the log-log exponent of the error in n is below 0, and within {MARGIN} of -1/2 (95 "
     "% intervals over teachers); partly if at least half of them hold. The margin excludes n^-1/4 and n^-3/4.",
-    revised="it failed first and held after geometric means and other n; then the exponent was asked for as well, and "
-    "it was partly; then R², which changed with the seeds, gave way to the interval of the exponent; then n "
-    "from 8,000 to 64,000 replaced 4,000 to 32,000, where the exponent is -0.61 and near the margin.",
+    revised="it failed first, and held with geometric means and other n; then the exponent was judged as well, which "
+    "gave partly; then R², which changed with the seeds, was replaced by the interval of the exponent; then n from "
+    "8,000 to 64,000 replaced 4,000 to 32,000, where the exponent is -0.61 and near the margin.",
     quick=Runs(varied({"steps": 300}, reading=READINGS, n=(8000, 16_000, 32_000, 64_000)), tuple(range(40))),
     smoke=Runs(varied({"steps": 300}, reading=READINGS, n=(4000, 8000)), tuple(range(3))),
     quick_budget_seconds=60,

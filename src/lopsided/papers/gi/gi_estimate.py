@@ -78,7 +78,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 
 def level_error(rows: Sequence[Row]) -> list[Row]:
-    """Errors that more data do not lower once a group is too many."""
+    """Errors that more data do not reduce if there is one group too many."""
     least = min(row.settings["n"] for row in rows)
     own = {
         (row.settings["reading"], row.settings["d"], row.seed): row.numbers
@@ -115,8 +115,8 @@ CLAIM = Claim(
     "location alone and for all parameters free; and the second slower than the first. All: holds; half of them: "
     "partly.",
     revised="it failed twice; then the groups were moved further apart, the location-only EM of the cited analysis was "
-    "taken, and the exponent is that of the root mean square. Later the fit of all parameters, which had been reported "
-    "alone, was judged too, ranges of single exponents became margins of intervals, and seeds were added.",
+    "used, and the exponent became that of the root mean square. Later, the fit of all parameters, which had only been "
+    "reported, was judged too, ranges of single exponents became margins of intervals, and seeds were added.",
     alternatives={"a level error where a group is too many": level_error},
     quick=Runs(
         [

@@ -1,10 +1,10 @@
 """gi-features-mixture: do a network's features fit two Gaussians nearly as well as samples of that mixture would?
 
-Log-likelihood in bits per dimension (Li et al. 2024, Section F): of the features under two groups found by EM, of
-samples drawn from that mixture under two groups found anew, and of the features under one Gaussian. The paper scores
-the data that it fitted, which flatters many parameters; here half of the pictures is fitted and the other half scored,
-and the paper's reading is stated beside it. Features are taken in their leading principal components (at most one per
-50 pictures), because units behind a ReLU that are zero for most pictures have no density.
+Three log-likelihoods are compared, in bits per dimension (Li et al. 2024, Section F): of the features under two groups
+found by EM, of samples drawn from that mixture under two groups fitted to them, and of the features under one Gaussian.
+The paper scores the data that it fitted, which favours many parameters; here one half of the pictures is fitted and the
+other half scored, and the paper's reading is reported as well. Features are represented by their leading principal
+components (at most one per 50 pictures), because ReLU units that are zero for most pictures have no density.
 """
 
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,8 @@ def measure(settings: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 
 def _leading(features: FloatArray) -> FloatArray:
-    """Principal components that vary, at most one per PER_DIRECTION pictures, the first with unit deviation."""
+    """Principal components with variance above zero, at most one per PER_DIRECTION pictures, the first with unit
+    deviation."""
     centred = features - features.mean(axis=0)
     variances, turn = np.linalg.eigh(centred.T @ centred / len(centred))
     keep = min(int((variances > LEAST_VARIANCE * variances[-1]).sum()), max(1, len(features) // PER_DIRECTION))
@@ -156,8 +157,8 @@ CLAIM = Claim(
     readings={
         "held out": "half of the test pictures is fitted, the other half scored; the paper scores what it fitted"
     },
-    revised=f"the two conditions of each world are parts of their own; {POWER_ADDED} Eight seeds replaced four, with "
-    "which the verdict changed between seed sets.",
+    revised=f"the two conditions of each world are separate parts; {POWER_ADDED} Eight seeds replaced four, with which "
+    "the verdict changed between seed sets.",
     quick_budget_seconds=40.0,
     **pictures.NEEDED,
     alternatives={

@@ -1,8 +1,8 @@
 """gi-features-rank: do a few singular values of the features keep most of the accuracy (Table II)?
 
-The centred features of the test pictures are rebuilt from their k largest singular values and handed to the trained
-last layer. With two classes one direction carries the answer, so little else is to be expected; ten classes, which
-need nine directions, stand beside it and do not decide.
+The centred features of the test pictures are reconstructed from their k largest singular values and passed to the
+trained last layer. With two classes, one direction contains the answer, so this is to be expected; ten classes, which
+need nine directions, are reported as well but do not count.
 """
 
 from collections.abc import Mapping, Sequence
@@ -128,7 +128,7 @@ CLAIM = Claim(
     id="gi-features-rank",
     rule="Holds if, in every world with two classes, the test accuracy from the five largest singular values is less "
     "than 4.5 points below that from all, by the whole 95 % interval over seeds; partly if in at least half; "
-    "contradicted if it is more in at least half. Ten classes are stated beside it.",
+    "contradicted if it is more in at least half. Ten classes are reported as well.",
     quick=Runs(
         [
             {**pictures.QUICK_PLANES, **_EVEN},

@@ -72,7 +72,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def _reliable(rows: Sequence[Row]) -> list[Row]:
-    """Where the law itself says that n is large enough."""
+    """Whether the law itself says that n is large enough."""
     return [row for row in rows if row.numbers["reliable"]]
 
 

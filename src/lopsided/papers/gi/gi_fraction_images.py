@@ -1,8 +1,9 @@
-"""gi-fraction-images: at a fixed total, does a larger share of the minority group help or hurt by which group it is?
+"""gi-fraction-images: at a fixed total, does it depend on the group whether a larger share of the minority helps or
+hurts?
 
-The papers: opposite trends when the one or the other group is the minority (Fig 8; Li et al. 2022, Fig 9). Three
-accuracies are measured, because they differ in trend: the minority's own, the average over both groups alike (the
-papers' test sets hold equally many of both), and the natural mix, whose trend is mostly that of its weights.
+The papers find opposite trends when one or the other group is the minority (Fig 8; Li et al. 2022, Fig 9). Three
+accuracies are measured, because their trends differ: that of the minority, the unweighted average over both groups (the
+papers' test sets have equally many of both), and the natural mix, whose trend is mostly that of its weights.
 """
 
 from collections.abc import Sequence
@@ -29,9 +30,9 @@ def plot(rows: Sequence[Row]) -> Figure:
 CLAIM = Claim(
     id="gi-fraction-images",
     rule="In every pair of worlds, from the smallest to the largest share, the change of the minority's accuracy and "
-    "that of the average over both groups alike have opposite signs in the two worlds, with paired 95 % intervals off "
-    "0; contradicted if everywhere both rise or both fall beyond their intervals. The natural mix is stated beside it "
-    "and does not decide.",
+    "that of the unweighted average over both groups have opposite signs in the two worlds, with paired 95 % intervals "
+    "that exclude 0; contradicted if everywhere both rise or both fall beyond their intervals. The natural mix is "
+    "reported as well but does not count.",
     quick=Runs(
         [
             *both_ways(pictures.QUICK_PLANES, 800, (0.02, 0.1, 0.5)),
@@ -50,7 +51,7 @@ CLAIM = Claim(
     measure=fraction_numbers,
     judge=fraction_judge,
     plot=plot,
-    readings={"papers": "5000 pictures in all (4000 on CIFAR-10, of which half the files are read), equal test sets"},
+    readings={"papers": "5000 pictures in all (4000 on CIFAR-10, where half of the files are read), equal test sets"},
     revised=POWER_ADDED,
     quick_budget_seconds=60.0,
     **pictures.NEEDED,

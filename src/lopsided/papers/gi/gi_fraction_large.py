@@ -1,4 +1,4 @@
-"""gi-fraction-large: a larger minority fraction hurts when its covariance is the larger (Fig 7b).
+"""gi-fraction-large: a larger minority fraction hurts if the minority has the larger covariance (Fig 7b).
 
 Zero means, covariances I and 10 I.
 """

@@ -1,4 +1,4 @@
-"""gi-fraction-small: a larger minority fraction helps when its covariance is the smaller (Fig 7a).
+"""gi-fraction-small: a larger minority fraction helps if the minority has the smaller covariance (Fig 7a).
 
 Zero means, covariances 10 I and I.
 """

@@ -1,6 +1,6 @@
 """gi-gradient-noise: bounded gradient noise adds an error of order xi sqrt(d K log n / n) (eq 8, P1).
 
-Eq 8 divides that by 1 - v = q / K^2, so its error grows with the neurons no faster than K^(5/2).
+Eq 8 divides that by 1 - v = q / K^2, so its error grows at most like K^(5/2) with the neurons.
 """
 
 from collections.abc import Sequence
@@ -112,16 +112,16 @@ CLAIM = Claim(
     id="gi-gradient-noise",
     rule="For fresh and for fixed noise: 95 % interval of the distance's exponent within 1 ± 0.15 in xi, -0.5 ± 0.25 "
     "in n and 0.5 ± 0.25 in d, and below 2.5 in K; the distance never above eq 8 with the measured contraction.",
-    revised="the exponents' intervals, not only their values, must lie within the margin. d and K came later; before "
-    "one seed had been seen the distance was to be multiplied by the least curvature. 16 seeds left parts with "
-    "fresh noise now within their margins, now unresolved, so the quick scale has 40.",
+    revised="the intervals of the exponents, not only their values, must lie within the margin. d and K were added "
+    "later; before any seed had been run, the distance was to be multiplied by the least curvature. With 16 seeds, "
+    "parts with fresh noise were within their margins in one run and unresolved in another, so the quick scale has 40.",
     quick=Runs(_settings(1000, 2000, (2000, 4000)), tuple(range(40))),
     paper=Runs(_settings(4000, 10_000, (8000, 16_000, 32_000)), tuple(range(20))),
     measure=measure,
     judge=judge,
     plot=plot,
     readings={
-        "fresh": "nu_i drawn anew at every step, uniform on [-xi, xi]",
+        "fresh": "new nu_i at every step, uniform on [-xi, xi]",
         "fixed": "the same nu_i at every step: descent ends where the gradient equals minus their mean",
     },
     smoke=Runs(_settings(500, 200, (1000, 2000)), (0, 1)),

@@ -1,7 +1,7 @@
 """gi-images-four: the same two trends with four classes (Fig 9-10): noise on the minority, and its share.
 
-Four classes made of eight: class mod 4 is the label, the first and the second four are the groups; on CelebA blond hair
-and pale skin, as in the paper. The large-n law is for binary labels and says nothing here.
+Four classes are made of eight: class mod 4 is the label, and the first and the second four are the groups; on CelebA,
+blond hair and pale skin, as in the paper. The large-n law is for binary labels and does not apply here.
 """
 
 from collections.abc import Mapping, Sequence
@@ -76,8 +76,8 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-images-four",
-    rule="The rules of gi-augment-noise and gi-fraction-images, each for the minority's accuracy and for the average "
-    "over both groups alike; holds if all pass, partly if at least half; contradicted if the opposite was "
+    rule="The rules of gi-augment-noise and gi-fraction-images, each for the minority's accuracy and for the "
+    "unweighted average over both groups; holds if all pass, partly if at least half; contradicted if the opposite was "
     "measured everywhere.",
     quick=Runs(_plan(pictures.QUICK_DIGITS, 20, NOISES, 800, (0.02, 0.1, 0.3, 0.5)), seeds=range(5)),
     paper=Runs(
@@ -92,7 +92,7 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     readings={
-        NOISE: "copies of minority pictures with noise beside the originals, the first level without noise",
+        NOISE: "noisy copies of minority pictures added to the originals; the first level is without noise",
         SHARE: "a fixed total, equally many test pictures of both groups",
     },
     needs=("mnist",),

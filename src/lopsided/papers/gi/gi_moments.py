@@ -1,4 +1,4 @@
-"""gi-moments: the mixture estimated by the moments of Hsu and Kakade (footnote 2), whom the paper cites for it."""
+"""gi-moments: the mixture estimated by the moment method of Hsu and Kakade, which the paper cites (footnote 2)."""
 
 from collections.abc import Sequence
 
@@ -21,7 +21,7 @@ FOUND = {"means": "means", "fractions": "fractions", "covariances": "variances"}
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
-    """The moments' estimate from one sample, and how far it is from the truth."""
+    """The moment estimate from one sample, and its error."""
     size = settings["d"]
     if settings["reading"] == "independent means":
         first, second = np.eye(size)[:2] * settings["length"]
@@ -77,8 +77,8 @@ def _plan(counts: Sequence[int], size: int, seeds: int) -> Runs:
 CLAIM = Claim(
     id="gi-moments",
     rule="Two round groups of unequal fractions and variances. 95 % interval of the exponent in n of the error of "
-    f"means, fractions and variances within {RATE} ± {MARGIN}, with orthogonal means and with the means +1 and -1 in "
-    "every coordinate that the paper's figures have (there the means alone).",
+    f"means, fractions and variances within {RATE} ± {MARGIN}, with orthogonal means and with means of +1 and -1 in "
+    "every coordinate, as in the paper's figures (for the means only).",
     quick=_plan((4000, 16_000, 64_000), 5, 40),
     paper=_plan((4000, 16_000, 64_000, 256_000), 10, 40),
     measure=measure,

@@ -103,6 +103,6 @@ CLAIM = Claim(
         "text": "covariance sigma^2 Lambda^T D Lambda, step 10 / sum lambda (|mu| + |Sigma|^(1/2))^2",
         "authors": "covariance sigma^2 I, step 40 / (sigma + 1)^2",
     },
-    revised="with six seeds, the first number, the paper's step left both sides of the hill within their errors.",
+    revised="with six seeds, as at first, both sides of the hill were within their errors at the paper's step.",
     quick_budget_seconds=12,
 )

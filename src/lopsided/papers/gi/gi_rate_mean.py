@@ -22,7 +22,7 @@ MEANS = (0.0, 0.5, 1.0, 1.5, 2.0)
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
-    """Means C 1 and -C 1, covariance Lambda^T D Lambda; curvature and step apart, and a run that settles."""
+    """Means C 1 and -C 1, covariance Lambda^T D Lambda; curvature and step separately, and a run that converges."""
     from lopsided.core.seeds import generator
     from lopsided.data.mixture import rotated_covariance
 
@@ -126,13 +126,13 @@ def plot(rows: Sequence[Row]) -> Figure:
 
 CLAIM = Claim(
     id="gi-rate-mean",
-    rule="Three parts, in the text's reading: of the runs that came within a thousandth of their first distance (at "
-    f"least half) {LINEAR:.0%} keep {lab.KEPT:g} of the slope of log distance in their last quarter (1/t keeps 0.71); "
-    "from the smallest to the largest mean the asymptotic speed with the paper's step falls, and so does the least "
-    "curvature alone, which is the speed at one common step; 95 % intervals over teachers.",
+    rule=f"Three parts, in the text's reading: {LINEAR:.0%} of the runs that came within a thousandth of their first "
+    f"distance (at least half of all) keep {lab.KEPT:g} of the slope of log distance in their last quarter (1/t keeps "
+    "0.71); from the smallest to the largest mean the asymptotic speed with the paper's step falls, and so does the "
+    "least curvature alone, which is the speed at one common step; 95 % intervals over teachers.",
     revised="the verdict moved from the speed of the run, which was flat, to the asymptotic speed, and n was raised; "
-    "then step and curvature were judged apart, since the step alone gives most of the change, and R² >= 0.99 over 500 "
-    "steps, which 1/t passes too, became a run that settles.",
+    "then step and curvature were judged separately, because the step alone gives most of the change, and R² >= 0.99 "
+    "over 500 steps, which 1/t passes too, was replaced by a run that converges.",
     quick=Runs(
         varied({"n": 6000, "most": 30_000, "factor": 10.0}, reading=READINGS, mean=(0.0, 0.5, 1.0, 1.5)),
         tuple(range(10)),

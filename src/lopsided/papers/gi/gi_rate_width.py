@@ -96,9 +96,9 @@ CLAIM = Claim(
     id="gi-rate-width",
     rule=f"Parts: the log-log exponent of 1 - rate in K is below 0, and within {MARGIN} of -2 (95 % intervals over "
     "teachers); partly if one of them. The margin excludes 1/K and 1/K^3.",
-    revised="the rule was tightened, from holds to partly; then R² against 1/K² gave way to the interval of the "
-    "exponent, because R² changed with the seeds. 12 seeds detect 0.4 to 0.6, not always the margin, so "
-    "the quick scale has 40.",
+    revised="the rule was tightened, which changed holds to partly; then R² against 1/K², which changed with the "
+    "seeds, was replaced by the interval of the exponent. 12 seeds detect 0.4 to 0.6, which is not always within the "
+    "margin, so the quick scale has 40.",
     quick=Runs([{"K": k, "n": 4000, "steps": 1000} for k in (2, 3, 4, 6)], tuple(range(40))),
     smoke=Runs([{"K": k, "n": 4000, "steps": 1000} for k in (2, 3, 4, 6)], tuple(range(3))),
     paper=Runs([{"K": k, "n": 50_000, "steps": 10_000} for k in (2, 3, 4, 5, 6, 7, 8)], tuple(range(5))),

@@ -311,8 +311,8 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     quick_budget_seconds=6,
-    revised="Properties 3.3 and 4.1 were judged as printed and failed; Properties 3.5 and 4.3 and the bounds (105) and "
-    "(108) came later.",
+    revised="at first, Properties 3.3 and 4.1 were judged as printed and failed; Properties 3.5 and 4.3 and the bounds "
+    "(105) and (108) were added later.",
     alternatives={
         "rho ~ s^2 for small variances": _with("4.1 small variance", _small_variance, lambda _, s: s**2),
         "rho ~ exp(-|u|^2) for large means": _with("4.3 large mean", _large_mean, _fast_tail),

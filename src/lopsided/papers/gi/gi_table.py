@@ -102,7 +102,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 
 def _exponents(rows: Sequence[Row]) -> dict[str, dict[str, float]]:
-    """Log-log slopes over the last interval, median over teachers: the orders beside the table's."""
+    """Log-log slopes over the last interval, median over teachers, to compare with the orders of the table."""
     result: dict[str, dict[str, float]] = {}
     for column in TABLE:
         chosen = [row for row in rows if row.settings["column"] == column]
@@ -165,9 +165,9 @@ CLAIM = Claim(
     rule="A cell passes if the quantity, computed from its definition, moves monotonically in the stated direction for "
     "every teacher in every regime; the opposite counts if it moves the other way in all of them. Holds if all 25 "
     "pass, partly if at least half do.",
-    revised="it was contradicted first; then cells were judged in narrow and wide regimes apart, and one cell that "
-    "passed in one regime was enough for partly. With four teachers eleven to fourteen cells pass by which four are "
-    "drawn; it has twelve since.",
+    revised="it was contradicted first; then cells were judged separately in narrow and wide regimes, and one cell "
+    "that passed in one regime was enough for partly. With four teachers, eleven to fourteen cells pass, depending on "
+    "the draw; now there are twelve.",
     quick=Runs(SETTINGS, tuple(range(12))),
     paper=Runs(SETTINGS, tuple(range(40))),
     measure=measure,

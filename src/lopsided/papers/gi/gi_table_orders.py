@@ -1,8 +1,8 @@
 """gi-table-orders: the orders of Table I in a group's covariance and mean, not only their directions.
 
-Table I holds tau = sigma_max/sigma_min for a constant, so the powers of tau are left out of B and q here. Two readings:
-group l changes while the other stays, as the table says, or both change together. A cell "O(1) - Theta(x^p)" is judged
-by the power of what is missing to its limit at x = 0, and by its sign.
+Table I treats tau = sigma_max/sigma_min as a constant, so the powers of tau are left out of B and q here. There are two
+readings: only group l changes, as the table says, or both groups change together. A cell "O(1) - Theta(x^p)" is judged
+by the power of the difference to its limit at x = 0, and by its sign.
 """
 
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
-    """Every cell in the table's own reading; the other reading beside it."""
+    """Every cell in the table's own reading; the other reading is reported as well."""
     parts, words = [], []
     numbers: dict[str, Any] = {reading: {} for reading in READINGS}
     for column, stated in STATED.items():
@@ -104,7 +104,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 
 def together(rows: Sequence[Row]) -> list[Row]:
-    """Both groups change where the table speaks of one."""
+    """Both groups change instead of one."""
     swapped = {"one group": "both groups", "both groups": "one group"}
     return [replace(row, settings={**row.settings, "reading": swapped[row.settings["reading"]]}) for row in rows]
 
@@ -126,8 +126,8 @@ def plot(rows: Sequence[Row]) -> Figure:
 CLAIM = Claim(
     id="gi-table-orders",
     rule="For every teacher the power of each quantity in |Sigma_l| or |mu_l|, from the formulas with tau left out and "
-    f"one group changing, is within {MARGIN:g} of the printed one (of what is missing to the limit where the table "
-    "prints O(1) minus a power); all cells: holds; two thirds: partly.",
+    f"one group changing, is within {MARGIN:g} of the printed one (the power of the difference to the limit if the "
+    "table prints O(1) minus a power); all cells: holds; two thirds: partly.",
     quick=Runs(varied({}, column=list(STATED), reading=READINGS), tuple(range(3))),
     paper=Runs(varied({}, column=list(STATED), reading=READINGS), tuple(range(20))),
     measure=measure,

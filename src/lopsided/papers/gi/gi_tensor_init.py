@@ -64,8 +64,8 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
-    """Near start, convergence as from the local start, failure from afar; apart for each reading, with the paper's
-    subspace."""
+    """A near start, convergence as from the local start, failure from afar; separately for each reading, with the
+    paper's subspace."""
     numbers: dict[str, Any] = {}
     parts: list[Part] = []
     found = []
@@ -102,7 +102,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 
 def uninformed(rows: Sequence[Row]) -> list[Row]:
-    """A start that knows W* no better than zero does, and descent from it that ends where the far one does."""
+    """A start no better than zero weights, from which descent ends where it does from the far start."""
     same = {"paper_subspace_error": 1.0}
     return [replace(row, numbers={**row.numbers, **same, "tensor end": row.numbers["far end"]}) for row in rows]
 
@@ -136,7 +136,7 @@ CLAIM = Claim(
     rule=f"Per reading, on medians, with the paper's subspace: the start's relative error is at most {NEAR:g}; descent "
     f"from it ends within {AS_NEAR:g} times the distance of the near start (or {CLOSE:g}), which has to end within "
     f"{NEAR:g} of W*; from afar it ends {FAR:g} times farther; holds if all do, partly if half of them.",
-    revised="at first our own subspace, from Q1 and Q3(I, I, Q1), was judged; it now stands beside the paper's.",
+    revised="at first our own subspace, from Q1 and Q3(I, I, Q1), was judged; now it is only reported.",
     alternatives={"a start without information": uninformed},
     version=2,
     quick=Runs(
@@ -157,7 +157,7 @@ CLAIM = Claim(
     judge=judge,
     plot=plot,
     readings={
-        "paper": "W* uniform on [-0.1, 0.1], where the data hardly tell the two neurons apart",
+        "paper": "W* uniform on [-0.1, 0.1], where the data hardly distinguish the two neurons",
         "identifiable": "orthogonal neurons of length 2",
     },
 )

@@ -87,8 +87,8 @@ CLAIM = Claim(
     rule="With the paper's subspace the 95 % interval of the exponent in n of the error (root mean square over "
     f"teachers) lies within {MARGIN:g} of -1/2, and that of the mean error at the largest n lies below "
     f"{NEAR:g} (above 1, the opposite); both: holds, one: partly.",
-    revised="the error at the largest n was judged by its value at first; now by its interval. Decided before the "
-    "stored numbers.",
+    revised="at first, the error at the largest n was judged by its value; now by its interval. This was decided "
+    "before the stored numbers were seen.",
     quick=Runs([{"d": 5, "n": n} for n in (10_000, 40_000, 160_000)], tuple(range(16))),
     paper=Runs([{"d": 10, "n": n} for n in (50_000, 200_000, 800_000, 3_200_000)], tuple(range(10))),
     measure=measure,

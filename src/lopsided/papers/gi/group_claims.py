@@ -1,9 +1,9 @@
-"""What the claims on groups of pictures share: plans, rules and figures, for copies of minority pictures over a level
-and for shares of a fixed total.
+"""Code shared by the claims on groups of pictures: plans, rules and figures, for copies of minority pictures over a
+level and for shares of a fixed total.
 
 Copies: a hill (rises, then falls) is claimed only if some inner level beats both ends with intervals that hold for all
 inner levels at once (Bonferroni), because the best of several levels is chosen after seeing them. Shares: opposite
-trends with the one and with the other group as the minority. Seeds are paired.
+trends with one and with the other group as the minority. Seeds are paired.
 """
 
 from collections.abc import Mapping, Sequence
@@ -120,7 +120,7 @@ def augmentation_plans(**levels: tuple[Sequence[float], Sequence[float]]) -> dic
 
 
 def augmentation_judge(rows: Sequence[Row], key: str, words: str) -> Verdict:
-    """A hill over the level, in every world, for the minority and for the average over both groups alike."""
+    """A hill over the level, in every world, for the minority and for the unweighted average over both groups."""
     parts: list[Part] = []
     numbers: dict[str, Any] = {}
     found = []
@@ -194,7 +194,7 @@ def group_panels(rows: Sequence[Row], key: str, label: str, forecast: str, *, av
         lines: list[Line] = [
             curve(own, key, "minority", "minority group"),
             curve(own, key, "majority", "majority group"),
-            curve(own, key, "balanced", "groups alike", dashed=True),
+            curve(own, key, "balanced", "both groups, same weight", dashed=True),
             curve(own, key, "natural", "natural mix", dashed=True),
         ]
         panels.append(Panel(name, label, "test accuracy", lines))
@@ -211,7 +211,8 @@ def augmentation_plot(rows: Sequence[Row], key: str, label: str) -> Figure:
     return Figure(
         "Augmented copies of minority pictures",
         group_panels(rows, key, label, "excess risk by the large-n law (nats)", average=True),
-        "Bands: 95 % intervals over paired seeds. The average takes both groups alike; the natural mix as they are.",
+        "Bands: 95 % intervals over paired seeds. The average gives both groups the same weight; the natural mix uses "
+        "their shares.",
     )
 
 

@@ -1,9 +1,9 @@
-"""What the large-n law of the mixture papers says about two groups of pictures, from their sample alone.
+"""The forecast of the large-n law of the mixture papers for two groups of pictures, from their sample alone.
 
 Pixels are centred and projected on their leading principal components (divided by one number, so that noise stays
 round); each group is a Gaussian by its moments, and the teacher a network of two neurons fitted to the labels. So the
-forecast knows nothing of the deep network that is then trained. Two classes only: the law is for binary labels. Where
-no fit is found there is no forecast (None).
+forecast does not use the deep network that is then trained. The law is for binary labels, so it applies only to two
+classes. If no fit is found, there is no forecast (None).
 """
 
 import contextlib

@@ -1,15 +1,15 @@
-"""Two groups of pictures, one of them small: what a network learns of each (Li et al. 2024, Section V.B;
-Li et al. 2022, Section A).
+"""Two groups of pictures, one of them small: what a network learns about each (Li et al. 2024, Section V.B; Li et al.
+2022, Section A).
 
 Worlds. "cifar-10": animals (bird, cat, deer, dog, frog, horse) and airplanes; the group is the label, as in
 Li et al. 2022.
 "mnist" and "fashion-mnist": of the first eight classes, class mod 2 (or mod 4) is the label, and the group is the first
-or the second four, so that group and label are different things, as in Li et al. 2024. "celeba", where a user has it:
-blond hair (with four classes: and pale skin) is the label, sex the group.
+or the second four, so that group and label differ, as in Li et al. 2024. "celeba", if a user has it: blond hair (with
+four classes: and pale skin) is the label, sex the group.
 
 Under one seed the pictures, the first weights, the order, the noise and the places of crops are the same at every level
-and a smaller sample is part of a larger one, so that runs are paired. Accuracies: of each group, `balanced` (both
-groups alike, the papers' test set), `natural` (groups weighed by their share of the training sample).
+and a smaller sample is part of a larger one, so that runs are paired. Accuracies: of each group, `balanced` (the
+unweighted average, as on the papers' test set), `natural` (groups weighted by their share of the training sample).
 """
 
 import os

@@ -51,8 +51,8 @@ READINGS = {
 
 RULE = (
     "each of these is a part: the samples for a given |W - W*| and the steps to the authors' spread {shape}, the 95 % "
-    "interval of the paired difference over teachers beyond 0 ({sides}); partly if at least half of the parts hold. A "
-    "part that could not detect a factor of 1.5, the paper naming no size, is unresolved"
+    "interval of the paired difference over teachers beyond 0 ({sides}); partly if at least half of the parts hold. "
+    "The paper names no size; a part that could not detect a factor of 1.5 is unresolved"
 )
 
 

@@ -1,4 +1,4 @@
-"""What the mixture claims read off their rows: values over a setting and seeds, as curves, numbers and panels."""
+"""Results of the mixture claims from their rows: values over a setting and seeds, as curves, numbers and panels."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -1,10 +1,10 @@
 """Risk of the average and of the minority group over a swept parameter, for the claims of Fig 6 and 7.
 
-Entropy and excess are kept apart, theory stands beside simulation, and two readings are run on the same sample:
+Entropy and excess are reported separately, theory is compared with simulation, and two readings use the same sample:
 
-* "critical point": the minimiser of f_n nearest to W*: what the data allow;
-* "few steps": 100 steps of the paper's size (c = 1) from distance 2: what an under-trained network does. The step
-  depends on the mixture, and so does how far 100 of them get.
+* "critical point": the minimiser of f_n nearest to W*, the best that the data allow;
+* "few steps": 100 steps of the paper's size (c = 1) from distance 2, an under-trained network. The step depends on the
+  mixture, and so does the progress after 100 steps.
 """
 
 from collections.abc import Callable, Sequence
@@ -70,8 +70,8 @@ def total(rows: Sequence[Row], x: str, reading: str, who: str) -> SeedCurve:
 def judge_risk(rows: Sequence[Row], x: str, wanted: Shape) -> Verdict:
     """The claimed shape in the minority's excess, in both readings, and in the average's test loss.
 
-    The average's excess at the critical point is d K / (2 n) whatever the mixture, so it can only be flat: the average
-    is judged on the total.
+    The average excess at the critical point is d K / (2 n) for every mixture, so it can only be flat: the average is
+    judged on the total.
     """
     words: dict[str, str] = {"entropy average": shape(seed_curve(rows, x, "entropy average"))}
     words["entropy minority"] = shape(seed_curve(rows, x, "entropy minority"))
@@ -101,9 +101,9 @@ def judge_risk(rows: Sequence[Row], x: str, wanted: Shape) -> Verdict:
 
 RULE = (
     "parts: the minority's excess risk has the stated shape at the critical point, and after few steps (a trend is one "
-    "part; a valley or a hill is two, one a side; the 95 % interval of the paired difference over teachers beyond 0), "
-    "and so has the average's test loss at the critical point; partly if at least half of the parts hold. A part that "
-    "could not detect a factor of 1.5 in the excess, the paper naming no size, is unresolved"
+    "part; a valley or a hill is two, one for each side; the 95 % interval of the paired difference over teachers "
+    "excludes 0), and so has the average test loss at the critical point; partly if at least half of the parts hold. "
+    "The paper names no size; a part that could not detect a factor of 1.5 in the excess is unresolved"
 )
 
 
@@ -112,7 +112,7 @@ def _verb(word: str) -> str:
 
 
 def plot_risk(rows: Sequence[Row], x: str, x_label: str, title: str, log: str = "") -> Figure:
-    """Entropy and excess apart, theory and simulation together, the paper's sum last."""
+    """Entropy and excess separately, theory and simulation together, the paper's sum last."""
     panels = []
     for who in ("minority", "average"):
         law = seed_curve(rows, x, f"law {who}").logarithmic()

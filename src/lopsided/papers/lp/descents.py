@@ -1,9 +1,9 @@
-"""Programs without a convex form, by descent from random starts; nothing here is shared with `theory`.
+"""Solve programs without a convex form by descent from random starts, without any code of `theory`.
 
 Energy constraints are active at a minimiser (Property 1), so every block of variables is kept on its sphere by scaling,
-X = s x, and L-BFGS descends on x with exact gradients. The lowest of several ends is the best that is known: it is
-never certified, and `status` says so. Objectives are logarithms of losses as a rule, which stay well scaled when the
-loss is tiny.
+X = s x, and L-BFGS descends on x with exact gradients. The lowest of several ends is the best known point; it is never
+certified, and `status` says so. Objectives are usually logarithms of losses, which stay well scaled when the loss is
+tiny.
 """
 
 from collections.abc import Callable, Sequence
@@ -71,9 +71,9 @@ class LqSphere:
 
 @dataclass(frozen=True)
 class DescentEnd:
-    """Where one descent ended: its blocks, the objective and the length of its gradient as L-BFGS-B reports them.
+    """The end of one descent: its blocks, the objective and the length of its gradient as L-BFGS-B reports them.
 
-    A line search that gave up may report those of a point some roundings away.
+    A line search that gave up may report those of a point that differs by rounding.
     """
 
     blocks: tuple[FloatArray, ...]

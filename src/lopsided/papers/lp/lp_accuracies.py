@@ -1,8 +1,8 @@
 """Training and test accuracies over R and splits (Tables 3 and 4).
 
-What the tables show, as parts that can fail: training accuracy is 100 % up to R = 100; where it is lower, the errors
-are no more than the minority's share; test accuracy over all classes falls with R; and with more majority classes less
-is lost.
+The tables show four things, each a part that can fail: training accuracy is 100 % up to R = 100; if it is lower, the
+share of errors is at most the minority's share; test accuracy over all classes falls with R; and less is lost with more
+majority classes.
 """
 
 import math
@@ -108,8 +108,8 @@ def _of_network(name: str, rows: Sequence[Row]) -> tuple[list[Part], str, Number
 
 
 def _everywhere(name: str, changes: Collection[SeedMean], sign: int) -> Part:
-    """Every change has the sign beyond its interval; the power is that of the least certain one, unless the intervals
-    exclude that all are noticeable."""
+    """Every change has the stated sign, with an interval that excludes 0; the power is that of the least certain
+    change, unless the intervals exclude that all are noticeable."""
     ends = [(sign * change.low, sign * change.high) for change in changes]
     possible = all(max(pair) >= NOTICEABLE for pair in ends)
     power = Power(max(change.detects for change in changes), NOTICEABLE) if possible else None
@@ -118,7 +118,7 @@ def _everywhere(name: str, changes: Collection[SeedMean], sign: int) -> Part:
 
 
 def unmoved(rows: Sequence[Row]) -> list[Row]:
-    """Test accuracies that imbalance does not touch: those of R = 1 at every R."""
+    """Test accuracies that do not depend on imbalance: those of R = 1 at every R."""
 
     def of(row: Row) -> tuple[str, int, int]:
         return row.settings["network"], row.settings["majority_classes"], row.seed
@@ -182,11 +182,11 @@ CLAIM = network_claim(
     smoke=Runs(split_over(TINY, SPLITS, ratio=(1, 10, None)), seeds=range(2)),
     judge=judge,
     plot=plot,
-    revised="the quick scale had 600 steps of 0.1 at first, in which three examples a class are not learnt at R = 100 "
-    "(training accuracy 98.7 %), and then also R = 300 and the split (5, 5). With that split the claim holds partly: "
-    "three seeds do not settle whether five majority classes lose less than three at R = 10 (85.1 and 84.5 %); it "
-    "took more than a minute (73 s), so it was left to the paper scale; it is back without R = infinity. A fifth part, "
-    "that without minority examples the accuracy is K_A/K of the majority's, is an identity and is no longer judged; "
-    + f"{SLIM_ADDED} Then {POWER_ADDED}",
+    revised="at first, the quick scale had 600 steps of 0.1, in which three examples per class are not learnt at R = "
+    "100 (training accuracy 98.7 %). It then also had R = 300 and the split (5, 5). With that split, the claim holds "
+    "partly: three seeds do not decide whether five majority classes lose less than three at R = 10 (85.1 and 84.5 %). "
+    "It took more than a minute (73 s), so it was moved to the paper scale; it is back without R = infinity. A fifth "
+    "part, that without minority examples the accuracy is K_A/K of the majority's, is an identity and is no longer "
+    "judged; " + f"{SLIM_ADDED} Then {POWER_ADDED}",
     needs=("mnist", "fashion-mnist", "cifar-10"),
 )

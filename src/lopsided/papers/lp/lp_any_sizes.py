@@ -1,10 +1,10 @@
 """Beyond the paper: which classes collapse for arbitrary class sizes (Section 6 leaves it open).
 
 Forecast: with lambda* the multiplier of the convex program, classes of one size n collapse together exactly iff n <=
-lambda* N. For equal sizes that follows from the optimality conditions; for classes of different sizes below lambda* N
-it is an observation, nearly right: their margins are not positive, except that the largest of them (or a class alone
-there) can win among its likes and keep one. Each task draws a profile with pairs of equal classes, takes lambda* N
-from `theory`, and checks it by descent on the nonconvex program.
+lambda* N. For equal sizes this follows from the optimality conditions. For classes of different sizes below lambda* N
+it is an observation and nearly right: their margins are not positive, except that the largest of them (or the only one)
+can keep a positive margin. Each task draws a profile with pairs of equal classes, takes lambda* N from `theory`, and
+checks it by descent on the nonconvex program.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ CLOSE = 0.02  # sizes within 2 % of the forecast count are not judged: the trans
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
-    """Distances within pairs and margins of all classes, beside the forecast count."""
+    """Distances within pairs and margins of all classes, with the forecast count."""
     groups, ratio = settings["groups"], settings["largest_ratio"]
     sizes = np.exp(generator(seed, "profile").uniform(0.0, np.log(ratio), size=groups))
     counts = np.repeat(sizes, settings["members"])
@@ -52,7 +52,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def _compare(rows: Sequence[Row], shown: str, size: str, limit: float) -> tuple[int, int, int, int]:
-    """Over all entries: forecast to collapse and did, did not; forecast to stay and did, did not."""
+    """Counts over all entries: forecast to collapse, and did or did not; forecast to survive, and did or did not."""
     found = Counter(
         (count <= row.numbers["count_needed"], value > limit)
         for row in rows
@@ -118,8 +118,8 @@ def _settings(groups: Sequence[int], energies: Sequence[float], ratios: Sequence
 CLAIM = Claim(
     id="lp-any-sizes",
     rule=f"By descent on random profiles: no group of equal classes contradicts the forecast (distance {TOGETHER:g}), "
-    f"sizes within {100 * CLOSE:g} % of it left out; holds if classes of different sizes follow it too (margin "
-    f"{MARGIN:g}), partly if some do not, fails if an equal-size group does not.",
+    f"where sizes within {100 * CLOSE:g} % of it are left out; holds if classes of different sizes follow it too "
+    f"(margin {MARGIN:g}), partly if some do not, fails if an equal-size group does not.",
     quick=Runs(_settings((4, 8), (2.0, 5.0), (30.0, 300.0)), seeds=range(3)),
     paper=Runs(_settings((5, 10, 20), (1.0, 2.0, 5.0, 10.0), (10.0, 100.0, 1000.0)), seeds=range(5)),
     measure=measure,

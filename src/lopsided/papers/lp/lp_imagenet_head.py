@@ -2,9 +2,9 @@
 9).
 
 The paper measured VGG19 and ResNet152 as shipped with PyTorch (43 to 103 degrees, deviation 4.1; 37 to 102, 3.6).
-Here it is the head of EfficientNet-Lite0, another network, so the claim is about the kind of result, not those
-digits. A frame of 1000 rows has every angle at arccos(-1/999) = 90.06 degrees. Rows are taken as they are and, as a
-second reading, after removing their mean, which softmax cannot see.
+Here it is the head of EfficientNet-Lite0, another network, so the claim is about the kind of result, not about those
+numbers. A frame of 1000 rows has every angle at arccos(-1/999) = 90.06 degrees. Rows are used unchanged and, as a
+second reading, after removing their mean, which does not change the softmax.
 """
 
 import os
@@ -86,8 +86,8 @@ def plot(rows: Sequence[Row]) -> Figure:
 _RUNS = Runs(varied({"classes": 1000}, reading=("as they are", "centred")))
 CLAIM = Claim(
     id="lp-imagenet-head",
-    rule=f"In both readings the angles deviate by at least {LEAST_SPREAD:g} degree and the closest pair lies at least "
-    f"{LEAST_OPENING:g} degrees below the frame's angle.",
+    rule=f"In both readings, the standard deviation of the angles is at least {LEAST_SPREAD:g} degree and the closest "
+    f"pair lies at least {LEAST_OPENING:g} degrees below the frame's angle.",
     quick=_RUNS,
     paper=_RUNS,
     measure=measure,
@@ -95,7 +95,7 @@ CLAIM = Claim(
     plot=plot,
     readings={
         "as they are": "angles between the stored rows",
-        "centred": "angles after removing the mean row, which softmax cannot see",
+        "centred": "angles after removing the mean row, which does not change the softmax",
     },
     needs=("classifier-heads",),
     quick_budget_seconds=10.0,

@@ -1,7 +1,8 @@
 """w_k - w_k' -> 0 for minority classes as R -> infinity (Theorem 5).
 
-Measured by descent on the nonconvex program at growing R. The theorem speaks of the limit; the differences are in fact
-exactly zero from the finite R0 of `lp-minority-collapse` on, which answers the question the paper leaves open there.
+Measured by descent on the nonconvex program at growing R. The theorem is about the limit; in fact, the differences are
+exactly zero from the finite R0 of `lp-minority-collapse` onwards, which answers the question that the paper leaves
+open.
 """
 
 from collections.abc import Sequence

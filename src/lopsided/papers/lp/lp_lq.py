@@ -2,8 +2,8 @@
 
     (20)  minimise mean cross entropy   subject to   mean_k |w_k|^2 <= E_W,   mean_k |h_k|_q^q <= E_H
 
-Proposition 2 says that no minimiser is a frame, for any K >= 3, p >= K, q != 2. For q < 2 that is what we measure.
-For q > 2 it is false whenever a frame exists whose entries all have one absolute value: Jensen gives mean |h_k|^2 <=
+Proposition 2 says that no minimiser is a frame, for any K >= 3, p >= K, q != 2. For q < 2 our measurements agree. For q
+> 2 it is false whenever a frame exists whose entries all have the same absolute value: Jensen gives mean |h_k|^2 <=
 p^(1-2/q) E_H^(2/q) with equality exactly for such entries, and under that l_2 constraint the frame is optimal by
 Theorem 1. Such frames exist for every even K, for example with p = (1/2) binom(K, K/2) coordinates, one per split of
 the classes into halves (K = 4, p = 3m; K = 6, p = 10). The proof in the paper compares only frames aligned with the
@@ -111,7 +111,7 @@ def _best_frame(settings: Settings, stream: np.random.Generator) -> float:
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
-    """Where the frame is beaten the claim holds; where the best point is a frame it is contradicted."""
+    """If the frame is beaten, the claim holds; if the best point is a frame, it is contradicted."""
     pairs = {case: group for case, group in named(rows, CASE).items() if group[0].settings["classes"] == 2}
     errors = {case: min(column(group, "pattern_error")) for case, group in pairs.items()}
     several = [row for row in rows if row.settings["classes"] > 2]
@@ -155,7 +155,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 
 def frame_throughout(rows: Sequence[Row]) -> list[Row]:
-    """The frame stays optimal whatever q is."""
+    """The frame is optimal for every q."""
     same = {"gain_over_frame": 0.0, "frame_error": 0.0}
     return [replace(row, numbers={**row.numbers, **same}) for row in rows]
 
@@ -185,8 +185,8 @@ def _settings(cases: Sequence[tuple[int, int, float]], starts: int) -> list[dict
 CLAIM = Claim(
     id="lp-lq",
     rule=f"For each K >= 3, p and q other than 2: the frame is beaten if descent finds a loss more than {SAME_LOSS:g} "
-    "(relative) below that of the best frame over all rotations; the opposite is measured where the lowest point found "
-    "is itself a frame. At q = 2 the frame must win. For two classes the lowest point has Lemma 3's pattern within "
+    "(relative) below that of the best frame over all rotations; the opposite is measured if the lowest point found is "
+    "itself a frame. At q = 2 the frame must win. For two classes the lowest point has Lemma 3's pattern within "
     f"{PATTERN:g}. All: holds; half of them: partly.",
     revised="two classes were added.",
     alternatives={"the frame is optimal for every q": frame_throughout},

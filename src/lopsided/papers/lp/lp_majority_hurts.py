@@ -1,7 +1,7 @@
 """With the minority's training data fixed, does more majority data lower the minority's test accuracy (Fig 5)?
 
-The test restricted to minority logits (`minority_inner`) says whether the classes are still told apart among themselves
-or only taken for majority classes: a threshold could mend the second, not the first.
+The test restricted to minority logits (`minority_inner`) shows whether the network still distinguishes the minority
+classes and only mistakes them for majority classes, which a threshold could correct.
 """
 
 from collections.abc import Sequence
@@ -87,7 +87,7 @@ def plot(rows: Sequence[Row]) -> Figure:
         series = [
             curve(own, "growth", "test_minority", "minority", limits=(0.0, 1.0)),
             curve(own, "growth", "test_minority_inner", "minority, among minority classes", limits=(0.0, 1.0)),
-            curve(own, "growth", "test_balanced", "all classes alike", dashed=True, limits=(0.0, 1.0)),
+            curve(own, "growth", "test_balanced", "all classes, balanced", dashed=True, limits=(0.0, 1.0)),
             curve(own, "growth", "test_natural", "natural mix", dashed=True, limits=(0.0, 1.0)),
         ]
         size = own[0].settings["minority_size"]

@@ -1,9 +1,9 @@
 """The average minority cosine grows with R = n_A/n_B and reaches 1 at a finite R0 (Fig 3, Section 4.B).
 
-Each task solves one ratio twice: by descent on the nonconvex program (7) from random starts, which knows nothing of
+Each task solves one ratio twice: by descent on the nonconvex program (7) from random starts, which does not use
 convexity or thresholds, and by the scalar roots of `theory`, which also give R0 in closed form. Beyond a second ratio
-R1 (finite for (7,3)) the minority classifiers are exactly zero and have no angle: the paper's figure does not show
-that.
+R1 (finite for (7,3)) the minority classifiers are exactly zero and have no angle, which the paper's figure does not
+show.
 """
 
 from collections.abc import Sequence
@@ -45,7 +45,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
-    """Each curve rises, reaches 1 where theory says, and not before."""
+    """Each curve rises and reaches 1 at the predicted ratio, not before."""
     passed, thresholds, reversed_curves = [], {}, 0
     curves = curves_over_ratio(rows)
     largest = max(abs(row.numbers["loss_difference"]) for row in rows)
@@ -103,10 +103,10 @@ def plot(rows: Sequence[Row]) -> Figure:
 CLAIM = Claim(
     id="lp-minority-collapse",
     rule=f"Every curve by descent never falls by more than {AGREE:g}, is within {COLLAPSED:g} of 1 exactly for the "
-    f"ratios at or above the closed-form R0, agrees with theory within {AGREE:g}, and has no classifier left exactly "
-    "beyond R1.",
-    revised="the energies are 3, 5 and 10 at paper scale, since for (7,3) at 1 no ratio of the grid lay between R0 "
-    "and R1.",
+    f"ratios at or above the closed-form R0, agrees with theory within {AGREE:g}, and its classifiers are zero exactly "
+    "for ratios beyond R1.",
+    revised="the energies at paper scale are 3, 5 and 10, because for (7,3) at energy 1 no ratio of the grid lay "
+    "between R0 and R1.",
     quick=Runs(
         ratio_settings(
             (5.0, 10.0), (1.0, 2.0, 3.0, 4.2, 6.0, 10.0, 13.0, 25.0, 50.0, 90.0, 200.0, 300.0, 2000.0, 7000.0)

@@ -1,6 +1,6 @@
 """Does a balanced network trained past zero error show NC1-NC4, and an imbalanced one no simplex frame (Section 1.B)?
 
-Collapse is a limit, so the rule asks for progress: each measure is at most half at the end of what it was when the
+Collapse is a limit, so the rule requires progress: at the end, each measure is at most half of its value when the
 training error first reached zero, and the classifier is nearer to a frame than that of the same network under
 imbalance.
 """
@@ -106,11 +106,11 @@ def _settings(base: dict[str, Any], ratio: int) -> list[dict[str, Any]]:
 
 CLAIM = network_claim(
     id="lp-neural-collapse",
-    rule=f"95 % intervals over seeds. Balanced: NC1, both parts of NC2, and NC3 are at the end at most {LEFT:g} of "
-    f"what they were at the first record with {TRAINED:.1%} training accuracy (a rise is the opposite); the nearest "
-    f"class mean decides otherwise on less than {NEAREST:.1%} of the examples (NC4). The classifier's distance from a "
-    "frame is larger under imbalance, paired by seed.",
-    revised="any decrease passed at first; now the measures must halve; " + POWER_ADDED + " A measure that had "
+    rule=f"95 % intervals over seeds. Balanced: at the end, NC1, both parts of NC2, and NC3 are at most {LEFT:g} of "
+    f"their values at the first record with {TRAINED:.1%} training accuracy (a rise is the opposite); the classifier "
+    f"and the nearest class mean disagree on less than {NEAREST:.1%} of the examples (NC4). The classifier's distance "
+    "from a frame is larger under imbalance, paired by seed.",
+    revised="at first, any decrease passed; now the measures must halve; " + POWER_ADDED + " A measure that had "
     "fallen, but by less than half, then counted as the opposite in one seed set; now only one that rises does.",
     alternatives={"a small decrease": stalled},
     quick=Runs(_settings({**SMALL, "weight_decay": 5e-3, "steps": 2000}, 100), seeds=range(4)),

@@ -1,13 +1,13 @@
 """Do collapsed minority classifiers have equal length (Table 1)?
 
-Table 1 is about R = infinity: no minority example at all. Then the minority classifiers get no gradient of their own,
-only the shared push away from every feature and weight decay; differences between them at the start fade by
+Table 1 is about R = infinity: there are no minority examples. Then the minority classifiers get no separate gradients,
+only a common push away from every feature and weight decay; initial differences between them fade by
 
     forgetting = exp(- sum of (step x weight decay) / (1 - momentum))
 
 or faster. With 3, 5 and 7 majority classes the paper's 350 epochs leave 1e-4, 2e-7 and 6e-10 of the start, and its
 table has 3e-5, 4e-8 and 6e-8 (VGG-11; float32 resolves 6e-8). So R = infinity says little about imbalance, and a finite
-ratio at which networks have collapsed is measured beside it.
+ratio at which networks have collapsed is measured as well.
 """
 
 import math
@@ -187,9 +187,10 @@ CLAIM = network_claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    revised="the weight decays of the quick scale were 0.01 and 0.03 at first; at 0.03 nothing above the resolution of "
-    "float32 was left to compare with the law; " + f"{SLIM_ADDED} Then {POWER_ADDED} Five seeds took the "
-    "place of three, whose interval of the cosine missed the bound in one seed set.",
+    revised="the weight decays of the quick scale were 0.01 and 0.03 at first; at 0.03, everything was below the "
+    "resolution of float32, so nothing could be compared with the law; "
+    + f"{SLIM_ADDED} Then {POWER_ADDED} Five seeds replaced three, whose interval of the cosine missed the bound in "
+    "one seed set.",
     needs=("mnist", "fashion-mnist", "cifar-10"),
     alternatives={"lengths that differ by a tenth": renumbered(lambda row: {"minority_norm_variation": 0.1})},
 )

@@ -1,9 +1,9 @@
 """Oversampling the minority w times equals having w n_B minority examples (Proposition 1, eq 17-19).
 
-Three programs are solved apart: (17), every minority example counted w times, with one free feature per example; the
-plain program with w n_B minority examples, one free feature each; and the convex program of `theory` with counts
-(n_A, w n_B). All three must have one loss and one set of angles. As a control, the plain program without oversampling
-must differ.
+Three programs are solved separately: (17), with every minority example counted w times and one free feature per
+example; the plain program with w n_B minority examples, one free feature each; and the convex program of `theory` with
+counts (n_A, w n_B). All three must have the same loss and the same angles. As a control, the plain program without
+oversampling must differ.
 """
 
 from collections.abc import Sequence
@@ -111,9 +111,9 @@ def _settings(pairs: Sequence[tuple[int, int]], majority_size: int, rates: Seque
 
 CLAIM = Claim(
     id="lp-oversampling-equivalence",
-    rule=f"The oversampled program, the program with w n_B examples and the convex program have one loss (within "
-    f"{SAME_LOSS:g}, relative) and one minority cosine (within {SAME_COSINE:g}); without oversampling the loss "
-    f"differs.",
+    rule="The oversampled program, the program with w n_B examples and the convex program have the same loss (within "
+    f"{SAME_LOSS:g}, relative) and the same minority cosine (within {SAME_COSINE:g}); without oversampling the loss "
+    "differs.",
     quick=Runs(_settings(((3, 3), (4, 2)), 12, (1, 2, 4, 8, 12))),
     paper=Runs(_settings(((3, 7), (5, 5), (7, 3)), 60, (1, 2, 5, 10, 20, 40, 60)), seeds=range(2)),
     measure=measure,

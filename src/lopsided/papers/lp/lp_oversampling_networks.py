@@ -1,7 +1,7 @@
 """Does oversampling open the minority angles, does it raise test accuracy, and is the largest rate too much (Fig 6)?
 
-Beside the paper's arms stand reweighting by the largest rate, and logit adjustment by the class shares that the loss
-sees, alone and with a moderate rate. Forecasts of the angles take w n_B for the minority size (Proposition 1).
+In addition to the paper's arms, there are reweighting by the largest rate, and logit adjustment by the class shares in
+the loss, alone and with a moderate rate. Forecasts of the angles use w n_B as the minority size (Proposition 1).
 """
 
 from collections.abc import Sequence
@@ -105,7 +105,7 @@ def plot(rows: Sequence[Row]) -> Figure:
         ]
         panels.append(Panel(name, "oversampling rate", "minority cosine", angles, x_log=True))
         accuracies = [
-            curve(arms, "oversample", "test_balanced", "all classes alike", limits=(0.0, 1.0)),
+            curve(arms, "oversample", "test_balanced", "all classes, balanced", limits=(0.0, 1.0)),
             curve(arms, "oversample", "test_minority", "minority", limits=(0.0, 1.0)),
             curve(arms, "oversample", "test_natural", "natural mix", dashed=True, limits=(0.0, 1.0)),
         ]
@@ -116,7 +116,7 @@ def plot(rows: Sequence[Row]) -> Figure:
         ]
         bars = [
             Bars(short, [level(part, key).mean for part in by_arm.values()], word)
-            for word, key in (("all classes alike", "test_balanced"), ("minority", "test_minority"))
+            for word, key in (("all classes, balanced", "test_balanced"), ("minority", "test_minority"))
         ]
         panels.append(Panel("All arms", "", "test accuracy", bars, y_range=(0.0, 1.0)))
     caption = "Bands: 95 % intervals over paired seeds. Dashed in the first panel: forecasts from the settings alone, "
@@ -140,7 +140,7 @@ def _settings(base: dict[str, Any], ratio: int, rates: Sequence[int]) -> list[di
 CLAIM = network_claim(
     id="lp-oversampling-networks",
     rule="95 % intervals over paired seeds: from rate 1 to rate R the minority cosine falls; at the best rate (chosen "
-    "by its mean) the minority accuracy and the accuracy over all classes alike exceed those at rate 1; and some "
+    "by its mean) the minority accuracy and the balanced accuracy over all classes exceed those at rate 1; and some "
     "smaller rate exceeds rate R, in both accuracies.",
     quick=Runs(
         [

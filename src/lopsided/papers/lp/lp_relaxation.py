@@ -1,13 +1,13 @@
-"""The nonconvex program (7), the semidefinite relaxation (15) and the nuclear-norm form (91) have one optimum.
+"""The nonconvex program (7), the semidefinite relaxation (15) and the nuclear-norm form (91) have the same optimum.
 
-Found by descent: (7) in p = 2K dimensions, which is (15) with X = B B^T. Certified, without any solver of ours: for
-every X that (15) admits, with G the gradient at Z,
+The optimum is found by descent on (7) in p = 2K dimensions, which is (15) with X = B B^T. It is certified without our
+own solvers: for every X that (15) admits, with G the gradient at Z,
 
     objective(X) >= f(Z) + <G, Z_X - Z> >= f(Z) - (<G, Z> + K sqrt(E_H E_W) |G|_op)
 
-because the corner block of a positive X has |Z_X|_* <= sqrt(tr X_11 tr X_22). (W, H) are then made again from X^(1/2)
-(Lemma 1) and from the singular values of Z (Lemma 7), and checked for loss and energies. Two misprints are measured:
-Lemma 7 needs the fourth root of E_W/E_H where it prints the square root, and Property 1(i) lacks a factor K.
+because the corner block of a positive X has |Z_X|_* <= sqrt(tr X_11 tr X_22). (W, H) are then recovered from X^(1/2)
+(Lemma 1) and from the singular values of Z (Lemma 7), and their loss and energies are checked. Two misprints are
+measured: Lemma 7 needs the fourth root of E_W/E_H where it prints the square root, and Property 1(i) lacks a factor K.
 """
 
 from collections.abc import Sequence
@@ -156,9 +156,9 @@ def _settings(profiles: Sequence[Sequence[float]]) -> list[dict[str, Any]]:
 CLAIM = Claim(
     id="lp-relaxation",
     rule=f"Losses, energies and the nuclear norm agree within {SAME:g} (relative), X is positive and the certified gap "
-    f"is below {GAP:g}. Lemma 7 and Property 1(i) are judged as corrected in the errata; what is printed is measured "
-    f"too.",
-    revised="misprints made it partly at first; now they stand in the errata, as for every claim.",
+    f"is below {GAP:g}. Lemma 7 and Property 1(i) are judged as corrected in the errata; the printed versions are "
+    "measured too.",
+    revised="at first, misprints made it partly; now they are in the errata, as for every claim.",
     alternatives={"Lemma 7 as printed": as_printed},
     quick=Runs(_settings(([10, 10, 1, 1], [8, 4, 2, 1], [30, 30, 30, 1, 1]))),
     paper=Runs(

@@ -4,8 +4,8 @@
 
 Pairs: g1(x) = (1-x)^q, g2(x) = x^q with q > 1; "mixed", (1-x)^2 and x^3; "exponential", e^(1-x) - 1 and e^x - 1.
 
-The theorem asks sqrt(E_H E_W) > (K-1)/K log(K^2 sqrt(E_H E_W) + (2K-1)(K-1)). Settings above and below that bound are
-run; the verdict rests on those above, the others are shown. With strictly convex g2 the frame must be the only
+The theorem requires sqrt(E_H E_W) > (K-1)/K log(K^2 sqrt(E_H E_W) + (2K-1)(K-1)). Settings above and below that bound
+are run; the verdict uses those above, and the others are only shown. With strictly convex g2 the frame must be the only
 minimiser.
 """
 

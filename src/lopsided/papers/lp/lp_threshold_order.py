@@ -1,8 +1,8 @@
 """R0 falls as the energies fall and as the number of minority classes falls (Section 4.B, Fig 8).
 
 R0 comes from the closed form of `theory`; each task confirms it by two descents on the nonconvex program, 3 % below
-(minority classifiers apart) and 3 % above (together). "Fixing the other parameters" has two readings: the total K = 10
-as in the figures, or K_A fixed while K grows with K_B.
+(minority classifiers differ) and 3 % above (they coincide). "Fixing the other parameters" has two readings: the total K
+= 10 as in the figures, or K_A fixed while K grows with K_B.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from lopsided.papers.shared.alternatives import renumbered
 from lopsided.theory.layer_peeled.two_sizes_thresholds import collapse_ratio
 
 PARAMETERS = ("feature_energy", "weight_energy", "minority_classes")
-ASIDE = 0.03  # how far beside R0 the descents look
+ASIDE = 0.03  # relative distance of the descents from R0
 APART = 1e-3  # distance of minority classifiers over their length; sqrt(1 - cosine) is about sqrt(ASIDE) below R0
 
 
@@ -113,7 +113,7 @@ CLAIM = Claim(
     plot=plot,
     readings={
         "total fixed": "K = K_A + K_B stays 10, as in the figures",
-        "majority fixed": "K_A stays 5 and K grows with K_B, the literal words",
+        "majority fixed": "K_A stays 5 and K grows with K_B, as the text says literally",
     },
     alternatives={"one threshold for all": renumbered(lambda row: {"threshold": 10.0})},
 )

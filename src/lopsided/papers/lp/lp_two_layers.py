@@ -1,12 +1,12 @@
-"""What the m-Layer-Peeled Model shows for two and more layers; the paper asks whether it captures new patterns and
-leaves it open (Sections 5 and 6).
+"""Does the m-Layer-Peeled Model show new patterns for two and more layers? The paper leaves this question open
+(Sections 5 and 6).
 
     minimise mean cross entropy of W_m s(... s(W_1 h))   subject to   sum_i |W_i|^2 / K <= E_W,   mean |h_k|^2 <= E_H
 
 Readings: s is the identity or a ReLU. With the identity the best factors of Z of rank r with equal singular values
-reach sigma = (K E_W / (m r))^(m/2) sqrt(K E_H / r): a lower rank buys longer logits, the more so the more layers, so
-frames of lower rank can beat the simplex (for K = 4 two antipodal pairs). With a ReLU the features behind it are
-nonnegative, and cannot be a simplex either. Each task compares the lowest of several descents with the best simplex
+reach sigma = (K E_W / (m r))^(m/2) sqrt(K E_H / r): a lower rank allows longer logits, and more so with more layers, so
+frames of lower rank can beat the simplex (for K = 4, two antipodal pairs). With a ReLU the features after it are
+nonnegative and cannot be a simplex either. Each task compares the lowest of several descents with the best simplex
 frame of the same model, and with one peeled layer.
 """
 
@@ -102,7 +102,7 @@ def _defined(cosines: FloatArray, summary: Callable[[FloatArray], Any]) -> float
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
-    """With balanced classes: does peeling several layers leave the simplex frame, where one layer does not?"""
+    """With balanced classes: is the optimum with several peeled layers not the simplex frame, as it is with one?"""
     balanced = chosen(rows, ratio=1)
     one_layer = max(column(balanced, "one_layer_frame_error"))
     numbers: dict[str, Any] = {"one_layer_frame_error": one_layer}
@@ -135,7 +135,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 
 def simplex_always(rows: Sequence[Row]) -> list[Row]:
-    """Neural collapse however many layers are peeled."""
+    """Neural collapse for any number of peeled layers."""
     frame = {"feature_frame_error": 0.0, "classifier_frame_error": 0.0}
     return [replace(row, numbers={**row.numbers, **frame, "loss": row.numbers["linear_simplex_loss"]}) for row in rows]
 
@@ -183,15 +183,15 @@ def _settings(
 CLAIM = Claim(
     id="lp-two-layers",
     rule="With balanced classes, where one layer gives the simplex frame, for every number of layers: the linear model "
-    f"has a loss more than {LOWER:g} below its best simplex frame somewhere, and the ReLU model has features that are "
-    f"no simplex (cosines or lengths off by {FRAME:g}).",
+    f"has a loss more than {LOWER:g} below its best simplex frame somewhere, and the features of the ReLU model are "
+    f"not a simplex (cosines or lengths differ by {FRAME:g}).",
     quick=Runs(_settings((2.0, 6.0), (4, 5), (1.0, 3.0, 10.0, 100.0), deepest=4)),
     paper=Runs(_settings((2.0, 4.0, 6.0), (4, 6, 8), (1.0, 2.0, 4.0, 10.0, 30.0, 100.0, 1000.0), deepest=6), range(2)),
     smoke=Runs(_settings((2.0,), (4,), (1.0, 10.0), deepest=3, starts=2)),
     measure=measure,
     judge=judge,
     plot=plot,
-    revised="three and more layers came later.",
+    revised="three and more layers were added later.",
     readings={"linear": "no nonlinearity between the layers", "relu": "a ReLU between the layers"},
     quick_budget_seconds=30,
     alternatives={"the simplex whatever the number of layers": simplex_always},

@@ -156,8 +156,8 @@ CLAIM = Claim(
     id="lp-update-variance",
     rule="With w = R: the mean updates are equal to rounding, exact and drawn variances agree within 5 standard "
     "errors, and over the larger half of the rates the variance ratio grows like w to a power between 0.8 and 1.2.",
-    revised="the standard error is taken from the exact distribution, after the paper scale showed that the estimated "
-    "one is too small at large rates.",
+    revised="the standard error now comes from the exact distribution, because the paper scale showed that the "
+    "estimated one is too small at large rates.",
     quick=Runs(_settings((2, 5, 10, 20, 50, 100), minority_size=5, draws=4000), seeds=range(2)),
     paper=Runs(_settings((2, 5, 10, 20, 50, 100, 300, 1000), minority_size=6, draws=20_000), seeds=range(5)),
     measure=measure,

@@ -1,7 +1,8 @@
 """Does more weight decay bring minority collapse earlier (Fig 2)?
 
-"Earlier" is the average of the minority cosine over the ratios, which needs no level to be reached; where curves reach
-0.5, the ratio at which they do is stated too, beside the forecasts' R proportional to 1 / weight decay.
+"Earlier" is measured by the average of the minority cosine over the ratios, so no level has to be reached. If curves
+reach 0.5, the ratio at which they do is reported as well, next to the forecasts' R, which is proportional to 1 / weight
+decay.
 """
 
 import math
@@ -56,7 +57,7 @@ def judge(rows: Sequence[Row]) -> Verdict:
 
 
 def _half(rows: Sequence[Row]) -> float | None:
-    """Geometric mean over seeds of the ratio at which the cosine passes 0.5; None where a seed does not."""
+    """Geometric mean over seeds of the ratio at which the cosine crosses 0.5; None if it does not for some seed."""
     found = list(crossings(rows, "minority_cosine", HALF).values())
     logs = [math.log(place) for place in found if place is not None]
     return math.exp(seed_mean(logs).mean) if found and len(logs) == len(found) else None

@@ -1,4 +1,5 @@
-"""Program (7) by `descents` from random starts: nonconvex, free features, no convexity used; and what its ends show.
+"""Solve program (7) by `descents` from random starts (nonconvex, free features, without using convexity), and measure
+the ends.
 
 minimise (1/N) sum_k sum_i L(W h_ki, k)   subject to   mean_k |w_k|^2 <= E_W,   mean_k mean_i |h_ki|^2 <= E_H
 """
@@ -59,7 +60,7 @@ def problem(
     dimension: int | None = None,
     examples: Sequence[int] | None = None,
 ) -> Peeled:
-    """Classes of the given sizes. `examples` free features stand for each class (one by default, its mean)."""
+    """Classes of the given sizes. Each class has `examples` free features (by default one, its mean)."""
     sizes = np.asarray(counts, dtype=np.float64)
     copies = np.ones(len(sizes), dtype=np.int64) if examples is None else np.asarray(examples, dtype=np.int64)
     labels = np.repeat(np.arange(len(sizes)), copies)
@@ -166,7 +167,7 @@ def frame_error(vectors: FloatArray) -> float:
 
 
 def deviation_panel(x_label: str, series: Sequence[Points], tolerance: float) -> Panel:
-    """Distance of every end from the frame, beside what the rule allows."""
+    """Distance of every end from the frame, next to the limit of the rule."""
     allowed = [Mark(tolerance, "the rule's tolerance", "y")]
     return Panel("Distance from the simplex frame", x_label, "largest deviation", series, allowed, y_log=True)
 

@@ -1,8 +1,8 @@
 """Lemmas B.1 to B.4: coupling, large pseudo gradients and the fall of the loss for components of positive radius.
 
-Full batches of one sample stand for the population. k classes of l components, v = max over components of p E[1 - o_y],
-delta the separation of (A1), sigma the deviation of an initial weight, R the range of a unit's top weights; a unit has
-moved by R eta t at most. Where the text has an order, the constant is 1.
+Full batches of one sample represent the population. There are k classes of l components, v = max over components of p
+E[1 - o_y], delta the separation of (A1), sigma the deviation of an initial weight, R the range of a unit's top weights;
+a unit has moved by at most R eta t. If the text gives only an order, the constant is 1.
 
 B.1  On every point, at least 1 - 10 tau/sigma of the units keep their pattern and have |<w_r, x>| >= tau = R eta t.
 B.2  For signals fixed before w^(0) is drawn, a share delta/(k l) of the units has |P_r| >= v delta/(k l). The signals

@@ -67,7 +67,7 @@ def _trajectories(settings: Settings, seed: int) -> Numbers:
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
-    """The inequality at every record, that it says something, the deficit against m, and the two trajectories."""
+    """The inequality at every record, whether it is informative, the deficit against m, and the two trajectories."""
     bounds, fast = chosen(rows, part="bound"), chosen(rows, part="deficit")
     trajectories = grouped(chosen(rows, part="trajectories"), "width")
     slack = min(min(np.subtract(row.numbers["measured"], row.numbers["stated"])) for row in (*bounds, *fast))
@@ -113,7 +113,7 @@ def _informative(rows: Sequence[Row]) -> float:
 
 
 def one_over_width(rows: Sequence[Row]) -> list[Row]:
-    """Units that leave in a number that does not depend on the width: a deficit of 1/m."""
+    """A number of changed units that does not depend on the width: a deficit of 1/m."""
     return [
         replace(
             row, numbers={**row.numbers, "measured": [*row.numbers["measured"][:-1], 1 - 50 / row.settings["width"]]}
@@ -173,8 +173,9 @@ CLAIM = Claim(
     measure=measure,
     judge=judge,
     plot=plot,
-    readings={"R": "the proof bounds |dL/dw_r| by max |a|; the range max a - min a is what eq (1) gives, and is used"},
+    readings={"R": "the proof bounds |dL/dw_r| by max |a|; eq (1) gives the range max a - min a, which is used here"},
     quick_budget_seconds=10.0,
-    revised="the bound was judged at a hundredth of the paper's rate alone; at the paper's own it says nothing.",
+    revised="at first, the bound was judged only at a hundredth of the paper's rate; at the paper's own rate it is "
+    "vacuous.",
     alternatives={"deficit ~ 1/m": one_over_width},
 )

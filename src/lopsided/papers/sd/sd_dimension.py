@@ -13,11 +13,11 @@ from lopsided.papers.shared.summary import column, exponent, grouped
 
 LEVEL = 0.98
 ROUGHLY = 0.1  # steps ~ d^s with |s| below this: a thousand times the dimension at most doubles the steps
-SHIFT = -0.5  # |W0|_F = sqrt(d) whatever m, so the relative distance falls like this if the way travelled does not
+SHIFT = -0.5  # |W0|_F = sqrt(d) for every m, so the relative distance falls like this if the distance is constant
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
-    """Exponents in d of the steps and of the way travelled |W - W0|_F."""
+    """Exponents in d of the steps and of the distance |W - W0|_F."""
     if (lost := unreached(rows, LEVEL)) is not None:
         return lost
     steps = exponent(rows, "dimension", lambda numbers: numbers["step"])
@@ -46,7 +46,7 @@ CLAIM = reach_claim(
     paper=Runs(varied({**_GOAL, "width": 4000}, dimension=(100, 300, 1000, 3000, 10000)), seeds=range(8)),
     judge=judge,
     plot=plot,
-    revised="six seeds at first, with which one of two seed sets could not decide; sixteen since.",
+    revised="there were six seeds at first, with which one of two seed sets could not decide; now there are sixteen.",
     quick_budget_seconds=40,
     alternatives={"steps as sqrt(d)": power_law("step", "dimension", 0.5)},
 )

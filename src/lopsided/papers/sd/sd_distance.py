@@ -59,8 +59,9 @@ def _plan(widths: Sequence[int], rest: Settings) -> Runs:
 
 CLAIM = reach_claim(
     id="sd-distance",
-    rule=f"95 % intervals over seeds: s in distance ~ m^s within {EXPONENT} +- {ROUGHLY}, accuracy looked at every "
-    f"step; distance times sqrt(m) within a quarter of 2/3, looking every step, and looking every {COARSE} steps.",
+    rule=f"95 % intervals over seeds: s in distance ~ m^s within {EXPONENT} +- {ROUGHLY}, with accuracy checked at "
+    "every step; distance times sqrt(m) within a quarter of 2/3, with accuracy checked at every step and at every "
+    f"{COARSE} steps.",
     quick=_plan((250, 500, 1000, 2000), {"test": 500}),
     paper=_plan((500, 1000, 2000, 4000, 8000, 16000), {}),
     judge=judge,

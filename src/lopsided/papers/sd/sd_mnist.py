@@ -26,7 +26,7 @@ from lopsided.worlds.wide_runs import Curves, end_spectra, first_reaching, separ
 SCALES = {"4000/m": (4000.0, "A3"), "4000/m, variance 1/sqrt(m)": (4000.0, "section 7"), "40/m": (40.0, "A3")}
 READINGS = {
     "4000/m": "learning rate 4 x 10^3 / m as printed, images scaled to length 1 (A2)",
-    "4000/m, variance 1/sqrt(m)": "the same with N(0, 1/sqrt(m)) of Section 7 read as a variance of 1/sqrt(m)",
+    "4000/m, variance 1/sqrt(m)": "the same with N(0, 1/sqrt(m)) of Section 7 as a variance of 1/sqrt(m)",
     "40/m": "a hundredth of the printed rate, at which the run stays near its start at widths that two cores allow",
 }
 PRINTED = "4000/m"
@@ -63,7 +63,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
-    """The rule at the printed learning rate; the other reading beside it."""
+    """The rule at the printed learning rate; the other readings are reported as well."""
     runs = chosen(rows, part="run")
     groups = {name: grouped(chosen(runs, reading=name), "width") for name in SCALES}
     printed = groups[PRINTED]

@@ -137,9 +137,9 @@ def _plan(width: int, steps: int, record: int, seeds: int) -> Runs:
 CLAIM = Claim(
     id="sd-pseudo-gradient",
     rule="Case S, with constants 1 for the orders: at every record of every seed the share of units with |pseudo "
-    "gradient| >= v delta/(k l) is at least delta/(k l); asked of random unit points, of a hexagon with "
-    "alternating classes (which has (A1) with delta = 1 and lambda = 0, and (A2)), and of that hexagon with a "
-    "constant coordinate appended.",
+    "gradient| >= v delta/(k l) is at least delta/(k l); tested on random unit points, on a hexagon with alternating "
+    "classes (which satisfies (A1) with delta = 1 and lambda = 0, and (A2)), and on that hexagon with a constant "
+    "coordinate appended.",
     quick=_plan(2000, 1000, 50, 3),
     paper=_plan(20000, 4000, 100, 5),
     measure=measure,

@@ -20,7 +20,7 @@ DISTANCE, DIAMETER = 1.9, 0.1  # "distance at least 19/10", "diameter 1/10"
 
 
 def measure(settings: Settings, seed: int) -> Numbers:
-    """delta, lambda and the verdict on (A1), and the number of components that would do."""
+    """delta, lambda and the verdict on (A1), and the number of components needed."""
     if settings["data"] == "xor":
         mixture = xor_mixture()
     else:
@@ -33,7 +33,7 @@ def measure(settings: Settings, seed: int) -> Numbers:
 
 
 def judge(rows: Sequence[Row]) -> Verdict:
-    """Verdicts on XOR in both views; the data of Section 7 beside them."""
+    """Verdicts on XOR in both views; the data of Section 7 are reported as well."""
     two, one = ([row.numbers for row in chosen(rows, data="xor", components=count)] for count in (2, 1))
     delta = seed_mean(n["delta"] for n in two)
     for_two, for_one = (seed_mean(n["ratio"] for n in found) for found in (two, one))

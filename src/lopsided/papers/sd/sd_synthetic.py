@@ -85,9 +85,9 @@ _QUICK = {"dimension": 500, "train": 500, "test": 500, "steps": 200, "record": 1
 CLAIM = run_claim(
     id="sd-synthetic",
     rule=f"At the largest width, 95 % intervals over seeds: accuracy above {NEAR_ONE}, pattern change and relative "
-    f"distance below {SMALL}; in every seed the largest ratio of neighbouring singular values of the update "
-    f"stands at 20 and is above {GAP:g} while the weights' ratio there is below {FLAT}; pattern change and "
-    "distance fall from the smallest to the largest width, paired by seed.",
+    f"distance below {SMALL}; in every seed the largest ratio of neighbouring singular values of the update is at "
+    f"position 20 and above {GAP:g}, while that ratio of the weights is below {FLAT}; pattern change and distance fall "
+    "from the smallest to the largest width, paired by seed.",
     quick=Runs(
         [*varied({**_QUICK, "reading": USUAL}, width=(500, 1000, 2000)), *_others(_QUICK, 1000)], seeds=range(3)
     ),

@@ -19,7 +19,7 @@ SMALL = 0.1
 
 
 def steps_to_level(numbers: Numbers) -> float:
-    """Steps to the level; a run that never gets there counts with its last step, which understates the delay."""
+    """Steps to the level; a run that never reaches it counts with its last step, which understates the delay."""
     place = first_reaching(numbers, LEVEL)
     return float(numbers["steps"][-1 if place is None else place])
 

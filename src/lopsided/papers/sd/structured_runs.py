@@ -1,4 +1,4 @@
-"""What the claims of Li and Liang (2018) share: their readings, the claims on runs of `worlds.wide_runs`, and means
+"""Code shared by the claims of Li and Liang (2018): their readings, the claims on runs of `worlds.wide_runs`, and means
 over seeds."""
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ reach_claim = partial(Claim, measure=measure_reach, readings=_USUAL, quick_budge
 
 
 def unreached(rows: Sequence[Row], level: float) -> Verdict | None:
-    """Where some runs of `measure_reach` never got there, the verdict that says so."""
+    """The verdict if some runs of `measure_reach` never reached their goal."""
     lost = sum(not row.numbers["reached"] for row in rows)
     if not lost:
         return None

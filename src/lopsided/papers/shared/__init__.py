@@ -1,1 +1,1 @@
-"""What claims of several papers share: trained networks, means over seeds, trends."""
+"""Code shared by claims of several papers: trained networks, means over seeds, trends."""

@@ -1,4 +1,4 @@
-"""Rows as another law than the claimed one would give them, for `Claim.alternatives`."""
+"""Rows under another law than the claimed one, for `Claim.alternatives`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -10,7 +10,7 @@ Law = Callable[[Sequence[Row]], Sequence[Row]]
 
 def power_law(number: str, x: str, power: float) -> Law:
     """`number` goes like the setting `x` to that power: each seed's value at the least x, carried over; rows that
-    differ in other settings stay apart."""
+    differ in other settings are kept separate."""
 
     def law(rows: Sequence[Row]) -> list[Row]:
         least = min(row.settings[x] for row in rows)
@@ -42,8 +42,8 @@ def _apart(row: Row, *names: str) -> tuple[int, str]:
 
 
 def tilted(number: str, x: str, power: float) -> Law:
-    """`number` times the setting `x` to that power, in units of its least value: an exponent that is off by so much;
-    what is undefined stays so."""
+    """`number` times the setting `x` to that power, in units of its least value: this changes its exponent by that
+    power; undefined values stay undefined."""
 
     def law(rows: Sequence[Row]) -> list[Row]:
         least = min(row.settings[x] for row in rows)
@@ -58,5 +58,5 @@ def tilted(number: str, x: str, power: float) -> Law:
 
 
 def renumbered(numbers: Callable[[Row], Numbers]) -> Law:
-    """Some numbers of every row are others."""
+    """Replace some numbers of every row."""
     return lambda rows: [replace(row, numbers={**row.numbers, **numbers(row)}) for row in rows]

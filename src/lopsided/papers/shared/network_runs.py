@@ -1,12 +1,12 @@
-"""One network trained on an imbalanced image set, and everything the Layer-Peeled claims ask of it.
+"""Train one network on an imbalanced image set and measure everything that the Layer-Peeled claims need.
 
-Majority classes come first. Which classes of the set play which part is drawn from the seed, and so are the examples
-(a smaller sample is part of a larger one), the first weights and the order: runs at other ratios, decays or rates under
-one seed are paired. Images are scaled by the mean and deviation of the training sample.
+Majority classes come first. The seed determines which classes of the set are majority and minority classes, the
+examples (a smaller sample is part of a larger one), the initial weights and the order, so runs at other ratios, decays
+or rates with the same seed are paired. Images are scaled by the mean and deviation of the training sample.
 
-Accuracies are on test images: `balanced` counts every class alike, `natural` weighs classes by their share of the
-training sample, `minority` is over the minority classes, and `minority_inner` lets the network choose among minority
-classes only, which separates "not told apart" from "taken for a majority class".
+Accuracies are on test images: `balanced` gives every class the same weight, `natural` weights classes by their share of
+the training sample, `minority` is over the minority classes, and `minority_inner` lets the network choose among
+minority classes only, which separates "minority classes confused with each other" from "mistaken for a majority class".
 """
 
 import json
@@ -190,7 +190,8 @@ def _watcher(
 
 
 def _course_so_far() -> dict[int, dict[str, Any]]:
-    """What an earlier run of this task measured before it was stopped, by step; the network resumes no later."""
+    """Measurements of an earlier run of this task before it was stopped, by step; the network resumes at or before the
+    last."""
     kept = half_done(_COURSE)
     try:
         found = [] if kept is None else json.loads(kept.read_bytes())

@@ -1,7 +1,7 @@
 """The shape of a curve over seeds as parts of a claim, each an effect with its error and the power to see it.
 
-Curves are of logarithms, so an effect is a factor. Where a paper names no size, `WORTH` is the least effect that a rule
-looks for: half as much again from one end to the other.
+Curves are of logarithms, so an effect is a factor. If a paper names no size, `WORTH` is the smallest effect that a rule
+looks for: a factor of 1.5 from one end to the other.
 """
 
 import math

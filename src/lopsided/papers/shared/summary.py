@@ -82,7 +82,7 @@ def level(rows: Sequence[Row], value: Value) -> SeedMean:
 
 
 def crossing(places: Sequence[float], values: Sequence[float], target: float) -> float | None:
-    """Where a curve first passes `target` from below, interpolated in log x; None where it does not."""
+    """The x at which a curve first crosses `target` from below, interpolated in log x; None if it does not."""
     for number, value in enumerate(values):
         if value >= target:
             if number == 0:

@@ -7,8 +7,8 @@ masses p_g give a dual point there as well: with r_k = f_g / f_k,
     p_k = e_k - r_k (e_k - p_g),    so that    (I - P) diag(f)    is the coarser program's,
 
 and only the entropies sum_k f_k H(p_k) differ. f H(e - (f_g/f) v) is concave in f and f_g is the mean, so they fall by
-the square of the width: a gap of 1e-6 allows sizes 0.3 % apart to be one. (p_k is a distribution where r_k times the
-mass that the class misses is at most 1, so classes that collapse are left as they are.)
+the square of the width: with a gap of 1e-6, sizes that differ by 0.3 % can be merged. (p_k is a distribution if r_k
+times the mass that the class misses is at most 1, so classes that collapse are not merged.)
 """
 
 import math
