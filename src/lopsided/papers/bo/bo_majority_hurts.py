@@ -92,8 +92,9 @@ CLAIM = Claim(
     rule="From equal sizes to the largest growth, accuracy of the fixed class and of the longer half of its tail falls "
     f"by more than {SIGNIFICANT:g} errors in every reading: holds; in at least half: partly; a significant rise: "
     "contradicted.",
-    revised="paired test, growth, seeds and paper size; the verdict was partly before and after.",
-    quick=Runs(_settings(20, (1, 2, 4), 200, 30, 300), seeds=(0, 1, 2, 3)),
+    revised="paired test, growth, seeds and paper size; the verdict was partly before and after. Then 24 seeds "
+    "replaced 4 and 12, with which the verdict changed between seed sets.",
+    quick=Runs(_settings(20, (1, 2, 4), 200, 30, 300), seeds=range(24)),
     paper=Runs(_settings(50, (1, 2, 4, 8), 1000, 100, 400), seeds=(0, 1)),
     measure=measure,
     judge=judge,
