@@ -247,7 +247,7 @@ def test_progress_counts_down(data) -> None:
         ({"labels": np.full(60, 3)}, "labels from 0 to 2"),
         ({"inputs": np.full((60, 6), np.nan)}, "finite inputs"),
         ({"class_weights": [1.0, -1.0, 1.0]}, "none below 0"),
-        ({"example_weights": np.zeros(60)}, "positive"),
+        ({"example_weights": np.zeros(60)}, "weights that are not all zero"),
         ({"order": lambda epoch: np.array([0, 60])}, "indices from 0 to 59"),
         ({"logit_adjustment": [0.0]}, "a logit adjustment per class"),
     ],
