@@ -124,8 +124,8 @@ def _number_rows(entry: "FamilyScore") -> list[list[str]]:
     for question, scores in number_questions(entry.numbers).items():
         own = scores["recipes"][scores["recipe"]]
         rule = min((one["mean_absolute_error"] for one in scores["baselines"].values() if one["count"]), default=None)
-        before = "x" if scores["miss"] == "ratio" and own["count"] else ""
-        told = [before + _number(own["typical_error"]), before + _number(own["error_nine_in_ten"])]
+        before, digits = ("x", 3) if scores["miss"] == "ratio" and own["count"] else ("", 2)
+        told = [before + _number(own[name], digits) for name in ("typical_error", "error_nine_in_ten")]
         told += [_number(own["mean_absolute_error"]), _number(rule), _share(own["coverage"])]
         rows.append([_SHORT.get(question, question), *told])
     return rows
@@ -138,8 +138,8 @@ def _cells(entry: "FamilyScore | None") -> tuple[str, str]:
     return _share(entry.rate) + interval, _share(entry.baseline_rate)
 
 
-def _number(value: float | None) -> str:
-    return "none" if value is None else f"{value:.2g}"
+def _number(value: float | None, digits: int = 2) -> str:
+    return "none" if value is None else f"{value:.{digits}g}"
 
 
 def _share(rate: float | None) -> str:
