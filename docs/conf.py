@@ -21,7 +21,6 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
     "plain_docstrings",
-    "search_words",
     "command_pages",
     "name_pages",
     "claim_pages",

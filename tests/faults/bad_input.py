@@ -16,7 +16,6 @@ SEED = 11
 # cases of each kind; the bombs take seconds each
 FULL = {"commands": 9000, "calls": 4000, "commands:zip bomb": 16, "commands:long csv": 8}
 SHORT = {"commands": 100, "calls": 60}
-SHORT_PIECE = 60  # three processes, whose imports are a good part of the cost
 PROCESSES = int(os.environ.get("FAULT_PROCESSES", "2"))
 
 
@@ -46,7 +45,7 @@ def run(size: Size, counts: dict[str, int] | None = None) -> list[Row]:
     end = time.monotonic() + float(os.environ.get("FAULT_SECONDS", "inf"))
     found = Shared()
     wanted = counts or (FULL if size == "full" else SHORT)
-    length = 500 if size == "full" else SHORT_PIECE
+    length = 500 if size == "full" else -(-max(wanted.values()) // PROCESSES)
     pieces = [
         (kind, first, min(first + length, count)) for kind, count in wanted.items() for first in range(0, count, length)
     ]

@@ -22,7 +22,6 @@ from tests.faults.tally import Row, Size, timed
 
 TOYS = Path(__file__).parents[1] / "engine/toys"
 KILLS = {"full": {"reproduce": 34, "score": 33, "audit": 33}, "short": {"reproduce": 2, "score": 2, "audit": 0}}
-UNDISTURBED: dict[str, Any] = {}  # results of whole runs of this process, for other parts that compare with them
 AT_WRITES = {"full": (1, 2, 5, 9), "short": (1,)}
 
 
@@ -65,7 +64,6 @@ def _campaign(subject: Subject, row: Row, size: Size) -> None:
         if code != 0 or expected is None:
             row.lose(f"the undisturbed run ended with {code}: {err[-300:]}")
             return
-        UNDISTURBED[subject.name] = expected
         total = KILLS[size][subject.name]
         moments: list[tuple[str, float]] = [
             (kind, number)
