@@ -10,12 +10,15 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from torch.utils.data import DataLoader
+
 from lopsided.core.errors import InputError, MissingPackage
 from lopsided.core.parameters import documented_by
 from lopsided.torch.loggers import Logger
 from lopsided.torch.monitor.head import named_module
 from lopsided.torch.monitor.monitor import Counts
 from lopsided.torch.monitor.monitor_parameters import MONITOR_PARAMETERS
+from lopsided.torch.monitor.recall_outlook import RecallOutlook
 from lopsided.torch.monitor.run_settings import RunSettings
 from lopsided.torch.remedies.oversampling_sampler import check_loader
 from lopsided.torch.trainer_monitor import TrainerMonitor
@@ -81,7 +84,7 @@ class LightningMonitor(TrainerMonitor, Callback):  # type: ignore[misc]  # Light
         steps: int | None = None,
         scheduler: Any = None,
         geometry_every: int | None = None,
-        before: Any = None,
+        before: RecallOutlook | DataLoader[Any] | None = None,
     ) -> None:
         self._keep({**locals(), "labels": None, "groups": None}, report)
         super().__init__()

@@ -52,7 +52,9 @@ def test_spectra_come_with_full_epochs_alone() -> None:
     assert not cadence.spectra(20)
     cadence.full = True
     assert cadence.spectra(21)
-    cadence.every = 7
+    cadence.every = 4
+    assert cadence.spectra(31)
+    cadence.every = 24
     assert not cadence.spectra(90)
     assert cadence.spectra(91)
     assert not Cadence(None, spectra_every=0).spectra(0)

@@ -19,6 +19,7 @@ ENOUGH = 300_000  # examples
 ENOUGH_OF_MANY = 600_000  # for more than MANY classes
 WEIGHTS = 500_000
 RAREST = 60  # epochs
+EPOCHS_OF_A_SPECTRUM = 4  # `spectra_every` is kept as long as every fourth epoch or more is measured in full
 FIRST = 3
 LATER, LATER_OF_MANY = 1.5, 2.0
 MANY = 256
@@ -43,9 +44,11 @@ class Cadence:
     means: bool = True
 
     def spectra(self, epoch: int) -> bool:
-        """Whether whole spectra are taken at the end of this epoch: so much rarer in short epochs as these are."""
+        """Whether whole spectra are taken at the end of this epoch. Only full epochs have them, and short epochs more
+        rarely, because they cost as much there as in long ones."""
         waited = None if self.last_spectra is None else epoch - self.last_spectra
-        due = self.full and self.spectra_every > 0 and (waited is None or waited >= self.spectra_every * self.every)
+        wanted = self.spectra_every * math.ceil(self.every / EPOCHS_OF_A_SPECTRUM)
+        due = self.full and self.spectra_every > 0 and (waited is None or waited >= wanted)
         if due:
             self.last_spectra = epoch
         return due

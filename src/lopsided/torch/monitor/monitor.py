@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy as np
+from torch.utils.data import DataLoader
 
 from lopsided.core.blas import one_blas_thread
 from lopsided.core.counts import class_counts
@@ -53,6 +54,7 @@ from lopsided.torch.monitor.lost_classes import LostClasses
 from lopsided.torch.monitor.monitor_parameters import MONITOR_PARAMETERS
 from lopsided.torch.monitor.monitor_state import load_state, state_of
 from lopsided.torch.monitor.phase_sums import Batches, PhaseSums, measure_exactly, quiet
+from lopsided.torch.monitor.recall_outlook import RecallOutlook
 from lopsided.torch.monitor.recall_watch import RecallWatch
 from lopsided.torch.monitor.run_forecast import RunForecast, run_forecast
 from lopsided.torch.monitor.run_settings import RunReader, RunSettings
@@ -104,7 +106,7 @@ class Monitor:
         steps: int | None = None,
         scheduler: Any = None,
         geometry_every: int | None = None,
-        before: Any = None,
+        before: RecallOutlook | DataLoader[Any] | None = None,
     ) -> None:
         model = checked.whole_parameters(model)
         given = None if counts is None else class_counts(counts)

@@ -35,7 +35,7 @@ layers : bool or list of str, default True
     Track every layer, none, or the named ones.
 spectra_every : int, default 10
     Epochs between whole spectra of the layers' changes, and of the logits of a head with more than 128 classes and
-    features; 0 for none.
+    features; 0 for none. They are computed in epochs that are measured in full, and more rarely for short epochs.
 patterns : int, default 64
     Number of examples to track activation patterns on; 0 for none.
 observe_every : int, optional
