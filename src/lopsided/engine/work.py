@@ -3,6 +3,7 @@
 A task that raises gives a `Failure` with a sentence; it is not kept, so the next run tries again.
 """
 
+import atexit
 import contextlib
 import os
 import signal
@@ -68,6 +69,7 @@ def settle_in(*, follow_parent: bool) -> None:
     if _limit is None:
         _limit = one_thread()
         _limit.__enter__()
+        atexit.register(_limit.__exit__, None, None, None)  # later, libraries are half unloaded
         if follow_parent:
             with contextlib.suppress(ValueError):  # not in the main thread: then Ctrl-C does not reach it either
                 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the run ends its workers
