@@ -15,7 +15,6 @@ import gzip
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +24,16 @@ from scipy.optimize import minimize
 from lopsided.core.files import write_atomically
 from lopsided.core.seeds import generator
 from lopsided.skill.families import recall_early
-from lopsided.skill.recall_questions import before_of, evidence_at
+from lopsided.skill.recall_questions import before_of
 from lopsided.theory import recall_law
+from lopsided.theory.class_evidence import ClassEvidence
 from lopsided.theory.recall_law import CUTS, LOST, REFERENCE, RecallLaw
 
 ROOT = Path(__file__).resolve().parents[2]
 MEASURED = ROOT / "docs/measured/recall_development.json.gz"
 COMMITTED = ROOT / "src/lopsided/theory/recall_law.json"
 RIDGE, RIDGE_BEFORE = 10.0, 30.0
-MARKS = (0.05, 0.1, 0.2, 0.5)
+MARKS = (0.05, 0.1, 0.2, 0.5, 1.0)
 UNKNOWN, BEFORE = ", unknown length", ", before"
 KINDS = ("training", "held out")
 # the law before training first: its score is a feature of others
@@ -89,30 +89,39 @@ def measured_rows(path: Path = MEASURED) -> list[dict[str, Any]]:
 
 def observations(
     rows: Sequence[dict[str, Any]], variant: str, before: RecallLaw | None = None
-) -> tuple[Any, Any, Any, Any, Any]:
-    """Features, times, final recalls, weights and task numbers; `before` is the law whose score is a feature."""
-    kind, scored = variant.removesuffix(UNKNOWN).removesuffix(BEFORE), variant.endswith(BEFORE)
-    read = recall_law.held_out_features if kind == "held out" else recall_law.training_features
+) -> tuple[Any, Any, Any, Any]:
+    """Features, times, final recalls and weights; `before` is the law whose score is a feature."""
     parts = []
-    for number, row in enumerate(rows):
-        truth, (settings, seen) = np.array(row["truth"]["recall"], dtype=float), (row["settings"], row["seen"])
-        inputs = before_features(settings, seen)
-        for mark in (0.0,) if kind == "before" else MARKS:
-            found = inputs
-            if kind != "before":
-                evidence = evidence_at(settings, seen, mark)
-                if before is not None:
-                    evidence = replace(evidence, before_score=before.score(inputs))
-                found = read(evidence, before=scored)
-            time = 0.0 if kind == "before" or variant.endswith(UNKNOWN) else np.log(mark / REFERENCE)
-            parts.append((found, *(np.full(len(found), x) for x in (time, len(found) ** -0.5, number)), truth))
-    features, times, weights, tasks, recalls = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return features, times, recalls, weights, tasks
+    for row in rows:
+        truth = np.array(row["truth"]["recall"], dtype=float)
+        for mark in marks_of(variant):
+            found, _ = features_at(row, mark, variant, before)
+            time = 0.0 if mark == 0 or variant.endswith(UNKNOWN) else np.log(mark / REFERENCE)
+            parts.append((found, np.full(len(found), time), truth, np.full(len(found), len(found) ** -0.5)))
+    features, times, recalls, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return features, times, recalls, weights
 
 
-def before_features(settings: dict[str, Any], seen: dict[str, Any]) -> Any:
-    """Features of the variant "before" of a task."""
-    return recall_law.before_features(*before_of(settings, seen))
+def marks_of(variant: str) -> tuple[float, ...]:
+    """The shares of the training that a variant is fitted to."""
+    return (0.0,) if variant == "before" else MARKS
+
+
+def features_at(
+    row: dict[str, Any], mark: float, variant: str, before: RecallLaw | None
+) -> tuple[Any, tuple[Any, Any] | None]:
+    """Features of a task at a mark, and its validation examples as (right, all) where the variant reads them."""
+    inputs = recall_law.before_features(*before_of(row["settings"], row["seen"]))
+    if mark == 0:
+        return inputs, None
+    told = {name: values for name, values in row["seen"]["marks"][str(mark)].items() if name != "posthoc"}
+    score = {} if before is None else {"before_score": before.score(inputs)}
+    evidence, scored = ClassEvidence.of(told | score, seen=mark), variant.endswith(BEFORE)
+    if variant.startswith("training"):
+        return recall_law.training_features(evidence, before=scored), None
+    shown = np.nan_to_num(evidence.held_out_counts)
+    answers = (np.nan_to_num(evidence.held_out_recall) * shown, shown)
+    return recall_law.held_out_features(evidence, before=scored), answers
 
 
 def fit(features: Any, times: Any, recalls: Any, weights: Any, names: Sequence[str], ridge: float = RIDGE) -> RecallLaw:
@@ -152,7 +161,7 @@ def fit_all(rows: Sequence[dict[str, Any]]) -> dict[str, RecallLaw]:
 
 def fit_variant(rows: Sequence[dict[str, Any]], variant: str, before: RecallLaw | None = None) -> RecallLaw:
     """One variant; `before` is the law before training."""
-    features, times, recalls, weights, _ = observations(rows, variant, before)
+    features, times, recalls, weights = observations(rows, variant, before)
     names, ridge = NAMES[variant.removesuffix(UNKNOWN).removesuffix(BEFORE)], RIDGE
     if variant.endswith(BEFORE):
         names, ridge = (*names, BEFORE_SCORE), RIDGE_BEFORE
@@ -170,17 +179,18 @@ def left_out(rows: Sequence[dict[str, Any]], variant: str, folds: int = 6) -> It
         outside = [row for row, own in zip(rows, fold, strict=True) if own == number]
         before = fit_variant(inside, "before") if variant.endswith(BEFORE) else None
         law = fit_variant(inside, variant, before)
-        features, times, recalls, *_ = observations(outside, variant, before)
-        for time in np.unique(times):
-            own = times == time
-            found = law.forecast(features[own], float(time), None)
-            inside_interval = (recalls[own] >= found.low) & (recalls[own] <= found.high)
-            parts.append((times[own], recalls[own], found.chance_lost, found.recall, inside_interval))
-    times, recalls, chances, forecast, held = (np.concatenate(part) for part in zip(*parts, strict=True))
-    for time in np.unique(times):
-        own, lost = times == time, recalls[times == time] < LOST
+        for row in outside:
+            recalls = np.array(row["truth"]["recall"], dtype=float)
+            for mark in marks_of(variant):
+                features, answers = features_at(row, mark, variant, before)
+                found = law.forecast(features, float(np.log(mark / REFERENCE)), mark, answers)
+                held = (recalls >= found.low) & (recalls <= found.high)
+                parts.append((np.full(recalls.size, mark), recalls, found.chance_lost, found.recall, held))
+    marks, recalls, chances, forecast, held = (np.concatenate(part) for part in zip(*parts, strict=True))
+    for mark in np.unique(marks):
+        own, lost = marks == mark, recalls[marks == mark] < LOST
         yield {
-            "mark": REFERENCE * float(np.exp(time)),
+            "mark": float(mark),
             "AUC": float(roc_auc_score(lost, chances[own])),
             "hit rate": float(np.mean((chances[own] > 0.5) == lost)),
             "error": float(np.mean(np.abs(forecast[own] - recalls[own]))),

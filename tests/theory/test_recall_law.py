@@ -58,6 +58,34 @@ def test_forecasts_are_ordered_and_follow_the_evidence(tasks) -> None:
     assert recall_forecast(evidence.without_held_out()).recall != pytest.approx(recall_forecast(evidence).recall)
 
 
+def test_at_the_end_a_large_validation_set_decides(tasks) -> None:
+    """The likelihood of the validation examples, beside brute-force integration over a fine grid."""
+    cuts = np.array(recall_law.CUTS)
+    chances = np.array([np.linspace(0.1, 0.8, cuts.size)])
+    right, shown = np.array([30.0]), np.array([50.0])
+    found = recall_law._sharpened(chances, right, shown, 1.0)
+    fine = np.linspace(0, 1, 200_001)
+    cdf = np.interp(fine, [*cuts, 1.0], [*chances[0], 1.0])
+    weight = 0.7 * 50 / (50 + 50)
+    middle = (fine[1:] + fine[:-1]) / 2
+    mass = np.diff(cdf) * (middle**30 * (1 - middle) ** 20) ** weight
+    expected = np.append(0.0, np.cumsum(mass) / mass.sum())  # an atom at 0 has no likelihood left
+    # steps of 0.01 and half a step at their ends: the density is at most 7
+    assert found[0] == pytest.approx(np.interp(recall_law._FINE, fine, expected), abs=5e-3)
+    # nothing early: a thousandth of the weight
+    early = recall_law._sharpened(chances, right, shown, 0.05)
+    assert early[0] == pytest.approx(np.interp(recall_law._FINE, [*cuts, 1.0], [*chances[0], 1.0]), abs=5e-3)
+
+
+@pytest.mark.parametrize("seen", [0.5, 1.0])
+def test_a_class_that_is_always_right_may_end_at_one(tasks, seen) -> None:
+    row = next(one for one in tasks if max(one["truth"]["recall"]) == 1.0)
+    found = recall_forecast(evidence_at(row["settings"], row["seen"], seen))
+    best = int(np.argmax(found.score))
+    assert found.high[best] == 1.0
+    assert found.low[best] > 0.5
+
+
 def test_permuted_classes_give_permuted_forecasts(tasks) -> None:
     row = tasks[0]
     told = {k: v for k, v in row["seen"]["marks"]["0.2"].items() if k != "posthoc"}

@@ -203,6 +203,8 @@ def _network(settings: Settings, split: Split) -> tuple[Any, Split]:
         return nn.Linear(backbone.FEATURES, classes), split
     if name == "fine-tuned backbone":
         return Classifier(backbone.Backbone(), backbone.FEATURES, classes), split
+    if settings["data"] == "clusters":
+        return _mlp(settings["dimension"], classes, settings["norm"]), split
     parts = [
         np.ascontiguousarray(halved(inputs), dtype=np.float32) for inputs in (split.inputs, split.held_out, split.test)
     ]

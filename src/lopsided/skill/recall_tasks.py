@@ -1,8 +1,11 @@
 """Networks as people train them, drawn by a generator: data, architecture, optimiser, tail and length of the training.
 
 With a ratio of R, sizes fall from the largest class to 1/R of it, geometrically, as a power of the rank, or in one
-step. The forecaster sees a validation set with few examples of each class; the outcome is measured on a larger test set
-that it never sees.
+step. The forecaster sees a validation set of its own; the outcome is measured on a larger test set that it never sees.
+
+Two draws: the first has short tails of pictures and texts, most of them hard. The second, with a salt of its own, has
+what the first leaves out: easy classes, up to 300 of them (clusters with one or more centres), milder tails, longer
+training, and validation sets of up to 200 examples a class.
 """
 
 from collections.abc import Sequence
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 SALT = 20261117  # of the drawing, and with it of the split into halves: no earlier family used it
+WIDER_SALT = 20261119  # of the second draw
 # architecture -> number of tasks, largest number of steps that is feasible on two cores
 NETWORKS = {
     "mlp": (44, 1500),
@@ -29,6 +33,8 @@ NETWORKS = {
     "frozen backbone": (16, 1200),
     "fine-tuned backbone": (8, 60),
 }
+# of the second draw; clusters for MLPs alone
+WIDER_NETWORKS = {"mlp": 56, "small resnet": 10, "vit": 8, "text transformer": 8, "frozen backbone": 6}
 PICTURES = ("digits", "mnist", "fashion-mnist", "cifar-10", "mnist and fashion-mnist", "cifar-100-lt")
 _MOST_CLASSES = {"digits": 10, "mnist": 10, "fashion-mnist": 10, "cifar-10": 10, "mnist and fashion-mnist": 20}
 TEST, TEST_OF_BACKBONES = 120, 60  # test examples of a class, at most
@@ -36,13 +42,38 @@ TEST, TEST_OF_BACKBONES = 120, 60  # test examples of a class, at most
 
 def tasks() -> Sequence[Settings]:
     """Specifications drawn by a generator of their own."""
-    random = generator(SALT, "skill", "recall")
+    random, wider = generator(SALT, "skill", "recall"), generator(WIDER_SALT, "skill", "recall")
     networks = random.permutation(np.repeat(list(NETWORKS), [many for many, _ in NETWORKS.values()]))
-    return [{"index": index, **_drawn(random, str(network))} for index, network in enumerate(networks)]
+    more = wider.permutation(np.repeat(list(WIDER_NETWORKS), list(WIDER_NETWORKS.values())))
+    drawn = [_drawn(random, str(network)) for network in networks] + [_wider(wider, str(network)) for network in more]
+    return [{"index": index, **settings} for index, settings in enumerate(drawn)]
 
 
-def _drawn(random: "Generator", network: str) -> dict[str, Any]:
-    data = _data(random, network)
+def _wider(random: "Generator", network: str) -> dict[str, Any]:
+    """A task of the second draw."""
+    clusters = network == "mlp" and random.random() < 0.75
+    settings = _drawn(random, network, "clusters" if clusters else None)
+    most = 400 if settings["classes"] <= 20 else 120
+    if clusters:
+        dimension = int(random.choice([8, 16, 32, 64]))
+        settings |= {
+            "dimension": dimension,
+            "centres": int(random.choice([1, 3], p=[0.7, 0.3])),  # of a class
+            "spread": float(f"{dimension**0.5 * np.exp(random.uniform(np.log(0.04), np.log(0.3))):.3g}"),
+        }
+        most = 1000 if settings["classes"] <= 20 else 300 if settings["classes"] <= 100 else 100
+    if settings["data"] != "digits":
+        settings["largest"] = int(random.choice([most // 2, most]))
+    settings["ratio"] = float(f"{np.exp(random.uniform(np.log(2), np.log(min(100, settings['largest'])))):.3g}")
+    settings["held_out"] = int(random.choice([10, 30, 100, 200]))
+    epochs = float(np.exp(random.uniform(np.log(8), np.log(120))))
+    steps = epochs * int(counts_of(settings).sum()) / settings["batch"]
+    settings["steps"] = int(np.clip(steps, 40, 2 * NETWORKS[network][1]))
+    return settings
+
+
+def _drawn(random: "Generator", network: str, data: str | None = None) -> dict[str, Any]:
+    data = data or _data(random, network)
     classes = _classes(random, data)
     optimiser = str(random.choice(["adamw", "sgd"], p=[0.6, 0.4]))
     norm = {"mlp": ["batch", "layer", "none"], "small resnet": ["batch", "group"]}.get(network)
@@ -84,6 +115,8 @@ def _classes(random: "Generator", data: str) -> int:
         return int(random.choice([10, 20, 50, 100]))
     if data == "languages":
         return int(random.choice([5, 10, 20, 40, 60]))
+    if data == "clusters":
+        return int(random.choice([3, 10, 30, 100, 200, 300]))
     most = _MOST_CLASSES[data]
     return int(random.choice([3, 5, 8, most], p=[0.15, 0.15, 0.15, 0.55]))
 
@@ -145,6 +178,8 @@ def drawn(settings: Settings, seed: int) -> Split:
 
     CIFAR-100-LT has a tail of its own: there classes with more examples stand first.
     """
+    if settings["data"] == "clusters":
+        return _clusters(settings, seed)
     pool, labels, test_pool, test_labels = _source(settings["data"])
     random, own = generator(SALT, "classes", settings["index"]), generator(seed, "recall examples")
     available = np.bincount(labels)
@@ -164,6 +199,24 @@ def drawn(settings: Settings, seed: int) -> Split:
     inputs, shown_inputs, test_inputs = pool[rows[0]], test_pool[rows[1]], test_pool[rows[2]]
     flat = _as_numbers(settings["data"], inputs)
     return Split(inputs, codes[0], shown_inputs, codes[1], test_inputs, codes[2], flat)
+
+
+def _clusters(settings: Settings, seed: int) -> Split:
+    """Normal clusters around centres that the task draws; each example belongs to one centre of its class."""
+    random, own = generator(SALT, "classes", settings["index"]), generator(seed, "recall examples")
+    classes, each, dimension = settings["classes"], settings["centres"], settings["dimension"]
+    centres = random.standard_normal((classes, each, dimension))
+
+    def examples(counts: IntArray) -> tuple[Any, IntArray]:
+        codes = np.repeat(np.arange(classes), counts)
+        at = centres[codes, own.integers(each, size=codes.size)]
+        noise = settings["spread"] * own.standard_normal(at.shape)
+        return ((at + noise) / np.hypot(1.0, settings["spread"])).astype(np.float32), codes
+
+    train, held_out, test = (
+        examples(many) for many in (counts_of(settings), np.full(classes, settings["held_out"]), np.full(classes, TEST))
+    )
+    return Split(*train, *held_out, *test, train[0])
 
 
 def _as_numbers(data: str, inputs: Any) -> Any:
