@@ -139,3 +139,5 @@ def test_a_forecast_says_how_often_such_came_true(monkeypatch: pytest.MonkeyPatc
     assert look(**risk)[0].endswith("(merging law, right in 87 of 100 such cases)")
     # a run unlike those that were scored has no score to quote
     assert look(**risk, outside_fit=("batch size 8",))[0].endswith("(merging law, outside its range: batch size 8)")
+    # nor has a convolutional one: the recipe that was scored does not tell the law about convolutions
+    assert look(**risk, settings=RunSettings(convolutional=True))[0].endswith("41.4 examples (merging law)")

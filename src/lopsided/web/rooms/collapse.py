@@ -195,7 +195,7 @@ def _forecast(counts: ClassCounts, problem: CollapseProblem, drafts: Drafts, wat
         facts=jsonable(found.to_dict()),
         draft=near is not None,
         verdict=verdict(found),
-        summary=summary(found),
+        summary=summary(found, problem.held()),
         classes=[
             ClassRow(**row, collapsed=k in collapsed, vector=None if vectors is None else vectors[k])
             for k, row in enumerate(rows)
