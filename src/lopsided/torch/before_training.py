@@ -96,8 +96,28 @@ def recall_before(
         attention=any("Attention" in type(one).__name__ for one in modules) if attention is None else attention,
     )
     counts = np.bincount(every, minlength=classes).astype(np.float64)
-    found = recall_before_training(counts, overlap.nearest_mean, overlap.nearest_neighbour, overlap.linear, training)
-    return outlook(found, notes=_decay_notes(settings, training))
+    return planned_outlook(
+        counts,
+        overlap.nearest_mean,
+        overlap.nearest_neighbour,
+        overlap.linear,
+        training,
+        notes=_decay_notes(settings, training),
+    )
+
+
+def planned_outlook(
+    counts: FloatArray,
+    nearest_mean: FloatArray,
+    nearest_neighbour: FloatArray,
+    linear: FloatArray,
+    training: PlannedTraining,
+    *,
+    notes: tuple[str, ...] = (),
+) -> RecallOutlook:
+    """The outlook of a training that is planned, from what simple rules find in its examples; the skill benchmark
+    scores it as well."""
+    return outlook(recall_before_training(counts, nearest_mean, nearest_neighbour, linear, training), notes=notes)
 
 
 def _is_trained(module: nn.Module) -> bool:
