@@ -31,7 +31,7 @@ def evidence_at(settings: Settings, seen: Seen, mark: float, *, known: bool = Tr
 
 
 def before_of(settings: Settings, seen: Seen) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, PlannedTraining]:
-    """The arguments of `planned_outlook`."""
+    """The arguments of `recall_before_training`."""
     counts, means, neighbours, linear = (
         array(seen["before"][name]) for name in ("counts", "nearest_mean", "nearest_neighbour", "linear")
     )
@@ -69,7 +69,8 @@ def before(settings: Settings, seen: Seen) -> "RecallOutlook":
     """What `lopsided.torch.recall_before` tells, from what was measured of the training examples."""
     from lopsided.torch import before_training
 
-    return before_training.planned_outlook(*before_of(settings, seen))
+    counts, means, neighbours, linear, training = before_of(settings, seen)
+    return before_training.planned_outlook(counts, (means, neighbours, linear), training)
 
 
 def rates_at(mark: float, name: str) -> Rates:

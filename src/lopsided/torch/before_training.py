@@ -18,6 +18,7 @@ from lopsided.torch.monitor.run_forecast import WEAK_DECAY
 from lopsided.torch.monitor.run_settings import optimizer_settings
 from torch import nn
 
+Rates = tuple[FloatArray, FloatArray, FloatArray]  # by the nearest mean, the nearest neighbour, a linear rule
 _BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
@@ -96,28 +97,16 @@ def recall_before(
         attention=any("Attention" in type(one).__name__ for one in modules) if attention is None else attention,
     )
     counts = np.bincount(every, minlength=classes).astype(np.float64)
-    return planned_outlook(
-        counts,
-        overlap.nearest_mean,
-        overlap.nearest_neighbour,
-        overlap.linear,
-        training,
-        notes=_decay_notes(settings, training),
-    )
+    rates = overlap.nearest_mean, overlap.nearest_neighbour, overlap.linear
+    return planned_outlook(counts, rates, training, _decay_notes(settings, training))
 
 
 def planned_outlook(
-    counts: FloatArray,
-    nearest_mean: FloatArray,
-    nearest_neighbour: FloatArray,
-    linear: FloatArray,
-    training: PlannedTraining,
-    *,
-    notes: tuple[str, ...] = (),
+    counts: FloatArray, rates: Rates, training: PlannedTraining, notes: tuple[str, ...] = ()
 ) -> RecallOutlook:
-    """The outlook of a training that is planned, from what simple rules find in its examples; the skill benchmark
-    scores it as well."""
-    return outlook(recall_before_training(counts, nearest_mean, nearest_neighbour, linear, training), notes=notes)
+    """The outlook of a training that is planned, from the recalls of three simple rules on its examples; the skill
+    benchmark scores it as well."""
+    return outlook(recall_before_training(counts, *rates, training), notes=notes)
 
 
 def _is_trained(module: nn.Module) -> bool:
