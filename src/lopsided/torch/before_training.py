@@ -18,7 +18,7 @@ from lopsided.torch.monitor.run_forecast import WEAK_DECAY
 from lopsided.torch.monitor.run_settings import optimizer_settings
 from torch import nn
 
-Rates = tuple[FloatArray, FloatArray, FloatArray]  # by the nearest mean, the nearest neighbour, a linear rule
+RuleRates = tuple[FloatArray, FloatArray, FloatArray]  # by the nearest mean, the nearest neighbour, a linear rule
 _BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
@@ -102,7 +102,7 @@ def recall_before(
 
 
 def planned_outlook(
-    counts: FloatArray, rates: Rates, training: PlannedTraining, notes: tuple[str, ...] = ()
+    counts: FloatArray, rates: RuleRates, training: PlannedTraining, notes: tuple[str, ...] = ()
 ) -> RecallOutlook:
     """The outlook of a training that is planned, from the recalls of three simple rules on its examples; the skill
     benchmark scores it as well."""
