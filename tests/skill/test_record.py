@@ -110,3 +110,8 @@ def test_a_plan_carries_it() -> None:
     made = lopsided.plan(features=random.standard_normal((72, 3)) + labels[:, None], labels=labels)
     assert made.skill.startswith("On 46 held-out tables, the first remedy of such a plan was ")
     assert made.skill in str(made)
+    # neither three classes nor arms of one's own were scored
+    three = np.where(np.arange(72) < 8, 2, labels)
+    other = [lopsided.plan(features=random.standard_normal((72, 3)), labels=three)]
+    other.append(lopsided.plan(features=random.standard_normal((72, 3)), labels=labels, arms=["class weights"]))
+    assert [one.skill for one in other] == ["", ""]
