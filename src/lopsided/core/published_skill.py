@@ -74,10 +74,10 @@ def measured_skill(forecast: str) -> Record | None:
     return Record(family, recipe, cases, interval=ends, **scored, **about)
 
 
-def skill_sentence(forecast: str) -> str:
-    """`measured_skill` in words; empty where none is published."""
+def skill_sentence(forecast: str, what: str = "Such forecasts") -> str:
+    """`measured_skill` in words, which say `what` was right; empty where none is published."""
     record = measured_skill(forecast)
-    return "" if record is None else record.sentence
+    return "" if record is None else record.sentence.replace("Such forecasts", what)
 
 
 def published_text() -> str:

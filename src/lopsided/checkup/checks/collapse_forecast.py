@@ -41,7 +41,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     counts = classes.counts_where(evidence.training)
     present = np.flatnonzero(counts)
     forecast, basis, sure, scored = _forecast(evidence, counts[present].astype(float))
-    need, told = forecast.count_needed, skill_sentence(scored) if scored else ""
+    need, told = forecast.count_needed, skill_sentence(scored, "Forecasts of collapse") if scored else ""
     findings = []
     for place in np.argsort(counts[present], kind="stable"):
         code = int(present[place])
