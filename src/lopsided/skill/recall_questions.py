@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # PyTorch is needed to score, not to list the families
 
 Seen = Mapping[str, Any]
 Law = Callable[[Settings, Seen], "RecallOutlook"]
-Rates = Callable[[Settings, Seen], FloatArray]
+Recalls = Callable[[Settings, Seen], FloatArray]
 ANOTHER = "another run"
 
 
@@ -73,7 +73,7 @@ def before(settings: Settings, seen: Seen) -> "RecallOutlook":
     return before_training.planned_outlook(counts, (means, neighbours, linear), training)
 
 
-def rates_at(mark: float, name: str) -> Rates:
+def rates_at(mark: float, name: str) -> Recalls:
     """A recorded rate at a mark, 0 where there is none."""
     return lambda settings, seen: np.nan_to_num(array(seen["marks"][str(mark)][name]))
 
@@ -100,7 +100,7 @@ def lost_by_law(law: Law) -> Forecaster[Choice]:
     return answer
 
 
-def lost_below(rates: Rates, threshold: float) -> Forecaster[Choice]:
+def lost_below(rates: Recalls, threshold: float) -> Forecaster[Choice]:
     """Lost if a rate is below a threshold; for the AUC, a lower rate is more likely to be lost."""
 
     def answer(settings: Settings, seen: Seen) -> list[Choice]:
@@ -118,7 +118,7 @@ def recall_by_law(law: Law) -> Forecaster[Amount]:
     return answer
 
 
-def recall_as(rates: Rates) -> Forecaster[Amount]:
+def recall_as(rates: Recalls) -> Forecaster[Amount]:
     """A recorded rate taken as the forecast."""
     return lambda settings, seen: [Amount(rate) for rate in rates(settings, seen).tolist()]
 
@@ -146,7 +146,7 @@ def lost_question(
     return Question(name, was_lost, answers, default, rules, parts=class_names, unshipped=(ANOTHER,))
 
 
-def recall_question(name: str, laws: Mapping[str, Law], default: str, rules: Mapping[str, Rates]) -> Question[Amount]:
+def recall_question(name: str, laws: Mapping[str, Law], default: str, rules: Mapping[str, Recalls]) -> Question[Amount]:
     """The recall of every class, likewise."""
     answers = {one: recall_by_law(law) for one, law in laws.items()} | {ANOTHER: recall_as(another_run)}
     told = {one: recall_as(rates) for one, rates in rules.items()}
