@@ -19,7 +19,7 @@ from lopsided.core.seeds import generator
 from lopsided.core.validation import IntArray
 from lopsided.data.image_set import standardised
 from lopsided.data.images import has_images, load_images
-from lopsided.data.subsampling import long_tail_counts, subsample
+from lopsided.data.subsampling import subsample
 from lopsided.engine.threads import one_thread
 from lopsided.remedies.logit_adjustment import adjust_logits
 from lopsided.remedies.thresholds import ThresholdMover
@@ -83,6 +83,12 @@ def compare(task: "Finished") -> dict[str, Any]:
     gains = {name: scores[name] - scores["plain"] for name in MEASURED}
     facts = {"chosen": found.chosen, "low": found.gain.low, "high": found.gain.high, "seconds": seconds}
     return gains | facts | {"plain": scores["plain"]}
+
+
+def long_tail_counts(classes: int, largest: int, ratio: float) -> IntArray:
+    """int(n_0 R^(-k/(K-1))): sizes that fall geometrically (Cui et al. 2019)."""
+    # 500 * 0.01^(99/99) must give 5, not 4: rounding errors of the power are far below 1e-9.
+    return np.array([int(largest * ratio ** (-k / (classes - 1)) + 1e-9) for k in range(classes)], dtype=np.int64)
 
 
 @dataclass(frozen=True)

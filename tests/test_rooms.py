@@ -212,6 +212,51 @@ def test_that_a_compared_kind_is_found() -> None:
         assert compared_kinds(ast.parse(text)) == []
 
 
+@cache
+def remedy_classes() -> frozenset[str]:
+    """The subclasses of `Remedy` in its room."""
+    nodes = [node for place in trees() if room_of(place) == "remedies" for node in trees()[place].body]
+    bases = {node.name: {ast.unparse(base) for base in node.bases} for node in nodes if isinstance(node, ast.ClassDef)}
+    found, before = {"Remedy"}, set[str]()
+    while found != before:
+        before, found = found, found | {name for name, above in bases.items() if above & found}
+    return frozenset(found - {"Remedy"})  # whether something is a remedy at all may be asked
+
+
+def asked_for_a_remedy(tree: ast.Module) -> list[str]:
+    """`isinstance`, `issubclass`, comparisons and patterns that name a class of remedies."""
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            inside = node.args if ast.unparse(node.func) in ("isinstance", "issubclass") else []
+        elif isinstance(node, ast.Compare):
+            inside = [node.left, *node.comparators] if "type(" in ast.unparse(node) else []
+        else:
+            inside = [node.cls] if isinstance(node, ast.MatchClass) else []
+        names = {one.id for part in inside for one in ast.walk(part) if isinstance(one, ast.Name)}
+        if names & remedy_classes():
+            found.append(ast.unparse(node))
+    return found
+
+
+@pytest.mark.parametrize("place", [place for place in trees() if room_of(place) in ASK_THE_REMEDY])
+def test_no_class_of_a_remedy_is_asked_for_outside_remedies(place: str) -> None:
+    assert asked_for_a_remedy(trees()[place]) == []
+
+
+def test_that_a_class_that_is_asked_for_is_found() -> None:
+    assert {"Plain", "Own", "Collection", "HalfWayOversampling", "Ldam", "NetworkRemedy"} <= remedy_classes()
+    for text in (
+        "isinstance(one, Plain)",
+        "isinstance(one, (str, Own))",
+        "type(one) is Plain",
+        "issubclass(kind, Own)",
+    ):
+        assert asked_for_a_remedy(ast.parse(text)) == [text]
+    assert len(asked_for_a_remedy(ast.parse("match one:\n    case Plain():\n        pass"))) == 1
+    assert asked_for_a_remedy(ast.parse("Plain()\nisinstance(one, Remedy)\nPlain.name == name")) == []
+
+
 # --- one name, one idea
 
 

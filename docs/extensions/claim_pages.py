@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from generated import heading, indented, keep_only, write_page
+from paper_maps import paper_map
 from plain_docstrings import plain
 from sphinx.application import Sphinx
 
@@ -21,7 +22,6 @@ from lopsided.engine.task import Row
 from lopsided.papers.catalogue import PAPERS, paper_of
 from lopsided.papers.evidence import shipped
 from lopsided.papers.judging import readings_run
-from lopsided.papers.maps import paper_map
 from lopsided.papers.register import Registered, register, same_text
 from lopsided.papers.reproduce import Reproduced, expand, reproduce
 from lopsided.papers.words import apart, part_line, set_line

@@ -13,8 +13,10 @@ from lopsided.engine.definitions import CodeEntry, reached
 from lopsided.engine.store import Result
 from lopsided.engine.task import Task
 from lopsided.engine.work import Failure, attempt
+from lopsided.papers.claim import MEASUREMENT
 from lopsided.papers.register import load_claim, register
 from lopsided.papers.reproduce import expand, reproduce
+from lopsided.skill.benchmark import families
 from tests.engine.conftest import TOYS, measured
 
 SHIPPED = Path(lopsided.__file__).resolve().parent
@@ -183,3 +185,40 @@ def test_a_module_alone_does_not_pull_in_what_its_package_names_in_strings(packa
     before = closure_hash("lopsided.remedies.logit_adjustment", package)
     edit(package / "remedies/oversampler.py")
     assert closure_hash("lopsided.remedies.logit_adjustment", package) == before
+
+
+def test_constants_in_a_data_file_are_part_of_the_code_that_names_them(package: Path) -> None:
+    """A prior that was fitted again makes the remedy tasks new, a new recall law those that watch a run; the published
+    score, which is what results say, makes nothing new."""
+    homes = {name: family.measure.__module__ for name, family in families().items()}
+
+    def keys() -> dict[str, str]:
+        claim = {"claim": closure_hash(CLAIM.home, package, MEASUREMENT)}
+        return {name: closure_hash(home, package) for name, home in homes.items()} | claim
+
+    before = keys()
+    for file, reached_by in (
+        ("checkup/decision/prior.json", {"skill-remedies"}),
+        ("theory/recall_law.json", {"skill-recall-early", "skill-recall-before", "skill-recall-cause"}),
+        ("core/published_skill.json", set()),
+    ):
+        text = (package / file).read_text()
+        edit(package / file, "\n")
+        assert {name for name, key in keys().items() if key != before[name]} == reached_by, file
+        (package / file).write_text(text)
+    assert keys() == before
+
+
+def test_constants_count_where_the_definitions_that_are_reached_name_them(package: Path) -> None:
+    home, entry = "lopsided.made", CodeEntry("measure", inside=("lopsided.made",))
+    (package / "made.py").write_text(
+        'def measure():\n    return open("made.json")\n\n\ndef judge():\n    return open("made.csv")\n'
+    )
+    for name in ("made.json", "made.csv"):
+        (package / name).write_text("1")
+    before = closure_hash(home, package, entry), closure_hash(home, package)
+    edit(package / "made.csv", "2")  # named by the rule alone
+    assert closure_hash(home, package, entry) == before[0]
+    assert closure_hash(home, package) != before[1]
+    edit(package / "made.json", "2")
+    assert closure_hash(home, package, entry) != before[0]

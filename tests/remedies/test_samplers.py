@@ -15,8 +15,9 @@ from lopsided.data.frames import arrow_of_frame
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.data.rows import numbers, take
 from lopsided.remedies.contract import Occasion
+from lopsided.remedies.half_way_oversampling import HalfWayOversampling
 from lopsided.remedies.noisy_oversampling import NoisyOversampling
-from lopsided.remedies.oversampling import HalfWayOversampling, Oversampling
+from lopsided.remedies.oversampling import Oversampling
 from lopsided.remedies.pilot import run_pilot
 from lopsided.remedies.smote import Smote
 from lopsided.remedies.undersampling import Undersampling

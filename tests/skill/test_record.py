@@ -2,9 +2,12 @@
 
 import json
 
+import numpy as np
 import pytest
 
+import lopsided
 from lopsided.core import published_skill as record
+from lopsided.report.collapse import summary
 from lopsided.skill.benchmark import families
 
 
@@ -57,20 +60,58 @@ def test_every_kind_names_a_recipe_that_is_scored_and_shipped(kind: str) -> None
     assert recipe in question.recipes.keys() - set(question.unshipped)
 
 
-def test_an_audit_and_a_plan_carry_it(publish) -> None:
-    import numpy as np
-
-    import lopsided
-
-    entry = {**_entry("held-out", 44, "constant multiplier of the pilot"), "family": "skill-collapse-ratio"}
+def test_an_audit_carries_it_where_the_scored_call_is_made(publish) -> None:
+    """The multiplier was scored with energies of a last layer that was measured, and for the classes it loses."""
+    recipes = {"collapse": "constant multiplier of the pilot", "energies": "measured energies of the pilot"}
+    rates = {name: _entry("held-out", right, name) for name, right in zip(recipes.values(), (44, 30), strict=True)}
+    entry = {**rates[recipes["collapse"]], "family": "skill-collapse-ratio"}
+    entry["numbers"] = {"recipes": {name: one["numbers"]["recipes"][name] for name, one in rates.items()}}
     publish(entry)
-    found = lopsided.audit(labels=["cat"] * 900 + ["dog"] * 8, checks=["collapse_forecast", "counts"])
-    said = {finding.id: finding.skill for finding in found.findings}
-    assert said["collapse_forecast"].startswith("Such forecasts were right in 88% of cases")
-    assert said["counts"] == ""  # it measures, it does not forecast
-    assert "right in 88% of cases" in str(found.to_html())
+    random = np.random.default_rng(4)
+    labels = np.repeat(np.arange(4), [900, 700, 60, 8])
+    weights = random.standard_normal((4, 6))
+    layer = {"features": weights[labels] + random.standard_normal((labels.size, 6)), "classifier": weights}
+
+    def skills(**given: object) -> dict[str, str]:
+        found = lopsided.audit(labels=labels, checks=["collapse_forecast", "counts"], **given)
+        assert all(not one.skill for one in found.findings if one.id == "counts")  # it measures, it does not forecast
+        return {one.message: one.skill for one in found.findings if one.id == "collapse_forecast"}
+
+    told = skills(weight_decay=0.02, **layer)  # lambda N is about 30: class 3 collapses, class 2 is near
+    assert [("forecast to collapse" in words, skill != "") for words, skill in told.items()] == [
+        (True, True),
+        (False, False),
+    ]
+    assert next(iter(told.values())).startswith("Forecasts of collapse were right in 88% of cases")
+    by_energies = skills(features=layer["features"] * 0.3, classifier=weights)  # no weight decay: the energies are held
+    lost = [skill for words, skill in by_energies.items() if "forecast to collapse" in words]
+    assert lost
+    assert all(skill.startswith("Forecasts of collapse were right in 60% of cases") for skill in lost)
+    for usual in ({}, {"weight_decay": 0.05}):  # energies that nobody measured
+        assert set(skills(**usual).values()) == {""}
+    assert any("forecast to collapse" in words for words in skills(weight_decay=0.05))
+    page = str(lopsided.audit(labels=labels, weight_decay=0.02, checks=["collapse_forecast"], **layer).to_html())
+    assert page.count("Forecasts of collapse were right in 88% of cases") == 1
+
+
+def test_a_collapse_forecast_is_scored_with_a_multiplier_or_energies_and_free_features() -> None:
+    def told(features: str = "free", **held: float) -> list[str]:
+        rows = summary(lopsided.collapse([500, 500, 5, 5], features=features, **held), held)
+        return [name for name, _ in rows if "skill" in name]
+
+    assert told(multiplier=0.01) == ["measured skill with the multiplier of a pilot run"]
+    assert told(feature_energy=5.0, weight_energy=1.0) == ["measured skill with the energies of a pilot run"]
+    assert told(weight_decay=0.01) == told(tau=9.0) == told("relu", multiplier=0.01) == []
+
+
+def test_a_plan_carries_it() -> None:
     random = np.random.default_rng(0)
     labels = np.repeat([0, 1], [60, 12])
     made = lopsided.plan(features=random.standard_normal((72, 3)) + labels[:, None], labels=labels)
     assert made.skill.startswith("On 46 held-out tables, the first remedy of such a plan was ")
     assert made.skill in str(made)
+    # neither three classes nor arms of one's own were scored
+    three = np.where(np.arange(72) < 8, 2, labels)
+    other = [lopsided.plan(features=random.standard_normal((72, 3)), labels=three)]
+    other.append(lopsided.plan(features=random.standard_normal((72, 3)), labels=labels, arms=["class weights"]))
+    assert [one.skill for one in other] == ["", ""]

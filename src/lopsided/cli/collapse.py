@@ -76,18 +76,19 @@ def command(
 
         forecast = collapse(**options_for(collapse, given, counts=found, class_weights=weights, progress=told))
     facts, late = forecast.to_dict(), Late()
+    rows = summary(forecast, {} if assumed else given)
     if target is not None:
         from lopsided.core.provenance import provenance
 
         origin = provenance(seed=None, settings={})
         footer = f"lopsided {origin['version']}, {origin['time']}"
-        target = late.write(write_figure, target, collapse_figure(forecast), facts=summary(forecast), footer=footer)
+        target = late.write(write_figure, target, collapse_figure(forecast), facts=rows, footer=footer)
         facts["plot"] = target
     if as_json:
         print_json(facts)
     else:
         print_line(verdict(forecast))
-        print_facts(summary(forecast))
+        print_facts(rows)
         if assumed:
             print("No energies were given; assuming a feature energy of 5 and a weight energy of 1.")
         if target is not None:

@@ -3,7 +3,9 @@
     measured_skill("classes lost").sentence -> "Such forecasts were right in 87% of cases with small networks (..."
 
 A forecast is looked up under the family and the recipe that make it, on the held-out half alone: that is the half no
-recipe was designed on. Where nothing was published for it the answer is None and nothing is said.
+recipe was designed on. Where nothing was published for it the answer is None and nothing is said. A score stands only
+beside the call that was scored: for the multiplier and the energies that is a last layer that was measured, and for
+classes lost a run within the law's range without convolutions, of which the scored recipe does not tell the law.
 """
 
 import json
@@ -72,10 +74,10 @@ def measured_skill(forecast: str) -> Record | None:
     return Record(family, recipe, cases, interval=ends, **scored, **about)
 
 
-def skill_sentence(forecast: str) -> str:
-    """`measured_skill` in words; empty where none is published."""
+def skill_sentence(forecast: str, what: str = "Such forecasts") -> str:
+    """`measured_skill` in words, which say `what` was right; empty where none is published."""
     record = measured_skill(forecast)
-    return "" if record is None else record.sentence
+    return "" if record is None else record.sentence.replace("Such forecasts", what)
 
 
 def published_text() -> str:

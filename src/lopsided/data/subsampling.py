@@ -1,7 +1,6 @@
-"""Which examples to keep so that class sizes follow a profile: two sizes (K_A of n_A, K_B of n_A/R) or a long tail.
+"""Which examples to keep so that classes have given sizes; of two sizes, K_A of n_A and K_B of n_A/R:
 
-    two sizes (Section 4.C of the Layer-Peeled paper): n_k = n_A for k < K_A, else round(n_A / R)
-    long tail (Cui et al. 2019): n_k = int(n_0 R^(-k/(K-1)))
+    n_k = n_A for k < K_A, else round(n_A / R)        (Section 4.C of the Layer-Peeled paper)
 
 Chosen are the first n_k of a random order of each class that depends on the seed and the class alone. So under one seed
 a smaller sample is part of every larger one: runs at different R are paired.
@@ -27,15 +26,6 @@ def two_size_counts(majority_classes: int, minority_classes: int, majority_size:
         check_positive(ratio, "the imbalance ratio")
     minority = 0 if math.isinf(ratio) else max(1, round(size / ratio))
     return np.array([size] * large + [minority] * small, dtype=np.int64)
-
-
-def long_tail_counts(classes: int, largest: int, ratio: float) -> IntArray:
-    """Sizes that fall geometrically from `largest` to `largest` / `ratio`."""
-    count = check_count(classes, "the number of classes", at_least=2)
-    size = check_count(largest, "the size of the largest class")
-    check_positive(ratio, "the imbalance ratio")
-    # 500 * 0.01^(99/99) must give 5, not 4: rounding errors of the power are far below 1e-9.
-    return np.array([int(size * ratio ** (-k / (count - 1)) + 1e-9) for k in range(count)], dtype=np.int64)
 
 
 def subsample(labels: ArrayLike, counts: Sequence[int] | IntArray, seed: int) -> IntArray:

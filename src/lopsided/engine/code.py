@@ -5,7 +5,8 @@ functions and those for type checkers, so the closure contains too much rather t
 cause a repeat, but a changed formula is never missed. Files outside lopsided are not followed, the home itself apart. A
 package's own `__init__` counts for every module in it, and where names are taken from the package itself, so do the
 modules that it names in strings, to load them when they are asked for. That of lopsided itself is a list of public
-names and is followed only where it is imported by itself (`import lopsided`), which reaches everything.
+names and is followed only where it is imported by itself (`import lopsided`), which reaches everything. A json or csv
+file of constants counts where code of the closure names it and lies beside it; only the published score does not.
 """
 
 import ast
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from lopsided.engine.definitions import PACKAGE, CodeEntry, module_file, reached
+from lopsided.engine.definitions import PACKAGE, CodeEntry, constants_named, module_file, reached
 
 
 def code_of(home: str, entry: CodeEntry | None = None) -> str:
@@ -42,6 +43,7 @@ def closure_hash(home: str, package: Path, entry: CodeEntry | None = None) -> st
         own = reached(home, entry, package)
         digest.update(own.digest.encode())
         files = _closure({}, [name for module in own.modules for name in _led_to(module, (), package)], package)
+        files |= {path.relative_to(package).as_posix(): path for path in own.constants}
     for name, path in sorted(files.items()):
         digest.update(f"{name}\x1f".encode())
         stamp = path.stat()
@@ -50,7 +52,8 @@ def closure_hash(home: str, package: Path, entry: CodeEntry | None = None) -> st
 
 
 def closure(home: str, package: Path) -> dict[str, Path]:
-    """Module name -> file of everything that `home` reaches; a home outside the package is under its file's name."""
+    """Module name -> file of everything that `home` reaches; a home outside the package is under its file's name, and
+    constants are under the path of their file."""
     if home.endswith(".py"):
         return _closure({Path(home).name: Path(home)}, list(_imported(Path(home), package)), package)
     return _closure({}, [home], package)
@@ -64,6 +67,7 @@ def _closure(found: dict[str, Path], waiting: list[str], package: Path) -> dict[
             continue
         found[name] = path
         waiting += list(_imported(path, package))
+        found |= {one.relative_to(package).as_posix(): one for one in _read(path).constants}
         parts = name.split(".")
         waiting += [".".join(parts[:end]) for end in range(2, len(parts))]  # the packages that it lies in, but lopsided
     return found
@@ -89,10 +93,12 @@ def _led_to(module: str, names: tuple[str, ...], package: Path) -> Iterator[str]
 
 @dataclass(frozen=True)
 class _Read:
-    """What a file says: (module, names taken from it) of every import of the package, and its strings of one word."""
+    """What a file says: (module, names taken from it) of every import of the package, its strings of one word, and the
+    files of constants that it names."""
 
     imports: tuple[tuple[str, tuple[str, ...]], ...]
     strings: tuple[str, ...]
+    constants: tuple[Path, ...]
 
 
 def _read(path: Path) -> _Read:
@@ -111,7 +117,7 @@ def _parsed(path: str, modified: int, size: int) -> _Read:
     try:
         tree = ast.parse(Path(path).read_bytes())
     except (SyntaxError, ValueError):
-        return _Read((), ())
+        return _Read((), (), ())
     imports: list[tuple[str, tuple[str, ...]]] = []
     strings: list[str] = []
     for node in ast.walk(tree):
@@ -123,4 +129,4 @@ def _parsed(path: str, modified: int, size: int) -> _Read:
                 imports.append((node.module, names))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             strings += [node.value] if node.value.replace(".", "").isidentifier() else []
-    return _Read(tuple(imports), tuple(strings))
+    return _Read(tuple(imports), tuple(strings), tuple(constants_named(tree, Path(path).parent)))

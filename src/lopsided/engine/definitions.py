@@ -7,7 +7,8 @@ is measured twice. Formatting, comments and docstrings do not count.
 Of a `CodeEntry`, `name` is where to start, `ignored` names arguments of calls that are not followed there, and modules
 whose names begin with `inside` (and the home itself) are cut into definitions. A module outside is taken whole, with
 all that it imports (`engine.code.closure`), or left out if `outside` says so. What a module does when it is imported
-counts as soon as one of its definitions does; a module that is used other than by `module.name` counts whole.
+counts as soon as one of its definitions does; a module that is used other than by `module.name` counts whole. A file of
+constants that counted code names, and that lies beside it, counts with all it holds.
 """
 
 import ast
@@ -20,6 +21,9 @@ from typing import Any
 
 PACKAGE = "lopsided"
 _SPECIAL = {"ClassVar", "InitVar", "KW_ONLY"}  # a dataclass treats such fields otherwise
+_CONSTANTS = (".json", ".csv")
+# Not constants: publishing what results say must not void the results.
+_SAID = frozenset({"published_skill.json"})
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -40,10 +44,12 @@ class CodeEntry:
 
 @dataclass(frozen=True)
 class Reached:
-    """Definitions by (module, name), as text, and the modules outside that they import."""
+    """Definitions by (module, name), as text, the modules outside that they import, and files of constants that they
+    name."""
 
     definitions: dict[tuple[str, str], str]
     modules: frozenset[str]
+    constants: frozenset[Path]
 
     @property
     def digest(self) -> str:
@@ -70,17 +76,19 @@ class _Module:
 
 @dataclass(frozen=True)
 class _Statement:
-    """What counts of a statement: its text, the names that it uses and what it imports itself."""
+    """What counts of a statement: its text, the names that it uses, what it imports itself, and constants it names."""
 
     text: str
     names: tuple[tuple[str, str | None], ...]
     imports: dict[str, tuple[str, str | None]]
+    constants: tuple[Path, ...]
 
 
 def reached(home: str, entry: CodeEntry, package: Path) -> Reached:
     """All that `entry` of a module, or of a file whose name ends in `.py`, reaches."""
     found: dict[tuple[str, str], str] = {}
     modules: set[str] = set()
+    constants: set[Path] = set()
     waiting, seen = [(home, entry.name)], set[tuple[str, str]]()
     while waiting:
         module, name = waiting.pop()
@@ -104,13 +112,14 @@ def reached(home: str, entry: CodeEntry, package: Path) -> Reached:
         if name not in ("", "*"):
             waiting.append((module, ""))
         for one in kept:
+            constants |= {path for path in one.constants if path.is_relative_to(package)}
             for used, attribute in one.names:
                 where = one.imports.get(used) or parts.imports.get(used)
                 if where is not None:
                     waiting += _followed(*where, attribute, entry, package, modules)
                 elif used in parts.definitions:
                     waiting.append((module, used))
-    return Reached(found, frozenset(modules))
+    return Reached(found, frozenset(modules), frozenset(constants))
 
 
 def module_file(name: str, package: Path) -> Path | None:
@@ -122,6 +131,15 @@ def module_file(name: str, package: Path) -> Path | None:
     if (base / "__init__.py").is_file():
         return base / "__init__.py"
     return base.with_suffix(".py") if len(parts) > 1 and base.with_suffix(".py").is_file() else None
+
+
+def constants_named(node: ast.AST, folder: Path) -> Iterator[Path]:
+    """Files of constants beside a file of code, of those whose name stands in it as text."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.Constant) and isinstance(one.value, str) and one.value.endswith(_CONSTANTS):
+            path = folder / one.value
+            if path.name not in _SAID and path.is_file():
+                yield path
 
 
 def _place(module: str, home: str) -> str:
@@ -221,7 +239,13 @@ def _statements(file: tuple[str, int, int], name: str, cut: CodeEntry, *, everyw
     """The statements of a name, read once for all that reach it; of `cut` only what is left out of them counts."""
     kept = (_Cut(cut, everywhere=everywhere).visit(_copied(one)) for one in _parts(*file).called(name))
     return tuple(
-        _Statement(_text(one), tuple(dict.fromkeys(_names(one))), dict(_imports(ast.walk(one)))) for one in kept
+        _Statement(
+            _text(one),
+            tuple(dict.fromkeys(_names(one))),
+            dict(_imports(ast.walk(one))),
+            tuple(constants_named(one, Path(file[0]).parent)),
+        )
+        for one in kept
     )
 
 

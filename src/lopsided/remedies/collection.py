@@ -5,7 +5,7 @@ which class or group to collect, and how many (`checkup.plan.collection`).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -69,6 +69,11 @@ class Collection(Remedy):
         metric = f"recall of {self.subject}" if self.axis == "class" else f"accuracy on {self.subject}"
         ground, learned = f"{CURVE} with exponent {curve.exponent:.2f}", curve.learned(since=self.have / size)
         return GainForecast(metric, value, low, high, ground, learned), ""
+
+    def forecast_of_held_back(self, kept: LabelledSet, shown: LabelledSet, share: float, seed: int) -> Forecast:
+        """As many more examples as are held back."""
+        have = int(kept.partition(self.axis).counts[self.code])
+        return replace(self, have=have, examples=round(have * share / (1.0 - share))).forecast_on(shown, seed)
 
     def share_of(self, metric: str, training: LabelledRows) -> float:
         """A class counts 1/K towards balanced accuracy and in full towards the worst class, a group in full towards the

@@ -14,7 +14,7 @@ Most remedies override one of them and one of `epoch_indices`, `example_weights`
 without a learner. `lopsided.torch` registers PyTorch forms with `torch_form`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache, singledispatch
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -107,6 +107,8 @@ class Remedy:
     name: ClassVar[str]  # what people call it; no two remedies of a plan have one name
     default: ClassVar[bool] = True  # whether plans and trials include it by default
     silent: ClassVar[str] = "no theory predicts its gain"  # why there is no forecast
+    reference: ClassVar[bool] = False  # what the gains of the others are measured against
+    own: ClassVar[bool] = False  # an object of the user's, which cannot be made again from plain values
     needs_weights: ClassVar[bool] = False  # a learner whose fit takes sample_weight
     needs_probabilities: ClassVar[bool] = False  # a learner with predict_proba
     needs_groups: ClassVar[bool] = False
@@ -140,6 +142,17 @@ class Remedy:
         if factors is None:
             return None, f"No forecast: {self.silent}."
         return pilot.forecast(metric, *pilot.weighted(factors)), ""
+
+    def forecast_of_held_back(self, kept: LabelledSet, shown: LabelledSet, share: float, seed: int) -> Forecast:
+        """Of a remedy that collects: the gain when the `share` of its subject that a trial holds back comes to the rows
+        that are `kept`, forecast from `shown`, those rows or some of them."""
+        raise InputError("a remedy that collects examples", f"{self.name!r}", "use forecast()")
+
+    def named_apart(self, taken: Container[str]) -> "Remedy":
+        """The same remedy under a name that is not taken."""
+        if self.name in taken:
+            raise InputError("arms of different names", f"{self.name!r} twice", "leave one of them out")
+        return self
 
     def for_metric(self, metric: str) -> "Remedy":
         """The same remedy, tuned for another metric if that changes it."""
@@ -190,6 +203,10 @@ class Remedy:
     def class_offsets(self, rows: LabelledRows) -> FloatArray:
         """What to add to the log probability (or logit) of every class, in the order of the class names."""
         raise InputError("a remedy that moves decisions", f"{self.name!r}", "use weights() or indices()")
+
+    def python(self) -> tuple[str, str]:
+        """An import, and an expression that makes the remedy."""
+        return f"from {type(self).__module__} import {type(self).__name__}", repr(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, from which `from_dict` makes the remedy again."""

@@ -2,9 +2,7 @@
 
 By default every class is raised to the largest; where the network's settings are known, to the level that a forecast of
 collapse calls safe (`remedies.rates`). In the limit of a rich model it acts as the weight `rate` on the class (Fang et
-al. 2021, Proposition 1), so a pilot's probabilities forecast its gain. Half-way oversampling, sqrt(n_max / n_k), is
-available on request: on 83 tables of KEEL's imbalanced suite it was 4.8 points of balanced accuracy behind the best
-remedy, full balance 2.6.
+al. 2021, Proposition 1), so a pilot's probabilities forecast its gain.
 """
 
 from collections.abc import Mapping
@@ -91,18 +89,3 @@ def resampling(cells: IntArray, rates: FloatArray) -> ResamplingPlan:
     """The resampling of examples in any cells at one rate for every example of a cell."""
     _, first, compact = np.unique(cells, return_index=True, return_inverse=True)
     return resampling_plan(compact, rates[first])
-
-
-@dataclass(frozen=True)
-class HalfWayOversampling(Oversampling):
-    """Square-root sampling."""
-
-    kind: ClassVar[str] = "half-way"
-    name: ClassVar[str] = "half-way oversampling"
-    default: ClassVar[bool] = False
-
-    @classmethod
-    def chosen_rates(cls, counts: Mapping[str, float], recipe: Mapping[str, Any]) -> tuple[Rates, str]:
-        """sqrt(n_max / n_k)."""
-        rates = oversampling_rates(counts, "sqrt")
-        return rates, rates.why

@@ -5,8 +5,11 @@ Each is a remedy like any other, so plan, trial and store have no special case. 
 rebuilt from them, so it stays in the process that it was given to.
 """
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Container
+from dataclasses import dataclass, replace
+from itertools import chain, count
+from textwrap import shorten
+from typing import Any, ClassVar, Self
 
 from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
@@ -22,6 +25,7 @@ class Own(Remedy):
     """An object of the user's, with a name."""
 
     default: ClassVar[bool] = False
+    own: ClassVar[bool] = True
     silent: ClassVar[str] = "it is your own, and nothing is known about it"
     called: str
     made: Any
@@ -35,6 +39,20 @@ class Own(Remedy):
     def parameters(self) -> dict[str, Any]:
         """The parameters that decide its results."""
         return {"called": self.called, **learner_identity(self.made)}
+
+    def named_apart(self, taken: Container[str]) -> Self:
+        """Where the name is taken, it is called by its parameters, or gets a number."""
+        names = chain([self.called, self._told], (f"{self._told} ({number})" for number in count(2)))
+        return replace(self, called=next(name for name in names if name not in taken))
+
+    def python(self) -> tuple[str, str]:
+        """The object itself is the user's to provide, as `own`."""
+        about = shorten(self._told, 80, placeholder="...")
+        return f"from lopsided.remedies.own import own_arm  # own: {about}", f"own_arm(({self.called!r}, own))"
+
+    @property
+    def _told(self) -> str:
+        return " ".join(repr(self.made).split())
 
 
 @dataclass(frozen=True)

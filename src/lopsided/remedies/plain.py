@@ -12,4 +12,5 @@ class Plain(Remedy):
 
     kind: ClassVar[str] = "plain"
     name: ClassVar[str] = "plain"
+    reference: ClassVar[bool] = True
     silent: ClassVar[str] = "gains are measured against it"

@@ -24,7 +24,7 @@ from lopsided.measure.metrics.named import metric_named
 from lopsided.remedies.contract import Forecast, Occasion, Proposal, Proposals, Remedy, by_name, named
 from lopsided.remedies.learner import Learner
 from lopsided.remedies.pilot import Pilot
-from lopsided.remedies.thresholds import Candidate, Objective, ThresholdMover
+from lopsided.remedies.thresholds import Candidate, ThresholdAim, ThresholdMover
 
 TUNING_FOLDS = 5
 MOST_CLASSES_FITTED = 20  # with more, classes are too small for biases of their own
@@ -140,7 +140,7 @@ def metric_of_tables(metric: ConfusionMetric, present: IntArray, classes: int, t
     return (1.0 if metric.larger_is_better else -1.0) * metric.of_shares(wide / totals, present.tolist())
 
 
-def _aim(rows: LabelledRows, asked: Metric) -> tuple[Objective, IntArray, tuple[Candidate, ...]]:
+def _aim(rows: LabelledRows, asked: Metric) -> tuple[ThresholdAim, IntArray, tuple[Candidate, ...]]:
     """What the mover is to raise, over which parts, and what it may choose from."""
     codes, metric = rows.classes.codes, asked.word
     if isinstance(asked, ConfusionMetric):

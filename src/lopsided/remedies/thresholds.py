@@ -31,7 +31,7 @@ from lopsided.core.validation import FloatArray, IntArray, check_labels, check_m
 from lopsided.remedies.logit_adjustment import prior_of
 
 TableScore = Callable[[FloatArray], FloatArray]  # of counts or weights, ... x true x predicted
-Objective = Literal["balanced", "worst"] | TableScore
+ThresholdAim = Literal["balanced", "worst"] | TableScore
 _SWEEPS = 30
 _CELLS_AT_ONCE = 4_000_000  # 32 MB of running counts
 
@@ -43,7 +43,7 @@ class _Aim:
     codes: IntArray
     parts: IntArray
     weights: FloatArray
-    objective: Objective
+    objective: ThresholdAim
     classes: int
 
     def among(self, rows: Any) -> "_Aim":
@@ -77,7 +77,7 @@ def prior_biases(codes: IntArray, classes: int) -> FloatArray:
     return np.asarray(biases - biases.mean())
 
 
-def best_biases(logs: FloatArray, codes: IntArray, parts: IntArray, objective: Objective) -> tuple[FloatArray, bool]:
+def best_biases(logs: FloatArray, codes: IntArray, parts: IntArray, objective: ThresholdAim) -> tuple[FloatArray, bool]:
     """Ascent from b = 0 and from -log prior; the better end, and whether it is a local optimum."""
     return _ascended(logs, _Aim(codes, parts, np.ones(codes.size), objective, logs.shape[1]))
 
@@ -159,7 +159,7 @@ def _best_step(
 
 
 def _running(
-    start: FloatArray, gain: FloatArray, parts: IntArray, sizes: FloatArray, objective: Objective
+    start: FloatArray, gain: FloatArray, parts: IntArray, sizes: FloatArray, objective: ThresholdAim
 ) -> tuple[FloatArray, FloatArray]:
     """Mean and smallest accuracy of the parts after 0, 1, ..., n examples have turned to class k."""
     shares = gain / sizes[parts]
@@ -213,7 +213,7 @@ class ThresholdFit:
     and the last candidate is used. `converged`: the search ended in a local optimum.
     """
 
-    objective: Objective
+    objective: ThresholdAim
     chosen: Candidate
     before: float
     after: float
@@ -238,7 +238,7 @@ class ThresholdMover:
 
     def __init__(
         self,
-        objective: Objective = "balanced",
+        objective: ThresholdAim = "balanced",
         *,
         candidates: Sequence[Candidate] = ("none", "prior", "fitted"),
         seed: int = 0,

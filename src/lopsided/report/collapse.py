@@ -1,7 +1,8 @@
 """The collapse forecast in words and as a picture; the numbers are those of `theory.collapse`."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -34,8 +35,8 @@ def verdict(forecast: CollapseForecast) -> str:
     return f"{len(collapsed)} of {forecast.classes} classes collapse ({classes} {which}): {needed}."
 
 
-def summary(forecast: CollapseForecast) -> list[tuple[str, str]]:
-    """The facts in the order of the page, as (name, value)."""
+def summary(forecast: CollapseForecast, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The facts in the order of the page, as (name, value); `given` are the options, for the score of the forecast."""
     facts = forecast.to_dict()
     two = forecast.two_sizes
     rows = [
@@ -61,10 +62,7 @@ def summary(forecast: CollapseForecast) -> list[tuple[str, str]]:
         rows.append((f"oversampling rate for cosine {short(forecast.target_cosine)}", words))
     if forecast.plan is not None:
         rows += _plan_rows(forecast)
-    # Holding the multiplier and holding the energies are two forecasts, and the second misses more.
-    told = skill_sentence("collapse" if forecast.held.form == "penalised" else "collapse by energies")
-    if told:
-        rows.append(("measured skill", told))
+    rows += _skill(forecast, given)
     status = forecast.solution.status.value.partition(":")[0]
     return [
         *rows,
@@ -72,6 +70,17 @@ def summary(forecast: CollapseForecast) -> list[tuple[str, str]]:
         ("certificate", f"relative gap {forecast.relative_gap:.1e} ({status})"),
         ("time", f"{forecast.seconds:.3g} s"),
     ]
+
+
+def _skill(forecast: CollapseForecast, given: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Scored with free features, a multiplier or energies, both of a pilot run: nothing is said of other calls.
+
+    Holding the multiplier and holding the energies are two forecasts, and the second misses more.
+    """
+    ways = {"multiplier": ("collapse", "multiplier"), "weight_energy": ("collapse by energies", "energies")}
+    kind, held = next((way for name, way in ways.items() if given.get(name) is not None), ("", ""))
+    told = skill_sentence(kind) if kind and forecast.model.features == "free" else ""
+    return [(f"measured skill with the {held} of a pilot run", told)] if told else []
 
 
 def _plan_rows(forecast: CollapseForecast) -> list[tuple[str, str]]:

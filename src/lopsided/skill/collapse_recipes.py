@@ -41,7 +41,9 @@ from lopsided.theory.training_settings import TrainingSettings
 ANOTHER_RUN, DEFAULT = "another run", "merging law"
 UNSHIPPED = (ANOTHER_RUN, "survival law with pilot")  # an experiment; the other adds the pilot's errors to the law
 LOST, TIE = 0.5, 0.1  # the cosine, and how close to it is a tie
-COSINE_WIDTH = 0.15  # for recipes without their own intervals: 90 % of the cosines should lie within it
+# For recipes without their own intervals, 90 % of the cosines should lie within it. Chosen by hand: the scored coverage
+# of those recipes depends on it.
+COSINE_WIDTH = 0.15
 KINDS = ("BatchNorm", "no BatchNorm", "AdamW")
 _TINY = 1e-12  # of a strength: keeps the angles of classes that are all lost defined, and equal
 Counts = Sequence[float]
@@ -206,11 +208,11 @@ Ratios = Callable[[Settings], Sequence[float]]
 Read = Callable[[Settings, FloatArray], FloatArray]  # from the cosines at one ratio to the values in question
 ReadLost = Callable[[Settings, BoolArray], BoolArray]
 ByRatio = Callable[[float], PairForecast]
-Source = Callable[[Settings, Mapping[str, Any]], ByRatio | None]
+PairSource = Callable[[Settings, Mapping[str, Any]], ByRatio | None]
 Bounds = Callable[[PairForecast], tuple[FloatArray, FloatArray] | None]
 
 
-def by_recipe(recipe: PairRecipe, counts: Callable[[Settings, float], Any] = counts_at) -> Source:
+def by_recipe(recipe: PairRecipe, counts: Callable[[Settings, float], Any] = counts_at) -> PairSource:
     """A recipe with its pilots, from a ratio on."""
 
     def source(settings: Settings, seen: Seen) -> ByRatio | None:
@@ -237,7 +239,7 @@ def happened(settings: Settings, truth: Mapping[str, Any]) -> ByRatio:
 
 
 def lost_by(
-    source: Source, ratios: Ratios, read: Read, read_lost: ReadLost, tie: float = 0.0
+    source: PairSource, ratios: Ratios, read: Read, read_lost: ReadLost, tie: float = 0.0
 ) -> Callable[[Settings, Any], list[Choice]]:
     """Lost if the value exceeds 1/2, undecided within `tie` of it; or the recipe's own answer."""
 
@@ -258,7 +260,7 @@ def lost_by(
 
 
 def values_by(
-    source: Source, ratios: Ratios, read: Read, kind: str, bounds: Bounds | None = None
+    source: PairSource, ratios: Ratios, read: Read, kind: str, bounds: Bounds | None = None
 ) -> Callable[[Settings, Any], list[Amount]]:
     """The value, for networks of one kind; `bounds` are the intervals, which only recipes have."""
 
@@ -290,7 +292,7 @@ def _asked(settings: Settings, ratios: Ratios, read: Read) -> int:
 
 def lost_question(
     name: str,
-    lost: Callable[[Source, float], Forecaster[Choice]],
+    lost: Callable[[PairSource, float], Forecaster[Choice]],
     recipes: Mapping[str, PairRecipe],
     baselines: Mapping[str, Forecaster[Choice]],
 ) -> Question[Choice]:
@@ -302,7 +304,7 @@ def lost_question(
 
 def questions_by_kind(
     name: str,
-    read: Callable[[Source, str, bool], Forecaster[Amount]],
+    read: Callable[[PairSource, str, bool], Forecaster[Amount]],
     recipes: Mapping[str, PairRecipe],
     baselines: Mapping[str, Forecaster[Amount]],
     miss: Literal["ratio", "difference"] = "difference",

@@ -70,10 +70,10 @@ def true_signs(settings: Settings, truth: Mapping[str, Any]) -> list[Choice]:
 
 
 # (settings, seen) -> change of every group and its deviation
-Changes = Callable[[Settings, Mapping[str, Any]], tuple[FloatArray, FloatArray]]
+ChangeRule = Callable[[Settings, Mapping[str, Any]], tuple[FloatArray, FloatArray]]
 
 
-def signs_by(rule: Changes, width: float) -> Forecaster[Choice]:
+def signs_by(rule: ChangeRule, width: float) -> Forecaster[Choice]:
     """Signs of the changes that a rule forecasts; 90 % of the changes lie within `width` deviations of the forecast."""
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
@@ -93,7 +93,7 @@ def likely_sign(change: float, deviation: float) -> Choice:
     return Choice(answer, confidence=NormalDist().cdf(abs(change) / deviation) if deviation > 0 else None)
 
 
-def view(name: str) -> Changes:
+def view(name: str) -> ChangeRule:
     """What `group_runs` saw under that name."""
     return lambda settings, seen: (np.array(seen[name]), np.array(seen[f"{name}_error"]))
 
@@ -133,7 +133,7 @@ def true_changes(settings: Settings, truth: Mapping[str, Any]) -> list[Amount]:
     return [Amount(truth["change"][code]) for code in subjects(settings)]
 
 
-def changes_by(rule: Changes, width: float) -> Forecaster[Amount]:
+def changes_by(rule: ChangeRule, width: float) -> Forecaster[Amount]:
     """Changes with intervals of `width` errors."""
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
@@ -151,7 +151,7 @@ BASELINES = {
     "more data helps everyone": always("helps", "helps", "helps"),
 }
 DEFAULT = "thinned and law"
-RULES: dict[str, Changes] = {DEFAULT: thinned_and_law, **{name: view(name) for name in ("thinned", "reweighted")}}
+RULES: dict[str, ChangeRule] = {DEFAULT: thinned_and_law, **{name: view(name) for name in ("thinned", "reweighted")}}
 
 
 def part_names(settings: Settings) -> list[str]:

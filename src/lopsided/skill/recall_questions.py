@@ -1,7 +1,11 @@
-"""Questions about the networks of `recall_runs`: is a class lost, what is its recall, how much does adjustment gain?"""
+"""Questions about the networks of `recall_runs`: is a class lost, what is its recall, how much does adjustment gain?
+
+The answers are the outlooks that `lopsided.torch` gives: `run_outlook` at the end of an epoch and `planned_outlook`
+before training.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,24 +13,21 @@ from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Settings
 from lopsided.skill.family import Amount, Choice, Forecaster, Question
 from lopsided.theory.class_evidence import ClassEvidence
-from lopsided.theory.recall_law import (
-    LOST,
-    PlannedTraining,
-    RecallForecast,
-    recall_before_training,
-    recall_forecast,
-)
+from lopsided.theory.recall_law import LOST, PlannedTraining
+
+if TYPE_CHECKING:  # PyTorch is needed to score, not to list the families
+    from lopsided.torch.monitor.recall_outlook import RecallOutlook
 
 Seen = Mapping[str, Any]
-Law = Callable[[Settings, Seen], RecallForecast]
-Rates = Callable[[Settings, Seen], FloatArray]
+Law = Callable[[Settings, Seen], "RecallOutlook"]
+Recalls = Callable[[Settings, Seen], FloatArray]
 ANOTHER = "another run"
 
 
 def evidence_at(settings: Settings, seen: Seen, mark: float, *, known: bool = True) -> ClassEvidence:
     """What the first run had shown at a mark, and the forecast before it; `known` is whether the planned length is."""
     told = {name: values for name, values in seen["marks"][str(mark)].items() if name != "posthoc"}
-    return ClassEvidence.of(told | {"before_score": before(settings, seen).score}, seen=mark if known else None)
+    return ClassEvidence.of(told | {"before_score": before(settings, seen).scores}, seen=mark if known else None)
 
 
 def before_of(settings: Settings, seen: Seen) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, PlannedTraining]:
@@ -52,22 +53,27 @@ def array(values: Sequence[float | None]) -> FloatArray:
 
 
 def early(mark: float, *, inputs: bool = True, held_out: bool = True, known: bool = True) -> Law:
-    """The shipped forecast at a mark; `inputs` is whether a forecast before training was made."""
+    """What the monitor tells at a mark; `inputs` is whether a forecast before training was made."""
 
-    def law(settings: Settings, seen: Seen) -> RecallForecast:
+    def law(settings: Settings, seen: Seen) -> "RecallOutlook":
+        from lopsided.torch.monitor import recall_outlook
+
         evidence = evidence_at(settings, seen, mark, known=known)
         evidence = evidence if inputs else evidence.without_before()
-        return recall_forecast(evidence if held_out else evidence.without_held_out())
+        return recall_outlook.run_outlook(evidence if held_out else evidence.without_held_out())
 
     return law
 
 
-def before(settings: Settings, seen: Seen) -> RecallForecast:
-    """The shipped forecast before training."""
-    return recall_before_training(*before_of(settings, seen))
+def before(settings: Settings, seen: Seen) -> "RecallOutlook":
+    """What `lopsided.torch.recall_before` tells, from what was measured of the training examples."""
+    from lopsided.torch import before_training
+
+    counts, means, neighbours, linear, training = before_of(settings, seen)
+    return before_training.planned_outlook(counts, (means, neighbours, linear), training)
 
 
-def rates_at(mark: float, name: str) -> Rates:
+def rates_at(mark: float, name: str) -> Recalls:
     """A recorded rate at a mark, 0 where there is none."""
     return lambda settings, seen: np.nan_to_num(array(seen["marks"][str(mark)][name]))
 
@@ -88,13 +94,13 @@ def lost_by_law(law: Law) -> Forecaster[Choice]:
     """Lost if that is more likely than not, with its chance."""
 
     def answer(settings: Settings, seen: Seen) -> list[Choice]:
-        chances = law(settings, seen).chance_lost.tolist()
+        chances = [one.chance_lost for one in law(settings, seen).classes]
         return [Choice("lost" if c > 0.5 else "kept", confidence=max(c, 1 - c), score=c) for c in chances]
 
     return answer
 
 
-def lost_below(rates: Rates, threshold: float) -> Forecaster[Choice]:
+def lost_below(rates: Recalls, threshold: float) -> Forecaster[Choice]:
     """Lost if a rate is below a threshold; for the AUC, a lower rate is more likely to be lost."""
 
     def answer(settings: Settings, seen: Seen) -> list[Choice]:
@@ -107,13 +113,12 @@ def recall_by_law(law: Law) -> Forecaster[Amount]:
     """Median and interval."""
 
     def answer(settings: Settings, seen: Seen) -> list[Amount]:
-        found = law(settings, seen)
-        return [Amount(*row) for row in zip(*(x.tolist() for x in (found.recall, found.low, found.high)), strict=True)]
+        return [Amount(one.recall, one.low, one.high) for one in law(settings, seen).classes]
 
     return answer
 
 
-def recall_as(rates: Rates) -> Forecaster[Amount]:
+def recall_as(rates: Recalls) -> Forecaster[Amount]:
     """A recorded rate taken as the forecast."""
     return lambda settings, seen: [Amount(rate) for rate in rates(settings, seen).tolist()]
 
@@ -141,7 +146,7 @@ def lost_question(
     return Question(name, was_lost, answers, default, rules, parts=class_names, unshipped=(ANOTHER,))
 
 
-def recall_question(name: str, laws: Mapping[str, Law], default: str, rules: Mapping[str, Rates]) -> Question[Amount]:
+def recall_question(name: str, laws: Mapping[str, Law], default: str, rules: Mapping[str, Recalls]) -> Question[Amount]:
     """The recall of every class, likewise."""
     answers = {one: recall_by_law(law) for one, law in laws.items()} | {ANOTHER: recall_as(another_run)}
     told = {one: recall_as(rates) for one, rates in rules.items()}

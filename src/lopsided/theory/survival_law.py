@@ -12,8 +12,10 @@ over which classes survive, independently of each other. The exponents are not t
 with BatchNorm, K = 10, two class sizes, 1-3 hidden layers, b 32-256, lr 0.03-0.3, wd 3e-3 to 3e-2; `outside` lists the
 settings of a forecast beyond that. Those runs were not kept, so no fit in the repository gives these numbers. The 28
 development tasks that were kept agree with the exponents within three standard errors, but their thresholds scatter by
-0.66, not 0.35 (`bench/laws/survival_fit.py`). The 1/2 and the 10 of the cosine of lost classes were chosen by hand, not
-fitted.
+0.66, not 0.35 (`bench/laws/survival_fit.py`). With the constants of that fit the law is as good on those tasks: with
+two class sizes it is right in 127 of 133 answers as before, in tails in 346 of 379 instead of 348. They are not shipped
+because the published score of the law would then need the held-out networks, whose runs were not kept. The 1/2 and the
+10 of the cosine of lost classes were chosen by hand, not fitted.
 """
 
 import math

@@ -18,6 +18,7 @@ from lopsided.torch.monitor.run_forecast import WEAK_DECAY
 from lopsided.torch.monitor.run_settings import optimizer_settings
 from torch import nn
 
+RuleRates = tuple[FloatArray, FloatArray, FloatArray]  # by the nearest mean, the nearest neighbour, a linear rule
 _BATCH_NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
@@ -96,8 +97,16 @@ def recall_before(
         attention=any("Attention" in type(one).__name__ for one in modules) if attention is None else attention,
     )
     counts = np.bincount(every, minlength=classes).astype(np.float64)
-    found = recall_before_training(counts, overlap.nearest_mean, overlap.nearest_neighbour, overlap.linear, training)
-    return outlook(found, notes=_decay_notes(settings, training))
+    rates = overlap.nearest_mean, overlap.nearest_neighbour, overlap.linear
+    return planned_outlook(counts, rates, training, _decay_notes(settings, training))
+
+
+def planned_outlook(
+    counts: FloatArray, rates: RuleRates, training: PlannedTraining, notes: tuple[str, ...] = ()
+) -> RecallOutlook:
+    """The outlook of a training that is planned, from the recalls of three simple rules on its examples; the skill
+    benchmark scores it as well."""
+    return outlook(recall_before_training(counts, *rates, training), notes=notes)
 
 
 def _is_trained(module: nn.Module) -> bool:

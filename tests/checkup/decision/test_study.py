@@ -6,7 +6,11 @@ import numpy as np
 import pytest
 from bench import decisions
 from bench.keel import judging, prior_fit
+from bench.keel import study as keel
 from bench.keel.study import Study, source_of
+
+import lopsided
+from lopsided.checkup.plan.arms import default_kinds
 
 
 @pytest.fixture(scope="module")
@@ -76,3 +80,39 @@ def test_choosing_at_random_is_worse_than_the_recommendation(studies) -> None:
         found = judging.regrets(study, names, half=False)
         always = [regret for rule, regret in found.items() if rule.startswith("always ")]
         assert found["recommendation of the trial"] < np.mean(always)
+
+
+def _table() -> tuple[np.ndarray, np.ndarray]:
+    random = np.random.default_rng(5)
+    labels = np.repeat(["no", "yes"], [150, 30])
+    return random.standard_normal((180, 4)) + (labels == "yes")[:, None] * 0.8, labels
+
+
+@pytest.mark.parametrize("learner", ["logistic", "boosting"])
+def test_the_plan_that_is_scored_is_the_one_that_is_given(learner, monkeypatch, tmp_path) -> None:
+    """A table is measured as the study does it and judged as the page does it: the same forecasts, the same expected
+    gains with their intervals, the same first remedy as `lopsided.plan` gives for the rows that the study shows."""
+    features, labels = _table()
+    monkeypatch.setenv("LOPSIDED_DECISIONS", str(tmp_path))
+    monkeypatch.setattr(keel, "_halves", lambda name, cut: (features, labels, features[:0], labels[:0]))
+    made = lopsided.plan(features, labels=labels, metric="balanced", learner=learner, seed=3)
+    given = {one.name: one for one in made.remedies if one.remedy.collects is None}
+    forecasts = keel.forecast(learner, "made", 3)
+    # five digits are kept of a forecast
+    told = {name: one.forecast.gain for name, one in given.items() if one.forecast is not None}
+    assert forecasts == pytest.approx(told, abs=1e-5)
+    counts = np.unique(labels, return_counts=True)[1].tolist()
+    arms = [kind.name for kind in default_kinds() if kind.name in given]  # as proposed: intervals are of the same draws
+    truth = {arm: {"balanced": 0.5} for arm in ("plain", *arms)}
+    scored = Study(
+        learner, {"made": {"counts": counts, "forecasts": [forecasts], "trials": [{"arms": arms}], "truth": truth}}
+    )
+    [found] = judging._planned(scored, "made", half=False)
+    assert judging._first(scored, found) == next(iter(given))
+    # the sixth digit of the forecasts moves an expected gain by less than 1e-5, and its interval as much
+    low, high = found.interval()
+    assert set(scored.arms[1:]) == set(given)
+    for place, arm in enumerate(scored.arms[1:]):
+        assert found.mean[place] == pytest.approx(given[arm].counts_as, abs=2e-5), arm
+        assert low[place] == pytest.approx(given[arm].counts_low, abs=2e-5), arm
+        assert high[place] == pytest.approx(given[arm].counts_high, abs=2e-5), arm

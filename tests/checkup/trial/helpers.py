@@ -3,15 +3,8 @@
 import numpy as np
 
 from lopsided.checkup.inputs.evidence import Evidence
-from lopsided.checkup.plan.result import Plan, PlannedRemedy
 from lopsided.core.partition import Partition
 from lopsided.data.tables import array_table
-from lopsided.remedies.class_weighting import ClassWeighting
-from lopsided.remedies.group_weighting import GroupWeighting
-from lopsided.remedies.logit_adjustment import LogitAdjustment
-from lopsided.remedies.noisy_oversampling import NoisyOversampling
-from lopsided.remedies.oversampling import Oversampling
-from lopsided.remedies.threshold_moving import ThresholdMoving
 
 
 def evidence(features, classes, groups=None, **parts) -> Evidence:
@@ -52,21 +45,3 @@ def group_with_its_own_rule(random, large=240, small=160, columns=40) -> Evidenc
     features[~is_b, :2] = random.standard_normal((large, 2))
     features[is_b, 2:] = random.standard_normal((small, columns))
     return evidence(features, (features[:, 0] + features[:, 2:].sum(axis=1) > 0).astype(int), groups)
-
-
-def null_plan(given: Evidence) -> Plan:
-    """Every kind of arm that can win, forecast or not, even where a plan would leave some out."""
-    names, counts = given.classes.names, given.classes.counts
-    groups = given.groups["group"]
-    weights = dict(zip(names, (counts.sum() / (3 * counts)).tolist(), strict=True))
-    sizes = dict(zip(groups.names, (groups.codes.size / (2 * groups.counts)).tolist(), strict=True))
-    offsets = {name: float(np.log(weight)) for name, weight in weights.items()}
-    arms = [
-        LogitAdjustment(offsets),
-        ClassWeighting(weights),
-        Oversampling(weights),
-        NoisyOversampling(dict.fromkeys(names, 2.0)),
-        ThresholdMoving(),
-        GroupWeighting("group", sizes),
-    ]
-    return Plan([PlannedRemedy(arm, "", None) for arm in arms], "balanced")

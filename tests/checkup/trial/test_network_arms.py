@@ -6,8 +6,10 @@ import pytest
 import lopsided
 from lopsided.core.errors import InputError
 from lopsided.learners.network_classifiers import DeepClassifier
+from lopsided.remedies.classifier_retraining import ClassifierRetraining
 from lopsided.remedies.every import EVERY
-from lopsided.remedies.network_remedies import ClassifierRetraining, Ldam, TauNormalisation
+from lopsided.remedies.ldam import Ldam
+from lopsided.remedies.tau_normalisation import TauNormalisation
 
 NAMES = [str(kind.name) for kind in EVERY if kind.needs_network]
 

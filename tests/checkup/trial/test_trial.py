@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from bench.trial import every_arm
 from sklearn.linear_model import LogisticRegression
 
 import lopsided
@@ -24,7 +25,7 @@ from lopsided.remedies.contract import GainForecast
 from lopsided.remedies.logit_adjustment import LogitAdjustment
 from lopsided.remedies.oversampling import Oversampling
 from lopsided.remedies.plain import Plain
-from tests.checkup.trial.helpers import group_with_its_own_rule, nothing_helps, null_plan, two_gaussians
+from tests.checkup.trial.helpers import group_with_its_own_rule, nothing_helps, two_gaussians
 
 
 @pytest.fixture(scope="module")
@@ -118,7 +119,7 @@ def test_nothing_wins_where_nothing_helps(tmp_path) -> None:
     winners = []
     for seed in range(8):
         given = nothing_helps(np.random.default_rng(seed))
-        plan = null_plan(given)
+        plan = every_arm(given)
         outcome = run_trial(given, plan, store=tmp_path / str(seed), forecasts=False)
         winners.append(outcome.winner)
     assert sum(winner is not None for winner in winners) <= 1

@@ -1,6 +1,7 @@
 """Planted collapse is named, and nothing else; each warning once."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from lopsided.measure.angles import pairwise_angles
 from lopsided.torch import ImbalanceWarning, Monitor, RunSettings
 from lopsided.torch.monitor import early_warnings
 from lopsided.torch.monitor.early_warnings import EarlyWarnings, merging_cosines
+from lopsided.torch.monitor.report import facts
 from lopsided.torch.monitor.run_forecast import RunForecast
 from torch import nn
 
@@ -139,3 +141,22 @@ def test_a_forecast_says_how_often_such_came_true(monkeypatch: pytest.MonkeyPatc
     assert look(**risk)[0].endswith("(merging law, right in 87 of 100 such cases)")
     # a run unlike those that were scored has no score to quote
     assert look(**risk, outside_fit=("batch size 8",))[0].endswith("(merging law, outside its range: batch size 8)")
+    # nor has a convolutional one: the recipe that was scored does not tell the law about convolutions
+    assert look(**risk, settings=RunSettings(convolutional=True))[0].endswith("41.4 examples (merging law)")
+
+
+@pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")
+def test_the_page_quotes_a_score_beside_the_call_that_was_scored() -> None:
+    """The multiplier: a class forecast to collapse, under SGD. The law: within its range, without convolutions."""
+    record = epochs(planted_head(), planted_inputs(), LABELS, 1, patterns=0).records[-1]
+
+    def scored(settings: RunSettings, **told) -> list[str]:
+        forecast = RunForecast(settings, 60.0, "free", **told)
+        rows = facts([replace(record, forecast=forecast)], [f"c{k}" for k in range(6)])
+        return [rows[place - 1][0] for place, row in enumerate(rows) if row[0] == "measured skill"]
+
+    sgd, lost = RunSettings(optimizer="SGD"), {"count_needed": 12.0, "collapsed": (1,)}
+    assert scored(sgd, **lost) == ["forecast to collapse"]
+    assert scored(sgd, count_needed=2.0) == scored(RunSettings(optimizer="Adam"), **lost) == []
+    assert scored(sgd, merging_threshold=12.0, at_risk=(1,)) == ["likely to merge"]
+    assert scored(RunSettings(optimizer="SGD", convolutional=True), merging_threshold=12.0, at_risk=(1,)) == []

@@ -8,7 +8,9 @@ The multiplier comes from the best that is known:
     wd / sqrt(3 K / 4)    weight decay alone, the value seen for BatchNorm and ReLU (c K between K/2 and K)
 
 and where nothing is known, it assumes the usual weight decay of 5e-4 and says so. Real networks lose classes 3 to 5
-times earlier than this equilibrium, hence the margin of 5 for "at risk".
+times earlier than this equilibrium, hence the margin of 5 for "at risk", chosen by hand; the levels at risk and healthy
+of this check depend on it. The published score is that of energies measured on a last layer and of the classes that
+they lose, so it stands beside "is forecast to collapse" from those alone, not beside usual energies or the margin.
 """
 
 import math
@@ -22,6 +24,7 @@ from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shor
 from lopsided.checkup.checks.parts import all_of, class_subject
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.figure import Figure, Mark, Panel, Points
+from lopsided.core.published_skill import skill_sentence
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.theory.collapse import CollapseForecast, collapse
 from lopsided.theory.layer_peeled.solve import Features
@@ -37,8 +40,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     classes = evidence.labelled
     counts = classes.counts_where(evidence.training)
     present = np.flatnonzero(counts)
-    forecast, basis, sure = _forecast(evidence, counts[present].astype(float))
-    need = forecast.count_needed
+    forecast, basis, sure, scored = _forecast(evidence, counts[present].astype(float))
+    need, told = forecast.count_needed, skill_sentence(scored, "Forecasts of collapse") if scored else ""
     findings = []
     for place in np.argsort(counts[present], kind="stable"):
         code = int(present[place])
@@ -53,7 +56,8 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         remedy = f"Oversample it {math.ceil(MARGIN * need / count)} times, collect "
         remedy += f"{math.ceil(MARGIN * need) - count:,} more examples, or lower the weight decay."
         ends = (count / (MARGIN * need), count / need)
-        findings.append(Finding(level, class_subject(classes, code), count / need, ends, words, remedy))
+        skill = told if count <= need else ""
+        findings.append(Finding(level, class_subject(classes, code), count / need, ends, words, remedy, skill=skill))
     if not findings:
         least = int(counts[present].min())
         has = f"The smallest class has {least:,} example{'' if least == 1 else 's'}, {_times(least / need)} what"
@@ -80,7 +84,8 @@ def _times(ratio: float) -> str:
     return f"{ratio:,.3g} times" if ratio < 1000 else "more than a thousand times"
 
 
-def _forecast(evidence: Evidence, counts: FloatArray) -> tuple[CollapseForecast, str, bool]:
+def _forecast(evidence: Evidence, counts: FloatArray) -> tuple[CollapseForecast, str, bool, str]:
+    """With what it rests on, whether the weight decay is known, and the kind of forecast that was scored, if any."""
     decay, K = evidence.weight_decay, counts.size
     relu = K > MOST_FREE_CLASSES
     if evidence.classifier is not None and evidence.table is not None and len(evidence.classifier) == K:
@@ -93,18 +98,18 @@ def _forecast(evidence: Evidence, counts: FloatArray) -> tuple[CollapseForecast,
             if decay is not None:
                 multiplier = decay * math.sqrt(measured.weight_energy / measured.centred_mean_energy)
                 words = f"weight decay {decay:g} and the measured energies of the last layer"
-                return collapse(counts, multiplier=multiplier, features=kind), words, True
+                return collapse(counts, multiplier=multiplier, features=kind), words, True, "collapse"
             words = "the measured energies of the last layer, without weight decay"
             energies: dict[str, Any] = {
                 "feature_energy": measured.centred_mean_energy,
                 "weight_energy": measured.weight_energy,
             }
-            return collapse(counts, **energies, features=kind), words, False
+            return collapse(counts, **energies, features=kind), words, False, "collapse by energies"
     multiplier = (decay or USUAL_DECAY) / math.sqrt(0.75 * K)
     words = f"assuming the usual weight decay {USUAL_DECAY:g}"
     if decay is not None:
         words = f"weight decay {decay:g}, energies as usual with batch normalisation"
-    return collapse(counts, multiplier=multiplier, features="relu" if relu else "free"), words, decay is not None
+    return collapse(counts, multiplier=multiplier, features="relu" if relu else "free"), words, decay is not None, ""
 
 
 def _figure(evidence: Evidence, counts: IntArray, forecast: CollapseForecast) -> Figure:
@@ -125,6 +130,5 @@ CHECK = Check(
     "Fang et al. 2021 (Layer-Peeled Model), eq (7) and (91): a class collapses when n_k <= lambda* N",
     frozenset({"labels"}),
     run,
-    forecast="collapse",
     exact=True,
 )

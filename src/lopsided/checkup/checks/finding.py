@@ -13,7 +13,6 @@ import numpy as np
 
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.figure import Figure
-from lopsided.core.published_skill import skill_sentence
 
 
 class Level(Enum):
@@ -38,7 +37,7 @@ class Level(Enum):
 class Finding:
     """One statement about one subject. `examples` are positions in the data, for findings about single examples."""
 
-    id: str = field(default="", kw_only=True)  # this, the ground and the skill are the check's: `Check.ask` sets them
+    id: str = field(default="", kw_only=True)  # this and the ground are the check's: `Check.ask` sets them
     level: Level
     subject: str
     value: float | None
@@ -48,7 +47,7 @@ class Finding:
     ground: str = field(default="", kw_only=True)
     about: Literal["dataset", "example"] = "dataset"
     examples: Sequence[int] = ()
-    skill: str = field(default="", kw_only=True)  # how often forecasts of this kind came true, where it was measured
+    skill: str = field(default="", kw_only=True)  # how often this very forecast came true, where it was measured
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,8 @@ class Check:
     """One question asked of the evidence, and the rule that sets the level of its findings.
 
     `ground` is the paper and equation, or the method, behind the rule. `needs` are names of `Evidence.has`; `run` may
-    decline by InputError. `forecast` names the kind of forecast that its findings make, as `core.published_skill` lists
-    them; empty where they measure. `exact`: it uses counts and sums only, which are taken over all examples; the other
-    checks see a sample of data too large for memory.
+    decline by InputError. `exact`: it uses counts and sums only, which are taken over all examples; the other checks
+    see a sample of data too large for memory.
     """
 
     id: str
@@ -85,15 +83,12 @@ class Check:
     ground: str
     needs: frozenset[str]
     run: Callable[[Evidence, np.random.Generator], Checked]
-    forecast: str = ""
     exact: bool = False
 
     def ask(self, evidence: Evidence, random: np.random.Generator) -> Checked:
-        """What `run` finds, under the name, the ground and the measured skill of the check."""
+        """What `run` finds, under the name and the ground of the check."""
         found = self.run(evidence, random)
-        told = skill_sentence(self.forecast) if self.forecast else ""
-        own = [replace(finding, id=self.id, ground=self.ground, skill=told) for finding in found.findings]
-        return replace(found, findings=own)
+        return replace(found, findings=[replace(one, id=self.id, ground=self.ground) for one in found.findings])
 
 
 def worst_first(findings: Iterable[Finding]) -> list[Finding]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import chain, count
 from typing import Any
 
 from lopsided.core.errors import InputError
@@ -10,7 +9,7 @@ from lopsided.learners.named_learner import imported
 from lopsided.remedies.contract import Occasion, Proposal, Proposals, Remedy
 from lopsided.remedies.every import EVERY
 from lopsided.remedies.named import kind_named
-from lopsided.remedies.own import Own, own_arm
+from lopsided.remedies.own import own_arm
 from lopsided.remedies.plain import Plain
 
 DEFAULT = "default"  # all remedies that a plan includes by default
@@ -66,17 +65,8 @@ def default_kinds(*, network: bool = False) -> list[type[Remedy]]:
 
 
 def _told_apart(proposals: Sequence[Proposal]) -> list[Proposal]:
-    """An own arm whose name is taken is called by its parameters, or gets a number."""
     found: list[Proposal] = []
     for proposal in proposals:
-        taken, remedy = {Plain.name, *(other.remedy.name for other in found)}, proposal.remedy
-        if remedy.name in taken:
-            if not isinstance(remedy, Own):
-                raise InputError("arms of different names", f"{remedy.name!r} twice", "leave one of them out")
-            text = " ".join(repr(remedy.made).split())
-            name = next(
-                name for name in chain([text], (f"{text} ({number})" for number in count(2))) if name not in taken
-            )
-            proposal = replace(proposal, remedy=replace(remedy, called=name))
-        found.append(proposal)
+        taken = {Plain.name, *(other.remedy.name for other in found)}
+        found.append(replace(proposal, remedy=proposal.remedy.named_apart(taken)))
     return found

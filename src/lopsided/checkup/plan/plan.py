@@ -139,7 +139,8 @@ def plan_for(
         sorted(counted, key=lambda remedy: (remedy.counts_as is None, -(remedy.counts_as or 0.0))),
         wanted.word,
         notes + _unjudged(training),
-        plan_score(learner_kind(learner)) if wanted.word == "balanced" else "",
+        # what was scored: the remedies that a plan proposes unasked, on tables of two classes
+        plan_score(learner_kind(learner)) if wanted.word == "balanced" and classes == 2 and arms is None else "",
         _order(wanted, bool(expected)),
         None if training.groups is None else training.groups.name,
         wanted,

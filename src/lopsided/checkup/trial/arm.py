@@ -8,7 +8,7 @@ from lopsided.core.jsonable import jsonable
 from lopsided.measure.paired_scores import Estimate
 from lopsided.remedies.contract import GainForecast, Remedy
 
-Outcome = Literal["right", "wrong", "undecided"]
+ForecastOutcome = Literal["right", "wrong", "undecided"]
 Helps = Literal["yes", "no", "unclear"]
 _HELD = {"right": "yes", "wrong": "no", "undecided": "unclear", None: "–"}  # did the forecast hold?
 VAGUE = 0.1  # a forecast whose interval is wider says too little to be right by holding the outcome
@@ -43,7 +43,7 @@ class Arm:
     read_in: str
     forecast: GainForecast | None
     why: str
-    outcome: Outcome | None = None
+    outcome: ForecastOutcome | None = None
     widened: tuple[float, float] | None = None
     skipped: str | None = None
     against: str = ""
@@ -104,7 +104,7 @@ class Arm:
         }
 
 
-def forecast_outcome(forecast: GainForecast, outcome: Estimate) -> Outcome:
+def forecast_outcome(forecast: GainForecast, outcome: Estimate) -> ForecastOutcome:
     """Wrong where the two intervals do not meet. Right where they meet and both lie on the same side of zero, or where
     the outcome's interval lies inside a forecast's that is no wider than `VAGUE`. Undecided otherwise."""
     if outcome.low > forecast.high or outcome.high < forecast.low:

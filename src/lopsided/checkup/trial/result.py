@@ -18,7 +18,6 @@ from lopsided.measure.metrics.named import Asked
 from lopsided.measure.metrics.shares import BALANCED, WORST_GROUP
 from lopsided.measure.paired_scores import AT_ONCE, LEVEL
 from lopsided.remedies.contract import GainForecast
-from lopsided.remedies.own import Own
 
 _OTHERS = ("precision of ", "macro precision", "average precision of ", "macro average precision", "Brier score")
 _MOST_LETTERS = 80  # of an object of the user's, whose text can fill a page
@@ -101,18 +100,12 @@ class Trial:
             learner = repr(self.learner)
         else:
             about = f"learner: {_short(self.learner)}; {about}"
-        if isinstance(remedy, Own):
-            lines = [
-                "from lopsided.remedies.own import own_arm",
-                f"remedy = own_arm(({remedy.called!r}, own))  # own: {_short(repr(remedy.made))}",
-                f"model = remedy.wrap({learner}, seed={seed})",
-            ]
-        else:
-            lines = [
-                "from lopsided import MendedClassifier",
-                f"from {type(remedy).__module__} import {type(remedy).__name__}",
-                f"model = MendedClassifier({learner}, {remedy!r}, seed={seed})",
-            ]
+        imported, made = remedy.python()
+        lines = [
+            "from lopsided import MendedClassifier",
+            imported,
+            f"model = MendedClassifier({learner}, {made}, seed={seed})",
+        ]
         predicted = ", ".join(name for name in given if name != "y")
         return "\n".join(
             [*lines, f"model.fit({', '.join(given)})  # {about}", f"predicted = model.predict({predicted})"]

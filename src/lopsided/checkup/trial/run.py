@@ -23,8 +23,7 @@ from lopsided.engine.work import Failure
 from lopsided.learners.named_learner import gives_probabilities, is_network, learner_name, takes_weights
 from lopsided.measure.metrics.contract import Answers, Metric
 from lopsided.remedies.contract import Forecast, GainForecast, Remedy
-from lopsided.remedies.network_remedies import NO_NETWORK
-from lopsided.remedies.own import Own
+from lopsided.remedies.network import NO_NETWORK
 from lopsided.remedies.plain import Plain
 
 LEAST_TO_HOLD_BACK = 8  # training examples of a subject: with fewer, the gain of the other half is a coin or two
@@ -132,7 +131,7 @@ class TrialRun:
             entry for entry in self.entries if live is None or entry.remedy.name in live or entry is self.entries[0]
         ]
         wanted = min(check_count(cores() if jobs is None else jobs, "--jobs"), cores())
-        own = [entry.remedy for entry in self.entries if isinstance(entry.remedy, Own)]
+        own = [entry.remedy for entry in self.entries if entry.remedy.own]
         in_processes = wanted > 1 and isinstance(self.learner, str) and not own
         tasks = self._tasks("", entries, rounds)
         if fresh:

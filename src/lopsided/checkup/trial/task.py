@@ -10,7 +10,6 @@ import hashlib
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -27,12 +26,9 @@ from lopsided.data.rows import restored, stored
 from lopsided.engine.task import Measurement, Settings, canonical
 from lopsided.learners.learner_identity import learner_identity
 from lopsided.learners.named_learner import gives_probabilities, make_learner
-from lopsided.remedies.collection import Collection
 from lopsided.remedies.contract import Remedy, Subject
 from lopsided.remedies.learning_curve import thinned
-from lopsided.remedies.own import Own
 from lopsided.remedies.pilot import pilot_groups, reduced, run_pilot
-from lopsided.remedies.plain import Plain
 
 HELD_BACK = 0.5  # share of a subject's training examples that simulated collection adds
 
@@ -40,11 +36,11 @@ MOST_KEPT = 4_000_000  # probabilities of an arm in a repeat (rows x classes), 1
 
 _held: dict[str, LabelledSet] = {}
 _learners: dict[str, Any] = {}
-_own: dict[str, Own] = {}
+_own: dict[str, Remedy] = {}
 
 
 @contextmanager
-def held(key: str, training: LabelledSet, learner: Any, own: Iterable[Own] = ()) -> Iterator[None]:
+def held(key: str, training: LabelledSet, learner: Any, own: Iterable[Remedy] = ()) -> Iterator[None]:
     """Keep the data, a learner that is no name and the user's own arms for tasks of this process."""
     _held[key] = training
     _learners[repr(learner)] = learner
@@ -112,7 +108,7 @@ def _answers(
     groups = None if shown.groups is None else np.array(shown.groups.names)[shown.groups.codes]
     predicted = np.asarray(model.predict(shown.features, groups), dtype=np.uint32)
     chances = None
-    if keeps_probabilities(training) or isinstance(remedy, Plain):  # of plain training they are checked in any case
+    if keeps_probabilities(training) or remedy.reference:  # of plain training they are checked in any case
         chances = _probabilities(model, shown.features, groups)
     if chances is None or not keeps_probabilities(training):
         return {"predicted": packed(predicted, "<u4"), "probabilities": None}
@@ -159,12 +155,10 @@ def _forecasts(training: LabelledSet, inside: BoolArray, settings: Settings, see
     state = int(generator(seed, "pilot", settings["fold"]).integers(2**31))
     pilot, found = None, []
     for remedy in map(_remedy, settings["forecast"]):
-        if isinstance(remedy, Collection):
-            kept = _without(training, inside, remedy.collects, settings, seed)
-            fewer = training.subset(np.flatnonzero(kept))
-            have = int(fewer.partition(remedy.axis).counts[remedy.code])
-            grown = replace(remedy, have=have, examples=round(have * HELD_BACK / (1.0 - HELD_BACK)))
-            found.append(grown.forecast_on(reduced(fewer, state), state))
+        subject = remedy.collects
+        if subject is not None:
+            kept = training.subset(np.flatnonzero(_without(training, inside, subject, settings, seed)))
+            found.append(remedy.forecast_of_held_back(kept, reduced(kept, state), HELD_BACK, state))
         else:
             rows = training.subset(np.flatnonzero(inside))
             pilot = pilot or run_pilot(reduced(rows, state), state, pilot_groups(training), linear=settings["linear"])

@@ -19,7 +19,7 @@ from lopsided.engine.task import Settings
 from lopsided.skill.collapse_recipes import (
     LOST,
     RECIPES,
-    Source,
+    PairSource,
     kind_of,
     lost_by,
     lost_question,
@@ -30,7 +30,9 @@ from lopsided.skill.collapse_runs import LATE_PILOT, PILOT, asked, exact_counts,
 from lopsided.skill.family import Amount, Choice, Family, Forecaster, constant, drawn_tasks
 
 TASKS = 84
-THRESHOLD_FACTOR = 1.8  # for recipes without their own intervals: 90 % of the R50 should lie within it
+# For recipes without their own intervals, 90 % of the R50 should lie within it. Chosen by hand: the scored coverage of
+# those recipes depends on it.
+THRESHOLD_FACTOR = 1.8
 GRID = np.geomspace(2.0, 1000.0, 30)  # ratios at which the R50 of a recipe is searched
 
 
@@ -68,7 +70,7 @@ def crossing(ratios: FloatArray, values: FloatArray) -> float | None:
     return float(ratios[place - 1] * (ratios[place] / ratios[place - 1]) ** share)
 
 
-def _threshold(source: Source, kind: str, recipe: bool) -> Forecaster[Amount]:
+def _threshold(source: PairSource, kind: str, recipe: bool) -> Forecaster[Amount]:
     """R50: for runs, from the measured ratios; for recipes, on a fine grid and with an interval."""
 
     def answer(settings: Settings, given: Mapping[str, Any]) -> list[Amount]:
@@ -96,12 +98,12 @@ def _by_ratio(settings: Settings, seen: Mapping[str, Any]) -> list[Amount]:
     return [Amount(float(value)) for value in values]
 
 
-def _lost(source: Source, tie: float) -> Forecaster[Choice]:
+def _lost(source: PairSource, tie: float) -> Forecaster[Choice]:
     # all minority classes have the same size, so one of them shows whether they are lost
     return lost_by(source, _ratios, minority_mean, lambda settings, lost: lost[settings["majority"] :][:1], tie)
 
 
-def _cosines(source: Source, kind: str, recipe: bool) -> Forecaster[Amount]:
+def _cosines(source: PairSource, kind: str, recipe: bool) -> Forecaster[Amount]:
     return values_by(source, _ratios, minority_mean, kind, attrgetter("means") if recipe else None)
 
 

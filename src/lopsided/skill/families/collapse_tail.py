@@ -16,7 +16,7 @@ from lopsided.core.validation import FloatArray
 from lopsided.engine.task import Settings
 from lopsided.skill.collapse_recipes import (
     RECIPES,
-    Source,
+    PairSource,
     another_run,
     lost_by,
     lost_question,
@@ -51,11 +51,11 @@ def _nearest(settings: Settings, cosines: FloatArray) -> FloatArray:
     return found
 
 
-def _lost(source: Source, tie: float) -> Forecaster[Choice]:
+def _lost(source: PairSource, tie: float) -> Forecaster[Choice]:
     return lost_by(source, asked, _nearest, lambda settings, lost: lost, tie)
 
 
-def _cosines(source: Source, kind: str, recipe: bool) -> Forecaster[Amount]:
+def _cosines(source: PairSource, kind: str, recipe: bool) -> Forecaster[Amount]:
     return values_by(source, asked, _pairs, kind, attrgetter("pairs") if recipe else None)
 
 

@@ -59,7 +59,7 @@ def _true_signs(settings: Settings, truth: Mapping[str, Any]) -> list[Choice]:
     )
 
 
-Source = Callable[[Settings, Mapping[str, Any]], Mapping[str, Any] | None]
+ExcessView = Callable[[Settings, Mapping[str, Any]], Mapping[str, Any] | None]
 
 
 def _seen_problem(settings: Settings, seen: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -72,7 +72,7 @@ def _true_problem(settings: Settings, seen: Mapping[str, Any]) -> Mapping[str, A
     return described(problem.mixture, problem.weights)
 
 
-def _excesses(source: Source, settings: Settings, seen: Mapping[str, Any]) -> tuple[FloatArray, FloatArray] | None:
+def _excesses(source: ExcessView, settings: Settings, seen: Mapping[str, Any]) -> tuple[FloatArray, FloatArray] | None:
     """The excess of every group by the large-n law, before and after; None if there is no problem or the law does not
     apply."""
     problem = source(settings, seen)
@@ -146,7 +146,7 @@ def spread(rows: Sequence[Row]) -> float:
     return float(np.median(found)) / NormalDist().inv_cdf(0.75)
 
 
-def _signs(source: Source) -> Forecaster[Choice]:
+def _signs(source: ExcessView) -> Forecaster[Choice]:
     """Signs by the large-n law."""
 
     def answer(settings: Settings, seen: Mapping[str, Any]) -> list[Choice]:
@@ -171,7 +171,7 @@ def _true_excess(settings: Settings, truth: Mapping[str, Any]) -> list[Amount]:
     return [Amount(value) for value in truth["now"]]
 
 
-def _excess(source: Source, second_order: float, low: float, high: float) -> Forecaster[Amount]:
+def _excess(source: ExcessView, second_order: float, low: float, high: float) -> Forecaster[Amount]:
     """The excess e of the law, or e (1 + c e): at smaller n the truth is above the law, and more so for larger e. With
     two neurons, the upper tail is longer, because neurons can trade places."""
 

@@ -1,11 +1,13 @@
-"""Why is a class lost: merged, prior, memorised or never learnt? Asked of classes planted with a known cause."""
+"""Why is a class lost: merged, prior, memorised or never learnt? Asked of classes planted with a known cause.
+
+The monitor is not told which classes were planted: a planted class that it does not call lost has no answer.
+"""
 
 from lopsided.engine.task import Settings
 from lopsided.skill.family import Choice, Family, Question, constant
 from lopsided.skill.planted_causes import CAUSES, measure, tasks
 from lopsided.skill.recall_questions import Seen
 from lopsided.theory.class_evidence import ClassEvidence
-from lopsided.theory.lost_cause import lost_causes
 
 DEFAULT = "cause of the monitor"
 
@@ -20,9 +22,12 @@ def _truth(settings: Settings, truth: Seen) -> list[Choice]:
 
 
 def _told(settings: Settings, seen: Seen) -> list[Choice]:
-    evidence = {name: values for name, values in seen["evidence"].items() if name != "seen"}
-    found = lost_causes(ClassEvidence.of(evidence), _planted(settings), seen["merged"])
-    return [Choice(found[k]) for k in _planted(settings)]
+    from lopsided.torch.monitor import recall_outlook
+
+    recorded = dict(seen["evidence"])
+    evidence = ClassEvidence.of(recorded, seen=recorded.pop("seen"))
+    found = recall_outlook.run_outlook(evidence, seen["merged"]).classes
+    return [Choice(found[k].cause) for k in _planted(settings)]
 
 
 FAMILY = Family(

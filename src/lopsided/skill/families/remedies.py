@@ -27,9 +27,9 @@ METRICS = tuple(ASKED)
 PLAIN, ADJUST, THRESHOLD, OVERSAMPLING = "plain", "logit adjustment", "threshold moving", "oversampling"
 ARMS = (PLAIN, ADJUST, "class weights", THRESHOLD, OVERSAMPLING, "oversampling with noise", "SMOTE", "balanced bagging")
 SHORT_LIST = (OVERSAMPLING, ADJUST, THRESHOLD)
-HEAD_START = 0.02  # of logit adjustment in the short trial
+HEAD_START = 0.02  # of logit adjustment in the short trial, which alone depends on it; chosen by hand
 _SIMPLE_GAINS = {"no gain": 0.0, "a tenth": 0.1}
-SURE = 0.8  # confidence of a choice at equal values, in deviations
+SURE = 0.8  # confidence of a choice at equal values, in deviations; chosen by hand, reliability depends on it
 
 
 @drawn_tasks("remedies", TASKS)

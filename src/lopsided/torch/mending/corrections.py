@@ -24,7 +24,7 @@ from lopsided.measure.metrics.confusion import ConfusionMetric
 from lopsided.measure.metrics.contract import Metric
 from lopsided.remedies.logit_adjustment import logit_offsets
 from lopsided.remedies.threshold_moving import MOST_CLASSES_FITTED, metric_of_tables
-from lopsided.remedies.thresholds import Objective, best_biases
+from lopsided.remedies.thresholds import ThresholdAim, best_biases
 from lopsided.torch.remedies.head_fits import Free, HeadWeights, refitted, shifted, tau_normalised
 
 TAUS = (0.5, 0.75, 1.25, 1.5, 2.0)  # beside 1
@@ -103,7 +103,7 @@ def _thresholds(head: HeadWeights, metric: Metric, features: FloatArray, codes: 
     return shifted(head, biases)
 
 
-def _objective(metric: Metric, classes: int) -> Objective | None:
+def _objective(metric: Metric, classes: int) -> ThresholdAim | None:
     """What `best_biases` raises for the metric; None where it knows nothing for it."""
     if metric.word in ("overall", "balanced"):
         return "balanced"

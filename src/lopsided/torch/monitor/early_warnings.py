@@ -140,7 +140,7 @@ def _record(forecast: RunForecast) -> str:
     such forecasts came true, where that was published."""
     if forecast.outside_fit:
         return f", outside its range: {', '.join(forecast.outside_fit)}"
-    record = measured_skill("classes lost")
+    record = measured_skill("classes lost") if forecast.scored else None
     return "" if record is None else f", right in {round(100 * record.rate)} of 100 such cases"
 
 

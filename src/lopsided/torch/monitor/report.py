@@ -152,12 +152,14 @@ def facts(records: Sequence[EpochRecord], names: Sequence[str]) -> list[tuple[st
             rows.append(("closest classes", f"{first} and {second}, cosine {short(angles.largest_cosine, 3)}"))
     if forecast.count_needed is not None:
         rows.append(("examples a class needs, by the multiplier", short(forecast.count_needed, 3)))
-        rows += _skill("collapse")
+        rows.append(("forecast to collapse", ", ".join(names[k] for k in forecast.collapsed) or "none"))
+        if forecast.collapsed and run.optimizer in (None, "SGD"):
+            rows += _skill("collapse")
     if forecast.merging_threshold is not None:
         outside = f" (outside the fit: {', '.join(forecast.outside_fit)})" if forecast.outside_fit else ""
         rows.append(("examples a class needs, by the merging law", short(forecast.merging_threshold, 3) + outside))
         rows.append(("likely to merge", ", ".join(names[k] for k in forecast.at_risk) or "none"))
-        rows += [] if forecast.outside_fit else _skill("classes lost")
+        rows += _skill("classes lost") if forecast.scored else []
     rows += [("not forecast", reason) for reason in forecast.declined]
     known = {"weight decay": run.weight_decay, "step": run.learning_rate, "batch": run.batch_size}
     rows.append(("the run", ", ".join(f"{key} {short(value)}" for key, value in known.items())))

@@ -58,6 +58,12 @@ class RunForecast:
         """Examples a class needs: by the law of merging classes where it applies, else by the multiplier."""
         return self.merging_threshold if self.merging_threshold is not None else self.count_needed
 
+    @property
+    def scored(self) -> bool:
+        """Whether the published score is of this forecast: within the law's range, and the law was not told of
+        convolutions, which the recipe that was scored leaves out."""
+        return not self.outside_fit and not self.settings.convolutional
+
     def holds(self, settings: RunSettings, counts: FloatArray) -> bool:
         """Whether another forecast would differ by the weights alone: settings and examples are what they were."""
         then, now = (replace(one, forgetting=None, planned_forgetting=None) for one in (self.settings, settings))

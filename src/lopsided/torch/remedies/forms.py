@@ -24,23 +24,21 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.remedies.balanced_bagging import BalancedBagging
+from lopsided.remedies.balanced_softmax import BalancedSoftmax
 from lopsided.remedies.class_weighting import ClassWeighting
+from lopsided.remedies.classifier_retraining import ClassifierRetraining
 from lopsided.remedies.collection import Collection
 from lopsided.remedies.contract import Remedy, by_name, present, torch_form
+from lopsided.remedies.focal import Focal
 from lopsided.remedies.group_dro import GroupDro
 from lopsided.remedies.group_standardiser import GroupStandardising
 from lopsided.remedies.group_weighting import GroupWeighting
+from lopsided.remedies.ldam import Ldam
 from lopsided.remedies.logit_adjustment import LogitAdjustment
-from lopsided.remedies.network_remedies import (
-    BalancedSoftmax,
-    ClassifierRetraining,
-    Focal,
-    Ldam,
-    TauNormalisation,
-)
 from lopsided.remedies.noisy_oversampling import NoisyOversampling
 from lopsided.remedies.oversampling import Oversampling
 from lopsided.remedies.smote import Smote
+from lopsided.remedies.tau_normalisation import TauNormalisation
 from lopsided.remedies.threshold_moving import ThresholdMoving
 from lopsided.torch.remedies.classifier_retraining import retrain_classifier, tau_normalise
 from lopsided.torch.remedies.focal_loss import FocalLoss
@@ -56,16 +54,10 @@ class PlannedSampler(OversamplingSampler):
     """An `OversamplingSampler` of the rows that a plan was made for, without test rows. In every epoch it gives the
     remedy's `epoch_indices`."""
 
-    def __init__(self, remedy: Oversampling | GroupWeighting, training: LabelledSet, *, seed: int = 0) -> None:
-        classes = np.array(training.classes.names)[training.classes.codes]
-        weights = remedy.example_weights(training)
-        if isinstance(remedy, Oversampling):
-            super().__init__(classes, rate=dict(remedy.rates), seed=seed)
-        else:
-            assert training.groups is not None
-            groups = np.array(training.groups.names)[training.groups.codes]
-            cells = zip(classes.tolist(), groups.tolist(), (weights / weights.min()).tolist(), strict=True)
-            super().__init__(classes, groups, {(label, group): rate for label, group, rate in cells}, seed=seed)
+    def __init__(
+        self, remedy: Remedy, training: LabelledSet, rate: dict[Any, float], groups: Any = None, *, seed: int = 0
+    ) -> None:
+        super().__init__(np.array(training.classes.names)[training.classes.codes], groups, rate, seed=seed)
         self.remedy, self.training = remedy, training
 
     def epoch_indices(self, epoch: int) -> IntArray:
@@ -105,15 +97,24 @@ class CopyNoise(nn.Module):  # type: ignore[misc]
         )
 
 
-@torch_form.register(Oversampling)
-@torch_form.register(GroupWeighting)
-def _sampler(remedy: Any, training: LabelledSet, *, seed: int = 0) -> PlannedSampler:
-    return PlannedSampler(remedy, training, seed=seed)
+@torch_form.register
+def _sampler(remedy: Oversampling, training: LabelledSet, *, seed: int = 0) -> PlannedSampler:
+    return PlannedSampler(remedy, training, dict(remedy.rates), seed=seed)
+
+
+@torch_form.register
+def _group_sampler(remedy: GroupWeighting, training: LabelledSet, *, seed: int = 0) -> PlannedSampler:
+    assert training.groups is not None
+    weights = remedy.example_weights(training)
+    groups = np.array(training.groups.names)[training.groups.codes]
+    cells = zip(np.array(training.classes.names)[training.classes.codes].tolist(), groups.tolist(), strict=True)
+    rate = dict(zip(cells, (weights / weights.min()).tolist(), strict=True))
+    return PlannedSampler(remedy, training, rate, groups, seed=seed)
 
 
 @torch_form.register
 def _noisy_sampler(remedy: NoisyOversampling, training: LabelledSet, *, seed: int = 0) -> PlannedSampler:
-    sampler = PlannedSampler(remedy, training, seed=seed)
+    sampler = _sampler(remedy, training, seed=seed)
     codes, rates = training.classes.codes, by_name(remedy.rates, training.classes.names)
     spreads = [
         training.features[codes == code].std(axis=0) if (codes == code).any() else np.zeros(training.features.shape[1])

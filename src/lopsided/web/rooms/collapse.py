@@ -70,7 +70,7 @@ class ClassRow(BaseModel):
     vector: list[float] | None
 
 
-class Forecast(BaseModel):
+class CollapseAnswer(BaseModel):
     """`facts` is the JSON object of `lopsided collapse` (of a draft, to the gap it states); the rest is for display."""
 
     facts: dict[str, Any]
@@ -158,7 +158,7 @@ def warm_up() -> None:
     _forecast(class_counts("20,5,2"), CollapseProblem(counts="20,5,2", tau=5.0), Drafts(), Watch(60.0))
 
 
-@router.post("/forecast", response_model=Forecast)
+@router.post("/forecast", response_model=CollapseAnswer)
 async def forecast(request: Request, problem: CollapseProblem) -> Response:
     """Which classes a network will fail to distinguish."""
     counts, heavy = _prepared(request, problem)
@@ -170,7 +170,7 @@ async def forecast(request: Request, problem: CollapseProblem) -> Response:
     return Response(await compute_of(request).run(request, written, heavy=heavy), media_type="application/json")
 
 
-def _forecast(counts: ClassCounts, problem: CollapseProblem, drafts: Drafts, watch: Watch) -> Forecast:
+def _forecast(counts: ClassCounts, problem: CollapseProblem, drafts: Drafts, watch: Watch) -> CollapseAnswer:
     hurry: dict[str, Any] = {"progress": watch.check}
     near = drafts.near(problem.page, counts.classes) if problem.draft else None
     if near is not None:
@@ -191,11 +191,11 @@ def _forecast(counts: ClassCounts, problem: CollapseProblem, drafts: Drafts, wat
     names = ("count", "margin", "loss", "classifier_norm")
     columns = (counts.counts, solution.margins, solution.class_losses, solution.classifier_norms)
     rows = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
-    return Forecast(
+    return CollapseAnswer(
         facts=jsonable(found.to_dict()),
         draft=near is not None,
         verdict=verdict(found),
-        summary=summary(found),
+        summary=summary(found, problem.held()),
         classes=[
             ClassRow(**row, collapsed=k in collapsed, vector=None if vectors is None else vectors[k])
             for k, row in enumerate(rows)

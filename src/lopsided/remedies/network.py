@@ -1,11 +1,5 @@
-"""Remedies of networks: another loss in training, or another last layer after it. Arms of a trial of the learner
-`deep`.
-
-    balanced softmax            CE(f(x) + log n, y)                            Ren et al. 2020
-    LDAM                        CE(f(x) - Delta_y e_y, y), weights at the end  Cao et al. 2019
-    focal loss                  (1 - p_y)^gamma CE(f(x), y)                    Lin et al. 2017
-    classifier retraining       the last layer fitted again, without the prior Kang et al. 2020
-    tau-normalisation           each classifier divided by its length^tau      Kang et al. 2020
+"""What the remedies of networks share: another loss in training, or another last layer after it. Arms of a trial of the
+learner `deep`.
 
 The formulas are in `lopsided.torch`: `torch_form` gives the loss module, or a function from a finished model to the
 corrected one, and a trial trains with the same object. Post-hoc logit adjustment needs no network and is `logit
@@ -62,44 +56,6 @@ class NetworkLoss(NetworkRemedy):
 
 
 @dataclass(frozen=True)
-class BalancedSoftmax(NetworkLoss):
-    """Logit adjustment in the loss, with tau = 1."""
-
-    kind: ClassVar[str] = "balanced softmax"
-    name: ClassVar[str] = "balanced softmax"
-    why: ClassVar[str] = "The loss adds the log of each class's count to its logit; prediction leaves it out."
-
-
-@dataclass(frozen=True)
-class Ldam(NetworkLoss):
-    """`margin` of the rarest class; from the share `deferred` of the training on rare classes weigh more."""
-
-    kind: ClassVar[str] = "ldam"
-    name: ClassVar[str] = "LDAM"
-    why: ClassVar[str] = "Rare classes get a larger margin, and more weight in the last fifth of the training."
-    margin: float = 0.5
-    deferred: float = 0.8
-
-    def form(self, training: LabelledSet, learner: Learner, seed: int) -> Any:
-        """The loss, which learns here how many epochs there will be."""
-        loss = super().form(training, learner, seed)
-        loss.reweight_from = round(self.deferred * last_step(learner.fresh(training)).epochs(training.size))
-        return loss
-
-
-@dataclass(frozen=True)
-class Focal(NetworkLoss):
-    """`gamma`: the larger, the less weight confident correct examples have."""
-
-    kind: ClassVar[str] = "focal"
-    name: ClassVar[str] = "focal loss"
-    why: ClassVar[str] = (
-        "Examples that the network already classifies correctly with confidence get little weight in the loss."
-    )
-    gamma: float = 2.0
-
-
-@dataclass(frozen=True)
 class NetworkHead(NetworkRemedy):
     """The network is trained plainly; then its last layer is replaced."""
 
@@ -112,25 +68,3 @@ class NetworkHead(NetworkRemedy):
         corrected = self.form(shown, learner, seed)(network.trained_.network)
         network.trained_ = replace(network.trained_, network=corrected)
         return fitted
-
-
-@dataclass(frozen=True)
-class ClassifierRetraining(NetworkHead):
-    """`variance`: how far a logit may move from where training has put it."""
-
-    kind: ClassVar[str] = "classifier retraining"
-    name: ClassVar[str] = "classifier retraining"
-    why: ClassVar[str] = (
-        "The last layer is fitted again as if classes were equally frequent; the features do not change."
-    )
-    variance: float = 30.0
-
-
-@dataclass(frozen=True)
-class TauNormalisation(NetworkHead):
-    """`tau`: 0 changes nothing, 1 makes all classifiers equally long."""
-
-    kind: ClassVar[str] = "tau-normalisation"
-    name: ClassVar[str] = "tau-normalisation"
-    why: ClassVar[str] = "Frequent classes have longer classifier vectors; all are rescaled to the same length."
-    tau: float = 1.0

@@ -4,7 +4,7 @@ claims that test it, and what of it is not covered. The table is `maps.csv`."""
 import csv
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from lopsided.papers.catalogue import PAPERS
 
@@ -23,7 +23,7 @@ class MapLine:
 @cache
 def paper_map() -> dict[str, tuple[MapLine, ...]]:
     """The lines of each paper, in the paper's order."""
-    text = files("lopsided.papers").joinpath("maps.csv").read_text(encoding="utf-8")
+    text = Path(__file__).with_name("maps.csv").read_text(encoding="utf-8")
     lines = list(csv.DictReader(text.splitlines()))
     return {
         paper: tuple(
