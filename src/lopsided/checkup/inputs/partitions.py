@@ -1,7 +1,7 @@
 """Groups in whatever form they were given, as columns by name; columns to partitions, and their intersections.
 
 Every pair of columns is crossed, and all of them together where there are three or more; of more than
-`MOST_INTERSECTIONS` those of the columns with the fewest groups, whatever the order of the columns. Cells of an intersection with
+`MOST_INTERSECTIONS` those with the fewest cells, in whatever order the columns come. Cells of an intersection with
 fewer than `SMALL_CELL` examples are joined into one part, because a rate over a handful of rows says nothing; the notes
 say how many were joined. A column of its own is never joined: its names are the user's.
 """
