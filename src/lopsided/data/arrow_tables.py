@@ -64,7 +64,7 @@ def parts_table(parts: "Parts", choice: ColumnChoice) -> Table:
 
     told = partial(reading, "parquet", Path(parts.source))
     known = _table(parts.source, parts.rows, parts.schema, column, batches, choice, told)
-    return replace(known, parts=parts)
+    return replace(known, parts=parts, notes=(*known.notes, *parts.notes))
 
 
 def open_whole(path: Path, kind: str, choice: ColumnChoice) -> Table:

@@ -21,11 +21,13 @@ from lopsided.checkup.inputs.arguments import (
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.plan.result import Plan
-from lopsided.checkup.streamed.audit import SAMPLE_ROWS, Given, audit_parts
+from lopsided.checkup.streamed.audit import LEAST_SAMPLE, SAMPLE_ROWS, Given, audit_parts
 from lopsided.checkup.trial.result import Trial
+from lopsided.core.errors import cut
 from lopsided.core.files import write_atomically
 from lopsided.core.notebook import notebook_view
 from lopsided.core.parameters import taken_by
+from lopsided.core.validation import check_count
 from lopsided.data.frames import UNNAMED
 from lopsided.data.parts import is_in_parts, open_parts
 from lopsided.engine.cluster import Cluster, mapping_on
@@ -151,6 +153,7 @@ def audit(
     ('class dog', False)
     """
     given = locals()
+    check_count(sample_rows, "the rows of the sample", at_least=LEAST_SAMPLE)
     if cluster is not None or is_in_parts(data):
         return Audit(**vars(_in_parts(given)))
     evidence = gather(**taken_by(gather, given))
@@ -191,7 +194,7 @@ def verdict(facts: AuditFacts) -> str:
         checks = "1 check" if ran == 1 else f"{ran} checks"
         return f"{first}{f'No problems found in {checks}.' if ran else ''}".strip()
     names = list(dict.fromkeys(finding.subject for finding in bad))
-    some = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    some = cut(", ".join(names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     return f"{first}{words} in {ran} checks; {facts.level.value}: {some}."
 
 

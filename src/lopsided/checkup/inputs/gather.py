@@ -34,7 +34,7 @@ from lopsided.checkup.inputs.partitions import group_columns, group_partitions, 
 from lopsided.checkup.inputs.parts import Finder, column_names, find_part, is_name, settled, usual_names
 from lopsided.checkup.inputs.sources import DataSource, open_source
 from lopsided.core.arrays import plain_array
-from lopsided.core.errors import InputError
+from lopsided.core.errors import InputError, cut
 from lopsided.core.partition import Partition
 from lopsided.core.seeds import check_seed
 from lopsided.core.validation import FloatArray, IntArray, check_classes, check_in_range
@@ -138,7 +138,13 @@ def gather(
         read = replace(read, ignored=tuple(entry for entry in read.ignored if entry[0] in asked))
         for column, why in read.ignored:
             found.leave(f"The column {column!r} was named as a feature and is not used: {why}.", asked=True)
-    return replace(evidence, notes=tuple(notes), columns=read, aside=tuple(found.aside), unmet=tuple(found.unmet))
+    return replace(
+        evidence,
+        notes=tuple(map(cut, notes)),
+        columns=read,
+        aside=tuple(map(cut, found.aside)),
+        unmet=tuple(map(cut, found.unmet)),
+    )
 
 
 def _named(part: Any) -> list[str]:

@@ -21,7 +21,7 @@ from lopsided.checkup.inputs.training_set import training_set
 from lopsided.checkup.plan.arms import DEFAULT, proposals_for
 from lopsided.checkup.plan.collection import collections
 from lopsided.checkup.plan.result import Plan, PlannedRemedy
-from lopsided.core.errors import InputError
+from lopsided.core.errors import InputError, cut
 from lopsided.core.parameters import taken_by
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.learners.named_learner import is_network
@@ -127,7 +127,7 @@ def plan_for(
         forecast, reason = None, f"No forecast: only a trial can tell its gain in {wanted.name}."
         if wanted.forecast:
             forecast, reason = found.remedy.forecast(pilot, wanted.word, seed=seed)
-        planned.append(PlannedRemedy(found.remedy, f"{found.why} {reason}".strip(), forecast))
+        planned.append(PlannedRemedy(found.remedy, cut(f"{found.why} {reason}".strip()), forecast))
     if arms is None or any(isinstance(arm, str) and arm == DEFAULT for arm in arms):
         planned += collections(occasion)
     expected = _expected_gains(planned, training, wanted, learner)
@@ -138,7 +138,7 @@ def plan_for(
     return Plan(
         sorted(counted, key=lambda remedy: (remedy.counts_as is None, -(remedy.counts_as or 0.0))),
         wanted.word,
-        notes + _unjudged(training),
+        [cut(note) for note in notes + _unjudged(training)],
         plan_score(learner_kind(learner)) if wanted.word == "balanced" else "",
         _order(wanted, bool(expected)),
         None if training.groups is None else training.groups.name,

@@ -215,7 +215,7 @@ def _sample(seen: FirstLook, positions: IntArray, data: Parts, given: Given, cou
     roles |= {"predictions": sorted(scored)} if scored else {}
     used_so = {name for names in roles.values() for name in names}
     ignored = tuple(entry for entry in found.columns.ignored if entry[0] not in used_so)
-    notes = list(dict.fromkeys((*counted.notes, *found.notes)))
+    notes = list(dict.fromkeys((*data.notes, *counted.notes, *found.notes)))
     if len(positions) < data.rows:
         notes.append(
             "Counts, missing values, accuracy, calibration, duplicates and class moments are those of all "
