@@ -48,6 +48,14 @@ def by_appearance(codes: IntArray) -> IntArray:
     return rank[place.ravel()]
 
 
+def first_rows(codes: IntArray, parts: int) -> IntArray:
+    """Where each code from 0 to `parts` - 1 first appears; at the end for those that do not."""
+    found = np.full(parts, codes.size, dtype=np.int64)
+    seen, first = np.unique(codes, return_index=True)
+    found[seen] = first
+    return found
+
+
 @dataclass(frozen=True)
 class LabelledRows:
     """Rows to train on: their positions in the data, classes, and groups where there are any."""

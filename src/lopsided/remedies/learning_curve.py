@@ -84,9 +84,10 @@ def learning_curve(training: LabelledSet, axis: str, code: int, seed: int, *, ra
     """The curve of a class (`axis` "class") or a group ("group"); `training` should be `pilot.reduced` first."""
     subject = (training.classes.codes if axis == "class" else training.group_codes) == code
     wrong, total, likelier, classes = [], [], [], len(training.classes.names)
+    first = int(subject.argmax())  # tells subjects apart whatever they are called
     for repeat in range(repeats_for(training, classes)):
         dealt = training.folds(FOLDS, seed, repeat)
-        order = generator(seed, "learning curve", axis, code, repeat).permutation(training.size)
+        order = generator(seed, "learning curve", axis, first, repeat).permutation(training.size)
         for number in range(FOLDS):
             held_out = (dealt.fold == number) & subject
             inside = dealt.inside(number)

@@ -136,7 +136,8 @@ def plan_for(
         gained, low, high = expected.get(remedy.name, (_counts_as(remedy, training, wanted), None, None))
         counted.append(replace(remedy, training=training, counts_as=gained, counts_low=low, counts_high=high))
     return Plan(
-        sorted(counted, key=lambda remedy: (remedy.counts_as is None, -(remedy.counts_as or 0.0))),
+        # 1e-12: sums over classes round differently in another order
+        sorted(counted, key=lambda remedy: (remedy.counts_as is None, -round(remedy.counts_as or 0.0, 12))),
         wanted.word,
         [cut(note) for note in notes + _unjudged(training)],
         plan_score(learner_kind(learner)) if wanted.word == "balanced" else "",

@@ -150,7 +150,8 @@ def _without(training: LabelledSet, inside: BoolArray, subject: Subject, setting
     """The training rows but for the share of the subject's that is held back."""
     axis, code = subject.axis, subject.code
     own = inside & (training.partition(axis).codes == code)
-    order = generator(seed, "held back", axis, code, settings["repeat"], settings["fold"]).permutation(training.size)
+    first = int((training.partition(axis).codes == code).argmax())  # the code depends on the name
+    order = generator(seed, "held back", axis, first, settings["repeat"], settings["fold"]).permutation(training.size)
     return inside & thinned(own, order, 1.0 - HELD_BACK)
 
 
