@@ -48,6 +48,17 @@ def by_appearance(codes: IntArray) -> IntArray:
     return rank[place.ravel()]
 
 
+def appearing(codes: IntArray) -> IntArray:
+    """The codes that occur, in the order in which they first appear; `by_appearance` gives places in it."""
+    seen, first = np.unique(codes, return_index=True)
+    return np.asarray(seen[np.argsort(first)])
+
+
+def place_of(codes: IntArray, code: int) -> int:
+    """How many codes appear before this one does: tells it from others whatever they are called."""
+    return int(np.unique(codes[: int((codes == code).argmax())]).size)
+
+
 def first_rows(codes: IntArray, parts: int) -> IntArray:
     """Where each code from 0 to `parts` - 1 first appears; at the end for those that do not."""
     found = np.full(parts, codes.size, dtype=np.int64)

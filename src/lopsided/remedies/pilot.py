@@ -26,7 +26,7 @@ import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.folds import Folds, deal
-from lopsided.core.partition import by_appearance, first_rows
+from lopsided.core.partition import appearing, by_appearance, first_rows
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.encoding import TableEncoder
@@ -221,9 +221,8 @@ def chances(
     if probabilities.shape[0] == 0 or present.size < 2:
         probabilities[:, present] = 1.0
         return probabilities
-    appeared = np.argsort(first_rows(codes, number), kind="stable")
     model = logistic(features[inside], by_appearance(codes)[inside], None if weights is None else weights[inside])
-    probabilities[:, appeared[model.classes_]] = model.predict_proba(features[outside])
+    probabilities[:, appearing(codes)[model.classes_]] = model.predict_proba(features[outside])
     return probabilities
 
 

@@ -2,12 +2,17 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 import lopsided
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.inputs.training_set import training_set
 from lopsided.core.folds import Design, deal, folds_of
 from lopsided.remedies import pilot
+from lopsided.remedies.balanced_bagging import BalancedBagging
+from lopsided.remedies.noisy_oversampling import NoisyOversampling
+from lopsided.remedies.oversampling import Oversampling
+from lopsided.remedies.smote import Smote
 from lopsided.remedies.thresholds import ThresholdMover
 
 
@@ -22,7 +27,7 @@ def sample(seed: int, classes: int = 4, groups: int = 3, rows: int = 400):
 
 def renamed(prefix: str, number: int, seed: int) -> np.ndarray:
     names = np.array([f"<{prefix}{code}>" for code in range(number)])
-    return names if seed == 0 else np.random.default_rng(seed).permutation(names)
+    return names if seed == 0 else np.roll(names[::-1], seed - 1)
 
 
 @pytest.mark.parametrize(("seed", "grouped"), [(0, False), (1, True)], ids=["classes", "classes and groups"])
@@ -43,6 +48,36 @@ def test_a_plan_is_the_same_under_other_names(seed: int, grouped: bool) -> None:
             facts.append((name, remedy.counts_as, found and (found.gain, found.low, found.high)))
         told.append(facts)
     assert told[1] == told[0]
+
+
+class KeptRows:
+    """A learner that remembers what it was given."""
+
+    estimator = LogisticRegression()
+
+    def __init__(self) -> None:
+        self.rows: list[np.ndarray] = []
+
+    def fit(self, training, weights) -> None:
+        self.rows.append(training.rows)
+
+
+@pytest.mark.parametrize("remedy", [Oversampling, NoisyOversampling, BalancedBagging, Smote])
+def test_what_remedies_draw_does_not_depend_on_names(remedy) -> None:
+    features, labels, _ = sample(2, rows=200)
+    drawn = []
+    for naming in range(3):
+        names = renamed("class", 4, naming)
+        training = training_set(gather(features, labels=names[labels]))
+        if remedy is BalancedBagging:
+            kept = KeptRows()
+            remedy(bags=3).train(training, kept, None, 0)
+            drawn.append(np.concatenate(kept.rows))
+        else:
+            rates = dict(zip(names.tolist(), (3.3, 2.2, 1.5, 1.0), strict=True))
+            drawn.append(remedy(rates).draw(training, 0).features)
+    for other in drawn[1:]:
+        np.testing.assert_array_equal(other, drawn[0])
 
 
 def test_folds_do_not_depend_on_codes() -> None:
