@@ -76,3 +76,10 @@ def test_a_broken_check_leaves_the_others(data, capsys, monkeypatch) -> None:
     assert not found.passed()
     assert "broke counts" in str(found)
     assert "bug in lopsided" in str(found.to_html())
+
+
+@pytest.mark.parametrize("rows", ["0", "-5", "99"])
+def test_a_sample_of_no_rows_is_refused_for_every_kind_of_data(data, capsys, rows) -> None:
+    path = data(features=ROWS, labels=HALVES)
+    assert main(["audit", path, "--no-report", "--sample-rows", rows]) == 2
+    assert "Expected a whole number >= 100 for the rows of the sample" in capsys.readouterr().err

@@ -90,6 +90,7 @@ def print_trial(outcome: "Trial") -> None:
     """Accuracies of the arms, gains next to their forecasts, then the recommendation and the notes."""
     from lopsided.checkup.trial.figures import times
     from lopsided.cli.console import print_line, print_lines
+    from lopsided.core.errors import cut
 
     print_line(outcome.columns.sentence())
     run = [arm for arm in outcome.arms if arm.skipped is None]
@@ -108,7 +109,7 @@ def print_trial(outcome: "Trial") -> None:
             print_lines(title, heads, rows)
     for arm in outcome.arms:
         if arm.skipped is not None:
-            print_line(f"Skipped: {arm.name}. {arm.skipped}")
+            print_line(f"Skipped: {cut(arm.name)}. {cut(arm.skipped)}")
     for note in outcome.notes[1:]:  # the first is on the columns
         print_line(note)
     print_line(outcome.headline())

@@ -1,4 +1,16 @@
-"""Errors as one sentence: what was expected, what came and, only if it is not obvious, what to do."""
+"""Errors as one sentence: what was expected, what came and, only if it is not obvious, what to do.
+
+Names and cells of the user's data may be of any length; what is said about them is cut to `MOST_LETTERS`.
+"""
+
+MOST_LETTERS = 400
+
+
+def cut(text: str, most: int = MOST_LETTERS) -> str:
+    """The text, without its middle where it is longer than `most` letters."""
+    if len(text) <= most:
+        return text
+    return f"{text[: 2 * most // 3]} … {text[len(text) - most // 3 + 3 :]}"
 
 
 class LopsidedError(Exception):
@@ -24,11 +36,11 @@ class InputError(LopsidedError, ValueError):
     """
 
     def __init__(self, expected: str, got: object, remedy: str = "") -> None:
-        self.expected, self.got, self.remedy = expected, str(got), remedy
-        todo = f"; {remedy}" if remedy else ""
+        self.expected, self.got, self.remedy = cut(expected), cut(str(got)), cut(remedy)
+        todo = f"; {self.remedy}" if remedy else ""
         end = "" if todo.endswith("?") else "."
         # one line, whatever the repr of an array or the name of a column brings along
-        super().__init__(" ".join(f"Expected {expected}, but got {self.got}{todo}{end}".splitlines()))
+        super().__init__(" ".join(f"Expected {self.expected}, but got {self.got}{todo}{end}".splitlines()))
 
     def __reduce__(self) -> tuple[type["InputError"], tuple[str, str, str]]:
         # Exceptions cross process borders in the runner; the default would call __init__ with the sentence alone.

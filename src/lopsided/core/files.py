@@ -97,18 +97,65 @@ def check_apart(writes: Mapping[str, Path], reads: Iterable[str | os.PathLike[st
 PARQUET = (".parquet", ".pq")
 
 
-def parquet_parts(folder: Path) -> Iterator[Path]:
+def parquet_parts(folder: Path, walk: "ParquetWalk | None" = None) -> Iterator[Path]:
     """The parquet files of a folder and of its partitions (`key=value`), in order; none where it has other subfolders,
-    which hold pictures, or cannot be listed. Hidden entries and those that begin with _ are ignored."""
+    which hold pictures, or cannot be listed. Hidden entries and those that begin with _ are ignored; `walk` collects
+    what else is passed over."""
+    walk = walk or ParquetWalk(folder)
     try:
         entries = [entry for entry in sorted(folder.iterdir()) if not entry.name.startswith((".", "_"))]
     except OSError:  # whoever opens it says so
         return
     inner = [entry for entry in entries if entry.is_dir()]
     if all("=" in entry.name for entry in inner):
-        yield from (entry for entry in entries if entry.suffix.lower() in PARQUET and not entry.is_dir())
+        files = [entry for entry in entries if not entry.is_dir()]
+        walk.other += [entry for entry in files if entry.suffix.lower() not in PARQUET]
+        yield from (entry for entry in files if entry.suffix.lower() in PARQUET and walk.enters(entry))
         for entry in inner:
-            yield from parquet_parts(entry)
+            if walk.enters(entry):
+                yield from parquet_parts(entry, walk)
+
+
+class ParquetWalk:
+    """What a walk through a folder passed over: files of `other` endings, and links to what it reads anyway (`again`),
+    which would count rows twice or never end; and the links that led `out` of the folder, which it followed."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.other: list[Path] = []
+        self.again: list[Path] = []
+        self.out: list[Path] = []
+        self._real = Path(os.path.realpath(root))
+        self._seen = {self._real}
+
+    def enters(self, entry: Path) -> bool:
+        """Whether to read a file or folder; noted if it is a link."""
+        real = Path(os.path.realpath(entry))
+        linked = entry.is_symlink()
+        if real in self._seen or (linked and self._real in real.parents):
+            self.again.append(entry)
+            return False
+        self._seen.add(real)
+        if linked:
+            self.out.append(entry)
+        return True
+
+    def notes(self) -> tuple[str, ...]:
+        """One sentence for each kind."""
+        kinds = (
+            (self.other, f"not read because they do not end in {' or '.join(PARQUET)}"),
+            (self.again, "not read because they are links to what is read anyway"),
+            (self.out, "links that lead out of the folder, and were followed"),
+        )
+        return tuple(
+            f"{len(found):,} {'entry' if len(found) == 1 else 'entries'} of {self.root}: {why} ({self._some(found)})."
+            for found, why in kinds
+            if found
+        )
+
+    def _some(self, found: list[Path]) -> str:
+        names = [str(path.relative_to(self.root)) for path in found[:3]]
+        return ", ".join(names) + (", ..." if len(found) > 3 else "")
 
 
 def check_target(path: str | os.PathLike[str], endings: Sequence[str], what: str) -> Path:

@@ -8,6 +8,9 @@ Examples that belong together (a customer's) go to one fold: units are dealt out
 each to the fold that has the least of what it brings, sum_c F_fc u_c / N_c^2 over cells c of class and group with N_c
 examples. By time, the examples are cut into folds + 1 blocks of about equal size; fold k tests block k + 1 after
 training on all earlier ones, and the first block is never tested. If all examples have the same time, it is ignored.
+
+Classes, groups and units stand in the order in which they first appear, so their names do not matter. The order of the
+examples does: it says which of them are drawn together, as another seed would.
 """
 
 from collections.abc import Iterable
@@ -18,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
+from lopsided.core.partition import by_appearance
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 
@@ -90,7 +94,8 @@ def deal(classes: IntArray, groups: IntArray | None, folds: int, seed: int, repe
 def dealt(random: np.random.Generator, folds: int, classes: IntArray, groups: IntArray | None = None) -> IntArray:
     """The fold of every example by one deal, which begins with the first fold."""
     shuffled = random.permutation(classes.size)
-    within = np.zeros_like(classes) if groups is None else groups
+    classes = by_appearance(classes)
+    within = np.zeros_like(classes) if groups is None else by_appearance(groups)
     fold = np.empty(classes.size, dtype=np.int64)
     fold[shuffled[np.lexsort((within[shuffled], classes[shuffled]))]] = np.arange(classes.size) % folds
     return fold
@@ -100,9 +105,9 @@ def _deal_together(
     classes: IntArray, groups: IntArray | None, together: IntArray, folds: int, seed: int, repeat: int
 ) -> IntArray:
     random = generator(seed, "folds", repeat)
-    unit = np.unique(together, return_inverse=True)[1]
-    cells = classes if groups is None else classes * (int(groups.max()) + 1) + groups
-    _, cell, totals = np.unique(cells, return_inverse=True, return_counts=True)
+    unit = by_appearance(together)
+    cell = by_appearance(classes if groups is None else classes * (int(groups.max()) + 1) + groups)
+    totals = np.bincount(cell)
     members = np.split(np.argsort(unit, kind="stable"), np.cumsum(np.bincount(unit))[:-1])
     order = sorted(random.permutation(len(members)).tolist(), key=lambda one: -members[one].size)
     held, names = np.zeros((folds, totals.size)), random.permutation(folds)

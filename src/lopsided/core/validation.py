@@ -136,8 +136,10 @@ def check_labels(value: ArrayLike, name: str = "labels", *, length: int | None =
     if array.dtype.kind == "O":
         if any(isinstance(entry, (np.ndarray, list, tuple, set, dict)) for entry in array):
             raise InputError(f"one label per example in {name}", "lists as entries", "give whole numbers or strings")
-        if any(is_missing(entry) for entry in array):
-            raise InputError(f"a label for every example in {name}", "missing values", "remove or fill them first")
+        missing = [row for row, entry in enumerate(array) if is_missing(entry)]
+        if missing:
+            got = f"missing values in {len(missing):,} of {array.size:,}, the first in row {missing[0]}"
+            raise InputError(f"a label for every example in {name}", got, "remove or fill them first")
         # whole numbers stay numbers, so that 2 comes before 10
         whole = all(isinstance(entry, (int, np.integer)) and not isinstance(entry, bool) for entry in array)
         array = np.array(list(array) if whole else [str(entry) for entry in array])

@@ -64,7 +64,7 @@ def parts_table(parts: "Parts", choice: ColumnChoice) -> Table:
 
     told = partial(reading, "parquet", Path(parts.source))
     known = _table(parts.source, parts.rows, parts.schema, column, batches, choice, told)
-    return replace(known, parts=parts)
+    return replace(known, parts=parts, notes=(*known.notes, *parts.notes))
 
 
 def open_whole(path: Path, kind: str, choice: ColumnChoice) -> Table:
@@ -250,6 +250,8 @@ def reading(kind: str, path: Path) -> Iterator[None]:
         raise
     except UnicodeEncodeError:
         raise InputError("a path in UTF-8, which Arrow requires", repr(str(path)), "rename the file") from None
+    except UnicodeDecodeError:
+        raise InputError(f"text in UTF-8 in {path}", "bytes that are none", "save it as UTF-8") from None
     except Exception as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         got = f"{path}, which cannot be read: {first[:300]}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from lopsided.core.errors import cut
 from lopsided.core.validation import BoolArray
 
 DISTINCT = 0.95  # words of which this share are different in every row name the rows
@@ -31,16 +32,18 @@ class Columns:
     def sentence(self) -> str:
         """`18 of 20 columns; label `credit`; not used: `id` (it looks like a row number).`"""
         if self.width is not None:
-            used = f"{self.width:,} of {self.width:,} columns of `{self.used[0]}`"
+            used = f"{self.width:,} of {self.width:,} columns of `{cut(self.used[0])}`"
         elif not self.used and not self.ignored:
             used = "No columns of features"
         else:
             used = f"{len(self.used):,} of {len(self.used) + len(self.ignored):,} columns"
-        roles = [f"{role} {', '.join(f'`{name}`' for name in names)}" for role, names in self.roles.items() if names]
+        roles = [
+            f"{role} {cut(', '.join(f'`{name}`' for name in names))}" for role, names in self.roles.items() if names
+        ]
         reasons: dict[str, list[str]] = {}
         for name, why in self.ignored:
             reasons.setdefault(why, []).append(f"`{name}`")
-        left = [f"{_some(names)} ({why})" for why, names in reasons.items()]
+        left = [f"{cut(_some(names))} ({why})" for why, names in reasons.items()]
         return "; ".join([used, *roles, *([f"not used: {', '.join(left)}"] if left else [])]) + "."
 
     def to_dict(self) -> dict[str, Any]:

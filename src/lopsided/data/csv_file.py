@@ -1,13 +1,18 @@
 """Reads a csv or tsv file as an Arrow table; common mistakes in such files raise an error that names them.
 
 The separator (comma, semicolon or tab) is found from the first lines.
+
+Two stray quotes look like one cell of many lines. Such a cell is refused if its lines, read without the quotes, are
+rows of the file: each has as many cells as the header, with numbers in the columns that hold nothing else.
+
+Columns that are no features stay text where numbers would merge different spellings, such as 1, 01 and 1.0.
 """
 
 import csv
 import io
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +25,7 @@ _MOSTLY = 0.5
 _LARGEST_BLOCK = 2**31 - 1  # Arrow counts the bytes of a block with 32 bits
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _BYTES, _LINES = 1 << 20, 20
+_TYPED, _SUSPECTS = 1000, 100  # rows that say which columns are numbers; cells of several lines that are looked at
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,7 @@ def read_csv_table(path: Path, may_be_words: Callable[[str], bool] = lambda name
     """
     import pyarrow as pa
 
+    _check_encoding(path)
     dialect = csv_dialect(path)
     long_cells = _check_quotes(path, dialect.delimiter)
     try:
@@ -48,15 +55,66 @@ def read_csv_table(path: Path, may_be_words: Callable[[str], bool] = lambda name
         table = _parsed(path, dialect, long_cells, min(path.stat().st_size + 1, _LARGEST_BLOCK))
     names = table.column_names  # asked for once: the list is made anew each time, and a file may have many columns
     check_distinct(names, str(path))
+    if len(names) == 1 and not long_cells:
+        _check_empty_lines(path)
     for name, column in zip(names, table.columns, strict=True):
         if not may_be_words(name):
             _check_cells(column, name, path)
+    return _with_spellings(table, [name for name in names if may_be_words(name)], path, dialect, long_cells)
+
+
+def missing_words() -> frozenset[str]:
+    """Words that stand for a missing value in a csv file, such as NA."""
+    from pyarrow import csv
+
+    return frozenset(csv.ConvertOptions().null_values)
+
+
+def _check_encoding(path: Path) -> None:
+    with path.open("rb") as stream:
+        begin = stream.read(_BYTES)
+    if begin[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in begin:
+        got = "UTF-16 or UTF-32" if begin[:2] in (b"\xff\xfe", b"\xfe\xff") else "zero bytes, as in UTF-16"
+        raise InputError(f"text in UTF-8 in {path}", got, "save it as UTF-8")
+
+
+def _check_empty_lines(path: Path) -> None:
+    """In a file of one column an empty line may be a row without a value, which Arrow would drop."""
+    with path.open("rb") as stream:
+        last = 0
+        for number, line in enumerate(stream, 1):
+            if line.strip():
+                if last:
+                    got = f"an empty line {last}"
+                    raise InputError(f"a value in every line of {path}", got, "fill it, or remove the line")
+            elif not last:
+                last = number
+
+
+def _with_spellings(table: Any, names: list[str], path: Path, dialect: Dialect, long_cells: bool) -> Any:
+    """With those columns of whole numbers as text of which one number is spelt in several ways."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    def whole(column: Any) -> bool:
+        if types.is_floating(column.type):
+            return bool(pc.all(pc.equal(column, pc.floor(column))).as_py())
+        return bool(types.is_integer(column.type))
+
+    numbers = [name for name in names if whole(table[name])]
+    if not numbers:
+        return table
+    written = _parsed(path, dialect, long_cells, None, dict.fromkeys(numbers, pa.string()))
+    for name in numbers:
+        if pc.count_distinct(written[name]).as_py() > pc.count_distinct(table[name]).as_py():
+            table = table.set_column(table.column_names.index(name), name, written[name])
     return table
 
 
 def _check_quotes(path: Path, delimiter: str) -> bool:
-    """Whether cells go over several lines. A quote that nothing closes is refused: Arrow would take all that follows,
-    rows and rows, for one cell."""
+    """Whether cells go over several lines. A quote that nothing closes is refused, and two that enclose whole rows:
+    Arrow would take all between them, rows and rows, for one cell."""
     with path.open("rb") as stream:
         if not any(b'"' in block for block in iter(lambda: stream.read(_BYTES), b"")):
             return False
@@ -64,8 +122,10 @@ def _check_quotes(path: Path, delimiter: str) -> bool:
     try:
         with path.open(encoding="utf-8", errors="replace", newline="") as text:
             rows = csv.reader(text, delimiter=delimiter, strict=True)
-            for _ in rows:
+            swallowed = _Swallowed(delimiter)
+            for row in rows:
                 long_cells |= rows.line_num > before + 1
+                swallowed.see(row, before + 1, rows.line_num)
                 before = rows.line_num
     except csv.Error:
         got = f"a stray or unclosed quote in the row that begins in line {before + 1}"
@@ -74,10 +134,53 @@ def _check_quotes(path: Path, delimiter: str) -> bool:
         ) from None
     finally:
         csv.field_size_limit(usual)
+    if (found := swallowed.found()) is not None:
+        got = f"a cell that begins in line {found[0]} and holds the rows up to line {found[1]}"
+        raise InputError(
+            f"quotes in pairs around cells of {path}", got, "remove the stray quotes, or double a quote inside a cell"
+        )
     return long_cells
 
 
-def _parsed(path: Path, dialect: Dialect, long_cells: bool, block: int | None) -> Any:
+class _Swallowed:
+    """Looks for cells that are rows: told row after row, with the lines that each takes."""
+
+    def __init__(self, delimiter: str) -> None:
+        self._delimiter, self._width, self._seen = delimiter, 0, 0
+        self._numbers: list[bool] = []  # of the columns whether they hold nothing else, as far as was seen
+        self._suspects: list[tuple[int, int, list[list[str]]]] = []
+
+    def see(self, row: list[str], first: int, last: int) -> None:
+        if not row:
+            return
+        if not self._width:
+            self._width, self._numbers = len(row), [True] * len(row)
+        elif first == last and self._seen < _TYPED:
+            self._seen += 1
+            for place, cell in enumerate(row[: self._width]):
+                self._numbers[place] &= not cell.strip() or is_number(cell)
+        elif first < last and self._width > 1 and len(self._suspects) < _SUSPECTS:
+            rows = self._rows(row) if len(row) == self._width else []  # a row of another width is wrong in any case
+            if all(len(one) == self._width for one in rows):
+                self._suspects.append((first, last, rows[:_LINES]))
+
+    def _rows(self, row: list[str]) -> list[list[str]]:
+        """What the row would be without the quotes around the lines."""
+        return [line.split(self._delimiter) for line in self._delimiter.join(row).splitlines()]
+
+    def found(self) -> tuple[int, int] | None:
+        """The first and last line of the first cell that is rows."""
+        numbers = [place for place, only in enumerate(self._numbers) if only and self._seen]
+        for first, last, rows in self._suspects:
+            if all(not row[place].strip() or is_number(row[place]) for row in rows for place in numbers):
+                return first, last
+        return None
+
+
+def _parsed(
+    path: Path, dialect: Dialect, long_cells: bool, block: int | None, kinds: Mapping[str, Any] | None = None
+) -> Any:
+    """The table; of columns whose `kinds` are given those alone."""
     from pyarrow import csv
 
     with path.open("rb") as opened, _native(path, opened.fileno()) as stream:
@@ -85,7 +188,12 @@ def _parsed(path: Path, dialect: Dialect, long_cells: bool, block: int | None) -
             stream,
             read_options=csv.ReadOptions(block_size=block),
             parse_options=csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=long_cells),
-            convert_options=csv.ConvertOptions(strings_can_be_null=True, decimal_point=dialect.decimal),
+            convert_options=csv.ConvertOptions(
+                strings_can_be_null=True,
+                decimal_point=dialect.decimal,
+                include_columns=list(kinds or ()),
+                column_types=kinds,
+            ),
         )
 
 

@@ -7,13 +7,13 @@ Columns that are given only by folder names (`split=train/`) count like the othe
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from lopsided.core.errors import InputError
-from lopsided.core.files import PARQUET, check_regular, parquet_parts
+from lopsided.core.files import PARQUET, ParquetWalk, check_regular, parquet_parts
 from lopsided.data.arrow_tables import STREAMED, checked_size, reading
 from lopsided.data.csv_file import check_distinct
 
@@ -89,6 +89,7 @@ class Parts:
     schema: Any
     rows: int
     parts: tuple[DataPart, ...]
+    notes: tuple[str, ...] = ()  # what was passed over, one sentence each
 
 
 def is_in_parts(data: Any) -> bool:
@@ -122,11 +123,12 @@ def open_parts(data: Any) -> Parts:
             "a parquet file, a folder of them or an Arrow data set to read in parts", got, "write the data as parquet"
         )
     path = Path(data)
+    walk = ParquetWalk(path)
     if not path.exists():
         raise InputError("a file or folder of examples", f"{path}, which does not exist")
     if path.is_dir():
         with reading("parquet", path):
-            files = [str(entry) for entry in parquet_parts(path)]
+            files = [str(entry) for entry in parquet_parts(path, walk)]
         if not files:
             raise InputError("a folder of parquet files", str(path), "name the folder that holds them")
     else:
@@ -139,7 +141,7 @@ def open_parts(data: Any) -> Parts:
         if path.is_dir():
             options = ds.FileSystemFactoryOptions(str(path), ds.HivePartitioning.discover())
         found = ds.FileSystemDatasetFactory(LocalFileSystem(), files, ds.ParquetFileFormat(), options).finish()
-    return _parts(found, str(path))
+    return replace(_parts(found, str(path)), notes=walk.notes())
 
 
 def _parts(found: Any, source: str) -> Parts:

@@ -237,7 +237,7 @@ def looks_like_a_file(name: str) -> bool:
 
 
 def read_label_file(path: Path) -> NDArray[Any]:
-    """One label per example, in their order."""
+    """One label per example, in their order; None where a line says that it is missing, as a cell of a table would."""
     check_regular(path, "a .npy or text file of labels")
     if path.suffix.lower() == ".npy":
         from lopsided.data.npz_tables import load_npy
@@ -247,8 +247,17 @@ def read_label_file(path: Path) -> NDArray[Any]:
         lines = path.read_text(encoding="utf-8-sig").split("\n")
     except (UnicodeDecodeError, OSError):
         raise InputError("a .npy or text file of labels", str(path), "write one label per line") from None
-    if lines and not lines[-1].strip():
-        lines = lines[:-1]
-    if not lines:
+    labels = [line.strip() for line in lines]
+    while labels and not labels[-1]:
+        labels.pop()
+    if not labels:
         raise InputError("a file with one label per line", f"an empty one: {path}")
-    return np.array([line.strip() for line in lines])
+    if "" in labels:
+        got = f"an empty line {labels.index('') + 1}"
+        raise InputError(f"a label in every line of {path}", got, "write the label, or NA where it is missing")
+    from lopsided.data.csv_file import missing_words
+
+    missing = missing_words()
+    if missing.isdisjoint(labels):
+        return np.array(labels)
+    return np.array([None if label in missing else label for label in labels], dtype=object)

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from lopsided.core.partition import appearing
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
@@ -82,7 +83,7 @@ class BalancedBagging(Remedy):
         for bag in range(self.bags):
             random = generator(seed, "balanced bagging", bag)
             rows = np.sort(
-                np.concatenate([_some(np.flatnonzero(codes == code), each, random) for code in np.unique(codes)])
+                np.concatenate([_some(np.flatnonzero(codes == code), each, random) for code in appearing(codes)])
             )
             models.append(learner.fit(training.subset(rows), None if weights is None else weights[rows]))
         return AveragedModels(tuple(models), learner, np.arange(len(training.classes.names)))
@@ -92,7 +93,7 @@ class BalancedBagging(Remedy):
         if own is not None:
             weights = own if weights is None else own * weights
         counting = np.ones(codes.size, bool) if weights is None else weights > 0  # a tree needs a row that counts
-        members = [np.flatnonzero(counting & (codes == code)) for code in np.unique(codes[counting])]
+        members = [np.flatnonzero(counting & (codes == code)) for code in appearing(codes[counting])]
         each, random = min(rows.size for rows in members), generator(seed, "balanced bagging")
         bags = (np.concatenate([random.choice(rows, each) for rows in members]) for _ in range(TREES * self.bags))
         return grow_trees(np.asarray(training.features), codes, bags, weights, seed)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lopsided.core.partition import place_of
 from lopsided.core.seeds import generator
 from lopsided.core.statistics import student_reach
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
@@ -82,11 +83,12 @@ class LearningCurve:
 
 def learning_curve(training: LabelledSet, axis: str, code: int, seed: int, *, ratio: float = 2.0) -> LearningCurve:
     """The curve of a class (`axis` "class") or a group ("group"); `training` should be `pilot.reduced` first."""
-    subject = (training.classes.codes if axis == "class" else training.group_codes) == code
+    parts = training.classes.codes if axis == "class" else training.group_codes
+    subject, place = parts == code, place_of(parts, code)
     wrong, total, likelier, classes = [], [], [], len(training.classes.names)
     for repeat in range(repeats_for(training, classes)):
         dealt = training.folds(FOLDS, seed, repeat)
-        order = generator(seed, "learning curve", axis, code, repeat).permutation(training.size)
+        order = generator(seed, "learning curve", axis, place, repeat).permutation(training.size)
         for number in range(FOLDS):
             held_out = (dealt.fold == number) & subject
             inside = dealt.inside(number)

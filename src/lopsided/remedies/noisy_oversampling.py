@@ -11,6 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from lopsided.core.partition import appearing
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.data.labelled_set import LabelledSet
@@ -55,7 +56,7 @@ class NoisyOversampling(Oversampling):
         random, codes = generator(seed, "noise on copies"), drawn.classes.codes
         features = drawn.features.toarray() if is_sparse(drawn.features) else drawn.features
         moved = numbers(features).copy()
-        for code in np.unique(codes[copies]):
+        for code in appearing(codes[copies]):
             own = copies & (codes == code)
             spread = _deviations(moved[(codes == code) & ~copies])
             moved[own] += self.noise * spread * random.standard_normal((int(own.sum()), moved.shape[1]))

@@ -26,6 +26,7 @@ import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.folds import Folds, deal
+from lopsided.core.partition import appearing, by_appearance, first_rows
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.encoding import TableEncoder
@@ -129,13 +130,14 @@ def reduced(training: LabelledSet, seed: int) -> LabelledSet:
 
 def some_classes(training: LabelledSet, wanted: int | None = None) -> LabelledSet:
     """Of more than `MOST_CLASSES` classes the examples of `DRAWN_CLASSES`, from the smallest of two examples to the
-    largest in even steps; or of `wanted`, each from the middle of as many equal parts of the classes by size. Fewer
-    classes as they are."""
+    largest in even steps; or of `wanted`, each from the middle of as many equal parts of the classes by size. Classes
+    of one size are taken in the order in which they appear. Fewer classes as they are."""
     if len(training.classes.names) <= MOST_CLASSES:
         return training
     counts = training.classes.counts
     able = np.flatnonzero(counts >= min(2, counts.max()))
-    by_size = able[np.argsort(counts[able], kind="stable")]
+    appears = first_rows(training.classes.codes, counts.size)
+    by_size = able[np.lexsort((appears[able], counts[able]))]
     if wanted is None:
         places = np.linspace(0, by_size.size - 1, DRAWN_CLASSES).round().astype(np.int64)
     else:
@@ -210,14 +212,17 @@ def chances(
     number: int,
     weights: FloatArray | None = None,
 ) -> FloatArray:
-    """Probabilities of `number` codes for the rows outside, by the pilot fitted on those inside; 0 for absent codes."""
+    """Probabilities of `number` codes for the rows outside, by the pilot fitted on those inside; 0 for absent codes.
+
+    It is fitted to codes in the order in which they appear, because a solver stops elsewhere when they are in another.
+    """
     probabilities = np.zeros((int(outside.sum()), number))
     present = np.unique(codes[inside])
     if probabilities.shape[0] == 0 or present.size < 2:
         probabilities[:, present] = 1.0
         return probabilities
-    model = logistic(features[inside], codes[inside], None if weights is None else weights[inside])
-    probabilities[:, model.classes_] = model.predict_proba(features[outside])
+    model = logistic(features[inside], by_appearance(codes)[inside], None if weights is None else weights[inside])
+    probabilities[:, appearing(codes)[model.classes_]] = model.predict_proba(features[outside])
     return probabilities
 
 

@@ -42,13 +42,14 @@ class ResamplingPlan:
         return int(self.targets.sum())
 
     def indices(self, seed: int = 0, epoch: int = 0, *, shuffle: bool = True) -> IntArray:
-        """The indices of an epoch; without `shuffle` class by class, copies in rounds."""
+        """The indices of an epoch; without `shuffle` class by class, in the order in which they appear, and copies in
+        rounds."""
         stream = generator(seed, "oversampling", epoch)
         found = np.empty(self.length, dtype=np.int64)
         position = 0
-        for first, last, target in zip(self.starts[:-1], self.starts[1:], self.targets, strict=True):
-            members = self.order[first:last]
-            whole, rest = divmod(int(target), members.size)
+        for place in np.argsort(self.order[self.starts[:-1]]):  # by the first example of each class, not by its name
+            members = self.order[self.starts[place] : self.starts[place + 1]]
+            whole, rest = divmod(int(self.targets[place]), members.size)
             # broadcasting fills the rounds without a temporary copy
             found[position : position + whole * members.size].reshape(whole, members.size)[:] = members
             position += whole * members.size
@@ -85,25 +86,23 @@ def resampling_plan(codes: ArrayLike, rates: FloatArray, *, length: int | None =
     wanted = rates * counts
     if not wanted.sum() <= MOST_INDICES:
         raise InputError(f"at most {MOST_INDICES} indices an epoch", f"{wanted.sum():.3g}")
-    targets = np.maximum(np.rint(wanted), 1).astype(np.int64) if length is None else _shared(wanted, length)
     # NumPy sorts 16-bit integers by radix, several times faster than wide ones
     narrow = given.astype(np.uint16) if classes <= 2**16 else given
-    order = np.argsort(narrow, kind="stable")
-    return ResamplingPlan(
-        order.astype(np.int64, copy=False),
-        np.concatenate([[0], np.cumsum(counts)]),
-        targets,
-    )
+    order = np.argsort(narrow, kind="stable").astype(np.int64, copy=False)
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    whole = np.maximum(np.rint(wanted), 1).astype(np.int64)
+    targets = whole if length is None else _shared(wanted, length, order[starts[:-1]])
+    return ResamplingPlan(order, starts, targets)
 
 
-def _shared(wanted: FloatArray, length: int) -> IntArray:
+def _shared(wanted: FloatArray, length: int, appears: IntArray) -> IntArray:
     """Whole numbers of at least 1 with sum `length`, in proportion to `wanted`: rounded down, the largest remainders
-    up."""
+    up, of equal ones those of the classes that appear first."""
     if length < wanted.size:
         raise InputError(f"an epoch of at least {wanted.size} indices, one per class", length)
     spare = length - wanted.size  # every class has one
     exact = np.maximum(wanted * (length / wanted.sum()) - 1.0, 0.0)
     exact *= spare / max(exact.sum(), 1e-300)
     targets = np.floor(exact).astype(np.int64)
-    targets[np.argsort(targets - exact, kind="stable")[: spare - int(targets.sum())]] += 1
+    targets[np.lexsort((appears, targets - exact))[: spare - int(targets.sum())]] += 1
     return np.asarray(targets + 1)

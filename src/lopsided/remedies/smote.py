@@ -19,6 +19,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from lopsided.core.errors import MissingPackage
+from lopsided.core.partition import appearing, by_appearance
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.data.encoding import TableEncoder
@@ -69,18 +70,21 @@ class Smote(Remedy):
             raise MissingPackage("imbalanced-learn", "SMOTE", "sampling") from None
         sizes = training.classes.counts
         wanted = np.rint(by_name(self.rates, training.classes.names) * sizes).astype(int)
-        grown = np.flatnonzero((sizes > 1) & (wanted > sizes))
+        grown = appearing(training.classes.codes)  # in this order new examples are drawn, whatever classes are called
+        grown = grown[(sizes[grown] > 1) & (wanted[grown] > sizes[grown])]
         if not grown.size:
             return training
         random, features = generator(seed, "smote"), training.features
         if not is_sparse(features) and not (is_matrix(features) and np.isfinite(features).all()):
             return _between_rows(training, {int(code): int(wanted[code] - sizes[code]) for code in grown}, random)
-        sampler = SMOTE(
-            sampling_strategy={int(code): int(wanted[code]) for code in grown},
+        codes, known = by_appearance(training.classes.codes), appearing(training.classes.codes)
+        sampler = SMOTE(  # it goes through classes in the order of their labels
+            sampling_strategy={place: int(wanted[code]) for place, code in enumerate(known) if code in grown},
             k_neighbors=min(NEIGHBOURS, int(sizes[grown].min()) - 1),
             random_state=int(random.integers(2**31)),
         )
-        return training.resampled(*sampler.fit_resample(features, training.classes.codes))
+        made, places = sampler.fit_resample(features, codes)
+        return training.resampled(made, known[places])
 
 
 def _between_rows(training: LabelledSet, added: Mapping[int, int], random: np.random.Generator) -> LabelledSet:

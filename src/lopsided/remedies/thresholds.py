@@ -18,6 +18,7 @@ known exactly after sorting the m_i.
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -26,6 +27,7 @@ from numpy.typing import ArrayLike
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
 from lopsided.core.folds import dealt
+from lopsided.core.partition import by_appearance, first_rows
 from lopsided.core.seeds import check_seed, generator
 from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix, check_weights, codes_among
 from lopsided.remedies.logit_adjustment import prior_of
@@ -270,10 +272,19 @@ class ThresholdMover:
                 f"labels of {given.shape[1]} classes, one per column", len(names), "name them all with classes="
             )
         part_codes = codes if parts is None else check_labels(parts, "parts", length=codes.size)[0]
-        part_codes = np.unique(part_codes, return_inverse=True)[1]
+        part_codes = by_appearance(part_codes)
+        # the search goes from class to class: in the order in which they appear, so that names do not matter
+        order = np.argsort(first_rows(codes, len(names)), kind="stable")
+        rank = np.argsort(order)
+        given, codes = given[:, order], rank[codes]
+        if parts is None:
+            part_codes = codes
+        objective = self.objective
+        if callable(objective):
+            objective = partial(_reordered, objective, rank)
         weights = np.ones(codes.size) if sample_weight is None else check_weights(sample_weight, codes.size)
         # a part whose examples all weigh nothing has no accuracy
-        aim = _Aim(codes, part_codes, weights, self.objective, len(names)).among(weights > 0)
+        aim = _Aim(codes, part_codes, weights, objective, len(names)).among(weights > 0)
         logs = np.log(np.maximum(given, _LEAST_PROBABILITY))[weights > 0]
         self.classes_ = np.unique(np.asarray(labels if classes is None else classes))
         scores = self._cross_fitted(logs, aim)
@@ -281,8 +292,9 @@ class ThresholdMover:
         chosen = max(scores, key=lambda name: -np.inf if scores[name] is None else scores[name])  # type: ignore[arg-type, return-value]
         if scores[chosen] is None:
             chosen = self.candidates[-1]
-        self.biases_, converged = _biases(chosen, logs, aim)
-        before, after = (aim.score(np.argmax(logs + biases, axis=1)) for biases in (0.0, self.biases_))
+        fitted, converged = _biases(chosen, logs, aim)
+        before, after = (aim.score(np.argmax(logs + biases, axis=1)) for biases in (0.0, fitted))
+        self.biases_ = fitted[rank]
         self.fit_ = ThresholdFit(self.objective, chosen, before, after, scores[chosen], scores, converged)
         return self
 
@@ -316,6 +328,11 @@ class ThresholdMover:
                 biases, _ = _biases(name, logs[outside], others)
                 called[name][inside] = np.argmax(logs[inside] + biases, axis=1)
         return {name: aim.score(found) for name, found in called.items()}
+
+
+def _reordered(objective: TableScore, rank: IntArray, tables: FloatArray) -> FloatArray:
+    """The function of tables whose classes are in another order."""
+    return objective(tables[..., rank[:, None], rank])
 
 
 def _biases(candidate: Candidate, logs: FloatArray, aim: _Aim) -> tuple[FloatArray, bool]:

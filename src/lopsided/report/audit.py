@@ -21,11 +21,13 @@ from lopsided.checkup.inputs.arguments import (
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.plan.result import Plan
-from lopsided.checkup.streamed.audit import SAMPLE_ROWS, Given, audit_parts
+from lopsided.checkup.streamed.audit import LEAST_SAMPLE, SAMPLE_ROWS, Given, audit_parts
 from lopsided.checkup.trial.result import Trial
+from lopsided.core.errors import cut
 from lopsided.core.files import write_atomically
 from lopsided.core.notebook import notebook_view
 from lopsided.core.parameters import taken_by
+from lopsided.core.validation import check_count
 from lopsided.data.frames import UNNAMED
 from lopsided.data.parts import is_in_parts, open_parts
 from lopsided.engine.cluster import Cluster, mapping_on
@@ -151,6 +153,7 @@ def audit(
     ('class dog', False)
     """
     given = locals()
+    check_count(sample_rows, "the rows of the sample", at_least=LEAST_SAMPLE)
     if cluster is not None or is_in_parts(data):
         return Audit(**vars(_in_parts(given)))
     evidence = gather(**taken_by(gather, given))
@@ -172,15 +175,16 @@ def _in_parts(given: Mapping[str, Any]) -> AuditFacts:
 
 def opening(facts: AuditFacts) -> list[str]:
     """The first two lines of the output: the columns used, and the verdict, which comes first if there are no
-    labels."""
+    labels or a part that was asked for cannot be used."""
     lines = [facts.evidence.columns.sentence(), verdict(facts)]
-    return lines if facts.evidence.classes is not None else lines[::-1]
+    return lines if facts.evidence.classes is not None and not facts.evidence.unmet else lines[::-1]
 
 
 def verdict(facts: AuditFacts) -> str:
     """How many findings there are of each level, and their subjects; first, what is missing or broke."""
     ran = len(facts.checked)
-    first = f"A bug in lopsided broke {', '.join(facts.broken)}. " if facts.broken else ""
+    first = "".join(f"{sentence} " for sentence in facts.evidence.unmet)
+    first += f"A bug in lopsided broke {', '.join(facts.broken)}. " if facts.broken else ""
     if facts.evidence.classes is None:
         first += f"No label column was given; {ran} of {len(facts.checked) + len(facts.skipped)} checks ran. "
     bad = [finding for finding in facts.findings if finding.level is facts.level]
@@ -190,7 +194,7 @@ def verdict(facts: AuditFacts) -> str:
         checks = "1 check" if ran == 1 else f"{ran} checks"
         return f"{first}{f'No problems found in {checks}.' if ran else ''}".strip()
     names = list(dict.fromkeys(finding.subject for finding in bad))
-    some = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    some = cut(", ".join(names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     return f"{first}{words} in {ran} checks; {facts.level.value}: {some}."
 
 

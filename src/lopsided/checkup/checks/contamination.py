@@ -21,6 +21,7 @@ from lopsided.checkup.checks.intervals import Intervals, rate_intervals
 from lopsided.checkup.checks.parts import counted
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import read_rows
+from lopsided.checkup.inputs.row_contents import feature_digests, largest_classes, row_keys
 from lopsided.core.errors import InputError
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 
@@ -60,11 +61,14 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     if not usable.size:
         least = max(ROWS_PER_COMPONENT * d, 20)
         raise InputError(f"a class of at least {least} examples", f"at most {int(counts.max())}", "add examples")
-    usable = usable[np.argsort(-counts[usable], kind="stable")][:MOST_CLASSES]
+    digests = feature_digests(evidence)[sample.rows]
+    usable = largest_classes(usable, counts, codes, digests)[:MOST_CLASSES]
+    rank = row_keys(digests, codes, evidence.seed)  # of rows, so that their order changes nothing that is drawn
     fitted: dict[int, _Robust] = {}
     declined = []
     for code in usable.tolist():
-        robust = _robust(points[codes == code], random)
+        own_rows = np.flatnonzero(codes == code)
+        robust = _robust(points[own_rows[np.argsort(rank[own_rows])]], random)
         if robust is None:
             declined.append(classes.names[code])
         else:

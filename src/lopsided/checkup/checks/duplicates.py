@@ -19,14 +19,13 @@ from numpy.typing import NDArray
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level
 from lopsided.checkup.checks.intervals import rate_intervals
 from lopsided.checkup.inputs.evidence import Evidence
+from lopsided.checkup.inputs.row_contents import feature_digests
 from lopsided.core.validation import IntArray
 from lopsided.data.row_digests import (
     Digests,
     Listed,
     Repeats,
     digest_codes,
-    digest_numbers,
-    empty_digests,
     repeats,
 )
 
@@ -108,24 +107,16 @@ def _repeats(evidence: Evidence) -> Repeats:
     half = evidence.features.width // 2
     if half == 0 or repeated_share(found, int(evidence.training.sum())) <= REPEATING:
         return found
-    parts = (_feature_digests(evidence, part) for part in (slice(half), slice(half, None)))
+    parts = (feature_digests(evidence, part) for part in (slice(half), slice(half, None)))
     left, right = (np.unique(_numbered(part)).size for part in parts)
     return replace(found, halves=(left, right))
 
 
 def _digests(evidence: Evidence) -> Digests:
     """Features and descriptions."""
-    digests = _feature_digests(evidence)
+    digests = feature_digests(evidence)
     digest_codes(digests, description_codes(evidence))
     return digests
-
-
-def _feature_digests(evidence: Evidence, columns: slice = slice(None)) -> Digests:
-    found = []
-    for block in evidence.features.blocks():
-        found.append(empty_digests(len(block)))
-        digest_numbers(found[-1], block[:, columns])
-    return np.concatenate(found)
 
 
 def row_identities(evidence: Evidence) -> IntArray:

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 
 from lopsided.checkup.inputs.evidence import Evidence
+from lopsided.core.errors import cut
 from lopsided.core.figure import Figure
 
 
@@ -48,6 +49,10 @@ class Finding:
     about: Literal["dataset", "example"] = "dataset"
     examples: Sequence[int] = ()
     skill: str = field(default="", kw_only=True)  # how often this very forecast came true, where it was measured
+
+    def __post_init__(self) -> None:
+        for name in ("subject", "message", "remedy"):  # they hold names from the data
+            object.__setattr__(self, name, cut(getattr(self, name)))
 
 
 @dataclass(frozen=True)

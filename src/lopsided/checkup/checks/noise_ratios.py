@@ -22,6 +22,7 @@ from lopsided.checkup.inputs.feature_space import mapped_blocks
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Mark, Panel, Points
 from lopsided.core.partition import Partition
+from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.measure.class_moments import ClassMoments
 from lopsided.measure.noise_matrix import NoiseMatrix, noise_matrix_of_blocks
@@ -41,7 +42,9 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     if usable.size < 2:
         raise InputError(f"two classes of at least {LEAST} examples", usable.size, "add examples")
     if usable.size > MOST_CLASSES:
-        usable = np.sort(usable[np.argsort(space.moments.counts[usable], kind="stable")][:MOST_CLASSES])
+        # the smallest; of equal ones those whose means lie first in one direction, because names must not decide
+        place_of_means = space.moments.means[usable] @ generator(0, "order of classes").standard_normal(space.map.width)
+        usable = np.sort(usable[np.lexsort((place_of_means, space.moments.counts[usable]))][:MOST_CLASSES])
     moments = ClassMoments(space.moments.counts[usable], space.moments.means[usable], space.moments.scatters[usable])
     place = np.full(len(classes.names), -1)
     place[usable] = np.arange(usable.size)

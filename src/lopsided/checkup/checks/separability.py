@@ -3,16 +3,21 @@
     delta = smallest distance between examples of different classes;  lambda = largest diameter of a component / delta
 
 with every class one component. (A1) asks lambda <= 1/8 and fails on nearly all real data, so it is a measure here and
-not an alarm. The alarm is delta = 0: one point with two labels.
+not an alarm. The alarm is delta = 0: one point with two labels, which is looked for among all training rows; delta and
+lambda are those of a sample.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import chosen_rows, read_rows
+from lopsided.checkup.inputs.row_contents import feature_digests
 from lopsided.core.errors import InputError
-from lopsided.measure.separability import separability
+from lopsided.data.row_digests import repeats
+from lopsided.measure.separability import diameter_ratio, separability
 
 MOST_ROWS = 2000
 
@@ -26,13 +31,21 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         raise InputError("two classes among the training rows", "one")
     points = evidence.space.map.apply(read_rows(evidence, rows))
     found = separability(points, codes, codes)
-    touching = found.delta == 0
+    training = np.flatnonzero(evidence.training)
+    digests, everyone = feature_digests(evidence)[training], np.ones(training.size, dtype=bool)
+    torn = repeats(digests, training, everyone, classes.codes[training]).torn
+    if torn.count:
+        low, high = (diameter_ratio(end, 0.0) for end in found.largest_diameter)
+        found = replace(found, delta=0.0, ratio=(low, high), verdict="fails")
     some = len(rows) < evidence.rows
-    part = f"{len(rows):,} of {int(evidence.training.sum()):,} training rows" if some else "all rows"
-    if touching:
+    part = f"{len(rows):,} of {training.size:,} training rows" if some else "all rows"
+    if found.delta == 0:
         words = f"Two examples of different classes coincide ({part})."
+        if torn.count:
+            words = f"{torn.count:,} of {training.size:,} training rows coincide with one of another class."
         remedy = "Look for contradicting labels (see duplicates)."
-        finding = Finding(Level.AT_RISK, "all classes", None, None, words, remedy)
+        listed = tuple(evidence.place(int(row)) for row in torn.rows)
+        finding = Finding(Level.AT_RISK, "all classes", None, None, words, remedy, "example", listed)
     else:
         words = f"The nearest examples of different classes are {found.delta:.3g} apart, and the widest class is "
         words += (

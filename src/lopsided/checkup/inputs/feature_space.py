@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lopsided.checkup.inputs.evidence import Evidence
+from lopsided.checkup.inputs.row_contents import feature_digests, row_keys
 from lopsided.core.errors import InputError
-from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.measure.class_moments import ClassMoments, moments_of_blocks
 
@@ -93,28 +93,26 @@ def mapped_blocks(evidence: Evidence, mapping: FeatureMap) -> Iterator[tuple[Flo
 def chosen_rows(evidence: Evidence, most: int) -> IntArray:
     """At most `most` training rows, every class in proportion but with at least its share of an even split.
 
-    Of more than `most` classes some are left out, at random.
+    Of more than `most` classes some are left out, at random. Which rows are drawn depends on their features and the
+    seed alone (see `row_contents`), not on their order or on names.
     """
     rows = np.flatnonzero(evidence.training)
     if rows.size <= most:
         return rows
-    random = generator(evidence.seed, "feature sample")
+    codes = np.zeros(rows.size, dtype=np.int64) if evidence.classes is None else evidence.classes.codes[rows]
+    rank = row_keys(feature_digests(evidence)[rows], codes, evidence.seed)
     if evidence.classes is None:
-        return np.sort(random.choice(rows, most, replace=False))
-    codes = evidence.classes.codes[rows]
+        return np.sort(rows[rank < most])
     counts = np.bincount(codes, minlength=len(evidence.classes.names))
     if np.count_nonzero(counts) > most:
-        return np.sort(random.choice(rows, most, replace=False))
+        return np.sort(rows[rank < most])
     quota = np.minimum(counts, np.maximum(1, most // max(1, int(np.count_nonzero(counts)))))
     spare = most - int(quota.sum())
     rest = counts - quota
     if spare > 0 and rest.sum():
         quota = quota + np.minimum(rest, (rest * (spare / rest.sum())).astype(np.int64))
-    order = random.permutation(rows.size)
-    place = np.empty(rows.size, dtype=np.int64)  # rank of every row within its class, in random order
-    place[order[np.argsort(codes[order], kind="stable")]] = np.arange(rows.size) - np.repeat(
-        np.cumsum(counts) - counts, counts
-    )
+    place = np.empty(rows.size, dtype=np.int64)  # rank of every row within its class
+    place[np.lexsort((rank, codes))] = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
     return np.asarray(rows[place < quota[codes]])
 
 

@@ -15,6 +15,7 @@ from lopsided.checkup.checks.group_law import GroupLaw, group_law
 from lopsided.checkup.network_fit import COMPONENTS, standardised_components
 from lopsided.checkup.plan.result import PlannedRemedy
 from lopsided.core.errors import InputError
+from lopsided.core.partition import first_rows
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.remedies.collection import Collection
 from lopsided.remedies.contract import Occasion
@@ -35,9 +36,12 @@ def collections(occasion: Occasion) -> list[PlannedRemedy]:
     code_of = {name: code for code, name in enumerate(training.classes.names)}  # the pilot may see some classes only
     recalls, names = pilot.recalls("class"), pilot.training.classes.names
     recall = {code_of[names[seen]]: float(recalls[seen]) for seen in pilot.judged.classes}
-    worst = sorted(recall, key=lambda code: (recall[code], counts[code]))
+    appears = first_rows(training.classes.codes, counts.size)  # of equal classes the first, whatever its name
+    worst = sorted(recall, key=lambda code: (recall[code], counts[code], appears[code]))
     testable = [code for code in worst if counts[code] >= 2 * LEAST_EXAMPLES][:1]
-    collapsing = sorted((int(code) for code in np.flatnonzero(lacks > 0)), key=lambda code: -lacks[code])
+    collapsing = sorted(
+        (int(code) for code in np.flatnonzero(lacks > 0)), key=lambda code: (-lacks[code], appears[code])
+    )
     chosen = list(dict.fromkeys([*testable, *collapsing, *worst[:1]]))[:MOST_COLLECTED]
     found = [_planned(occasion, "class", code, int(lacks[code] or counts[code]), "") for code in chosen]
     return found + _group_collections(occasion)
@@ -53,7 +57,8 @@ def _group_collections(occasion: Occasion) -> list[PlannedRemedy]:
     if groups is None or np.count_nonzero(groups.counts) < 2:
         return []
     sizes, accuracy = groups.counts, _pilot(occasion).recalls("group")
-    worst = sorted(np.flatnonzero(sizes > 0).tolist(), key=lambda group: float(accuracy[group]))
+    appears = first_rows(groups.codes, sizes.size)
+    worst = sorted(np.flatnonzero(sizes > 0).tolist(), key=lambda group: (float(accuracy[group]), appears[group]))
     law, declined = _law(_pilot(occasion), occasion.training.size, occasion.seed)
     found = []
     for code in worst[: min(MOST_GROUPS_COLLECTED, len(worst) - 1)]:
@@ -74,7 +79,8 @@ def _law(pilot: Pilot, rows: int, seed: int) -> tuple[GroupLaw | None, str]:
     """The law on the pilot's rows, one class (the rarest) against the rest; or why there is none."""
     training = pilot.training
     counts = training.classes.counts
-    rarest = int(np.argmin(np.where(counts > 0, counts, np.iinfo(np.int64).max)))
+    appears = first_rows(training.classes.codes, counts.size)
+    rarest = min(np.flatnonzero(counts).tolist(), key=lambda code: (counts[code], appears[code]))
     answers = (training.classes.codes == rarest).astype(float)
     try:
         points = standardised_components(training.features, COMPONENTS)[0]

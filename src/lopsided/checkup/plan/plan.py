@@ -21,7 +21,7 @@ from lopsided.checkup.inputs.training_set import training_set
 from lopsided.checkup.plan.arms import DEFAULT, proposals_for
 from lopsided.checkup.plan.collection import collections
 from lopsided.checkup.plan.result import Plan, PlannedRemedy
-from lopsided.core.errors import InputError
+from lopsided.core.errors import InputError, cut
 from lopsided.core.parameters import taken_by
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.learners.named_learner import is_network
@@ -127,7 +127,7 @@ def plan_for(
         forecast, reason = None, f"No forecast: only a trial can tell its gain in {wanted.name}."
         if wanted.forecast:
             forecast, reason = found.remedy.forecast(pilot, wanted.word, seed=seed)
-        planned.append(PlannedRemedy(found.remedy, f"{found.why} {reason}".strip(), forecast))
+        planned.append(PlannedRemedy(found.remedy, cut(f"{found.why} {reason}".strip()), forecast))
     if arms is None or any(isinstance(arm, str) and arm == DEFAULT for arm in arms):
         planned += collections(occasion)
     expected = _expected_gains(planned, training, wanted, learner)
@@ -136,9 +136,10 @@ def plan_for(
         gained, low, high = expected.get(remedy.name, (_counts_as(remedy, training, wanted), None, None))
         counted.append(replace(remedy, training=training, counts_as=gained, counts_low=low, counts_high=high))
     return Plan(
-        sorted(counted, key=lambda remedy: (remedy.counts_as is None, -(remedy.counts_as or 0.0))),
+        # 1e-12: sums over classes round differently in another order
+        sorted(counted, key=lambda remedy: (remedy.counts_as is None, -round(remedy.counts_as or 0.0, 12))),
         wanted.word,
-        notes + _unjudged(training),
+        [cut(note) for note in notes + _unjudged(training)],
         # what was scored: the remedies that a plan proposes unasked, on tables of two classes
         plan_score(learner_kind(learner)) if wanted.word == "balanced" and classes == 2 and arms is None else "",
         _order(wanted, bool(expected)),

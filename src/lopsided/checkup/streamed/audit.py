@@ -204,6 +204,7 @@ def _sample(seen: FirstLook, positions: IntArray, data: Parts, given: Given, cou
         many_classes=True,
         name=given.name or data.source,
         seed=given.seed,
+        drawn=True,
         **named,
     )
     if found.classes is not None and counted.classes is not None:
@@ -214,7 +215,7 @@ def _sample(seen: FirstLook, positions: IntArray, data: Parts, given: Given, cou
     roles |= {"predictions": sorted(scored)} if scored else {}
     used_so = {name for names in roles.values() for name in names}
     ignored = tuple(entry for entry in found.columns.ignored if entry[0] not in used_so)
-    notes = list(dict.fromkeys((*counted.notes, *found.notes)))
+    notes = list(dict.fromkeys((*data.notes, *counted.notes, *found.notes)))
     if len(positions) < data.rows:
         notes.append(
             "Counts, missing values, accuracy, calibration, duplicates and class moments are those of all "
@@ -227,6 +228,7 @@ def _sample(seen: FirstLook, positions: IntArray, data: Parts, given: Given, cou
         positions=positions,
         notes=tuple(notes),
         aside=tuple(dict.fromkeys((*counted.aside, *found.aside))),
+        unmet=tuple(dict.fromkeys((*counted.unmet, *found.unmet))),
         columns=replace(found.columns, roles=roles, ignored=ignored),
     )
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from lopsided.core.errors import InputError
 from lopsided.core.folds import Design
-from lopsided.core.partition import Partition
+from lopsided.core.partition import Partition, place_of
 from lopsided.core.seeds import generator
 from lopsided.core.validation import BoolArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
@@ -145,8 +145,9 @@ def unpacked(text: str, kind: str) -> Any:
 def _without(training: LabelledSet, inside: BoolArray, subject: Subject, settings: Settings, seed: int) -> BoolArray:
     """The training rows but for the share of the subject's that is held back."""
     axis, code = subject.axis, subject.code
-    own = inside & (training.partition(axis).codes == code)
-    order = generator(seed, "held back", axis, code, settings["repeat"], settings["fold"]).permutation(training.size)
+    parts = training.partition(axis).codes
+    own, place = inside & (parts == code), place_of(parts, code)
+    order = generator(seed, "held back", axis, place, settings["repeat"], settings["fold"]).permutation(training.size)
     return inside & thinned(own, order, 1.0 - HELD_BACK)
 
 

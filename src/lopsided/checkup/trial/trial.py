@@ -31,7 +31,7 @@ from lopsided.checkup.trial.race import MOST, Race, seconds_of
 from lopsided.checkup.trial.result import Trial
 from lopsided.checkup.trial.run import Entry, TrialRun, trial_entries
 from lopsided.checkup.trial.task import HELD_BACK, keeps_probabilities
-from lopsided.core.errors import InputError
+from lopsided.core.errors import InputError, cut
 from lopsided.core.parameters import taken_by
 from lopsided.core.progress import ProgressStart
 from lopsided.core.seeds import check_seed
@@ -267,4 +267,4 @@ def _notes(training: LabelledSet, folds: int, plan: Plan, learner: Any, entries:
             f"Collecting is simulated: {HELD_BACK:.0%} of the training examples of the class or group are held back, "
             "then added. The gain is relative to training without them."
         )
-    return notes
+    return [cut(note) for note in notes]

@@ -10,6 +10,7 @@ each way (Agresti and Min 2005). Without it, arms whose few answers agree by cha
 Weighted examples count as n_p^2 / sum w_i^2 examples.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,9 +43,10 @@ class ShareMetric(Metric):
         weight[parts] = 1.0 / len(parts)
         step = (weight / some)[codes] * counted
         concerned = sizes[parts] ** 2 / np.maximum(np.bincount(codes, weights=counted**2)[parts], 1e-300)
-        floor = float((weight[parts] ** 2 / np.maximum(concerned * concerned.sum(), 1.0)).sum())
+        floor = math.fsum(weight[parts] ** 2 / np.maximum(concerned * math.fsum(concerned), 1.0))
         moves = step * (answers.right - shares[codes])
-        return Influence(float(np.dot(weight, shares)), moves, step, unbiased(codes), floor)
+        # exact sums: the order of the parts, which follows their names, must not round to another value
+        return Influence(math.fsum(weight * shares), moves, step, unbiased(codes), floor)
 
 
 OVERALL = ShareMetric("overall accuracy", "overall", "everything")
