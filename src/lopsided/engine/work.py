@@ -73,11 +73,11 @@ def settle_in(run: int | None = None) -> None:
         if run is not None:
             with contextlib.suppress(ValueError):  # not in the main thread: then Ctrl-C does not reach it either
                 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the run ends its workers
-            threading.Thread(target=_follow, args=(run,), daemon=True).start()
+            threading.Thread(target=follow, args=(run,), daemon=True).start()
 
 
-def _follow(run: int) -> None:
-    """A run that is killed outright cannot stop its workers, so they stop themselves, also where it was killed before
+def follow(run: int) -> None:
+    """A run that is killed outright cannot stop its workers, so these stop themselves, also where it was killed before
     they were ready. On Windows a launcher may stand between the two."""
     parent = os.getppid() if sys.platform == "win32" else run
     while os.getppid() == parent:
