@@ -195,6 +195,7 @@ class Text:
 LONG = "x" * 30_000
 
 
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
 @pytest.mark.parametrize("old", [False, True])
 @pytest.mark.parametrize(
     ("kind", "words"),
