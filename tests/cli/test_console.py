@@ -35,3 +35,12 @@ def test_wide_answers_are_printed_vertically(capsys, monkeypatch) -> None:
     assert lines[:2] == ["row 1", "  claim     x"]
     assert lines[2].startswith("  settings  {1, 1,")
     assert lines[4:] == ["  claim     y", "  settings  \\x1b[31m"]
+
+
+def test_records_of_many_columns_are_bounded(capsys: pytest.CaptureFixture[str]) -> None:
+    """A hundred columns of long names: 200 rows of 20,000 values in all, not a thousand."""
+    print_records(["n" * 5000] * 100, [["x"] * 100] * 300)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "The first 200 of 300 rows; --json prints all."
+    assert len(lines) == 200 * 101 + 1
+    assert max(map(len, lines)) < 200

@@ -1,12 +1,14 @@
 """Questions to the store, the register of verdicts, and the command line around them."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lopsided.cli.main import main
 from lopsided.core.errors import InputError
+from lopsided.engine import query
 from lopsided.engine.query import results
 from lopsided.papers.register import claims, own_claims, register
 from lopsided.papers.reproduce import reproduce
@@ -46,6 +48,45 @@ def test_a_bad_question_is_one_sentence(filled: Path, question: str) -> None:
 def test_a_question_without_end_is_stopped(filled: Path, question: str) -> None:
     with pytest.raises(InputError, match="an answer within"):
         results(question, seconds=0.2)
+
+
+@pytest.mark.parametrize(
+    ("question", "limits", "said"),
+    [
+        # one function makes it, and one step turns it into Python's values: neither heeds an interrupt
+        ("select range(100000000)", {}, "an answer within 0.2 seconds"),
+        ("select range(30000000)", {"memory": 10**8}, "at most 0.1 GB"),
+        ("select array_agg(repeat('x', 1000)) from range(1000000)", {"memory": 10**8}, "at most 0.1 GB"),
+        ("select * from range(100)", {"values": 99}, "at most 99 values"),
+        ("select {'a': [1, 2, 3]}", {"values": 3}, "at most 3 values"),
+        ("select repeat('x', 1000001)", {"bytes": 10**6}, "1 MB"),
+    ],
+)
+def test_an_answer_keeps_to_its_limits(
+    filled: Path, monkeypatch: pytest.MonkeyPatch, question: str, limits: dict[str, int], said: str
+) -> None:
+    monkeypatch.setattr(query, "LIMITS", replace(query.LIMITS, **limits))
+    with pytest.raises(InputError, match=said):
+        results(question, seconds=0.2 if "within" in said else 1e300)
+
+
+def test_reading_the_store_is_no_part_of_the_time_limit(filled: Path) -> None:
+    assert results("select count(*) from tasks", seconds=0.05).rows == [(12,)]
+
+
+def test_the_process_of_a_query_takes_no_module_from_the_folder_of_the_command(
+    filled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (filled / "pickle.py").write_text("raise SystemExit(1)")
+    monkeypatch.chdir(filled)
+    assert results("select 1").rows == [(1,)]
+
+
+def test_an_unreadable_store_is_the_error_of_a_query(filled: Path) -> None:
+    (filled / "loop/tasks").mkdir(parents=True)
+    (filled / "loop/verdicts").symlink_to("verdicts")
+    with pytest.raises(InputError, match="a store that can be read"):
+        results("select 1", store=filled / "loop")
 
 
 def test_the_commands_print_one_json_value(filled: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -145,3 +145,11 @@ def test_refusals(laboratory: Path) -> None:
     ):
         with pytest.raises(InputError, match=words):
             reproduce(**arguments)  # type: ignore[arg-type]
+
+
+def test_a_worker_whose_run_was_killed_before_the_first_task_ends() -> None:
+    """Its parent is another process by then; 5 is the number of nobody's parent here."""
+    program = "import time; from lopsided.engine.work import settle_in; settle_in(int(input())); time.sleep(60)"
+    command = [sys.executable, "-c", program]
+    ended = subprocess.run(command, input="5", text=True, capture_output=True, check=False, timeout=30)
+    assert (ended.returncode, ended.stderr) == (1, "")

@@ -3,16 +3,20 @@
 import errno
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import lopsided
 from lopsided.core.errors import InputError
 from lopsided.core.files import WriteError
+from lopsided.engine import inputs
 from lopsided.engine.code import code_of
 from lopsided.engine.store import Result, Store
 from lopsided.engine.task import Task
@@ -160,6 +164,60 @@ def test_inputs_of_a_killed_run_are_swept_and_those_of_others_are_not(tmp_path: 
     os.utime(elsewhere, (0, 0))
     store.sweep()
     assert not (tmp_path / "inputs").exists()
+
+
+def _trial_on(folder: Path) -> None:
+    y = np.repeat(["rare", "usual"], [9, 21])
+    options = {"folds": 3, "repeats": 1, "jobs": 1, "arms": ["class weights"], "forecasts": False}
+    lopsided.trial(np.random.default_rng(0).normal(size=(30, 2)), labels=y, store=folder, **options)
+
+
+def _refused_run(folder: Path) -> None:
+    with pytest.raises(InputError):
+        lopsided.reproduce(["nothing"], store=folder)
+
+
+@pytest.mark.parametrize(
+    "uses",
+    [
+        lambda folder: lopsided.results("select 1", store=folder),
+        lambda folder: lopsided.claims(store=folder),
+        _refused_run,
+        _trial_on,
+    ],
+    ids=["results", "claims", "reproduce", "a trial that shares nothing"],
+)
+def test_whatever_uses_the_store_next_deletes_the_inputs_of_a_killed_run(tmp_path: Path, uses: Any) -> None:
+    """Killed between two arrays, and not waited for by its parent, so that its number is still taken."""
+    program = (
+        "import os, signal, sys; from lopsided.engine.store import Store\n"
+        "def arrays():\n    yield 'a', [1.0]\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "class Arrays(dict):\n    items = lambda self: arrays()\n"
+        "with Store(sys.argv[1]).shared('key', Arrays()): pass"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stdout=subprocess.PIPE) as run:
+        assert run.stdout is not None
+        run.stdout.read()  # until it has gone
+        os.kill(run.pid, 0)
+        assert [path.name for path in tmp_path.glob("inputs/*/*.npy")] == ["a.npy"]
+        uses(tmp_path)
+        assert not (tmp_path / "inputs").exists()
+
+
+def test_a_folder_of_inputs_that_is_swept_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual, left = inputs._lock, [True]
+
+    def late(handle: int, *, wait: bool = True) -> bool:
+        if wait and left:
+            left.pop()
+            shutil.rmtree(tmp_path / "inputs")
+        return usual(handle, wait=wait)
+
+    monkeypatch.setattr(inputs, "_lock", late)
+    with Store(tmp_path).shared("key", {"a": [1.0]}) as own:
+        assert {path.name for path in own.iterdir()} == {".lock", "a.npy"}
 
 
 @pytest.mark.parametrize("place", ["tasks", "tasks/toy", "verdicts", "verdicts/toy.quick.json"])

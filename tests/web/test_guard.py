@@ -90,6 +90,7 @@ def test_cross_site_requests_are_refused_without_an_origin_too(local) -> None:
         ("Origin", ["http://localhost:8000", "http://evil.example"]),
         ("Origin", ["http://evil.example", "http://localhost:8000"]),
         ("Sec-Fetch-Site", ["cross-site", "none"]),
+        ("Sec-Fetch-Mode", ["navigate", "cors"]),
         ("Content-Length", ["0", "9"]),
     ],
 )
@@ -167,6 +168,16 @@ def test_cookies_as_browsers_send_them(beside) -> None:
     header = {"Cookie": beside.format(named).encode("latin-1")}
     assert far.get("/api/jobs", headers=header).status_code == 200
     assert far.get("/api/jobs", headers={"Cookie": "foo[bar]=1; lopsided-token-80=a/b=c"}).status_code == 403
+
+
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_cookies_in_several_headers_are_one_list(place) -> None:
+    """As HTTP/2 clients and proxies send them."""
+    far = client(Access("127.0.0.1", "word"))
+    cookies = ["a=b", "c=d"]
+    cookies.insert(place, "lopsided-token-8000=word")
+    assert far.get("/api/jobs", headers=[("Cookie", cookie) for cookie in cookies]).status_code == 200
+    assert far.get("/api/jobs", headers=[("Cookie", cookie) for cookie in ("a=b", "c=word")]).status_code == 403
 
 
 def test_a_full_disk_refuses_an_upload_in_one_sentence_and_leaves_no_parts(monkeypatch, tmp_path) -> None:

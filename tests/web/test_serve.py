@@ -1,5 +1,6 @@
 """`lopsided serve` from start to Ctrl-C."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -109,6 +110,40 @@ def test_beyond_loopback_a_token_is_made(tmp_path) -> None:
         assert answer.status == 200
     finally:
         assert stop_server(process)[0] == 0
+
+
+HEAD = "POST /api/collapse/forecast HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+CHUNKED = f"{HEAD}Transfer-Encoding: chunked\r\n"
+
+
+BROKEN = {
+    "refused for want of a token, and broken at once": [f"{CHUNKED}\r\nZZ\r\n"],
+    "answered before the rest comes": [f"{CHUNKED}\r\n", "ZZ\r\n"],
+    "after a sound one": ["GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", "garbage\r\n\r\n"],
+    "broken later": [f"{CHUNKED}\r\n2\r\n{{}}\r\n", "-1\r\n"],
+    "asks for websockets": [
+        "GET / HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade, close\r\nUpgrade: websocket\r\n\r\n"
+    ],
+}
+
+
+@pytest.mark.parametrize("options", [[], ["--no-token"]])
+def test_a_broken_request_writes_at_most_one_line_to_the_log(tmp_path, options) -> None:
+    process, address = start_server(tmp_path / "store", *options)
+    where = ("127.0.0.1", int(address.partition("?")[0].rpartition(":")[2].strip("/")))
+    try:
+        for parts in BROKEN.values():
+            with socket.create_connection(where) as one:
+                one.settimeout(0.3)  # whether the answer has come by then changes only which error could follow
+                for part in parts:
+                    with contextlib.suppress(OSError):
+                        one.sendall(part.encode())
+                        one.recv(10_000)
+    finally:
+        code, log = stop_server(process)
+    assert code == 0
+    assert len(log.splitlines()) <= len(BROKEN), log
+    assert set(log.splitlines()) == {"WARNING:  Invalid HTTP request received."}
 
 
 def _children(parent: int) -> list[int]:

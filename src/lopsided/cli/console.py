@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 1000  # a longer table is not read, and takes minutes to lay out
 MOST_LETTERS = 240  # of one value of a record: three lines of a terminal; --json prints it whole
+_MOST_CELLS = 20_000  # of records of many columns
 VERDICT_COLOURS = {
     "holds": "green",
     "partly": "yellow",
@@ -162,13 +163,14 @@ def print_records(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None
     if sum(_widths(columns, rows)) + (_GAP + 1) * len(columns) <= _wide_console().width:
         print_table("", columns, rows, numbers_from=len(columns))
         return
-    name = max(map(len, columns))
-    for number, row in enumerate(rows[:MOST_ROWS], start=1):
+    names = [one_sentence(column, MOST_LETTERS // 2) for column in columns]
+    width, shown = max(map(len, names)), min(MOST_ROWS, max(1, _MOST_CELLS // len(names)))
+    for number, row in enumerate(rows[:shown], start=1):
         print(f"row {number}")
-        for column, cell in zip(columns, row, strict=True):
-            print(f"  {printable(column):<{name}}  {one_sentence(cell, MOST_LETTERS)}")
-    if len(rows) > MOST_ROWS:
-        print(f"The first {MOST_ROWS:,} of {len(rows):,} rows; --json prints all.")
+        for name, cell in zip(names, row, strict=True):
+            print(f"  {name:<{width}}  {one_sentence(cell, MOST_LETTERS)}")
+    if len(rows) > shown:
+        print(f"The first {shown:,} of {len(rows):,} rows; --json prints all.")
 
 
 def print_rows(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

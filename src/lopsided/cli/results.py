@@ -11,7 +11,7 @@ def command(
     question: Annotated[str, typer.Argument(metavar="SQL", help="A SELECT statement; --tables lists the tables.")] = "",
     tables: Annotated[bool, typer.Option("--tables", help="List the tables and their columns.")] = False,
     store: StoreFolder = None,
-    seconds: Annotated[float, number("Time limit of a query, in seconds.")] = 60.0,
+    seconds: Annotated[float, number("Time limit of a query in seconds, once the store is read.")] = 60.0,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON list of records.")] = False,
 ) -> None:
     """Query the stored results in SQL (DuckDB).
@@ -20,7 +20,8 @@ def command(
     "select settings->>'ratio' as ratio, avg(value) from numbers where name = 'cosine' group by all".
     """
     from lopsided.cli.console import print_json, print_records, print_table
-    from lopsided.engine.query import TABLES, results
+    from lopsided.engine.query import results
+    from lopsided.engine.query_tables import TABLES
 
     if tables:
         if as_json:

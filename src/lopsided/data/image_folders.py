@@ -21,6 +21,7 @@ from lopsided.data.tables import Table, array_table
 
 _ENDINGS = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff", ".bmp", ".gif", ".pgm", ".ppm")
 _DEEP_STEPS = 257  # 65535 / 255: steps of 16 bits in one of 8
+_MOST_UNPACKED = 2**31 - 1  # bytes of a packed idx file
 _SPLITS = ("train", "training", "test", "val", "valid", "validation")
 
 
@@ -201,7 +202,8 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
     """An idx file of bytes (type 8), plain or as .gz."""
     packed, source = _packed(path), idx_source(path)
     try:
-        content = gzip.decompress(source.read_bytes()) if source == packed else source.read_bytes()
+        with gzip.open(source) if source == packed else source.open("rb") as stream:
+            content = stream.read(_MOST_UNPACKED + 1 if source == packed else -1)
     except FileNotFoundError:
         got = f"neither in {path.parent}"
         raise InputError(f"the file {path.name} or {packed.name}", got) from None
@@ -209,6 +211,8 @@ def read_idx(path: Path) -> NDArray[np.uint8]:
         raise InputError("a whole gzip file", f"a damaged one: {source}", "download it again") from None
     except OSError as error:
         raise InputError("a readable idx file", f"{source}: {error.strerror}") from None
+    if source == packed and len(content) > _MOST_UNPACKED:
+        raise InputError(f"at most {_MOST_UNPACKED:,} bytes in {source}", "more", "unpack it")
     axes = content[3] if len(content) > 3 else 0
     header = 4 + 4 * axes
     if content[:3] != b"\x00\x00\x08" or axes == 0 or len(content) < header:

@@ -17,6 +17,9 @@ from lopsided.core.errors import InputError
 from lopsided.core.validation import name_one_of
 from lopsided.data.tables import FEATURE_NAMES, LABEL_NAMES, Table, array_table, at_most_double, picture_shape
 
+MOST_TIMES = 100  # as many bytes as those on the disk: numbers that differ shrink a few times
+FEW_BYTES = 10**9  # which are read in any case
+FEW_ROWS = 10**7
 _Header = tuple[tuple[int, ...], bool, np.dtype[Any]]  # shape, Fortran order, type
 
 
@@ -35,6 +38,10 @@ def read_npz_array(path: Path, name: str) -> NDArray[Any]:
             raise InputError(f"an array {name!r} in {path}", f"the arrays: {have}", remedy)
         with archive.open(name + ".npy") as stream:
             _read_header(archive, name, path)
+            packed = archive.getinfo(name + ".npy")
+            if packed.file_size > max(MOST_TIMES * packed.compress_size, FEW_BYTES):
+                got = f"{name!r}, whose {packed.compress_size:,} bytes unpack to {packed.file_size:,}"
+                raise InputError(f"arrays that hold something in {path}", got, "write them with numpy.savez, unpacked")
             array: NDArray[Any] = np.lib.format.read_array(stream, allow_pickle=False)
             return array
 
@@ -108,9 +115,13 @@ def _open_sparse(path: Path) -> Table:
 
     try:
         matrix = load_npz(path)
+        largest, held = max(matrix.shape), max(value.size for value in vars(matrix).values() if hasattr(value, "size"))
     except Exception as error:  # damaged indices lead SciPy into errors of many kinds
         got = f"{path}: {' '.join(str(error).split())[:120]}"
         raise InputError("a sparse matrix as scipy.sparse.save_npz writes it", got, "write it again") from None
+    if largest > max(MOST_TIMES * held, FEW_ROWS):  # whose counts by row and column take memory by themselves
+        got = f"shape {matrix.shape} with {matrix.nnz:,} entries"
+        raise InputError(f"a sparse matrix that holds something in {path}", got, "leave out the empty rows and columns")
     return sparse_table(matrix, {}, str(path))
 
 

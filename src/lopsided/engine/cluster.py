@@ -155,7 +155,7 @@ def _mapped(client: Any, function: Callable[[Any], Any], items: Sequence[Any]) -
 
 def _settled(function: Callable[[Any], Any], item: Any) -> Any:
     """On a worker: one thread, as here, so that sums round alike."""
-    settle_in(follow_parent=False)
+    settle_in()
     return function(item)
 
 

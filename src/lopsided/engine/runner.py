@@ -87,7 +87,7 @@ def _pool(waiting: dict[str, Task], store: Store, jobs: int, failures: Failures,
     from joblib import Parallel, delayed, parallel_config
 
     _quieten_resource_tracker()
-    setup = WorkerSetup(store=str(store.folder), data=None)  # processes here inherit the environment
+    setup = WorkerSetup(store=str(store.folder), data=None, run=os.getpid())  # processes here inherit the environment
     with parallel_config(backend="loky", inner_max_num_threads=1), warnings.catch_warnings():
         # loky replaces a worker whose memory has grown, which tasks of all sizes do; the run goes on unharmed.
         warnings.filterwarnings("ignore", message="A worker stopped while some jobs", category=UserWarning)

@@ -4,7 +4,7 @@
     STORE/verdicts/<claim>.<scale>.json   the latest verdict
     STORE/set-aside/                      files that could not be read back; their tasks run again
     STORE/broken/<claim>.txt              the traceback of a task that raised
-    STORE/inputs/<hash>/<name>.npy        arrays that tasks in other processes read, for as long as a run lasts
+    STORE/inputs/<run>/<name>.npy         arrays that tasks in other processes read (`engine.inputs`)
     STORE/unfinished/<hash>/              what a task that was stopped had done so far (`engine.unfinished`)
 
 Nothing is locked: results of one task are equal, and a rename replaces a file in one step, so two runs at once at worst
@@ -14,13 +14,11 @@ repeat.
 
 import contextlib
 import hashlib
-import io
 import json
 import os
-import platform
-import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -28,6 +26,7 @@ from typing import Any, TypeVar
 from lopsided.core.errors import InputError
 from lopsided.core.files import as_path, make_folder, write_atomically
 from lopsided.core.jsonable import dump_json, jsonable
+from lopsided.engine.inputs import FOLDER_ADVICE, STALE_SECONDS, shared_arrays, sweep_inputs
 from lopsided.engine.task import Task, canonical, task_key
 from lopsided.engine.unfinished import forget_unfinished
 
@@ -36,8 +35,6 @@ T = TypeVar("T")
 DEFAULT_STORE = "lopsided-results"
 STORE_VARIABLE = "LOPSIDED_STORE"
 _FORMAT = 2
-_HOST = platform.node()  # names of inputs: a store may be shared by machines
-_STALE_SECONDS = 24 * 3600  # no write takes a day, so a temporary file this old was left by a killed process
 
 
 @dataclass(frozen=True)
@@ -100,6 +97,7 @@ class Store:
 
     def results(self) -> Iterator[Result]:
         """Every readable result, damaged files set aside on the way."""
+        sweep_inputs(self.folder / "inputs")
         names = self._entries(self.folder / "tasks", lambda entry: entry.is_dir())
         paths = [path for name in names for path in self._entries(name, _is_json)]
         found = (self._read(path, _result) for path in paths)
@@ -111,6 +109,7 @@ class Store:
 
     def verdicts(self) -> list[dict[str, Any]]:
         """Every stored verdict; a damaged file is set aside."""
+        sweep_inputs(self.folder / "inputs")
         found = [self._read(path, _verdict) for path in self._entries(self.folder / "verdicts", _is_json)]
         return [verdict for verdict in found if verdict is not None]
 
@@ -125,30 +124,16 @@ class Store:
         with contextlib.suppress(OSError):
             (self.folder / "broken" / f"{claim_id}.txt").unlink()
 
-    @contextlib.contextmanager
-    def shared(self, key: str, arrays: Mapping[str, Any]) -> Iterator[Path]:
+    def shared(self, key: str, arrays: Mapping[str, Any]) -> AbstractContextManager[Path]:
         """A folder with `arrays`, one .npy each, that is deleted when the run ends."""
-        import numpy as np
-
-        self.sweep()
-        folder = self.folder / "inputs" / f"{key}.{_HOST}.{os.getpid()}"
-        try:
-            for name, array in arrays.items():
-                stream = io.BytesIO()
-                np.save(stream, np.asarray(array), allow_pickle=False)
-                self._write(folder / f"{name}.npy", stream.getvalue(), durable=False)
-            yield folder
-        finally:
-            _remove(folder)
+        return shared_arrays(self.folder / "inputs", key, arrays)
 
     def sweep(self) -> None:
         """Delete the inputs of runs that were killed, and temporary files that a killed process left long ago."""
-        for folder in self.folder.glob("inputs/*"):
-            if _is_over(folder):
-                _remove(folder)
+        sweep_inputs(self.folder / "inputs")
         for path in self.folder.glob("*/**/.*.tmp"):
             with contextlib.suppress(OSError):
-                if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                if time.time() - path.stat().st_mtime > STALE_SECONDS:
                     path.unlink()
 
     def _entries(self, folder: Path, wanted: Callable[[Path], bool]) -> list[Path]:
@@ -161,7 +146,7 @@ class Store:
             raise _unreadable(folder, error) from None
 
     def _write(self, path: Path, content: str | bytes, *, durable: bool = True) -> None:
-        make_folder(path.parent, "choose another store with --store")
+        make_folder(path.parent, FOLDER_ADVICE)
         write_atomically(path, content, durable=durable)
 
     def _read(self, path: Path, parse: Callable[[bytes], T]) -> T | None:
@@ -184,26 +169,6 @@ class Store:
             if path.is_dir() and target.exists():  # a folder cannot replace one
                 target = aside / f"{path.parent.name}.{path.name}.{time.time_ns()}"
             os.replace(path, target)
-
-
-def _is_over(inputs: Path) -> bool:
-    """Whether the run that a folder of inputs belongs to has ended: its process here is gone, else it is a day old."""
-    host, _, process = inputs.name.partition(".")[2].rpartition(".")
-    try:
-        if host == _HOST and process.isdecimal() and os.name == "posix":
-            os.kill(int(process), 0)
-            return False
-        return time.time() - inputs.stat().st_mtime > _STALE_SECONDS
-    except (ProcessLookupError, OverflowError):
-        return True
-    except OSError:  # another user's process, or a folder that has gone
-        return False
-
-
-def _remove(folder: Path) -> None:
-    shutil.rmtree(folder, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        folder.parent.rmdir()  # unless it holds those of other runs
 
 
 def _is_json(path: Path) -> bool:

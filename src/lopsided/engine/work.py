@@ -7,6 +7,7 @@ import atexit
 import contextlib
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -47,12 +48,13 @@ class WorkerSetup:
 
     store: str | None
     data: str | None
+    run: int | None = None  # the process whose end is the worker's; None where that is another machine's business
     device: str = field(default_factory=chosen_device)
 
 
 def work(task: Task, setup: WorkerSetup) -> tuple[str, Result | Failure | None]:
     """Run one task in a worker. With a store the result is written here and only its name travels back."""
-    settle_in(follow_parent=setup.store is not None)
+    settle_in(setup.run)
     if setup.data is not None:
         os.environ[DATA_VARIABLE] = setup.data
     os.environ[DEVICE_VARIABLE] = setup.device
@@ -63,21 +65,23 @@ def work(task: Task, setup: WorkerSetup) -> tuple[str, Result | Failure | None]:
     return task.key, outcome
 
 
-def settle_in(*, follow_parent: bool) -> None:
-    """Once per worker: one thread for as long as it lives, and no longer life than the run that started it."""
+def settle_in(run: int | None = None) -> None:
+    """Once per worker: one thread for as long as it lives, and no longer life than the `run` that started it."""
     global _limit
     if _limit is None:
         _limit = one_thread()
         _limit.__enter__()
         atexit.register(_limit.__exit__, None, None, None)  # later, libraries are half unloaded
-        if follow_parent:
+        if run is not None:
             with contextlib.suppress(ValueError):  # not in the main thread: then Ctrl-C does not reach it either
                 signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C goes to the whole group; the run ends its workers
-            threading.Thread(target=_follow, args=(os.getppid(),), daemon=True).start()
+            threading.Thread(target=follow, args=(run,), daemon=True).start()
 
 
-def _follow(parent: int) -> None:
-    """A run that is killed outright cannot stop its workers, so they stop themselves."""
+def follow(run: int) -> None:
+    """A run that is killed outright cannot stop its workers, so these stop themselves, also where it was killed before
+    they were ready. On Windows a launcher may stand between the two."""
+    parent = os.getppid() if sys.platform == "win32" else run
     while os.getppid() == parent:
         time.sleep(_PARENT_CHECK_SECONDS)
     os._exit(1)

@@ -138,6 +138,7 @@ def skill(
     known = families()
     wanted = [_named(name, known) for name in only] or list(known)
     keeper = Store(store)
+    keeper.sweep()
     not_run: dict[str, str] = {}
     with data_folder(data):
         plans: dict[str, list[tuple[Split, Task]]] = {}

@@ -3,39 +3,26 @@ angles did.
 
     |W - W0|_F / |W0|_F,  spectrum and ranks of W - W0 and of W     (Li and Liang 2018; `measure.weight_change`)
     cosines between the rows of the classifier, before and after    (Fang et al. 2021)
-
-The weights are read without running anything in the file: safetensors, or `torch.load(weights_only=True)`. In whole
-training checkpoints the weights are found under `state_dict`, `model`, ..., and the prefixes of DataParallel,
-DistributedDataParallel and torch.compile are removed from the names.
 """
 
 import os
-import pickletools
 import time
-import warnings
-import zipfile
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import torch
-from lopsided.core.errors import InputError, MissingPackage
+from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Line, Panel, Points
-from lopsided.core.files import check_regular
 from lopsided.core.jsonable import jsonable
 from lopsided.core.notebook import notebook_view
 from lopsided.core.validation import FloatArray
 from lopsided.measure.angles import pairwise_angles
 from lopsided.measure.weight_change import Spectrum, relative_distance, spectrum
+from lopsided.torch.checkpoint_files import first_line, read_weights
 from lopsided.torch.monitor.layer_change import WIDEST_SPECTRUM
 
-_INSIDE = ("state_dict", "model_state_dict", "model", "module", "net", "weights")
-_PREFIXES = ("module.", "_orig_mod.")
-MOST_OPCODES = 16_000_000  # bytes looked through to tell a foreign object from a damaged file
-MOST_DENSE = 100_000_000  # entries of a sparse weight that is written out
 _HEAD_NAMES = {"fc", "head", "classifier", "linear", "output", "out", "logits", "lm_head", "heads"}
 
 
@@ -214,93 +201,11 @@ def _classifier(
 
 
 def _matrix(name: str, weight: torch.Tensor) -> FloatArray:
-    array: FloatArray = weight.detach().to(torch.float64).reshape(len(weight) if weight.ndim > 1 else 1, -1).numpy()
+    try:
+        array: FloatArray = weight.detach().to(torch.float64).reshape(len(weight) if weight.ndim > 1 else 1, -1).numpy()
+    except RuntimeError as error:  # PyTorch's own for want of memory, and for types that it cannot convert
+        got = f"{name!r} of shape {tuple(weight.shape)}: {first_line(error)}"
+        raise InputError("weights that can be converted to float64", got) from None
     if not np.isfinite(array).all():
         raise InputError("finite weights", f"NaN or infinity in {name!r}", "take a checkpoint from before it diverged")
     return array
-
-
-def read_weights(path: str | os.PathLike[str]) -> dict[str, torch.Tensor]:
-    """Names and floating-point tensors of a checkpoint, in its order."""
-    source = check_regular(path, "a checkpoint file")
-    content = _safetensors(source) if source.suffix == ".safetensors" else _torch(source)
-    named: Mapping[Any, Any] = content if isinstance(content, Mapping) else {}
-    named = next((named[name] for name in _INSIDE if isinstance(named.get(name), Mapping)), named)
-    weights = {
-        _bare(str(name)): _dense(str(name), value)
-        for name, value in named.items()
-        if isinstance(value, torch.Tensor) and value.is_floating_point() and value.numel() > 0
-    }
-    if not weights:
-        raise InputError("named weights in the checkpoint", f"none in {source}", "save model.state_dict()")
-    return weights
-
-
-def _safetensors(source: Path) -> Any:
-    try:
-        from safetensors import SafetensorError
-        from safetensors.torch import load_file
-    except ImportError:
-        raise MissingPackage("safetensors", "reading .safetensors files", "torch") from None
-    try:
-        return load_file(source)
-    except (SafetensorError, OSError, ValueError) as error:
-        got = f"{source}, which is damaged: {_first(error)}"
-        raise InputError("a safetensors file", got, "save it again") from None
-
-
-def _torch(source: Path) -> Any:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of the pickle protocol and the like: nothing that a reader could change
-            return torch.load(source, map_location="cpu", weights_only=True)
-    except OSError as error:
-        raise InputError("a readable checkpoint", f"{source}: {_first(error)}", "check the file") from None
-    except Exception:  # damaged bytes lead the unpickler into errors of any kind; none of them runs code
-        if not _is_whole_pickle(source):
-            raise InputError(
-                "a PyTorch checkpoint", f"{source}, which is damaged or not a checkpoint", "save it again"
-            ) from None
-        raise InputError(
-            "a checkpoint of weights alone",
-            f"{source}, which holds other Python objects (they are never loaded)",
-            "save model.state_dict() or safetensors",
-        ) from None
-
-
-def _is_whole_pickle(source: Path) -> bool:
-    """Whether the file is a pickle to its end, or an archive with one inside. The opcodes are read, not executed."""
-    try:
-        if zipfile.is_zipfile(source):
-            with zipfile.ZipFile(source) as archive:
-                name = next(entry for entry in archive.namelist() if entry.endswith("data.pkl"))
-                content = archive.open(name).read(MOST_OPCODES)
-        else:
-            with source.open("rb") as plain:
-                content = plain.read(MOST_OPCODES)
-        for _ in pickletools.genops(content):
-            pass
-    except Exception:
-        return False
-    return True
-
-
-def _dense(name: str, value: torch.Tensor) -> torch.Tensor:
-    if value.is_meta:
-        raise InputError("weights with values", f"{name!r} on the meta device, which has none", "save the real model")
-    if value.layout == torch.strided:
-        return value
-    if value.numel() > MOST_DENSE:
-        raise InputError(f"sparse weights of at most {MOST_DENSE:,} entries", f"{name!r}", "save it as a dense tensor")
-    return value.to_dense()
-
-
-def _bare(name: str) -> str:
-    for prefix in _PREFIXES * 2:
-        name = name.removeprefix(prefix)
-    return name
-
-
-def _first(error: Exception) -> str:
-    words = str(error).splitlines()
-    return (words[0] if words else type(error).__name__)[:120]

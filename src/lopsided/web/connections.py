@@ -46,6 +46,21 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc]  # h11 or httptools, w
         self.heard = self.loop.time()
         super().data_received(data)
 
+    def send_400_response(self, message: str) -> None:
+        """Nothing more goes to a client that broke off its request within a body: the answer of the application, which
+        has begun or comes later, would be an error of the protocol and a traceback in the log."""
+        if self.cycle is not None:
+            begun = self.cycle.response_started
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+            if begun:
+                self.transport.close()
+                return
+        super().send_400_response(message)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """There is nothing to upgrade to, and no package that a reader of the log should install."""
+
     def waits(self) -> bool:
         """Is it the client's turn: no request yet, half of one, or an answered one?"""
         return self.cycle is None or self.cycle.response_complete or self.cycle.more_body

@@ -116,7 +116,7 @@ class Guard:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        headers = _headers(scope)
         refusal = _said_twice(scope) or self._refusal(scope, headers)
         if refusal is not None:
             await problem(*refusal)(scope, receive, _with_headers(send))
@@ -176,10 +176,17 @@ class Guard:
         await problem(403, sentence)(scope, receive, _with_headers(send))
 
 
+def _headers(scope: MutableMapping[str, Any]) -> dict[str, str]:
+    """By name; cookies may come in several headers (HTTP/2, proxies) and are one list."""
+    headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+    cookies = [value.decode("latin-1") for name, value in scope["headers"] if name == b"cookie"]
+    return headers | {"cookie": "; ".join(cookies)}
+
+
 def _said_twice(scope: MutableMapping[str, Any]) -> tuple[int, str] | None:
     """What decides is said once: of two, one part of the way may believe the first and another the second."""
     names = [name for name, _ in scope["headers"]]
-    for word in (b"host", b"origin", b"sec-fetch-site", b"content-length", b"authorization"):
+    for word in (b"host", b"origin", b"sec-fetch-site", b"sec-fetch-mode", b"content-length", b"authorization"):
         if names.count(word) > 1:
             return 400, f"Expected one {word.decode().title()}, but got {names.count(word)}."
     return None

@@ -1,8 +1,10 @@
 """Two checkpoint files compared, against whole matrices; damaged and foreign files end in a sentence."""
 
+import codecs
 import json
 import os
 import pickle
+import zipfile
 
 import numpy as np
 import pytest
@@ -168,3 +170,85 @@ def test_sparse_and_meta_weights(tmp_path) -> None:
     assert pairs[0].layers[0].relative_distance == pairs[1].layers[0].relative_distance
     with pytest.raises(InputError, match="meta device"):
         compare_checkpoints(tmp_path / "meta.pt", tmp_path / "meta.pt")
+
+
+def _archive_of(program: bytes, path, packing=zipfile.ZIP_STORED):
+    """A checkpoint with this pickle."""
+    torch.save({"w": torch.ones(2, 2)}, path)
+    with zipfile.ZipFile(path) as archive:
+        contents = {name: archive.read(name) for name in archive.namelist()}
+    with zipfile.ZipFile(path, "w", packing) as archive:
+        for name, content in contents.items():
+            archive.writestr(name, program if name.endswith("data.pkl") and program else content)
+
+
+class Bytes:
+    def __reduce__(self):
+        return bytearray, (10**12,)
+
+
+class Text:
+    def __reduce__(self):
+        return codecs.encode, (LONG, "latin1")
+
+
+LONG = "x" * 30_000
+
+
+@pytest.mark.filterwarnings("ignore:Sparse invariant checks")
+@pytest.mark.parametrize("old", [False, True])
+@pytest.mark.parametrize(
+    ("kind", "words"),
+    [
+        # each would take 40 GB or more; that they end at all shows that nothing was taken
+        ("expanded", "at most 100,000,000 entries of sparse or expanded weights, but got 'fc.weight'"),
+        ("overlapping", "at most 100,000,000 entries"),
+        ("many", "at most 100,000,000 entries"),
+        ("sparse", "at most 100,000,000 entries"),
+        ("bytes", "other Python objects"),
+        ("copies", "other Python objects"),
+    ],
+)
+def test_a_small_file_claims_no_large_memory(tmp_path, kind, words, old) -> None:
+    path = tmp_path / "x.pt"
+    one, none = torch.ones(1), torch.zeros(2, 0, dtype=torch.long)
+    if kind in ("bytes", "copies"):
+        content = [Bytes()] if kind == "bytes" else [Text() for _ in range(40_000)]
+        program = pickle.dumps(content, protocol=2)
+        path.write_bytes(program) if old else _archive_of(program, path)
+    else:
+        weights = {
+            "expanded": {"fc.weight": one.expand(100_000, 100_000)},
+            "overlapping": {"fc.weight": torch.ones(200_000).as_strided((100_000, 100_000), (1, 1))},
+            "many": {f"w{place}": one.expand(5000, 5000) for place in range(400)},
+            "sparse": {f"w{i}": torch.sparse_coo_tensor(none, torch.zeros(0), (9999, 9999)) for i in range(110)},
+        }
+        torch.save(weights[kind], path, _use_new_zipfile_serialization=not old)
+    with pytest.raises(InputError, match=words):
+        compare_checkpoints(path, path)
+
+
+def test_a_packed_archive_that_unpacks_to_far_more_is_refused(tmp_path) -> None:
+    path = tmp_path / "x.pt"
+    _archive_of(b"\x80\x02" + b"N0" * 60_000_000 + b"N.", path, zipfile.ZIP_DEFLATED)
+    with pytest.raises(InputError, match="bytes unpack to 120,"):
+        compare_checkpoints(path, path)
+    _archive_of(b"", path, zipfile.ZIP_DEFLATED)  # packed by hand, and sound
+    assert compare_checkpoints(path, path).layers[0].relative_distance == 0
+
+
+def test_small_expanded_weights_are_compared(tmp_path) -> None:
+    for name, value in (("a", 1.0), ("b", 2.0)):
+        torch.save({"w": torch.full((1,), value).expand(3, 4)}, tmp_path / f"{name}.pt")
+    found = compare_checkpoints(tmp_path / "a.pt", tmp_path / "b.pt")
+    assert found.layers[0].relative_distance == 1.0  # |2 - 1| / |1|
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_weights_that_cannot_be_converted_are_named(tmp_path) -> None:
+    torch.save({"w": torch.zeros(2, 2, dtype=torch.uint8).view(torch.float4_e2m1fn_x2)}, tmp_path / "x.pt")
+    with pytest.raises(InputError, match="converted to float64"):
+        compare_checkpoints(tmp_path / "x.pt", tmp_path / "x.pt")
+    torch.save({"w": torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])}, tmp_path / "x.pt")
+    with pytest.raises(InputError, match="nested"):
+        compare_checkpoints(tmp_path / "x.pt", tmp_path / "x.pt")

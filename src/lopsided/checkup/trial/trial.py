@@ -172,6 +172,7 @@ def trial(
     if recalibrate and not gives_probabilities(made):
         raise InputError("a learner with predict_proba to recalibrate", learner_name(made), "leave out recalibrate")
     known_by, kept = learner_identity(made), Store(store)
+    kept.sweep()
     run = TrialRun(
         training, entries, plan, learner, known_by, wanted, folds, repeats, seed, kept, forecasts, recalibrate
     )
