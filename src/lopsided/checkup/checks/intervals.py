@@ -16,6 +16,7 @@ whose quantile makes the intervals simultaneous. At most `MOST_RESAMPLED` rows o
 are known, of data too large to keep, the quantile is the normal one at the level 1 - ALPHA/m.
 """
 
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,14 +97,19 @@ def mean_rate_interval(successes: IntArray, totals: IntArray) -> tuple[float, fl
 def mean_intervals(
     values: FloatArray, codes: IntArray, parts: int, random: np.random.Generator, *, resamples: int = RESAMPLES
 ) -> Intervals:
-    """Means of `values` per part with simultaneous bootstrap intervals; a part needs two rows for an interval."""
+    """Means of `values` per part with simultaneous bootstrap intervals; a part needs two rows for an interval.
+
+    What is drawn follows the sizes and values of the parts, not the order of rows or parts; `random` does not move on,
+    so that several partitions may be asked for in any order.
+    """
+    random = deepcopy(random)
     order = np.argsort(codes, kind="stable")
     counts = np.bincount(codes, minlength=parts)
     ends = np.cumsum(counts)
     mean, error = np.full(parts, np.nan), np.full(parts, np.nan)
     deviations = np.zeros((resamples, parts))
-    for part in np.flatnonzero(counts):
-        own = values[order[ends[part] - counts[part] : ends[part]]]
+    by_part = {part: np.sort(values[order[ends[part] - counts[part] : ends[part]]]) for part in np.flatnonzero(counts)}
+    for part, own in sorted(by_part.items(), key=lambda entry: (entry[1].size, float(entry[1].sum()))):
         mean[part] = own.mean()
         if own.size < 2:
             continue
