@@ -35,6 +35,7 @@ class PhaseSums:
     def __init__(self, head: Head, *, interval: int, ignored: int, all_reduce: bool) -> None:
         self._head, self._interval, self._ignored, self._all_reduce = head, interval, ignored, all_reduce
         self._buffers: dict[Phase, RowBuffer] = {}
+        self._resumed: dict[Phase, dict[str, torch.Tensor]] = {}  # points of phases not seen since a resume
         self._summing = self._sampling = self._keeping = True
 
     def add(
@@ -52,6 +53,8 @@ class PhaseSums:
 
     def _buffer(self, phase: Phase, features: torch.Tensor) -> "RowBuffer":
         sums = self.new(features)
+        if phase in self._resumed:
+            sums.points = self._resumed.pop(phase)
         sums.summing, sums.sampling = self._summing, self._sampling
         buffer = RowBuffer(sums, KeptRows(self._head.classes, sums.width, per_class=phase is True))
         buffer.keeping = self._keeping
@@ -74,6 +77,15 @@ class PhaseSums:
         for buffer in self._buffers.values():
             buffer.sums.summing, buffer.sums.sampling = self._summing, self._sampling
             buffer.keeping = self._keeping
+
+    @property
+    def points(self) -> dict[Phase, dict[str, torch.Tensor]]:
+        """What lasts of each phase from epoch to epoch."""
+        return self._resumed | {phase: buffer.sums.points for phase, buffer in self._buffers.items()}
+
+    @points.setter
+    def points(self, kept: dict[Phase, dict[str, torch.Tensor]]) -> None:
+        self._buffers, self._resumed = {}, dict(kept)
 
     def flush(self) -> bool:
         """Add what waits in the buffers; whether there is anything to close."""

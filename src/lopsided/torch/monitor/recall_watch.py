@@ -37,7 +37,7 @@ class RecallWatch:
 
     def __init__(self, names: Sequence[str], before: RecallOutlook | None = None) -> None:
         self._names = names
-        self._before = {} if before is None else {"before_score": np.array(before.scores)}
+        self.before: dict[str, FloatArray] = {} if before is None else {"before_score": np.array(before.scores)}
         self.said: set[tuple[int, str]] = set()
         self.separated: dict[str, FloatArray] = {}  # by the rows of the latest epoch that was measured in full
 
@@ -57,7 +57,7 @@ class RecallWatch:
         if counts is None or train is None or not train.counts.any() or not np.isfinite(train.losses).all():
             return LookAhead()
         self.separated |= separation(train, rows, held_out, counts)
-        evidence = class_evidence(sums, held_out, counts, self.separated | self._before, seen)
+        evidence = class_evidence(sums, held_out, counts, self.separated | self.before, seen)
         found = run_outlook(evidence, merged)
         kept = None if held_out is None else rows.get(held_out)
         gain = None if kept is None else posthoc_gain(kept.logits, kept.codes, counts)
