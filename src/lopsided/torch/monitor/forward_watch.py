@@ -226,9 +226,19 @@ class Hook:
         owner = None if self._owner is None else self._owner()
         if owner is not None and self._function is not None:
             self._function(owner, *arguments)
+        elif isinstance(arguments[0], nn.Module):  # nobody will need it again, and TorchScript takes no such hook
+            drop_hooks(arguments[0], self)
 
     def __reduce__(self) -> tuple[type["Hook"], tuple[()]]:
         return Hook, ()
+
+
+def drop_hooks(module: nn.Module, only: Hook | None = None) -> None:
+    """Take the hooks of monitors off a module that is no longer watched, such as a copy."""
+    for hooks in (module._forward_hooks, module._forward_pre_hooks):
+        for key, hook in list(hooks.items()):
+            if isinstance(hook, Hook) and only in (None, hook):
+                hooks.pop(key, None)
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]

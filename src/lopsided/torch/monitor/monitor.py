@@ -48,7 +48,7 @@ from lopsided.torch.monitor.epoch_record import (
     phase_record,
 )
 from lopsided.torch.monitor.forward_watch import ForwardWatch
-from lopsided.torch.monitor.head import Head, find_head, unwrap, weight_count
+from lopsided.torch.monitor.head import Head, find_head, own_weight, unwrap, weight_count
 from lopsided.torch.monitor.layer_change import LayerStarts
 from lopsided.torch.monitor.lost_classes import LostClasses
 from lopsided.torch.monitor.monitor_parameters import MONITOR_PARAMETERS
@@ -119,7 +119,7 @@ class Monitor:
         self._group_names = checked.group_names(groups)
         self._loggers = checked.several_loggers(loggers)
         self._counted_by_optimizer = checked.any_optimizer(optimizer) is not None
-        self._run = RunReader(unwrap(model), self.head.layer.weight, optimizer, settings, loss)
+        self._run = RunReader(unwrap(model), own_weight(self.head.layer), optimizer, settings, loss)
         self._warnings = EarlyWarnings(
             self.head.classes,
             self.names,
@@ -232,9 +232,9 @@ class Monitor:
         self._plan.end_epoch(counters.batches)
         counters.batches = 0  # from here on, `seen` counts the epoch as done
         with one_blas_thread():  # beside PyTorch's own threads, those of NumPy would wait for a core and burn it
-            with quiet(self.head.layer.weight.device):
+            with quiet(self.head.device):
                 snapshots, rows = self._phases.close(), self._phases.close_rows()
-                unobserved = self._unobserved.take(self.head.layer.weight.device, all_reduce=self._all_reduce)
+                unobserved = self._unobserved.take(self.head.device, all_reduce=self._all_reduce)
                 weight = self.head.weight()
                 full, spectra = self._cadence.full, self._cadence.spectra(epoch)
                 layers = self._layers.compare(epoch, spectra=spectra) if full else ()

@@ -119,7 +119,7 @@ class PhaseSums:
 
     def _make_what_others_have(self) -> None:
         """A phase that only another process saw gets empty sums here, to be added."""
-        device = self._head.layer.weight.device
+        device = self._head.device
         others: list[Any] = [None] * torch.distributed.get_world_size()
         torch.distributed.all_gather_object(others, list(self._buffers))
         known = next(iter(self._buffers.values()), None)
@@ -198,7 +198,7 @@ def measure_exactly(
     """The sums over all examples; `batches` is a DataLoader, a list, or a function that starts a new pass."""
 
     def one_pass(sums: ClassSums | None) -> ClassSums:
-        device = head.layer.weight.device
+        device = head.device
         for batch in _started(batches):
             inputs, labels = _pair(batch)
             model(inputs.to(device))

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import check_count, check_in_range
-from lopsided.torch.monitor.head import linear_layers
+from lopsided.torch.monitor.head import linear_layers, own_weight
 from torch import nn
 
 _NORMALISATIONS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
@@ -167,12 +167,12 @@ def network_settings(model: nn.Module, head_weight: Any, trained: set[int] | Non
     """Depth, convolutions and batch normalisation of what is trained: `trained` are the ids of an optimizer's
     parameters, None where they are not known."""
     weights = {
-        id(layer.weight): (layer, layer.weight.requires_grad and (trained is None or id(layer.weight) in trained))
-        for _, layer in linear_layers(model)
+        id(weight): (layer, weight, weight.requires_grad and (trained is None or id(weight) in trained))
+        for layer, weight in ((layer, own_weight(layer)) for _, layer in linear_layers(model))
     }
-    hidden = [layer for key, (layer, moves) in weights.items() if moves and key != id(head_weight)]
-    total = sum(layer.weight.numel() for layer, _ in weights.values())
-    still = sum(layer.weight.numel() for layer, moves in weights.values() if not moves)
+    hidden = [layer for key, (layer, _, moves) in weights.items() if moves and key != id(head_weight)]
+    total = sum(weight.numel() for _, weight, _ in weights.values())
+    still = sum(weight.numel() for _, weight, moves in weights.values() if not moves)
     return {
         "hidden_layers": len(hidden),
         "convolutional": any(not isinstance(layer, nn.Linear) for layer in hidden),
