@@ -87,9 +87,7 @@ class AuditFacts:
         """Why this audit cannot pass a gate (no labels, no named check ran, a part could not be used), or None."""
         if self.evidence.aside:
             remedy = "fix, rename or leave out what could not be used"
-            return InputError(
-                "all parts that were given to be usable in a gate", self.evidence.aside[0].rstrip("."), remedy
-            )
+            return InputError("all parts that were given to be usable in a gate", self.evidence.aside[0], remedy)
         if self.named and not self.checked and not self.broken:
             idle = self.skipped[0]
             return InputError(f"the check {idle.check} to run in a gate", idle.why, "name other checks")

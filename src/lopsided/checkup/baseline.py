@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from lopsided.checkup.checks.finding import Finding, Level
-from lopsided.checkup.inputs.partitions import CROSS
 from lopsided.core.errors import InputError
 from lopsided.core.files import check_regular
 from lopsided.core.notebook import notebook_view
@@ -96,19 +95,7 @@ def _alarms(facts: Mapping[str, Any]) -> dict[_Key, tuple[Level, float | None]]:
 
 def _key(check: str, subject: str) -> _Key:
     number, _, rest = subject.partition(" ")
-    return check, rest if number.isdecimal() and rest.startswith("more ") else _uncrossed(subject)
-
-
-def _uncrossed(subject: str) -> str:
-    """`sex × race: f × b` and `race × sex: b × f` are one subject: the order of columns is no change."""
-    column, colon, group = subject.partition(": ")
-    columns, groups = column.split(CROSS), group.split(CROSS)
-    if len(columns) == 1 or not colon:
-        return subject
-    if len(groups) != len(columns):
-        return f"{CROSS.join(sorted(columns))}: {group}"
-    pairs = sorted(zip(columns, groups, strict=True))
-    return f"{CROSS.join(name for name, _ in pairs)}: {CROSS.join(name for _, name in pairs)}"
+    return check, rest if number.isdecimal() and rest.startswith("more ") else subject
 
 
 def changes(findings: Sequence[Finding], ran: Set[str], earlier: Mapping[str, Any]) -> Changes:
@@ -121,7 +108,7 @@ def changes(findings: Sequence[Finding], ran: Set[str], earlier: Mapping[str, An
             continue
         seen.add(key)
         level, value = known.get(key, (Level.HEALTHY, None))
-        grew = finding.subject.endswith(key[1]) and key[1] != finding.subject and (value or 0) < (finding.value or 0)
+        grew = key[1] != finding.subject and (value or 0) < (finding.value or 0)
         if level is Level.HEALTHY:
             new.append(finding)
         elif finding.level.rank > level.rank or grew:

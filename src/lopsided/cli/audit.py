@@ -151,8 +151,7 @@ def _show(result: "Audit", target: Path | None, *, in_full: bool) -> None:
     for why in dict.fromkeys(entry.why for entry in result.skipped):
         print_line(f"Not run: {', '.join(entry.check for entry in result.skipped if entry.why == why)}: {why}.")
     for note in result.evidence.notes:
-        if note not in result.evidence.unmet:  # the verdict opens with those
-            print_line(note)
+        print_line(note)
     shown = result.findings if in_full else [one for one in result.findings if one.level is not Level.HEALTHY]
     for check, told in {one.id: one.skill for one in shown if one.skill}.items():
         print_line(f"{check}: {told}")

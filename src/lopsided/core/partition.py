@@ -12,14 +12,12 @@ class Partition:
     """Examples sorted into named parts: classes, or the groups of a column, or the cells of an intersection.
 
     `times`: how many examples each code stands for, where equal ones were counted instead of kept; else one.
-    `columns`: how many columns it crosses.
     """
 
     name: str
     codes: IntArray
     names: tuple[str, ...]
     times: IntArray | None = None
-    columns: int = 1
 
     @property
     def counts(self) -> IntArray:
@@ -38,14 +36,6 @@ def tally(codes: IntArray, parts: int, times: IntArray | None = None) -> IntArra
     found = np.zeros(parts, dtype=np.int64)
     np.add.at(found, codes, times)
     return found
-
-
-def by_appearance(codes: IntArray) -> IntArray:
-    """The codes numbered in the order in which they first appear, so that the order of names changes nothing."""
-    _, first, place = np.unique(codes, return_index=True, return_inverse=True)
-    rank = np.empty(first.size, dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(first.size)
-    return rank[place.ravel()]
 
 
 @dataclass(frozen=True)

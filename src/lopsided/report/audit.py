@@ -172,16 +172,15 @@ def _in_parts(given: Mapping[str, Any]) -> AuditFacts:
 
 def opening(facts: AuditFacts) -> list[str]:
     """The first two lines of the output: the columns used, and the verdict, which comes first if there are no
-    labels or a part that was asked for cannot be used."""
+    labels."""
     lines = [facts.evidence.columns.sentence(), verdict(facts)]
-    return lines if facts.evidence.classes is not None and not facts.evidence.unmet else lines[::-1]
+    return lines if facts.evidence.classes is not None else lines[::-1]
 
 
 def verdict(facts: AuditFacts) -> str:
     """How many findings there are of each level, and their subjects; first, what is missing or broke."""
     ran = len(facts.checked)
-    first = "".join(f"{sentence} " for sentence in facts.evidence.unmet)
-    first += f"A bug in lopsided broke {', '.join(facts.broken)}. " if facts.broken else ""
+    first = f"A bug in lopsided broke {', '.join(facts.broken)}. " if facts.broken else ""
     if facts.evidence.classes is None:
         first += f"No label column was given; {ran} of {len(facts.checked) + len(facts.skipped)} checks ran. "
     bad = [finding for finding in facts.findings if finding.level is facts.level]

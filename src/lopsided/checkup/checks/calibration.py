@@ -14,7 +14,7 @@ import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.checks.intervals import Intervals, mean_intervals, mean_intervals_of_sums, rate_intervals
-from lopsided.checkup.checks.parts import class_subject, group_subject, own_key, without_implied
+from lopsided.checkup.checks.parts import class_subject, group_subject, without_implied
 from lopsided.checkup.inputs.confidence import BINS, Confidence, confidence_of
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.figure import Figure, Line, Panel
@@ -60,7 +60,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         over = _overconfidence(judged, own)
         losses = judged.losses(own.codes, len(part.names), random)
         findings += _findings("", own, over, evidence)
-        measures[own_key(measures, name)] = {
+        measures[name] = {
             entry: {
                 "overconfidence": float(over.value[code]),
                 "interval": over.of(code),

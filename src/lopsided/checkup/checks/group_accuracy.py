@@ -16,7 +16,6 @@ from lopsided.checkup.checks.parts import (
     all_of,
     gap_findings,
     group_subject,
-    own_key,
     rates_by_name,
     without_implied,
 )
@@ -58,7 +57,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         everyone = f"{name}: {all_of(int(seen.sum()), 'groups')}"
         lowest, ends = accuracy.at(worst)
         findings += shortened(own or [Finding(Level.HEALTHY, everyone, lowest, ends, words)], MOST_NAMED, "groups")
-        measures[own_key(measures, name)] = {
+        measures[name] = {
             "average_over_rows": overall,
             "average_over_groups": float(accuracy.value[seen].mean()),
             "weighting": "over rows every example has the same weight, over groups every group",

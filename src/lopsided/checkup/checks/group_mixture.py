@@ -2,53 +2,31 @@
 
 The law, the fit and the resampling are those of `checkup.checks.group_law`. The elasticity of the group's excess risk
 in its fraction says whether more of the group at fixed n helps (negative) or hurts (positive); a group is called only
-when the whole interval says so. More than two classes: the rarest against the rest. Every column of groups is asked by
-itself; intersections are left to `group_shift`.
+when the whole interval says so. More than two classes: the rarest against the rest.
 """
-
-from typing import Any
 
 import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level
-from lopsided.checkup.checks.group_law import MATTERS, GroupLaw, by_size, group_law
+from lopsided.checkup.checks.group_law import MATTERS, by_size, group_law
 from lopsided.checkup.checks.parts import group_subject, opening
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import read_rows
 from lopsided.checkup.network_fit import COMPONENTS, standardised_components
-from lopsided.core.errors import InputError
-from lopsided.core.partition import Partition
 
 _NONE_WORSE = "No group is forecast to get worse with a larger share"
 
 
 def run(evidence: Evidence, random: np.random.Generator) -> Checked:
-    """Every column that has two groups large enough."""
+    """The first column of groups; intersections are left to `group_shift`."""
     classes = evidence.labelled
     rows = evidence.space.sample.rows
+    part = next(iter(evidence.groups.values()))
     points = standardised_components(read_rows(evidence, rows).astype(float), COMPONENTS)[0]
     present = np.unique(classes.codes[rows])
     rarest = int(by_size(present, classes.counts[present], points, classes.codes[rows])[0])
     answers = (classes.codes[rows] == rarest).astype(float)
-    findings: list[Finding] = []
-    measures: dict[str, Any] = {}
-    declined: list[InputError] = []
-    for part in (part for part in evidence.groups.values() if part.columns == 1):
-        try:
-            law = group_law(points, part.codes[rows], answers, int(evidence.training.sum()), evidence.seed)
-        except InputError as reason:
-            declined.append(reason)
-            continue
-        own, found = _of_column(part, law, classes.names[rarest])
-        findings += own
-        measures[part.name] = found
-    if not measures:
-        raise declined[0]
-    first = next(iter(measures.values()))
-    return Checked(findings, {**first, "columns": measures})
-
-
-def _of_column(part: Partition, law: GroupLaw, target: str) -> tuple[list[Finding], dict[str, Any]]:
+    law = group_law(points, part.codes[rows], answers, int(evidence.training.sum()), evidence.seed)
     findings, measures, helped = [], {}, []
     for at, code in enumerate(law.codes):
         forecast = law.forecast.groups[at]
@@ -78,7 +56,8 @@ def _of_column(part: Partition, law: GroupLaw, target: str) -> tuple[list[Findin
             f". One Gaussian per group describes the features {better:.3f} bits per dimension better than a single one."
         )
         findings = [Finding(Level.HEALTHY, f"{part.name}: {law.codes.size} groups", better, None, words)]
-    return findings, {
+    target = classes.names[rarest]
+    found = {
         "column": part.name,
         "groups": measures,
         "bits_per_dimension": {"groups": law.estimate.bits_per_dimension, "one": law.bits_together},
@@ -88,6 +67,7 @@ def _of_column(part: Partition, law: GroupLaw, target: str) -> tuple[list[Findin
         "reliable": law.forecast.reliable,
         "measured_on": f"{law.words}, {target} against the rest",
     }
+    return Checked(findings, found)
 
 
 CHECK = Check(

@@ -19,7 +19,7 @@ import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, named, shortened
 from lopsided.checkup.checks.intervals import Intervals, rate_intervals
-from lopsided.checkup.checks.parts import FAILING_GAP, RISKY_GAP, class_subject, own_key, rates_by_name
+from lopsided.checkup.checks.parts import FAILING_GAP, RISKY_GAP, class_subject, rates_by_name
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.partitions import SMALL_CELL
 from lopsided.core.errors import InputError
@@ -65,13 +65,11 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         about = (classes.codes[rows], predictions[rows], part.codes[rows], len(classes.names), len(part.names))
         counts = _counts(*about, None if evidence.times is None else evidence.times[rows])
         asked = _asked(counts["true_positive_rate"][1].sum(axis=0))
-        own: list[Finding] = []
-        facts_by_class: dict[str, Any] = {}
+        own, measures[name] = [], {}
         for code in asked:
             gaps, facts = _gaps(counts, part, code, len(asked))
-            facts_by_class[classes.names[code]] = facts
+            measures[name][classes.names[code]] = facts
             own += _findings(gaps, part, class_subject(classes, code), facts["too_small"], evidence.judged_words)
-        measures[own_key(measures, name)] = facts_by_class
         bad = [finding for finding in own if finding.level is not Level.HEALTHY]
         best = max(own, key=lambda finding: finding.value or 0.0, default=None)
         bad.sort(key=lambda finding: (-finding.level.rank, -(finding.value or 0.0)))

@@ -21,7 +21,7 @@ import numpy as np
 
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shortened
 from lopsided.checkup.checks.intervals import ALPHA, Intervals, mean_intervals
-from lopsided.checkup.checks.parts import all_of, group_subject, interval_points, opening, own_key, without_implied
+from lopsided.checkup.checks.parts import all_of, group_subject, interval_points, opening, without_implied
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.core.errors import InputError
 from lopsided.core.figure import Figure, Mark, Panel
@@ -66,7 +66,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             }
             for code, entry in enumerate(part.names)
         }
-        measures[own_key(measures, name)] = jsonable(found)  # None where a shift or a spread cannot be told
+        measures[name] = jsonable(found)  # None where a shift or a spread cannot be told
         figures.append(_figure(own, shifts))
     if not figures:
         raise InputError("at least two groups among the training rows", "one", "give a column that divides them")

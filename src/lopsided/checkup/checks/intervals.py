@@ -16,7 +16,6 @@ whose quantile makes the intervals simultaneous. At most `MOST_RESAMPLED` rows o
 are known, of data too large to keep, the quantile is the normal one at the level 1 - ALPHA/m.
 """
 
-from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -97,19 +96,14 @@ def mean_rate_interval(successes: IntArray, totals: IntArray) -> tuple[float, fl
 def mean_intervals(
     values: FloatArray, codes: IntArray, parts: int, random: np.random.Generator, *, resamples: int = RESAMPLES
 ) -> Intervals:
-    """Means of `values` per part with simultaneous bootstrap intervals; a part needs two rows for an interval.
-
-    What is drawn follows the sizes and values of the parts, not the order of rows or parts; `random` does not move on,
-    so that several partitions may be asked for in any order.
-    """
-    random = deepcopy(random)
+    """Means of `values` per part with simultaneous bootstrap intervals; a part needs two rows for an interval."""
     order = np.argsort(codes, kind="stable")
     counts = np.bincount(codes, minlength=parts)
     ends = np.cumsum(counts)
     mean, error = np.full(parts, np.nan), np.full(parts, np.nan)
     deviations = np.zeros((resamples, parts))
-    by_part = {part: np.sort(values[order[ends[part] - counts[part] : ends[part]]]) for part in np.flatnonzero(counts)}
-    for part, own in sorted(by_part.items(), key=lambda entry: (entry[1].size, float(entry[1].sum()))):
+    for part in np.flatnonzero(counts):
+        own = values[order[ends[part] - counts[part] : ends[part]]]
         mean[part] = own.mean()
         if own.size < 2:
             continue

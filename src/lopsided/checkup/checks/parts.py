@@ -4,7 +4,7 @@ A part is reported when even the lower end of its gap to the rest is large: accu
 other rows; intervals are simultaneous over the parts (see `intervals`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -43,11 +43,6 @@ def counted(number: int, unit: str) -> str:
 def all_of(number: int, unit: str) -> str:
     """`all 5 classes`, `the only class`."""
     return f"all {counted(number, unit)}" if number != 1 else f"the only {counted(1, unit).removeprefix('1 ')}"
-
-
-def own_key(measures: Mapping[str, object], name: str) -> str:
-    """Under which key a check puts what it measures of the groups `name`: a column may be called `classes`."""
-    return f"{name} (groups)" if name in measures else name
 
 
 def opening(subject: str) -> str:

@@ -41,7 +41,6 @@ class Evidence:
     design: Design = field(default_factory=Design)  # which rows belong together, when they were, what each counts
     notes: tuple[str, ...] = ()  # what was left out or merged on the way in, one sentence each
     aside: tuple[str, ...] = ()  # of the notes, those on parts that were there and could not be used
-    unmet: tuple[str, ...] = ()  # of these, those on parts that were asked for by name
     seed: int = 0
     times: IntArray | None = None  # examples that each row stands for, where equal rows were counted and not kept
     confidence: "Confidence | None" = None  # of all examples; made of the probabilities where those are kept

@@ -30,7 +30,7 @@ from lopsided.checkup.inputs.outcomes import (
     weight_and_bias,
     with_classifier,
 )
-from lopsided.checkup.inputs.partitions import group_columns, group_partitions, idle_groups, partition
+from lopsided.checkup.inputs.partitions import group_columns, group_partitions, partition
 from lopsided.checkup.inputs.parts import Finder, column_names, find_part, is_name, settled, usual_names
 from lopsided.checkup.inputs.sources import DataSource, open_source
 from lopsided.core.arrays import plain_array
@@ -66,7 +66,6 @@ def gather(
     many_classes: bool = False,
     name: str | None = None,
     times: IntArray | None = None,
-    drawn: bool = False,
 ) -> Evidence:
     """Check and name what was given: a name in `data` or an array each; a list of one word per row is an array.
 
@@ -75,8 +74,6 @@ def gather(
     {inputs}
     times : array of shape (n,), optional
         How many examples each row stands for, where equal rows were counted instead of kept.
-    drawn : bool, default False
-        Whether the rows are a sample, in which a group may be alone although it is not in the data.
 
     Returns
     -------
@@ -98,7 +95,7 @@ def gather(
     if known is None and source.names():
         usual = ", ".join(LABEL_NAMES[:4])
         notes.append(f"No labels were found under a usual name ({usual}); say which of {source.listed(8)} holds them.")
-    chosen = _groups(found, groups, rows, labels, times, drawn)
+    chosen = _groups(found, groups, rows, labels, times)
     table = usable(source.table) if source.table is not None and source.table.width else None
     chances = _chances(found, probabilities, logits, known, rows, classes is not None)
     judged = found.part(predictions, PREDICTION_NAMES, "predictions", lambda part: predicted_codes(part, known, rows))
@@ -134,11 +131,8 @@ def gather(
         roles[what] = [*roles.get(what, []), name]
     read = columns_of(replace(source, table=table if table is not None else source.table), roles)
     if features is not None:  # whoever names the features has left out the others
-        asked = set(column_names(features, several=True))
-        read = replace(read, ignored=tuple(entry for entry in read.ignored if entry[0] in asked))
-        for column, why in read.ignored:
-            found.leave(f"The column {column!r} was named as a feature and is not used: {why}.", asked=True)
-    return replace(evidence, notes=tuple(notes), columns=read, aside=tuple(found.aside), unmet=tuple(found.unmet))
+        read = replace(read, ignored=())
+    return replace(evidence, notes=tuple(notes), columns=read, aside=tuple(found.aside))
 
 
 def _named(part: Any) -> list[str]:
@@ -220,20 +214,14 @@ def _with_features(features: Any, source: DataSource) -> Table:
     return array_table(plain_array(features, "the features"), columns, source.name)
 
 
-def _groups(
-    found: Finder, given: Any, rows: int, labels: Any, times: IntArray | None, drawn: bool
-) -> dict[str, Partition]:
+def _groups(found: Finder, given: Any, rows: int, labels: Any, times: IntArray | None) -> dict[str, Partition]:
     def read(columns: dict[str, Any]) -> dict[str, Partition]:
         parts, told = group_partitions(columns, rows, times)
         found.notes.extend(told)
         return parts
 
     if given is not None:
-        columns = group_columns(found.source, given, labels)
-        parts = read(columns)
-        for sentence in () if drawn else idle_groups([parts[name] for name in columns]):
-            found.leave(sentence, asked=True)
-        return parts
+        return read(group_columns(found.source, given, labels))
     return found.part(None, GROUP_NAMES, "groups", lambda part: read({"group": part})) or {}
 
 

@@ -1,12 +1,10 @@
 """Groups in whatever form they were given, as columns by name; columns to partitions, and their intersections.
 
-Every pair of columns is crossed, and all of them together where there are three or more; of more than
-`MOST_INTERSECTIONS` those of the columns with the fewest groups, whatever the order of the columns. Cells of an intersection with
+Every pair of columns is crossed, and all of them together where there are three or more. Cells of an intersection with
 fewer than `SMALL_CELL` examples are joined into one part, because a rate over a handful of rows says nothing; the notes
 say how many were joined. A column of its own is never joined: its names are the user's.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Any
@@ -17,7 +15,7 @@ from lopsided.checkup.inputs.parts import find_part, is_name
 from lopsided.checkup.inputs.sources import DataSource
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError
-from lopsided.core.partition import Partition, by_appearance, tally
+from lopsided.core.partition import Partition, tally
 from lopsided.core.validation import IntArray, check_labels, is_missing
 from lopsided.data.arrow_tables import time_words
 from lopsided.data.frames import frame_table, is_frame
@@ -42,9 +40,7 @@ def _group_partition(values: Any, name: str, rows: int, times: IntArray | None) 
     missing = np.zeros(array.shape, dtype=bool)
     if array.shape == (rows,) and array.dtype.kind in "Of":
         missing = np.array([is_missing(entry) for entry in array.tolist()], dtype=bool)
-    if missing.all():
-        raise InputError(f"a group in some row of {name}", "missing values only", "name another column")
-    if not missing.any() or MISSING in array.tolist():
+    if not missing.any() or missing.all() or MISSING in array.tolist():
         return partition(values, name, rows, times)
     known = partition(array[~missing], name, rows - int(missing.sum()))
     codes = np.full(rows, len(known.names), dtype=np.int64)
@@ -61,55 +57,23 @@ def group_partitions(
         if len(part.names) > MOST_GROUPS:
             got = f"{len(part.names)} different values"
             raise InputError(f"at most {MOST_GROUPS} groups in {name}", got, "bin the column first")
-    crossings = list(combinations(single.values(), 2)) + ([tuple(single.values())] if len(single) > 2 else [])
-    wanted = _fewest_cells(crossings)
+    wanted = list(combinations(single.values(), 2)) + ([tuple(single.values())] if len(single) > 2 else [])
     notes = [
         f"{int(part.counts[-1]):,} examples have no {name}: they are the group {MISSING}."
         for name, part in single.items()
         if part.names[-1] == MISSING
     ]
-    if len(wanted) < len(crossings):
-        notes.append(f"{len(crossings) - len(wanted)} of {len(crossings)} intersections of groups were left out.")
+    if len(wanted) > MOST_INTERSECTIONS:
+        notes.append(f"{len(wanted) - MOST_INTERSECTIONS} of {len(wanted)} intersections of groups were left out.")
     found = dict(single)
-    for parts in wanted:
+    for parts in wanted[:MOST_INTERSECTIONS]:
         crossed, joined = intersection(parts)
-        if crossed.name in found:
-            got = f"a column named {crossed.name!r} beside those that it names"
-            raise InputError("names of groups that differ from those of intersections", got, "rename that column")
         found[crossed.name] = crossed
         if joined:
             notes.append(
                 f"{joined} cells of {crossed.name} with fewer than {SMALL_CELL} examples were joined into one."
             )
     return found, notes
-
-
-def order_of(part: Partition) -> tuple[int, list[int], bytes]:
-    """By which partitions can be put in order whatever they, their groups and their columns are called."""
-    return len(part.names), sorted(part.counts.tolist()), by_appearance(part.codes).tobytes()
-
-
-def _fewest_cells(crossings: list[tuple[Partition, ...]]) -> list[tuple[Partition, ...]]:
-    """At most `MOST_INTERSECTIONS` of them: pairs first, and of these the ones with the fewest cells."""
-    if len(crossings) <= MOST_INTERSECTIONS:
-        return crossings
-    key = {part.name: order_of(part) for parts in crossings for part in parts}
-
-    def cells(parts: tuple[Partition, ...]) -> tuple[Any, ...]:
-        return len(parts), math.prod(len(part.names) for part in parts), sorted(key[part.name] for part in parts)
-
-    return sorted(crossings, key=cells)[:MOST_INTERSECTIONS]
-
-
-def idle_groups(columns: Sequence[Partition]) -> list[str]:
-    """Sentences about the columns that divide nothing: all rows are one group, or every row is a group of its own."""
-    told = []
-    for part in columns:
-        alone = len(part.names) == 1
-        why = "every row has the same value" if alone else "every row has a value of its own"
-        if alone or part.counts.max() == 1:
-            told.append(f"The column {part.name!r} was given as groups, but {why}: it has no groups to compare.")
-    return told
 
 
 def intersection(parts: Sequence[Partition]) -> tuple[Partition, int]:
@@ -129,8 +93,7 @@ def intersection(parts: Sequence[Partition]) -> tuple[Partition, int]:
         renumbered[kept] = np.arange(kept.size)
         codes = renumbered[codes]
         names = [names[at] for at in kept] + [f"{joined} small cells"]
-    name, columns = CROSS.join(part.name for part in parts), sum(part.columns for part in parts)
-    return Partition(name, codes, tuple(names), times, columns), joined if joined > 1 else 0
+    return Partition(CROSS.join(part.name for part in parts), codes, tuple(names), times), joined if joined > 1 else 0
 
 
 def group_columns(source: DataSource, given: Any, labels: Any) -> dict[str, Any]:

@@ -75,7 +75,6 @@ class Finder:
     source: DataSource
     notes: list[str]
     aside: list[str] = field(default_factory=list)  # the notes on parts left aside
-    unmet: list[str] = field(default_factory=list)  # of them those on parts that were asked for by name
     read: dict[str, str] = field(default_factory=dict)  # columns used for their usual names, and as what
 
     def part(self, given: Any, usual: Sequence[str], what: str, check: Callable[[Any], Found]) -> Found | None:
@@ -92,9 +91,7 @@ class Finder:
                 return value
         return None
 
-    def leave(self, note: str, *, asked: bool = False) -> None:
-        """Note a part that was found, or even `asked` for by name, but cannot be used."""
+    def leave(self, note: str) -> None:
+        """Note a part that was found but cannot be used."""
         self.notes.append(note)
         self.aside.append(note)
-        if asked:
-            self.unmet.append(note)

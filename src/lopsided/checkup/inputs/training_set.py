@@ -6,7 +6,6 @@ from importlib.util import find_spec
 import numpy as np
 
 from lopsided.checkup.inputs.evidence import Evidence
-from lopsided.checkup.inputs.partitions import order_of
 from lopsided.core.errors import InputError
 from lopsided.core.partition import Partition
 from lopsided.core.validation import IntArray, check_matrix, name_one_of
@@ -23,8 +22,7 @@ GROUP_SIZE_WANTED = 50
 def training_set(evidence: Evidence, *, group: str | None = None, own: bool = False) -> LabelledSet:
     """Features and labels are needed; `group` names the partition whose worst group counts.
 
-    Without it: of the partitions of which every group has `GROUP_SIZE_WANTED` training examples the one with the most
-    groups, else the column whose smallest group is largest. The order and the names of columns do not matter.
+    Without it: the finest partition of which every group has `GROUP_SIZE_WANTED` training examples, else the first.
     own: the learner is the user's, and gets the columns of the user's frame as they are.
     """
     if evidence.classes is None:
@@ -72,11 +70,9 @@ def _partition(evidence: Evidence, rows: IntArray, group: str | None) -> Partiti
             have = ", ".join(evidence.groups) or "none"
             raise InputError(f"groups named {group!r}", f"the groups: {have}", name_one_of(evidence.groups, group))
         return evidence.groups[group]
-    if not evidence.groups:
-        return None
-    sizes = {name: np.unique(part.codes[rows], return_counts=True)[1] for name, part in evidence.groups.items()}
-    able = [part for name, part in evidence.groups.items() if sizes[name].min() >= GROUP_SIZE_WANTED]
-    if able:
-        return max(able, key=lambda part: (sizes[part.name].size, int(sizes[part.name].min()), order_of(part)))
-    columns = [part for part in evidence.groups.values() if part.columns == 1]
-    return max(columns, key=lambda part: (int(sizes[part.name].min()), order_of(part)))
+    partitions = list(evidence.groups.values())
+    for partition in reversed(partitions):
+        sizes = np.bincount(partition.codes[rows], minlength=len(partition.names))
+        if sizes[sizes > 0].min() >= GROUP_SIZE_WANTED:
+            return partition
+    return partitions[0] if partitions else None

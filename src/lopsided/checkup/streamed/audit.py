@@ -204,7 +204,6 @@ def _sample(seen: FirstLook, positions: IntArray, data: Parts, given: Given, cou
         many_classes=True,
         name=given.name or data.source,
         seed=given.seed,
-        drawn=True,
         **named,
     )
     if found.classes is not None and counted.classes is not None:
@@ -228,7 +227,6 @@ def _sample(seen: FirstLook, positions: IntArray, data: Parts, given: Given, cou
         positions=positions,
         notes=tuple(notes),
         aside=tuple(dict.fromkeys((*counted.aside, *found.aside))),
-        unmet=tuple(dict.fromkeys((*counted.unmet, *found.unmet))),
         columns=replace(found.columns, roles=roles, ignored=ignored),
     )
 
