@@ -97,7 +97,7 @@ def recall_before(
     )
     counts = np.bincount(every, minlength=classes).astype(np.float64)
     found = recall_before_training(counts, overlap.nearest_mean, overlap.nearest_neighbour, overlap.linear, training)
-    return outlook(found, notes=_decay_notes(settings, training))
+    return outlook(found, notes=_decay_notes(settings, training), counts=counts.tolist())
 
 
 def _is_trained(module: nn.Module) -> bool:

@@ -29,12 +29,13 @@ LASTING = {
     "_ahead": ("said", "separated", "before"),
     "_targets": ("mixed", "several", "tables"),
     "_phases": ("points",),
+    "_shown": ("largest",),
     "monitor": ("_means",),
     "_warnings": ("pairs", "said_pairs", "short", "said", "diverged"),
     "_layers": ("starts",),
     "_probe": ("started", "inputs", "start_patterns"),
 }
-ARRAYS = {"separated", "before", "_means"}  # also where a new monitor has none
+ARRAYS = {"separated", "before", "largest", "_means"}  # also where a new monitor has none
 
 
 def state_of(monitor: "Monitor") -> dict[str, Any]:
