@@ -96,7 +96,8 @@ class LightningMonitor(TrainerMonitor, Callback):  # type: ignore[misc]  # Light
         optimizers = trainer.optimizers
         planned = trainer.estimated_stepping_batches  # infinite where the training has no planned end
         steps = int(planned) if 0 < planned < math.inf else None
-        self._watch(watched, optimizers[0] if optimizers else None, steps)
+        loaders = trainer.fit_loop._combined_loader.flattened
+        self._watch(watched, optimizers[0] if optimizers else None, steps, loaders[0] if len(loaders) == 1 else None)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Pass on the labels of a training batch."""

@@ -23,8 +23,9 @@ class TrainerMonitor:
         self._options = {name: value for name, value in taken_by(Monitor, given).items() if value is not None}
         self._report = None if report is None else Path(report)
 
-    def _watch(self, model: nn.Module, optimizer: Any, steps: int | None) -> None:
+    def _watch(self, model: nn.Module, optimizer: Any, steps: int | None, loader: Any = None) -> None:
         self.monitor = Monitor(model, **({"optimizer": optimizer, "steps": steps} | self._options))
+        self.monitor._draws_from(loader)
 
     @property
     def records(self) -> list[EpochRecord]:

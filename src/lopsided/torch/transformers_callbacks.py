@@ -86,7 +86,8 @@ class TransformersMonitor(TrainerMonitor, TrainerCallback):  # type: ignore[misc
                 "smooth in the model's own loss, or make TransformersMonitor(labels=None) and call its "
                 "monitor.update(labels) in compute_loss",
             )
-        self._watch(kwargs["model"], kwargs.get("optimizer"), state.max_steps if state.max_steps > 0 else None)
+        steps = state.max_steps if state.max_steps > 0 else None
+        self._watch(kwargs["model"], kwargs.get("optimizer"), steps, kwargs.get("train_dataloader"))
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Close the epoch, after the evaluation when one follows."""

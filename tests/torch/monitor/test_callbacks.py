@@ -1,7 +1,7 @@
 """The callbacks in real trainers: Lightning and Hugging Face Transformers, a few small steps on the CPU."""
 
 import pytest
-from torch.utils.data import DataLoader, Subset, TensorDataset
+from torch.utils.data import DataLoader, Subset, TensorDataset, WeightedRandomSampler
 
 import torch
 from lopsided.core.errors import InputError
@@ -143,3 +143,32 @@ def test_transformers(data, tmp_path) -> None:
     assert last.forecast.settings.batch_size == 32
     assert last.forecast.settings.weight_decay == 0.01
     assert (tmp_path / "page.html").exists()
+
+
+@pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")
+def test_trainers_know_the_sampler(tmp_path) -> None:
+    import lightning.pytorch as pl
+
+    labels = torch.repeat_interleave(torch.arange(4), torch.tensor([50, 10, 3, 1]))
+    data = TensorDataset(torch.randn(64, 5), labels)
+    sampler = WeightedRandomSampler(1 / torch.bincount(labels)[labels], 64)
+
+    class Module(pl.LightningModule):
+        def __init__(self):
+            super().__init__()
+            self.network = small_network()
+
+        def training_step(self, batch, _):
+            return nn.functional.cross_entropy(self.network(batch[0]), batch[1])
+
+        def configure_optimizers(self):
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    callback = LightningMonitor()
+    quiet = {"enable_progress_bar": False, "enable_model_summary": False, "enable_checkpointing": False}
+    trainer = pl.Trainer(
+        max_epochs=1, accelerator="cpu", logger=False, callbacks=[callback], default_root_dir=tmp_path, **quiet
+    )
+    trainer.fit(Module(), DataLoader(data, 16, sampler=sampler))
+    assert callback.records[0].evidence.counts.tolist() == [50, 10, 3, 1]
+    assert max(callback.records[0].labels) < 40

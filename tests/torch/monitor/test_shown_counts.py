@@ -5,7 +5,8 @@ import pytest
 from torch.utils.data import DataLoader, TensorDataset, WeightedRandomSampler
 
 import torch
-from lopsided.torch import Monitor, recall_before
+from lopsided.torch import Monitor, OversamplingSampler, recall_before
+from lopsided.torch.loader_counts import counts_behind
 from lopsided.torch.monitor.recall_watch import of_enough_rows
 from lopsided.torch.monitor.shown_counts import ShownCounts
 from torch import nn
@@ -80,6 +81,22 @@ def test_repeats_of_a_sampler_are_no_examples(told) -> None:
     wanted = [np.mean((logits - prior)[codes == k].argmax(axis=1) == k) for k in range(4)]
     assert record.evidence.held_out_adjusted == pytest.approx(wanted)
     assert abs(record.posthoc.gain) < 0.1
+
+
+@pytest.mark.parametrize("sampler", ["weighted", "oversampling", "shuffled"])
+def test_a_loader_that_is_known_tells_of_its_sampler(sampler) -> None:
+    loader = {
+        "weighted": balanced(),
+        "oversampling": DataLoader(data(), 16, sampler=OversamplingSampler(data(), rate="balanced", length=278)),
+        "shuffled": DataLoader(data(), 16, shuffle=True, drop_last=True),
+    }[sampler]
+    model, loss, optimizer, monitor = watched(epochs=3)
+    train(model, loss, optimizer, monitor.batches(loader, "train"))
+    record = monitor.end_epoch()
+    assert record.evidence.counts.tolist() == (list(record.labels) if sampler == "shuffled" else SIZES)
+    assert counts_behind(loader, 3) is None  # labels of other classes
+    assert counts_behind([data()[:16]], 4) is None
+    assert counts_behind(None, 4) is None
 
 
 def test_chance_is_no_sampler() -> None:

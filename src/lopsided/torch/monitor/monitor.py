@@ -34,6 +34,7 @@ from lopsided.core.parameters import documented_by
 from lopsided.core.validation import BoolArray, FloatArray, check_count, check_in_range
 from lopsided.measure.angles import PairwiseAngles, pairwise_angles
 from lopsided.theory.layer_peeled.solve import minority_of
+from lopsided.torch.loader_counts import counts_behind
 from lopsided.torch.loggers import Logger
 from lopsided.torch.monitor import monitor_arguments as checked
 from lopsided.torch.monitor.activation_probe import ActivationProbe
@@ -216,8 +217,15 @@ class Monitor:
 
     def batches(self, loader: Iterable[T], phase: str) -> Iterator[T]:
         """Iterate over a loader inside a phase: `for x, y in monitor.batches(loader, "test")`."""
+        if phase == "train":
+            self._draws_from(loader)
         with self.phase(phase):
             yield from loader
+
+    def _draws_from(self, loader: Any) -> None:
+        """Tell the monitor of the training loader, whose sampler may repeat examples: those in its data set count."""
+        if self._shown.told is None:
+            self._shown.told = counts_behind(loader, self.head.classes)
 
     @property
     def seen(self) -> float | None:
