@@ -25,7 +25,7 @@ class TrainerMonitor:
 
     def _watch(self, model: nn.Module, optimizer: Any, steps: int | None, loader: Any = None) -> None:
         self.monitor = Monitor(model, **({"optimizer": optimizer, "steps": steps} | self._options))
-        self.monitor._draws_from(loader)
+        self.monitor._shown.behind(loader, self.monitor.head.classes)
 
     @property
     def records(self) -> list[EpochRecord]:

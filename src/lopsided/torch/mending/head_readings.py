@@ -23,13 +23,13 @@ from lopsided.core.validation import FloatArray, IntArray, check_matrix
 from lopsided.torch.code_checks import IGNORED, check_codes, class_codes
 from lopsided.torch.monitor.batch_rows import rows_of
 from lopsided.torch.monitor.forward_watch import Seen, drop_hooks
-from lopsided.torch.monitor.head import CONVOLUTIONS, Head, answer_in, check_output, find_head, unwrap
+from lopsided.torch.monitor.head import CONVOLUTIONS, Head, check_output, find_head, unwrap
+from lopsided.torch.monitor.head_answer import alike, answer_in, picked_place, same_answer, tensors_in
 from lopsided.torch.remedies.head_fits import HeadWeights
 from torch import Tensor, nn
 
 _LABELS = ("labels", "label")
 _OUTSIDE = "lopsided.torch.PostHocAdjustment(model, counts), if nothing adjusts it yet"
-_ROUNDING = 1e-3  # of the largest logit: matrix products of a GPU keep three digits, and no decision turns on less
 
 
 class Readings(NamedTuple):
@@ -57,6 +57,8 @@ def read_head(
                 got = f"{len(seen)} calls of {found.name!r}"
                 raise InputError("a model that calls its head once per forward pass", got, "name the head with head=")
             given = class_codes(labels, found.outputs)
+            if (picked := picked_place(seen[0].features, seen[0].outputs, output)) is not None:
+                seen[0] = Seen.of(*picked, training=False)
             rows, logits, places = rows_of(seen[0], given, found)
             kept = places != IGNORED
             check_codes(places[kept], found.classes, "labels", "code the classes as 0, 1, 2, ...")
@@ -117,7 +119,7 @@ def _without_norms(layer: nn.Module) -> None:
 
 def _check_linear(scores: FloatArray, logits: Tensor, head: Head) -> None:
     """A layer may be a Linear by its class and normalise its input or weights in its forward."""
-    if not _alike(torch.from_numpy(scores), logits):
+    if not alike(torch.from_numpy(scores), logits):
         raise _not_linear(head, f"a {type(head.layer).__name__} whose output is another")
 
 
@@ -131,37 +133,15 @@ def _check_answer(output: Any, logits: Tensor, kept: Tensor, head: Head) -> None
     """The model's output must be the head's, up to what changes no softmax, or its softmax or sigmoid."""
     own = logits if head.outputs > 1 else logits[:, 1:] - logits[:, :1]
     answer = answer_in(output)
-    leaves = [answer] if answer is not None else list(_tensors(output))
+    leaves = [answer] if answer is not None else tensors_in(output)
     tables = [table for leaf in leaves for table in (leaf, leaf.movedim(1, -1) if leaf.ndim > 2 else leaf)]
     rows = [table.reshape(own.shape)[kept] for table in tables if table.numel() == own.numel()]
-    own = own[kept].double()
-    chances = own.softmax(dim=1) if head.outputs > 1 else own.sigmoid()
-    if not any(_alike(own, row, shifted=head.outputs > 1) or _alike(chances, row) for row in rows):
+    if not any(same_answer(own[kept], row) for row in rows):
         raise InputError(
             f"a model whose output is that of its last linear layer {head.name!r}, or the softmax of it",
             "an output that is changed after that layer",
             f"give the part of the model up to that layer, or correct the model's output: {_OUTSIDE}",
         )
-
-
-def _alike(first: Tensor, second: Tensor, *, shifted: bool = False) -> bool:
-    """Equal up to rounding in the precision of `second`; with `shifted`, up to a number for each row."""
-    if not second.is_floating_point():
-        return False
-    expected, gap = first.double().to(second.device), second.double() - first.double().to(second.device)
-    if shifted:
-        expected, gap = expected - expected.mean(dim=1, keepdim=True), gap - gap.mean(dim=1, keepdim=True)
-    allowed = max(_ROUNDING, 8 * torch.finfo(second.dtype).eps)
-    return not gap.numel() or bool(gap.abs().max() <= allowed * expected.abs().max().clamp(min=1e-6))
-
-
-def _tensors(output: Any) -> Iterator[Tensor]:
-    parts = (
-        output.values() if isinstance(output, Mapping) else output if isinstance(output, (tuple, list)) else [output]
-    )
-    for part in parts:
-        if isinstance(part, Tensor):
-            yield part
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from lopsided.core.errors import InputError
 from lopsided.torch.monitor.activation_probe import ActivationProbe
 from lopsided.torch.monitor.epoch_counters import EpochCounters
 from lopsided.torch.monitor.head import Head, check_output, named_module
+from lopsided.torch.monitor.head_answer import changed_answer
 from torch import nn
 
 
@@ -80,6 +81,8 @@ class ForwardWatch:
         self._label_keyword = label_keyword
         self._label_now: Any = None
         self._check_output = not head_was_told
+        self._changed: dict[bool, bool] = {}  # in training and not: whether the model's output is not its head's
+        self._judged = False  # whether logits were other than the head's
         self._on_labels = Hook(on_labels)
         self._passed = False
         devices = len(model.device_ids) if isinstance(model, nn.DataParallel) and model.device_ids else 1
@@ -135,6 +138,13 @@ class ForwardWatch:
             return None
         self._waiting.clear()
         return seen
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """That logits are not the head's own, if so."""
+        name = self._head.name
+        words = f"the model changes the output of {name!r}: recall, loss and forecasts are those of the model's output"
+        return (words,) if self._judged else ()
 
     @property
     def latest_outputs(self) -> torch.Tensor | None:
@@ -194,12 +204,25 @@ class ForwardWatch:
         if self._check_output:
             self._check_output = False
             check_output(output, self._head)
+        if self._waiting:
+            self._as_answered(output)
         if self._label_now is not None:
             labels, self._label_now = self._label_now, None
             self._on_labels(labels)
-        elif self._label_keyword is None and self._probe.started:
+        elif self._label_keyword is None and self._probe.started and list(self._changed.values()) == [False, False]:
             for handle in self._outer:  # nothing left to see from outside
                 handle.remove()
+
+    def _as_answered(self, output: Any) -> None:
+        """Take the model's output for the logits if it changes those of its head; the first forward of a mode tells."""
+        seen = self._waiting[-1]
+        if not self._changed.get(seen.training, True):
+            return
+        found = changed_answer(seen.features, seen.outputs, output)
+        self._changed[seen.training] = found is not None
+        if found is not None:
+            self._waiting[-1] = Seen.of(*found, training=seen.training)
+            self._judged = self._judged or found[1].shape == seen.outputs.shape
 
     def _saw_loss(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], __: Any) -> None:
         target = arguments[1] if len(arguments) > 1 else keywords.get("target", keywords.get("labels"))

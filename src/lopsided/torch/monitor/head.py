@@ -7,7 +7,7 @@ two-class softmax with rows -w/2 and +w/2 (and biases alike), which has the same
 those of that pair.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray
+from lopsided.torch.monitor.head_answer import answer_in
 from torch import nn
 
 CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
@@ -127,21 +128,6 @@ def find_head(model: nn.Module, told: str | nn.Module | None = None, classes: in
 def named_module(model: nn.Module, told: str | nn.Module) -> nn.Module:
     """A module of the model, given by its name or as the module itself."""
     return _named(unwrap(model), told)[1]
-
-
-def answer_in(output: Any) -> torch.Tensor | None:
-    """The logits in a model's output: a tensor, under `logits`, or first of several; None where there are none."""
-    found = output
-    for _ in range(2):
-        if isinstance(found, torch.Tensor):
-            break
-        if isinstance(found, Mapping):
-            found = found.get("logits")
-        elif (logits := getattr(found, "logits", None)) is not None:
-            found = logits
-        elif isinstance(found, (tuple, list)) and found:
-            found = found[0]
-    return found if isinstance(found, torch.Tensor) else None
 
 
 def check_output(output: Any, head: Head) -> None:

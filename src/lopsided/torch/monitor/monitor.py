@@ -34,7 +34,6 @@ from lopsided.core.parameters import documented_by
 from lopsided.core.validation import BoolArray, FloatArray, check_count, check_in_range
 from lopsided.measure.angles import PairwiseAngles, pairwise_angles
 from lopsided.theory.layer_peeled.solve import minority_of
-from lopsided.torch.loader_counts import counts_behind
 from lopsided.torch.loggers import Logger
 from lopsided.torch.monitor import monitor_arguments as checked
 from lopsided.torch.monitor.activation_probe import ActivationProbe
@@ -130,9 +129,7 @@ class Monitor:
         self._lost = LostClasses(self.head.classes, self.names)
         made = checked.made_before(before, model, self.head.classes, optimizer, epochs, steps)
         self._ahead = RecallWatch(self.names, made)
-        counted = None if made is None or not made.counts else np.array(made.counts)
-        self._shown = ShownCounts(counted if given is None else given.counts)
-        self._counts_told = given is not None
+        self._shown = ShownCounts(None if given is None else given.counts, () if made is None else made.counts)
         self._layers = LayerStarts(model, layers)
         self._cadence = Cadence(
             None if geometry_every is None else check_count(geometry_every, "geometry_every"),
@@ -218,14 +215,9 @@ class Monitor:
     def batches(self, loader: Iterable[T], phase: str) -> Iterator[T]:
         """Iterate over a loader inside a phase: `for x, y in monitor.batches(loader, "test")`."""
         if phase == "train":
-            self._draws_from(loader)
+            self._shown.behind(loader, self.head.classes)
         with self.phase(phase):
             yield from loader
-
-    def _draws_from(self, loader: Any) -> None:
-        """Tell the monitor of the training loader, whose sampler may repeat examples: those in its data set count."""
-        if self._shown.told is None:
-            self._shown.told = counts_behind(loader, self.head.classes)
 
     @property
     def seen(self) -> float | None:
@@ -251,7 +243,7 @@ class Monitor:
                 patterns = self._probe.compare() if full else ()
             labels = snapshots[True].counts + unobserved if True in snapshots else None
             self._shown.look(labels)
-            counts, shown = self._shown.examples, self._shown.prior
+            counts = self._shown.examples
             minority = self._minority_of(np.zeros(self.head.classes) if counts is None else counts)
             finite = bool(np.isfinite(weight).all())
             angles = pairwise_angles(weight) if finite and (full or len(weight) <= FEW) else None
@@ -262,7 +254,7 @@ class Monitor:
             named = {name: found for name, found in phases.items() if isinstance(name, str) and found is not None}
             train = phases.get(True)
             held_out = phases.get(False) or next((named[name] for name in VALIDATION if name in named), None)
-            weighed = counts if self._counts_told else shown  # in the loss, a repeated example counts as often as shown
+            weighed = self._shown.weighed
             forecast = self._forecast(snapshots.get(True), weight, weighed, finite=finite, full=full, spectra=spectra)
             absent = () if labels is None or not self._shown.whole else tuple(np.flatnonzero(labels == 0).tolist())
             classifier = None if lengths is None else classifier_record(lengths, angles, minority)
@@ -275,8 +267,8 @@ class Monitor:
             looked = (snapshots if finite else {}, rows, validation, counts)
             ahead = self._ahead.look(
                 *looked,
-                labels=np.zeros(0, dtype=np.int64) if labels is None else labels,
-                prior=None if self._targets.several else shown,
+                labels=labels,
+                prior=None if self._targets.several else self._shown.prior,
                 seen=self.seen,
                 epoch=epoch,
                 merged=self._warnings.merged,
@@ -296,6 +288,7 @@ class Monitor:
             notes=(
                 *self._layers.notes,
                 *self._probe.notes,
+                *self._watch.notes,
                 *counters.notes(
                     snapshots.values(),
                     classes=self.head.classes,

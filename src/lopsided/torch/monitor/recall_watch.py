@@ -50,7 +50,7 @@ class RecallWatch:
         held_out: Phase | None,
         counts: FloatArray | None,
         *,
-        labels: IntArray,
+        labels: IntArray | None,
         prior: FloatArray | None,
         seen: float | None,
         epoch: int,
@@ -79,10 +79,10 @@ class RecallWatch:
         return LookAhead(evidence, found, gain, tuple(said))
 
 
-def _of_few_rows(train: SumsSnapshot, labels: IntArray, recall: FloatArray) -> FloatArray:
+def _of_few_rows(train: SumsSnapshot, labels: IntArray | None, recall: FloatArray) -> FloatArray:
     """The recall in training; where few of the examples shown were observed, with the mean of all classes as one more,
     because the law takes it for that of all of them."""
-    few = train.counts < np.minimum(labels, FEW_ROWS)
+    few = train.counts < np.minimum(train.counts if labels is None else labels, FEW_ROWS)
     if not few.any():
         return recall
     return np.where(few, (train.correct + np.nanmean(recall)) / (train.counts + 1), recall)

@@ -7,22 +7,31 @@ chance: where drawn by the told shares p, sum (n_k - N p_k)^2 / (N p_k) has mean
 """
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from lopsided.core.validation import FloatArray, IntArray
+from lopsided.torch.loader_counts import counts_behind
 
 BEYOND_CHANCE = 8.0  # standard deviations: small expected counts have a heavy tail
 
 
 class ShownCounts:
-    """Remembers the largest epoch; `told` are the counts of the training set, None where they are not known."""
+    """Remembers the largest epoch; `told` are the counts that a user gave, else `counted` is read, if not empty."""
 
-    def __init__(self, told: FloatArray | None) -> None:
-        self.told = told
+    def __init__(self, told: FloatArray | None, counted: Sequence[float] = ()) -> None:
+        self._by_user = told is not None
+        self.told = np.array(counted, dtype=np.float64) if told is None and counted else told
         self.largest: FloatArray | None = None
         self.whole = True  # whether the latest epoch was not cut short
         self.resampled = False
+
+    def behind(self, loader: Any, classes: int) -> None:
+        """Read the data set of a training loader whose sampler repeats examples."""
+        if self.told is None:
+            self.told = counts_behind(loader, classes)
 
     def look(self, labels: IntArray | None) -> None:
         """An epoch with these training labels is over; None for one without training."""
@@ -37,6 +46,11 @@ class ShownCounts:
     def examples(self) -> FloatArray | None:
         """What there is of every class."""
         return self.largest if self.told is None else self.told
+
+    @property
+    def weighed(self) -> FloatArray | None:
+        """What a user told to count, else what was shown: in the loss, a repeated example has the weight of several."""
+        return self.told if self._by_user else self.prior
 
     @property
     def prior(self) -> FloatArray | None:
