@@ -206,3 +206,25 @@ def test_watched_models_and_their_copies_can_be_mended_and_scripted() -> None:
         another = copy.deepcopy(model)
         another(batch[0])  # copies leave the monitor's hooks at their first forward
         assert torch.jit.script(another)(batch[0]).shape == (80, 4)
+
+
+def test_a_bias_that_is_added_is_said() -> None:
+    torch.manual_seed(0)
+    model = trained(plain(nn.Linear(8, 4, bias=False)))
+    found = mend(model, [sample([40] * 4, 3)], counts=SHOWN)
+    assert found.model[2].bias is not None
+    assert found.notes == ("The head '2' had no bias and has one now; a network that loads its state needs one too.",)
+    assert mend(trained(plain()), [sample([40] * 4, 3)], counts=SHOWN).notes == ()
+
+
+def test_networks_that_diverged_and_labels_of_several_classes() -> None:
+    inputs, codes = sample([20] * 4, 0)
+    model = plain()
+    table = torch.eye(4)[codes]
+    assert np.array_equal(read_head(model, [(inputs, table)]).codes, codes.numpy())
+    table[0, :2] = 1
+    with pytest.raises(InputError, match="one class for each example"):
+        mend(model, [(inputs, table)], counts=SHOWN)
+    nn.init.constant_(model[2].weight, torch.nan)
+    with pytest.raises(InputError, match="a network with finite logits, but got NaN"):
+        mend(model, [(inputs, codes)], counts=SHOWN)

@@ -164,3 +164,16 @@ def test_one_observed_row_is_not_the_recall_of_a_large_class() -> None:
 
 def test_few_rows_say_nothing_unless_there_are_no_more() -> None:
     assert of_enough_rows([0.0, 0.0, 0.5, None], [1, 2, 6, 0], np.array([80, 2, 90, 0])) == [None, 0.0, 0.5, None]
+
+
+def test_a_class_without_examples_is_said_to_have_none_and_gets_no_advice() -> None:
+    torch.manual_seed(0)
+    model, loss = nn.Linear(4, 4), nn.CrossEntropyLoss()
+    with Monitor(model, loss=loss, epochs=4, patterns=0) as monitor:
+        for _ in range(2):
+            for rows in (torch.arange(90) % 3).split(30):
+                loss(model(torch.randn(30, 4)), rows)
+            monitor.end_epoch()
+    assert 3 in monitor.records[0].recall_forecast.likely_lost
+    own = [words for record in monitor.records for words in record.warnings if " 3" in words]
+    assert own == ["class 3 had no training examples in this epoch"]

@@ -56,7 +56,7 @@ def read_head(
             if len(seen) != 1:
                 got = f"{len(seen)} calls of {found.name!r}"
                 raise InputError("a model that calls its head once per forward pass", got, "name the head with head=")
-            given = class_codes(labels, found.outputs)
+            given = _one_class_each(labels, found)
             if (picked := picked_place(seen[0].features, seen[0].outputs, output)) is not None:
                 seen[0] = Seen.of(*picked, training=False)
             rows, logits, places = rows_of(seen[0], given, found)
@@ -64,6 +64,8 @@ def read_head(
             check_codes(places[kept], found.classes, "labels", "code the classes as 0, 1, 2, ...")
             features.append(rows[kept].double().cpu().numpy())
             codes.append(places[kept].cpu().numpy())
+            if not bool(logits[kept].isfinite().all()):
+                raise InputError("a network with finite logits", "NaN or infinite ones", "check its training")
             weights = weights or weights_of(found)  # after a forward: an old weight norm makes them there
             _check_linear(weights.scores(features[-1]), logits[kept], found)
             _check_answer(output, logits, kept, found)
@@ -103,6 +105,18 @@ def with_head(model: nn.Module, head: Head, weights: HeadWeights) -> nn.Module:
     if layer.bias is not None or bias.any():
         layer.bias = nn.Parameter(torch.as_tensor(bias).to(like), requires_grad=trained)
     return copied
+
+
+def _one_class_each(labels: Any, head: Head) -> Tensor:
+    """Class codes; of a table with one column for each class, rows with a single 1."""
+    if isinstance(labels, Tensor) and labels.ndim == 2 and labels.shape[1] == head.outputs > 1:
+        one = (labels == 1).sum(dim=1) == 1
+        if bool((one & ((labels != 0).sum(dim=1) == 1)).all()):
+            return labels.argmax(dim=1)
+        if labels.is_floating_point() or labels.dtype == torch.bool:
+            got = f"a table of shape {tuple(labels.shape)} with several, none or shares of them"
+            raise InputError("one class for each example", got, "mend corrects classifiers that choose one class")
+    return class_codes(labels, head.outputs)
 
 
 def _without_norms(layer: nn.Module) -> None:

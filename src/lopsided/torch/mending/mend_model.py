@@ -138,6 +138,10 @@ def mend(
         choice = choose(candidates, read.features, read.codes, classes, asked, chance)
         best = candidates[choice.chosen]
         fitted = best.fit(read.features, read.codes)
+    if read.head.layer.bias is None and fitted.bias.any():
+        notes += (
+            f"The head {read.head.name!r} had no bias and has one now; a network that loads its state needs one too.",
+        )
     scores = {one.name: float(score) for one, score in zip(candidates, choice.scores, strict=True)}
     return MendedModel(with_head(model, read.head, fitted), best.name, choice.gain, scores, asked.name, notes)
 

@@ -17,9 +17,10 @@ from typing import Any, NamedTuple
 
 import torch
 from lopsided.core.errors import InputError
+from lopsided.torch.code_checks import IGNORED
 from lopsided.torch.monitor.activation_probe import ActivationProbe
 from lopsided.torch.monitor.epoch_counters import EpochCounters
-from lopsided.torch.monitor.head import Head, check_output, named_module
+from lopsided.torch.monitor.head import Head, check_output, named_module, unwrap
 from lopsided.torch.monitor.head_answer import changed_answer
 from torch import nn
 
@@ -80,6 +81,8 @@ class ForwardWatch:
         self._latest_features: torch.Tensor | None = None
         self._label_keyword = label_keyword
         self._label_now: Any = None
+        # language models of Hugging Face are given the tokens themselves as labels, and predict the next one
+        self._shifts = type(unwrap(model)).__name__.endswith(("ForCausalLM", "LMHeadModel"))
         self._check_output = not head_was_told
         self._changed: dict[bool, bool] = {}  # in training and not: whether the model's output is not its head's
         self._judged = False  # whether logits were other than the head's
@@ -193,6 +196,8 @@ class ForwardWatch:
             return
         if self._label_keyword is not None:
             self._label_now = keywords.get(self._label_keyword)
+            if self._shifts and isinstance(self._label_now, torch.Tensor):  # as the model does for its loss
+                self._label_now = torch.nn.functional.pad(self._label_now[..., 1:], (0, 1), value=IGNORED)
         if not self._probe.started and self._model.training:
             began = time.perf_counter()
             self._probe.start(arguments, keywords)

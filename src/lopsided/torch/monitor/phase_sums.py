@@ -78,6 +78,11 @@ class PhaseSums:
             buffer.sums.summing, buffer.sums.sampling = self._summing, self._sampling
             buffer.keeping = self._keeping
 
+    def start_over(self, phase: Phase) -> None:
+        """Forget what the running epoch has of a phase, which is evaluated once more."""
+        if (buffer := self._buffers.get(phase)) is not None:
+            buffer.clear()
+
     @property
     def points(self) -> dict[Phase, dict[str, torch.Tensor]]:
         """What lasts of each phase from epoch to epoch."""
@@ -168,6 +173,12 @@ class RowBuffer:
             groups = self._groups[own] if self._grouped else None
             self._used, self._grouped = 0, False
             self._sum(self._features[own], self._logits[own], self._codes[own], groups)
+
+    def clear(self) -> None:
+        """Forget the rows and sums of the epoch."""
+        self._used, self._grouped = 0, False
+        self.sums.clear()
+        self.kept.clear()
 
     def _sum(
         self, features: torch.Tensor, logits: torch.Tensor, codes: torch.Tensor, groups: torch.Tensor | None

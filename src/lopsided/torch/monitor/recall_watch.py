@@ -71,7 +71,8 @@ class RecallWatch:
         kept = None if held_out is None else rows.get(held_out)
         gain = None if kept is None or prior is None else posthoc_gain(kept.logits, kept.codes, prior)
         early = epoch < EARLIEST_EPOCH if seen is None else seen < EARLIEST
-        fresh = [] if early else [k for k in found.likely_lost if (k, str(found.classes[k].cause)) not in self.said]
+        likely = [] if early else [k for k in found.likely_lost if counts[k] > 0]  # others are said to have no examples
+        fresh = [k for k in likely if (k, str(found.classes[k].cause)) not in self.said]
         self.said |= {(k, str(found.classes[k].cause)) for k in fresh}
         said = recall_sentences(found, fresh, self._names)
         if gain is not None and any(found.classes[k].cause == "prior" for k in fresh):
