@@ -228,3 +228,18 @@ def test_networks_that_diverged_and_labels_of_several_classes() -> None:
     nn.init.constant_(model[2].weight, torch.nan)
     with pytest.raises(InputError, match="a network with finite logits, but got NaN"):
         mend(model, [(inputs, codes)], counts=SHOWN)
+
+
+def test_of_a_model_with_several_heads_the_one_that_is_named() -> None:
+    class Both(TwoHeads):
+        def forward(self, inputs):
+            return self.first(inputs), self.second(inputs)
+
+    torch.manual_seed(0)
+    inputs, codes = sample([20] * 4, 0)
+    model = Both()
+    for name, place in (("first", 0), ("second.0", 1)):
+        read = read_head(model, [(inputs, codes)], name)
+        wanted = model(inputs)[place].detach().double().numpy()
+        # single precision, of logits below 10
+        np.testing.assert_allclose(read.weights.scores(read.features), wanted, atol=1e-5)

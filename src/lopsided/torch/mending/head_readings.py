@@ -52,7 +52,8 @@ def read_head(
             arguments, named, labels = _parts(batch, found.device)
             seen.clear()
             output = model(*arguments, **named)
-            check_output(output, found)
+            if head is None:
+                check_output(output, found)
             if len(seen) != 1:
                 got = f"{len(seen)} calls of {found.name!r}"
                 raise InputError("a model that calls its head once per forward pass", got, "name the head with head=")
@@ -68,7 +69,7 @@ def read_head(
                 raise InputError("a network with finite logits", "NaN or infinite ones", "check its training")
             weights = weights or weights_of(found)  # after a forward: an old weight norm makes them there
             _check_linear(weights.scores(features[-1]), logits[kept], found)
-            _check_answer(output, logits, kept, found)
+            _check_answer(output, logits, kept, found, told=head is not None)
     if weights is None or not sum(map(len, codes)):
         raise InputError("a loader with labelled examples", "none", "give the loader of a validation set")
     joined = check_matrix(np.concatenate(features), "the features of the network")
@@ -143,11 +144,14 @@ def _not_linear(head: Head, got: str) -> InputError:
     )
 
 
-def _check_answer(output: Any, logits: Tensor, kept: Tensor, head: Head) -> None:
-    """The model's output must be the head's, up to what changes no softmax, or its softmax or sigmoid."""
+def _check_answer(output: Any, logits: Tensor, kept: Tensor, head: Head, *, told: bool) -> None:
+    """The model's output must be the head's, up to what changes no softmax, or its softmax or sigmoid; of a model with
+    several, that of the head that was told."""
     own = logits if head.outputs > 1 else logits[:, 1:] - logits[:, :1]
     answer = answer_in(output)
-    leaves = [answer] if answer is not None else tensors_in(output)
+    leaves = (
+        [answer] if answer is not None and not told else [*tensors_in(output), *([] if answer is None else [answer])]
+    )
     tables = [table for leaf in leaves for table in (leaf, leaf.movedim(1, -1) if leaf.ndim > 2 else leaf)]
     rows = [table.reshape(own.shape)[kept] for table in tables if table.numel() == own.numel()]
     if not any(same_answer(own[kept], row) for row in rows):
