@@ -97,7 +97,7 @@ def mend(
     ----------
     model : nn.Module
         The trained network, which is not changed. DataParallel, DistributedDataParallel and torch.compile are
-        unwrapped.
+        unwrapped. Its output must be that of a linear last layer, or the softmax of it.
     loader : iterable of batches
         A validation set: (inputs, labels), or mappings with labels.
     metric : str, Metric or scorer
