@@ -106,7 +106,7 @@ def planned_outlook(
 ) -> RecallOutlook:
     """The outlook of a training that is planned, from the recalls of three simple rules on its examples; the skill
     benchmark scores it as well."""
-    return outlook(recall_before_training(counts, *rates, training), notes=notes)
+    return outlook(recall_before_training(counts, *rates, training), notes=notes, counts=counts.tolist())
 
 
 def _is_trained(module: nn.Module) -> bool:

@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader
 from lopsided.core.errors import InputError, MissingPackage
 from lopsided.core.parameters import documented_by
 from lopsided.torch.loggers import Logger
-from lopsided.torch.monitor.head import named_module
+from lopsided.torch.monitor.head import find_head, named_module, own_weight
 from lopsided.torch.monitor.monitor import Counts
 from lopsided.torch.monitor.monitor_parameters import MONITOR_PARAMETERS
 from lopsided.torch.monitor.recall_outlook import RecallOutlook
@@ -96,7 +96,9 @@ class LightningMonitor(TrainerMonitor, Callback):  # type: ignore[misc]  # Light
         optimizers = trainer.optimizers
         planned = trainer.estimated_stepping_batches  # infinite where the training has no planned end
         steps = int(planned) if 0 < planned < math.inf else None
-        self._watch(watched, optimizers[0] if optimizers else None, steps)
+        loaders = trainer.fit_loop._combined_loader.flattened
+        loader = loaders[0] if len(loaders) == 1 else None
+        self._watch(watched, self._of_head(watched, optimizers), steps, loader, trainer.global_step)
 
     def on_train_batch_end(self, trainer: Any, pl_module: Any, outputs: Any, batch: Any, batch_idx: int) -> None:
         """Pass on the labels of a training batch."""
@@ -114,7 +116,10 @@ class LightningMonitor(TrainerMonitor, Callback):  # type: ignore[misc]  # Light
     ) -> None:
         """Separate the loaders: the first is held out, the others are phases of their own."""
         if self.monitor is not None and not trainer.sanity_checking:
-            self.monitor.start_phase("held_out" if dataloader_idx == 0 else f"validation {dataloader_idx}")
+            name = f"validation {dataloader_idx}"
+            if batch_idx == 0:  # the latest validation of an epoch counts
+                self.monitor._phases.start_over(name if dataloader_idx else False)
+            self.monitor.start_phase(name if dataloader_idx else "held_out")
 
     def on_validation_end(self, trainer: Any, pl_module: Any) -> None:
         """Return to the training phase."""
@@ -137,6 +142,14 @@ class LightningMonitor(TrainerMonitor, Callback):  # type: ignore[misc]  # Light
     def on_exception(self, trainer: Any, pl_module: Any, exception: BaseException) -> None:
         """Remove the hooks when the training stops early."""
         self._finish()
+
+    def _of_head(self, model: nn.Module, optimizers: Sequence[Any]) -> Any:
+        """Of several optimizers the one that trains the head."""
+        if len(optimizers) < 2 or "optimizer" in self._options:
+            return optimizers[0] if optimizers else None
+        weight = own_weight(find_head(model, self._options.get("head")).layer)
+        groups = [(one, group) for one in optimizers for group in one.param_groups]
+        return next((one for one, group in groups if any(part is weight for part in group["params"])), optimizers[0])
 
     def _update(self, batch: Any) -> None:
         if self.monitor is None:

@@ -2,9 +2,10 @@
 
 The models take their labels as a keyword of forward, which is where the monitor reads them. With label smoothing the
 Trainer removes them first, which raises an InputError; with `labels=None` you pass them to `monitor.update` yourself.
-An evaluation that the Trainer runs after an epoch belongs to that epoch's record. AdamW, the Trainer's default, uses
-decoupled weight decay, so there is no forecast of merging classes, and the record says why; recall is forecast all the
-same.
+An evaluation that the Trainer runs after an epoch belongs to that epoch's record; of several in an epoch, the latest
+counts. Of several data sets the first is held out, and the others are the phases "evaluation 1", "evaluation 2", ...
+AdamW, the Trainer's default, uses decoupled weight decay, so there is no forecast of merging classes, and the record
+says why; recall is forecast all the same.
 """
 
 import os
@@ -75,7 +76,7 @@ class TransformersMonitor(TrainerMonitor, TrainerCallback):  # type: ignore[misc
         before: RecallOutlook | DataLoader[Any] | None = None,
     ) -> None:
         self._keep(locals(), report)
-        self._labels, self._owed = labels, False
+        self._labels, self._owed, self._evaluated = labels, False, 0
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Attach the hooks."""
@@ -86,28 +87,52 @@ class TransformersMonitor(TrainerMonitor, TrainerCallback):  # type: ignore[misc
                 "smooth in the model's own loss, or make TransformersMonitor(labels=None) and call its "
                 "monitor.update(labels) in compute_loss",
             )
-        self._watch(kwargs["model"], kwargs.get("optimizer"), state.max_steps if state.max_steps > 0 else None)
+        steps = state.max_steps if state.max_steps > 0 else None
+        self._watch(kwargs["model"], kwargs.get("optimizer"), steps, kwargs.get("train_dataloader"), state.global_step)
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The latest evaluation of an epoch counts: forget the one before."""
+        if self.monitor is not None and control.should_evaluate:
+            self.monitor._phases.start_over(False)
 
     def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Close the epoch, after the evaluation when one follows."""
+        """Close the epoch, after the evaluations when some follow."""
         self._owed = True
+        self.on_step_end(args, state, control)
         if not control.should_evaluate:
             self._close_epoch(state)
 
     def on_evaluate(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Close an epoch after its evaluation."""
-        if self._owed:
+        """The first data set that is evaluated is held out; others are phases of their own."""
+        self._evaluated += 1
+        if self.monitor is not None:
+            self.monitor.start_phase(f"evaluation {self._evaluated}")
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Close an epoch after its evaluations."""
+        self._close_epoch(state)
+
+    def on_epoch_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The same."""
+        self._close_epoch(state)
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Go on with training, after an evaluation perhaps."""
+        if self._evaluated:
             self._close_epoch(state)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """End an open epoch, write the report if one was asked for, and remove the hooks."""
-        if self._owed:
-            self._close_epoch(state)
+        self._close_epoch(state)
         self._finish()
 
     def _close_epoch(self, state: Any) -> None:
-        self._owed = False
+        """End an epoch that is owed its record; what follows is training again."""
+        self._evaluated, owed, self._owed = 0, self._owed, False
         if self.monitor is None:
+            return
+        self.monitor.start_phase("train")
+        if not owed:
             return
         try:
             self.monitor.end_epoch(step=state.global_step)

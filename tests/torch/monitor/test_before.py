@@ -78,7 +78,7 @@ def test_the_training_data_will_do() -> None:
     monitor = Monitor(**asked, before=loader)
     assert torch.rand(1) == first  # no random number of the training was used
     told = recall_before(inputs, labels, **asked, batch_size=28)
-    assert monitor._ahead._before["before_score"].tolist() == list(told.scores)  # each example once, not as drawn
+    assert monitor._ahead.before["before_score"].tolist() == list(told.scores)  # each example once, not as drawn
     with pytest.raises(InputError, match="the optimizer and either epochs or steps, but got optimizer"):
         Monitor(model, optimizer=optimizer, before=loader)
 

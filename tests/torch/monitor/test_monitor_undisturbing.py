@@ -8,6 +8,7 @@ import weakref
 
 import numpy as np
 import pytest
+from torch.nn.utils import parametrizations
 
 import torch
 from lopsided.core.errors import InputError
@@ -38,6 +39,34 @@ def test_training_is_not_disturbed(run) -> None:
         results.append({name: value.clone() for name, value in model.state_dict().items()})
     for name, value in results[0].items():
         assert torch.equal(value, results[1][name]), name
+
+
+@pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")
+@pytest.mark.parametrize("norm", [parametrizations.spectral_norm, parametrizations.weight_norm])
+def test_weights_under_a_norm(norm) -> None:
+    """Reading such a weight may take a step of its norm; it is trained, though `weight` itself is no parameter."""
+    results = []
+    for watched in (False, True):
+        torch.manual_seed(3)
+        model = nn.Sequential(norm(nn.Linear(5, 8)), nn.ReLU(), norm(nn.Linear(8, 4)))
+        loss = nn.CrossEntropyLoss()
+        body, head = (list(model[place].parameters()) for place in (0, 2))
+        optimizer = torch.optim.SGD([{"params": body}, {"params": head, "weight_decay": 0.02}], lr=0.1)
+        monitor = Monitor(model, loss=loss, optimizer=optimizer) if watched else None
+        for _ in range(4):
+            optimizer.zero_grad()
+            loss(model(torch.randn(16, 5)), torch.randint(0, 4, (16,))).backward()
+            optimizer.step()
+        record = None if monitor is None else monitor.end_epoch()
+        results.append({name: value.clone() for name, value in model.state_dict().items()})
+    for name, value in results[0].items():
+        assert torch.equal(value, results[1][name]), name
+    settings = record.forecast.settings
+    assert (settings.weight_decay, settings.hidden_layers, settings.frozen) == (0.02, 1, 0.0)
+    model.eval()
+    wanted = np.linalg.norm(model[2].weight.detach().numpy(), axis=1)
+    assert record.classifier.norms == pytest.approx(wanted, rel=1e-6)  # single precision
+    assert [layer.name for layer in record.layers] == ["0", "2"]
 
 
 @pytest.mark.parametrize("context", [torch.no_grad, torch.inference_mode])

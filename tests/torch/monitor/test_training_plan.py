@@ -69,3 +69,13 @@ def test_lengths_of_joined_schedules() -> None:
 
     like_transformers = partial(rule, num_warmup_steps=10, num_training_steps=90)
     assert schedule_length(lr_scheduler.LambdaLR(optimizer, like_transformers)) == 90
+
+
+def test_an_evaluation_before_the_training_is_no_epoch_of_it(run) -> None:
+    model, inputs, labels, loss, optimizer, train = run
+    monitor = Monitor(model, loss=loss, optimizer=optimizer, epochs=4)
+    model.eval()
+    loss(model(inputs), labels)
+    assert monitor.end_epoch().seen == 0.0
+    train()
+    assert monitor.end_epoch().seen == 0.25

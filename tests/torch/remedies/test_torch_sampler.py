@@ -117,6 +117,17 @@ def test_labels_of_subset_and_concat() -> None:
     assert max(sampler) == 4
 
 
+def test_labels_are_those_after_the_target_transform() -> None:
+    """torchvision's data sets keep the labels of the files in `targets`, and give others."""
+    data = Wrapped(np.array([3, 5, 3, 9, 5, 3]))
+    data.target_transform = {3: 0, 5: 1, 9: 1}.__getitem__
+    np.testing.assert_array_equal(dataset_labels(data), [0, 1, 0, 1, 1, 0])
+    np.testing.assert_array_equal(dataset_labels(Subset(data, [3, 0])), [1, 0])
+    assert OversamplingSampler(data, rate="balanced").rates.counts.tolist() == [3, 3]
+    data.target_transform = None
+    np.testing.assert_array_equal(dataset_labels(data), [3, 5, 3, 9, 5, 3])
+
+
 def test_a_data_set_without_labels_gets_a_sentence() -> None:
     class Bare(Dataset):
         def __len__(self):

@@ -97,7 +97,7 @@ def mend(
     ----------
     model : nn.Module
         The trained network, which is not changed. DataParallel, DistributedDataParallel and torch.compile are
-        unwrapped.
+        unwrapped. Its output must be that of a linear last layer, or the softmax of it.
     loader : iterable of batches
         A validation set: (inputs, labels), or mappings with labels.
     metric : str, Metric or scorer
@@ -138,6 +138,10 @@ def mend(
         choice = choose(candidates, read.features, read.codes, classes, asked, chance)
         best = candidates[choice.chosen]
         fitted = best.fit(read.features, read.codes)
+    if read.head.layer.bias is None and fitted.bias.any():
+        notes += (
+            f"The head {read.head.name!r} had no bias and has one now; a network that loads its state needs one too.",
+        )
     scores = {one.name: float(score) for one, score in zip(candidates, choice.scores, strict=True)}
     return MendedModel(with_head(model, read.head, fitted), best.name, choice.gain, scores, asked.name, notes)
 

@@ -298,6 +298,19 @@ class ClassSums:
         crossed = offsets[seen].astype(kind).T @ middle.astype(kind)
         return (_array(self.scatter) - crossed - crossed.T) / examples, examples
 
+    @property
+    def points(self) -> dict[str, torch.Tensor]:
+        """What lasts from epoch to epoch: the points r, which of them are set, and which are means."""
+        means = {} if self._nearest is None else {"means": self._nearest.known}
+        return {"points": self._points, "placed": self._placed} | means
+
+    @points.setter
+    def points(self, kept: dict[str, torch.Tensor]) -> None:
+        kept = {name: table.to(self.device, copy=True) for name, table in kept.items()}
+        self._points, self._placed = kept["points"], kept["placed"]
+        self._precision, self._all_placed = self._points.dtype, bool(self._placed.all())
+        self._nearest = NearestMean(self._points, kept["means"]) if "means" in kept else None
+
     def keep_reference(self) -> None:
         """Let this epoch's class means be the points r of the next; classes without examples keep their old ones."""
         if not self.summing:

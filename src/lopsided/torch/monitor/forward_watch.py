@@ -17,9 +17,11 @@ from typing import Any, NamedTuple
 
 import torch
 from lopsided.core.errors import InputError
+from lopsided.torch.code_checks import IGNORED
 from lopsided.torch.monitor.activation_probe import ActivationProbe
 from lopsided.torch.monitor.epoch_counters import EpochCounters
-from lopsided.torch.monitor.head import Head, check_output, named_module
+from lopsided.torch.monitor.head import Head, check_output, named_module, unwrap
+from lopsided.torch.monitor.head_answer import changed_answer
 from torch import nn
 
 
@@ -79,7 +81,11 @@ class ForwardWatch:
         self._latest_features: torch.Tensor | None = None
         self._label_keyword = label_keyword
         self._label_now: Any = None
+        # language models of Hugging Face are given the tokens themselves as labels, and predict the next one
+        self._shifts = type(unwrap(model)).__name__.endswith(("ForCausalLM", "LMHeadModel"))
         self._check_output = not head_was_told
+        self._changed: dict[bool, bool] = {}  # in training and not: whether the model's output is not its head's
+        self._judged = False  # whether logits were other than the head's
         self._on_labels = Hook(on_labels)
         self._passed = False
         devices = len(model.device_ids) if isinstance(model, nn.DataParallel) and model.device_ids else 1
@@ -137,6 +143,13 @@ class ForwardWatch:
         return seen
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """That logits are not the head's own, if so."""
+        name = self._head.name
+        words = f"the model changes the output of {name!r}: recall, loss and forecasts are those of the model's output"
+        return (words,) if self._judged else ()
+
+    @property
     def latest_outputs(self) -> torch.Tensor | None:
         """The logits of the latest forward that waits for its labels."""
         return self._waiting[-1].outputs if self._waiting else None
@@ -183,6 +196,8 @@ class ForwardWatch:
             return
         if self._label_keyword is not None:
             self._label_now = keywords.get(self._label_keyword)
+            if self._shifts and isinstance(self._label_now, torch.Tensor):  # as the model does for its loss
+                self._label_now = torch.nn.functional.pad(self._label_now[..., 1:], (0, 1), value=IGNORED)
         if not self._probe.started and self._model.training:
             began = time.perf_counter()
             self._probe.start(arguments, keywords)
@@ -194,12 +209,25 @@ class ForwardWatch:
         if self._check_output:
             self._check_output = False
             check_output(output, self._head)
+        if self._waiting:
+            self._as_answered(output)
         if self._label_now is not None:
             labels, self._label_now = self._label_now, None
             self._on_labels(labels)
-        elif self._label_keyword is None and self._probe.started:
+        elif self._label_keyword is None and self._probe.started and list(self._changed.values()) == [False, False]:
             for handle in self._outer:  # nothing left to see from outside
                 handle.remove()
+
+    def _as_answered(self, output: Any) -> None:
+        """Take the model's output for the logits if it changes those of its head; the first forward of a mode tells."""
+        seen = self._waiting[-1]
+        if not self._changed.get(seen.training, True):
+            return
+        found = changed_answer(seen.features, seen.outputs, output)
+        self._changed[seen.training] = found is not None
+        if found is not None:
+            self._waiting[-1] = Seen.of(*found, training=seen.training)
+            self._judged = self._judged or found[1].shape == seen.outputs.shape
 
     def _saw_loss(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], __: Any) -> None:
         target = arguments[1] if len(arguments) > 1 else keywords.get("target", keywords.get("labels"))
@@ -226,9 +254,19 @@ class Hook:
         owner = None if self._owner is None else self._owner()
         if owner is not None and self._function is not None:
             self._function(owner, *arguments)
+        elif isinstance(arguments[0], nn.Module):  # nobody will need it again, and TorchScript takes no such hook
+            drop_hooks(arguments[0], self)
 
     def __reduce__(self) -> tuple[type["Hook"], tuple[()]]:
         return Hook, ()
+
+
+def drop_hooks(module: nn.Module, only: Hook | None = None) -> None:
+    """Take the hooks of monitors off a module that is no longer watched, such as a copy."""
+    for hooks in (module._forward_hooks, module._forward_pre_hooks):
+        for key, hook in list(hooks.items()):
+            if isinstance(hook, Hook) and only in (None, hook):
+                hooks.pop(key, None)
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]

@@ -7,7 +7,7 @@ two-class softmax with rows -w/2 and +w/2 (and biases alike), which has the same
 those of that pair.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +16,10 @@ import numpy as np
 import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray
+from lopsided.torch.monitor.head_answer import answer_in
 from torch import nn
 
-_CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
+CONVOLUTIONS = (nn.Conv1d, nn.Conv2d, nn.Conv3d)
 
 
 @dataclass(frozen=True)
@@ -39,14 +40,42 @@ class Head:
     @property
     def convolution(self) -> bool:
         """Features lie along the second axis instead of the last."""
-        return isinstance(self.layer, _CONVOLUTIONS)
+        return isinstance(self.layer, CONVOLUTIONS)
+
+    @property
+    def device(self) -> torch.device:
+        """Where its weights are."""
+        return own_weight(self.layer).device
 
     def weight(self) -> FloatArray:
         """W, one row per class, in double precision on the CPU."""
-        table = self.layer.weight.detach()
+        table = weight_of(self.layer)
         rows = table.T if self.columns else table.reshape(self.outputs, -1)
         array: FloatArray = rows.to(device="cpu", dtype=torch.float64, copy=True).numpy()
         return np.concatenate([-array / 2, array / 2]) if self.outputs == 1 else array
+
+
+def own_weight(layer: nn.Module) -> torch.Tensor:
+    """The parameter behind `layer.weight`. Under a weight or spectral norm, `weight` is computed anew from it."""
+    told = layer._parameters.get("weight")
+    if told is not None:
+        return told
+    behind = [parameter for name, parameter in layer.named_parameters() if "bias" not in name]
+    return max(behind, key=torch.Tensor.numel) if behind else layer.weight
+
+
+def weight_of(layer: nn.Module) -> torch.Tensor:
+    """`layer.weight`, detached. Merely reading it would, in training mode, move the vectors of a spectral norm."""
+    norms = [module for module in layer.modules() if module is not layer and module.training]
+    for module in norms:
+        module.training = False
+    try:
+        with torch.no_grad():
+            found: torch.Tensor = layer.weight.detach()
+            return found
+    finally:
+        for module in norms:
+            module.training = True
 
 
 def unwrap(model: nn.Module) -> nn.Module:
@@ -63,13 +92,13 @@ def unwrap(model: nn.Module) -> nn.Module:
 def linear_layers(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
     """Linear layers and convolutions in the order of registration, each once; weights not yet made are passed over."""
     for name, layer in model.named_modules():
-        if isinstance(layer, (nn.Linear, *_CONVOLUTIONS)) and not _uninitialised(layer):
+        if isinstance(layer, (nn.Linear, *CONVOLUTIONS)) and not _uninitialised(layer):
             yield name, layer
 
 
 def weight_count(model: nn.Module) -> int:
     """Weights of all linear layers and convolutions."""
-    return sum(int(layer.weight.numel()) for _, layer in linear_layers(unwrap(model)))
+    return sum(int(own_weight(layer).numel()) for _, layer in linear_layers(unwrap(model)))
 
 
 def find_head(model: nn.Module, told: str | nn.Module | None = None, classes: int | None = None) -> Head:
@@ -103,17 +132,8 @@ def named_module(model: nn.Module, told: str | nn.Module) -> nn.Module:
 
 def check_output(output: Any, head: Head) -> None:
     """Checks that the model's output has as many columns as the head."""
-    found = output
-    for _ in range(2):
-        if isinstance(found, torch.Tensor):
-            break
-        if isinstance(found, Mapping):
-            found = found.get("logits")
-        elif (logits := getattr(found, "logits", None)) is not None:
-            found = logits
-        elif isinstance(found, (tuple, list)) and found:
-            found = found[0]
-    if isinstance(found, torch.Tensor) and found.ndim > 1 and head.outputs not in found.shape[1:]:
+    found = answer_in(output)
+    if found is not None and found.ndim > 1 and head.outputs not in found.shape[1:]:
         raise InputError(
             f"a model whose output comes from its last linear layer {head.name!r} with {head.outputs} outputs",
             f"an output of shape {tuple(found.shape)}",
@@ -157,7 +177,7 @@ def _of_table(name: str, layer: nn.Module, classes: int | None) -> Head:
     """
     table = getattr(layer, "weight", None)
     if (
-        isinstance(layer, _CONVOLUTIONS)
+        isinstance(layer, CONVOLUTIONS)
         or not isinstance(table, torch.Tensor)
         or table.ndim != 2
         or _uninitialised(layer)
@@ -175,13 +195,13 @@ def _of_table(name: str, layer: nn.Module, classes: int | None) -> Head:
 
 
 def _is_pointwise(layer: nn.Module) -> bool:
-    if isinstance(layer, _CONVOLUTIONS):
+    if isinstance(layer, CONVOLUTIONS):
         return set(layer.kernel_size) == {1} and layer.groups == 1
     return isinstance(layer, nn.Linear)
 
 
 def _uninitialised(layer: nn.Module) -> bool:
-    return isinstance(getattr(layer, "weight", None), nn.parameter.UninitializedParameter)
+    return isinstance(layer._parameters.get("weight"), nn.parameter.UninitializedParameter)
 
 
 def _beside(model: nn.Module, head: Head, chosen: Head, candidates: list[Head]) -> bool:

@@ -17,7 +17,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.measure.weight_change import Spectrum, leading_values, relative_distance, spectrum
-from lopsided.torch.monitor.head import linear_layers, named_module, unwrap
+from lopsided.torch.monitor.head import linear_layers, named_module, own_weight, unwrap, weight_of
 from torch import nn
 
 MOST_WEIGHTS = 100_000_000  # kept as a second copy on the CPU; 400 MB in single precision
@@ -53,14 +53,14 @@ class LayerStarts:
                 if not isinstance(getattr(layer, "weight", None), torch.Tensor) or layer.weight.ndim < 2:
                     raise InputError("layers with a weight matrix", repr(name), "name linear layers or convolutions")
                 self._layers[name] = layer
-        self.starts = {name: _copy(layer.weight) for name, layer in self._layers.items()}
+        self.starts = {name: _copy(layer) for name, layer in self._layers.items()}
 
     def compare(self, epoch: int, *, spectra: bool) -> tuple[LayerChange, ...]:
         """Every tracked layer compared with its start."""
         return tuple(
-            layer_change(name, _matrix(start), _matrix(_copy(self._layers[name].weight)), epoch, spectra=spectra)
+            layer_change(name, _matrix(start), _matrix(now), epoch, spectra=spectra)
             for name, start in self.starts.items()
-            if start.shape == self._layers[name].weight.shape
+            if start.shape == (now := _copy(self._layers[name])).shape
         )
 
 
@@ -88,20 +88,19 @@ def _affordable(layers: dict[str, nn.Module], notes: list[str]) -> dict[str, nn.
     kept: dict[str, nn.Module] = {}
     total = 0
     for name, layer in reversed(layers.items()):
-        if total + layer.weight.numel() > MOST_WEIGHTS:
+        if total + own_weight(layer).numel() > MOST_WEIGHTS:
             notes.append(
                 f"only the last {len(kept)} of {len(layers)} layers are tracked, to save memory; choose others with "
                 "layers="
             )
             break
         kept[name] = layer
-        total += layer.weight.numel()
+        total += own_weight(layer).numel()
     return dict(reversed(kept.items()))
 
 
-def _copy(weight: Any) -> torch.Tensor:
-    copied: torch.Tensor = weight.detach().to("cpu", copy=True)
-    return copied
+def _copy(layer: nn.Module) -> torch.Tensor:
+    return weight_of(layer).to("cpu", copy=True)
 
 
 def _matrix(weight: torch.Tensor) -> Any:

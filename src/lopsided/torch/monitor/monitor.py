@@ -48,16 +48,17 @@ from lopsided.torch.monitor.epoch_record import (
     phase_record,
 )
 from lopsided.torch.monitor.forward_watch import ForwardWatch
-from lopsided.torch.monitor.head import Head, find_head, unwrap, weight_count
+from lopsided.torch.monitor.head import Head, find_head, own_weight, unwrap, weight_count
 from lopsided.torch.monitor.layer_change import LayerStarts
 from lopsided.torch.monitor.lost_classes import LostClasses
 from lopsided.torch.monitor.monitor_parameters import MONITOR_PARAMETERS
 from lopsided.torch.monitor.monitor_state import load_state, state_of
 from lopsided.torch.monitor.phase_sums import Batches, PhaseSums, measure_exactly, quiet
 from lopsided.torch.monitor.recall_outlook import RecallOutlook
-from lopsided.torch.monitor.recall_watch import RecallWatch
+from lopsided.torch.monitor.recall_watch import RecallWatch, of_enough_rows
 from lopsided.torch.monitor.run_forecast import RunForecast, run_forecast
 from lopsided.torch.monitor.run_settings import RunReader, RunSettings
+from lopsided.torch.monitor.shown_counts import ShownCounts
 from lopsided.torch.monitor.targets import TargetReader, codes_of
 from lopsided.torch.monitor.training_plan import TrainingPlan
 from lopsided.torch.processes import process_group
@@ -114,12 +115,11 @@ class Monitor:
         self.names = checked.class_names(names or (None if given is None else given.names), self.head.classes)
         self.records: list[EpochRecord] = []
         self._model, self._told_features, self._all_reduce = model, features is not None, all_reduce
-        self._counts: FloatArray | None = None if given is None else given.counts
         self._minority = checked.minority_mask(minority, self.head.classes)
         self._group_names = checked.group_names(groups)
         self._loggers = checked.several_loggers(loggers)
         self._counted_by_optimizer = checked.any_optimizer(optimizer) is not None
-        self._run = RunReader(unwrap(model), self.head.layer.weight, optimizer, settings, loss)
+        self._run = RunReader(unwrap(model), own_weight(self.head.layer), optimizer, settings, loss)
         self._warnings = EarlyWarnings(
             self.head.classes,
             self.names,
@@ -127,9 +127,9 @@ class Monitor:
             patience=check_count(patience, "patience"),
         )
         self._lost = LostClasses(self.head.classes, self.names)
-        self._ahead = RecallWatch(
-            self.names, checked.made_before(before, model, self.head.classes, optimizer, epochs, steps)
-        )
+        made = checked.made_before(before, model, self.head.classes, optimizer, epochs, steps)
+        self._ahead = RecallWatch(self.names, made)
+        self._shown = ShownCounts(None if given is None else given.counts, () if made is None else made.counts)
         self._layers = LayerStarts(model, layers)
         self._cadence = Cadence(
             None if geometry_every is None else check_count(geometry_every, "geometry_every"),
@@ -214,6 +214,8 @@ class Monitor:
 
     def batches(self, loader: Iterable[T], phase: str) -> Iterator[T]:
         """Iterate over a loader inside a phase: `for x, y in monitor.batches(loader, "test")`."""
+        if phase == "train":
+            self._shown.behind(loader, self.head.classes)
         with self.phase(phase):
             yield from loader
 
@@ -232,16 +234,17 @@ class Monitor:
         self._plan.end_epoch(counters.batches)
         counters.batches = 0  # from here on, `seen` counts the epoch as done
         with one_blas_thread():  # beside PyTorch's own threads, those of NumPy would wait for a core and burn it
-            with quiet(self.head.layer.weight.device):
+            with quiet(self.head.device):
                 snapshots, rows = self._phases.close(), self._phases.close_rows()
-                unobserved = self._unobserved.take(self.head.layer.weight.device, all_reduce=self._all_reduce)
+                unobserved = self._unobserved.take(self.head.device, all_reduce=self._all_reduce)
                 weight = self.head.weight()
                 full, spectra = self._cadence.full, self._cadence.spectra(epoch)
                 layers = self._layers.compare(epoch, spectra=spectra) if full else ()
                 patterns = self._probe.compare() if full else ()
             labels = snapshots[True].counts + unobserved if True in snapshots else None
-            shown = labels.astype(np.float64) if self._counts is None and labels is not None else self._counts
-            minority = self._minority_of(np.zeros(self.head.classes) if shown is None else shown)
+            self._shown.look(labels)
+            counts = self._shown.examples
+            minority = self._minority_of(np.zeros(self.head.classes) if counts is None else counts)
             finite = bool(np.isfinite(weight).all())
             angles = pairwise_angles(weight) if finite and (full or len(weight) <= FEW) else None
             lengths = (np.linalg.norm(weight, axis=1) if angles is None else angles.lengths) if finite else None
@@ -251,15 +254,25 @@ class Monitor:
             named = {name: found for name, found in phases.items() if isinstance(name, str) and found is not None}
             train = phases.get(True)
             held_out = phases.get(False) or next((named[name] for name in VALIDATION if name in named), None)
-            forecast = self._forecast(snapshots.get(True), weight, shown, finite=finite, full=full, spectra=spectra)
-            absent = () if labels is None else tuple(np.flatnonzero(labels == 0).tolist())
+            weighed = self._shown.weighed
+            forecast = self._forecast(snapshots.get(True), weight, weighed, finite=finite, full=full, spectra=spectra)
+            absent = () if labels is None or not self._shown.whole else tuple(np.flatnonzero(labels == 0).tolist())
             classifier = None if lengths is None else classifier_record(lengths, angles, minority)
             recall = [None if found is None else found.class_accuracy for found in (train, held_out)]
-            said = self._lost.look(recall[0], recall[1], shown)
-            said += self._warnings.look_at(weight, lengths, angles, forecast, shown, absent)
+            if train is not None and labels is not None and counters.passed_rows:
+                recall[0] = tuple(of_enough_rows(train.class_accuracy, train.counts, labels))
+            said = self._lost.look(recall[0], recall[1], counts)
+            said += self._warnings.look_at(weight, lengths, angles, forecast, counts, absent)
             validation = next((name for name in (False, *VALIDATION) if name in snapshots), None)
-            looked = (snapshots if finite else {}, rows, validation, shown)
-            ahead = self._ahead.look(*looked, seen=self.seen, epoch=epoch, merged=self._warnings.merged)
+            looked = (snapshots if finite else {}, rows, validation, counts)
+            ahead = self._ahead.look(
+                *looked,
+                labels=labels,
+                prior=None if self._targets.several else self._shown.prior,
+                seen=self.seen,
+                epoch=epoch,
+                merged=self._warnings.merged,
+            )
             said += ahead.warnings
         now = time.perf_counter()
         record = EpochRecord(
@@ -275,6 +288,7 @@ class Monitor:
             notes=(
                 *self._layers.notes,
                 *self._probe.notes,
+                *self._watch.notes,
                 *counters.notes(
                     snapshots.values(),
                     classes=self.head.classes,
@@ -313,7 +327,7 @@ class Monitor:
         means of the same examples. `batches` is a DataLoader, a list, or a function that starts a new pass.
         """
         found = measure_exactly(self._model, self.head, self._watch, self._phases, batches, self._targets)
-        counts = found.counts.astype(np.float64) if self._counts is None else self._counts
+        counts = found.counts.astype(np.float64) if self._shown.told is None else self._shown.told
         weight = self.head.weight()
         angles = pairwise_angles(weight) if np.isfinite(weight).all() else None
         record = self._phase(found, weight, angles, self._minority_of(counts), full=True)

@@ -18,7 +18,8 @@ optimizer : torch.optim.Optimizer, optional
 settings : RunSettings or dict, optional
     Settings that model, loss and optimizer do not show, or that should override them.
 counts : list, dict or str, optional
-    Training examples per class, as "5000*5,50*5" or by name. By default, those counted in the epoch.
+    Training examples per class, as "5000*5,50*5" or by name. By default, those of the data in `before`, else those
+    counted in the largest epoch so far; so give them if a sampler repeats examples.
 names : list of str, optional
     The names of the classes, for the warnings.
 minority : list of int, optional

@@ -1,8 +1,8 @@
 """What a monitor keeps between epochs, as plain values and tensors, so that a training can be resumed.
 
 It holds records, steps, past warnings, the weights at the start (as large as the tracked layers) and the examples of
-the activation patterns. A running epoch is not kept, so save between epochs. In the first epoch after a resume there
-are no class means of the epoch before, so NC4 is None.
+the activation patterns, and what the next epochs need of the latest one: class means, ranks and margins of single
+rows. A running epoch is not kept, so save between epochs.
 """
 
 from collections.abc import Mapping
@@ -26,17 +26,22 @@ LASTING = {
     "_plan": ("epochs_done", "batches_an_epoch"),
     "_run": ("largest_step", "forgetting"),
     "_lost": ("zero", "low", "said_low", "looks", "quiet_until"),
-    "_ahead": ("said",),
+    "_ahead": ("said", "separated", "before"),
+    "_targets": ("mixed", "several", "tables"),
+    "_phases": ("points",),
+    "_shown": ("largest",),
+    "monitor": ("_means",),
     "_warnings": ("pairs", "said_pairs", "short", "said", "diverged"),
     "_layers": ("starts",),
     "_probe": ("started", "inputs", "start_patterns"),
 }
+ARRAYS = {"separated", "before", "largest", "_means"}  # also where a new monitor has none
 
 
 def state_of(monitor: "Monitor") -> dict[str, Any]:
     """The state of a monitor, for `torch.save`, readable with `weights_only=True`."""
     parts = {
-        part: {name: _kept(getattr(getattr(monitor, part), name)) for name in names} for part, names in LASTING.items()
+        part: {name: _kept(getattr(_owner(monitor, part), name)) for name in names} for part, names in LASTING.items()
     }
     return {
         "version": VERSION,
@@ -58,23 +63,36 @@ def load_state(monitor: "Monitor", state: Mapping[str, Any]) -> None:
         )
     monitor.records[:] = [from_plain(EpochRecord, plain) for plain in state["records"]]
     for part, names in LASTING.items():
-        owner = getattr(monitor, part)
-        for name in state[part].keys() & set(names):  # an older state lacks some
-            setattr(owner, name, _given(state[part][name], getattr(owner, name)))
+        owner, kept = _owner(monitor, part), state.get(part, {})
+        for name in kept.keys() & set(names):  # an older state lacks some
+            arrays = name in ARRAYS or isinstance(getattr(owner, name), np.ndarray)
+            setattr(owner, name, _arrays(kept[name]) if arrays else _given(kept[name], getattr(owner, name)))
     monitor._phases.start_epoch(monitor._cadence)
+
+
+def _owner(monitor: "Monitor", part: str) -> Any:
+    return monitor if part == "monitor" else getattr(monitor, part)
 
 
 def _kept(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return torch.from_numpy(value.copy())
+    if isinstance(value, torch.Tensor):
+        return value.clone()
+    if isinstance(value, dict):
+        return {name: _kept(entry) for name, entry in value.items()}
     if isinstance(value, set):
         return sorted([*entry] for entry in value)
     return value
 
 
+def _arrays(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _arrays(entry) for name, entry in value.items()}
+    return None if value is None else value.numpy().copy()
+
+
 def _given(value: Any, like: Any) -> Any:
-    if isinstance(like, np.ndarray):
-        return value.numpy().copy()
     if isinstance(like, set):
         return {tuple(entry) for entry in value}
     return value

@@ -35,6 +35,7 @@ class PhaseSums:
     def __init__(self, head: Head, *, interval: int, ignored: int, all_reduce: bool) -> None:
         self._head, self._interval, self._ignored, self._all_reduce = head, interval, ignored, all_reduce
         self._buffers: dict[Phase, RowBuffer] = {}
+        self._resumed: dict[Phase, dict[str, torch.Tensor]] = {}  # points of phases not seen since a resume
         self._summing = self._sampling = self._keeping = True
 
     def add(
@@ -52,6 +53,8 @@ class PhaseSums:
 
     def _buffer(self, phase: Phase, features: torch.Tensor) -> "RowBuffer":
         sums = self.new(features)
+        if phase in self._resumed:
+            sums.points = self._resumed.pop(phase)
         sums.summing, sums.sampling = self._summing, self._sampling
         buffer = RowBuffer(sums, KeptRows(self._head.classes, sums.width, per_class=phase is True))
         buffer.keeping = self._keeping
@@ -74,6 +77,20 @@ class PhaseSums:
         for buffer in self._buffers.values():
             buffer.sums.summing, buffer.sums.sampling = self._summing, self._sampling
             buffer.keeping = self._keeping
+
+    def start_over(self, phase: Phase) -> None:
+        """Forget what the running epoch has of a phase, which is evaluated once more."""
+        if (buffer := self._buffers.get(phase)) is not None:
+            buffer.clear()
+
+    @property
+    def points(self) -> dict[Phase, dict[str, torch.Tensor]]:
+        """What lasts of each phase from epoch to epoch."""
+        return self._resumed | {phase: buffer.sums.points for phase, buffer in self._buffers.items()}
+
+    @points.setter
+    def points(self, kept: dict[Phase, dict[str, torch.Tensor]]) -> None:
+        self._buffers, self._resumed = {}, dict(kept)
 
     def flush(self) -> bool:
         """Add what waits in the buffers; whether there is anything to close."""
@@ -107,7 +124,7 @@ class PhaseSums:
 
     def _make_what_others_have(self) -> None:
         """A phase that only another process saw gets empty sums here, to be added."""
-        device = self._head.layer.weight.device
+        device = self._head.device
         others: list[Any] = [None] * torch.distributed.get_world_size()
         torch.distributed.all_gather_object(others, list(self._buffers))
         known = next(iter(self._buffers.values()), None)
@@ -157,6 +174,12 @@ class RowBuffer:
             self._used, self._grouped = 0, False
             self._sum(self._features[own], self._logits[own], self._codes[own], groups)
 
+    def clear(self) -> None:
+        """Forget the rows and sums of the epoch."""
+        self._used, self._grouped = 0, False
+        self.sums.clear()
+        self.kept.clear()
+
     def _sum(
         self, features: torch.Tensor, logits: torch.Tensor, codes: torch.Tensor, groups: torch.Tensor | None
     ) -> None:
@@ -186,7 +209,7 @@ def measure_exactly(
     """The sums over all examples; `batches` is a DataLoader, a list, or a function that starts a new pass."""
 
     def one_pass(sums: ClassSums | None) -> ClassSums:
-        device = head.layer.weight.device
+        device = head.device
         for batch in _started(batches):
             inputs, labels = _pair(batch)
             model(inputs.to(device))

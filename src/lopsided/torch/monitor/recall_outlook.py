@@ -59,13 +59,15 @@ class ClassOutlooks(Sequence[ClassOutlook]):
 class RecallOutlook:
     """Every class; `seen` is the share of the training that was observed, 0 before it, None if its length is not known.
 
-    `scores` are what the law orders classes by, the larger the better; `Monitor(before=...)` reads them.
+    `scores` are what the law orders classes by, the larger the better, and `counts` the training examples of every
+    class, where the training data were given; `Monitor(before=...)` reads both.
     """
 
     seen: float | None
     classes: Sequence[ClassOutlook]
     notes: tuple[str, ...] = ()
     scores: tuple[float, ...] = ()
+    counts: tuple[float, ...] = ()
 
     @property
     def likely_lost(self) -> list[int]:
@@ -90,11 +92,16 @@ class RecallOutlook:
 
 
 def outlook(
-    forecast: RecallForecast, causes: Sequence[Cause | None] | None = None, notes: tuple[str, ...] = ()
+    forecast: RecallForecast,
+    causes: Sequence[Cause | None] | None = None,
+    notes: tuple[str, ...] = (),
+    counts: Sequence[float] = (),
 ) -> RecallOutlook:
     """Plain numbers of a forecast."""
     known = causes or [None] * forecast.recall.size
-    return RecallOutlook(forecast.seen, ClassOutlooks(forecast, known), notes, tuple(forecast.score.tolist()))
+    return RecallOutlook(
+        forecast.seen, ClassOutlooks(forecast, known), notes, tuple(forecast.score.tolist()), tuple(counts)
+    )
 
 
 def run_outlook(evidence: ClassEvidence, merged: Sequence[int] = ()) -> RecallOutlook:

@@ -6,11 +6,11 @@ from its start.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lopsided.core.validation import FloatArray
+from lopsided.core.validation import FloatArray, IntArray
 from lopsided.measure.posthoc_gain import PosthocGain, posthoc_gain
 from lopsided.theory.class_evidence import ClassEvidence
 from lopsided.torch.monitor.class_evidence import RowsSnapshot, class_evidence, separation
@@ -20,6 +20,8 @@ from lopsided.torch.monitor.recall_outlook import RecallOutlook, gain_sentence, 
 
 EARLIEST = 0.05  # share of the training
 EARLIEST_EPOCH = 2  # where the planned length is not known
+FEW_ROWS = 5  # of a class, of which more were shown than observed
+_OF_A_CHOICE = ("_auc", "_adjusted")  # evidence that compares the logits of an example with each other
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ class RecallWatch:
 
     def __init__(self, names: Sequence[str], before: RecallOutlook | None = None) -> None:
         self._names = names
-        self._before = {} if before is None else {"before_score": np.array(before.scores)}
+        self.before: dict[str, FloatArray] = {} if before is None else {"before_score": np.array(before.scores)}
         self.said: set[tuple[int, str]] = set()
         self.separated: dict[str, FloatArray] = {}  # by the rows of the latest epoch that was measured in full
 
@@ -48,23 +50,46 @@ class RecallWatch:
         held_out: Phase | None,
         counts: FloatArray | None,
         *,
+        labels: IntArray | None,
+        prior: FloatArray | None,
         seen: float | None,
         epoch: int,
         merged: Sequence[int],
     ) -> LookAhead:
-        """`held_out` is the phase of the validation examples, None without any."""
+        """`held_out` is the phase of the validation examples, None without any; `counts` are the examples there are,
+        `labels` those of the epoch, and `prior` the proportions in which classes are shown, None where an example may
+        have several classes, as each logit is then judged alone."""
         train = sums.get(True)
         if counts is None or train is None or not train.counts.any() or not np.isfinite(train.losses).all():
             return LookAhead()
-        self.separated |= separation(train, rows, held_out, counts)
-        evidence = class_evidence(sums, held_out, counts, self.separated | self._before, seen)
+        self.separated |= separation(train, rows, held_out, counts if prior is None else prior)
+        if prior is None:
+            self.separated = {name: found for name, found in self.separated.items() if not name.endswith(_OF_A_CHOICE)}
+        evidence = class_evidence(sums, held_out, counts, self.separated | self.before, seen)
+        evidence = replace(evidence, train_recall=_of_few_rows(train, labels, evidence.train_recall))
         found = run_outlook(evidence, merged)
         kept = None if held_out is None else rows.get(held_out)
-        gain = None if kept is None else posthoc_gain(kept.logits, kept.codes, counts)
+        gain = None if kept is None or prior is None else posthoc_gain(kept.logits, kept.codes, prior)
         early = epoch < EARLIEST_EPOCH if seen is None else seen < EARLIEST
-        fresh = [] if early else [k for k in found.likely_lost if (k, str(found.classes[k].cause)) not in self.said]
+        likely = [] if early else [k for k in found.likely_lost if counts[k] > 0]  # others are said to have no examples
+        fresh = [k for k in likely if (k, str(found.classes[k].cause)) not in self.said]
         self.said |= {(k, str(found.classes[k].cause)) for k in fresh}
         said = recall_sentences(found, fresh, self._names)
         if gain is not None and any(found.classes[k].cause == "prior" for k in fresh):
             said.append(gain_sentence(gain))
         return LookAhead(evidence, found, gain, tuple(said))
+
+
+def _of_few_rows(train: SumsSnapshot, labels: IntArray | None, recall: FloatArray) -> FloatArray:
+    """The recall in training; where few of the examples shown were observed, with the mean of all classes as one more,
+    because the law takes it for that of all of them."""
+    few = train.counts < np.minimum(train.counts if labels is None else labels, FEW_ROWS)
+    if not few.any():
+        return recall
+    return np.where(few, (train.correct + np.nanmean(recall)) / (train.counts + 1), recall)
+
+
+def of_enough_rows(recall: Sequence[float | None], observed: Sequence[int], labels: IntArray) -> list[float | None]:
+    """The recall of each class, None where few of its examples were observed."""
+    least = np.minimum(labels, FEW_ROWS)
+    return [value if rows >= need else None for value, rows, need in zip(recall, observed, least, strict=True)]

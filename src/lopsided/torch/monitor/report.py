@@ -197,15 +197,18 @@ def _panel(
     log: bool = False,
     limits: tuple[float, float] | None = None,
 ) -> Panel | None:
-    """Curves over epochs, by their names; on a logarithmic axis zeros are left out and whole decades are shown."""
+    """Curves over the epochs that measured them, by their names; on a logarithmic axis zeros are left out and whole
+    decades are shown."""
     epochs, dotted = [record.epoch for record in records], dashed or {}
     lines = []
     for name, place in (curves | dotted).items():
         heights = [_at(record, place) for record in records]
+        known = [(x, y) for x, y in zip(epochs, heights, strict=True) if y is not None and math.isfinite(y)]
         if log:
-            heights = [height if height is not None and height > 0 else None for height in heights]
-        if any(height is not None for height in heights):
-            lines.append(Line(epochs, heights, name, dashed=name in dotted, markers=len(records) < 3))
+            known = [(x, y) for x, y in known if y > 0]
+        if known:
+            xs, ys = ([pair[axis] for pair in known] for axis in (0, 1))
+            lines.append(Line(xs, ys, name, dashed=name in dotted, markers=len(known) < 3))
     if log and lines:
         shown = [y for line in lines for y in line.y if y is not None] + [mark.at for mark in marks]
         limits = 10.0 ** math.floor(math.log10(min(shown))), 10.0 ** math.ceil(math.log10(max(shown)) + 1e-9)

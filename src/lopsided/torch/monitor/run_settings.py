@@ -10,14 +10,14 @@ is
 A weight without a gradient falls by exp(-forgetting). Adam's coupled decay has no such sum.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import check_count, check_in_range
-from lopsided.torch.monitor.head import linear_layers
+from lopsided.torch.monitor.head import linear_layers, own_weight
 from torch import nn
 
 _NORMALISATIONS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
@@ -163,16 +163,25 @@ def loss_settings(loss: Any) -> dict[str, Any]:
     }
 
 
-def network_settings(model: nn.Module, head_weight: Any, trained: set[int] | None) -> dict[str, Any]:
+def network_settings(
+    model: nn.Module,
+    head_weight: Any,
+    trained: set[int] | None,
+    moved: Callable[[torch.Tensor], bool] = lambda weight: False,
+) -> dict[str, Any]:
     """Depth, convolutions and batch normalisation of what is trained: `trained` are the ids of an optimizer's
-    parameters, None where they are not known."""
+    parameters, None where they are not known; `moved` tells of a weight whether another optimizer moves it."""
     weights = {
-        id(layer.weight): (layer, layer.weight.requires_grad and (trained is None or id(layer.weight) in trained))
-        for _, layer in linear_layers(model)
+        id(weight): (
+            layer,
+            weight,
+            weight.requires_grad and (trained is None or moved(weight) or id(weight) in trained),
+        )
+        for layer, weight in ((layer, own_weight(layer)) for _, layer in linear_layers(model))
     }
-    hidden = [layer for key, (layer, moves) in weights.items() if moves and key != id(head_weight)]
-    total = sum(layer.weight.numel() for layer, _ in weights.values())
-    still = sum(layer.weight.numel() for layer, moves in weights.values() if not moves)
+    hidden = [layer for key, (layer, _, moves) in weights.items() if moves and key != id(head_weight)]
+    total = sum(weight.numel() for _, weight, _ in weights.values())
+    still = sum(weight.numel() for _, weight, moves in weights.values() if not moves)
     return {
         "hidden_layers": len(hidden),
         "convolutional": any(not isinstance(layer, nn.Linear) for layer in hidden),
@@ -197,12 +206,15 @@ class RunReader:
         self._told = checked_settings(told)
         self._group: dict[str, Any] = {}
         self.largest_step, self.forgetting, self._momentum_factor = 0.0, 0.0, 1.0
+        self._versions: dict[int, int] | None = None  # of the parameters after the first step: writes count them up
         if optimizer is not None:  # at the end of the first epoch a scheduler may have lowered it already
             self._start_epoch()
             self.largest_step = optimizer_settings(optimizer, head_weight)["learning_rate"] or 0.0
 
     def stepped(self, *_: object) -> None:
         """The optimizer took a step."""
+        if self._versions is None:
+            self._versions = {id(part): part._version for part in self._model.parameters()}
         group = self._group
         decay = group.get("weight_decay")
         if decay:
@@ -223,8 +235,12 @@ class RunReader:
                     "forgetting": self.forgetting,
                     "planned_forgetting": self.forgetting / seen if seen else None,
                 }
-        found |= network_settings(self._model, self._head_weight, trained) | loss_settings(self._loss)
+        found |= network_settings(self._model, self._head_weight, trained, self._moved) | loss_settings(self._loss)
         return RunSettings(**(found | {"batch_size": batch_size or None} | self._told.known))
+
+    def _moved(self, weight: torch.Tensor) -> bool:
+        """Whether a weight was written into since the first step, by this optimizer or another one."""
+        return self._versions is not None and self._versions.get(id(weight), weight._version) != weight._version
 
     def _start_epoch(self) -> None:
         """Find the head's group, which a trainer may have replaced."""

@@ -28,7 +28,7 @@ class TargetReader:
     def __init__(self, head: Head, *, told_features: bool) -> None:
         self._head, self._told_features = head, told_features
         self.mixed = self.several = False
-        self._tables = False  # whole numbers with K columns were one-hot before
+        self.tables = False  # whole numbers with K columns were one-hot before
 
     def read(self, labels: Any, outputs: torch.Tensor | None = None) -> torch.Tensor:
         """The labels as codes or as a table (n, K); `outputs` are the head's, where they are at hand."""
@@ -41,8 +41,8 @@ class TargetReader:
             return class_codes(labels, self._head.outputs)
         whole = not given.is_floating_point() and given.dtype != torch.bool
         if whole and outputs is not None and outputs.shape == given.shape:
-            self._tables = True
-        if whole and not self._tables:  # one code at each of K places
+            self.tables = True
+        if whole and not self.tables:  # one code at each of K places
             return class_codes(given, self._head.outputs)
         return self._table(given.detach())
 

@@ -27,8 +27,8 @@ class TrainingPlan:
         self.batches_an_epoch = 0
 
     def end_epoch(self, batches: int) -> None:
-        """An epoch of so many training batches is over."""
-        self.epochs_done += 1
+        """An epoch of so many training batches is over; one that only evaluated is none of the plan's."""
+        self.epochs_done += batches > 0
         self.batches_an_epoch = max(self.batches_an_epoch, batches)
 
     def seen(self, steps: int, batches: int) -> float | None:

@@ -25,7 +25,7 @@ def dataset_labels(dataset: Any) -> NDArray[Any]:
     Returns
     -------
     array of n labels
-        One label per example, in the order of the data set.
+        One label per example, in the order of the data set, after its `target_transform` if it has one.
     """
     if isinstance(dataset, Subset):
         return _chosen(dataset_labels(dataset.dataset), dataset.indices)
@@ -43,7 +43,15 @@ def dataset_labels(dataset: Any) -> NDArray[Any]:
         raise InputError(
             f"{len(dataset)} labels, one per example", f"shape {labels.shape}", "give the labels themselves"
         )
-    return labels
+    return _transformed(labels, getattr(dataset, "target_transform", None))
+
+
+def _transformed(labels: NDArray[Any], transform: Any) -> NDArray[Any]:
+    """The labels that the data set gives with its examples: torchvision keeps them as they were before."""
+    if not callable(transform):
+        return labels
+    values, places = np.unique(labels, return_inverse=True)
+    return np.asarray(plain_array([transform(value) for value in values.tolist()])[places])
 
 
 def _chosen(labels: NDArray[Any], indices: Any) -> NDArray[Any]:

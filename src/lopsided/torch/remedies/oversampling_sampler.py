@@ -195,7 +195,7 @@ def check_loader(loader: Any) -> OversamplingSampler:
     OversamplingSampler
         The sampler that was found. Otherwise, the error says what the loader draws from instead.
     """
-    inside = list(_samplers_inside(loader))
+    inside = list(samplers_inside(loader))
     ours = [sampler for sampler in inside if isinstance(sampler, OversamplingSampler)]
     if not ours:
         names = [type(sampler).__name__ for sampler in inside if type(sampler).__name__ != "BatchSampler"]
@@ -230,7 +230,7 @@ def _numbers(indices: IntArray) -> Iterator[int]:
         yield from indices[begin : begin + _AT_ONCE].tolist()
 
 
-def _samplers_inside(loader: Any) -> Iterator[Any]:
+def samplers_inside(loader: Any) -> Iterator[Any]:
     """The loader's samplers, batch samplers and those inside their wrappers, outermost first."""
     seen, waiting = set(), [loader]
     while waiting:
