@@ -58,7 +58,9 @@ class KeptRows:
         wanted = inside[_rank_within(places) + self._kept[places] < self._quota]
         if wanted.size:
             rows = torch.from_numpy(wanted).to(features.device)
-            self._parts.append((features.index_select(0, rows).float(), logits.index_select(0, rows).float(), codes[rows]))
+            self._parts.append(
+                (features.index_select(0, rows).float(), logits.index_select(0, rows).float(), codes[rows])
+            )
             self._kept += np.bincount(own[wanted] if self._per_class else 0 * wanted, minlength=self._kept.size)
 
     def snapshot(self) -> RowsSnapshot | None:

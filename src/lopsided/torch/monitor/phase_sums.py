@@ -7,7 +7,7 @@ Where only scores are taken, the buffer holds more rows.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -277,9 +277,7 @@ def _kind(rows: torch.Tensor) -> torch.dtype:
 @contextmanager
 def quiet(device: torch.device) -> Iterator[None]:
     """No graph, normal tensors even in inference mode, full precision even under autocast."""
-    with ExitStack() as stack:
-        stack.enter_context(torch.inference_mode(False))
-        stack.enter_context(torch.no_grad())
-        if torch.is_autocast_enabled(device.type):
-            stack.enter_context(torch.autocast(device.type, enabled=False))
-        yield
+    cast = torch.is_autocast_enabled(device.type)
+    with torch.inference_mode(False), torch.no_grad():
+        with torch.autocast(device.type, enabled=False) if cast else nullcontext():
+            yield

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import check_count, check_in_range
-from lopsided.torch.monitor.head import linear_layers
+from lopsided.torch.monitor.head import is_linear
 from torch import nn
 
 _NORMALISATIONS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
@@ -166,9 +166,11 @@ def loss_settings(loss: Any) -> dict[str, Any]:
 def network_settings(model: nn.Module, head_weight: Any, trained: set[int] | None) -> dict[str, Any]:
     """Depth, convolutions and batch normalisation of what is trained: `trained` are the ids of an optimizer's
     parameters, None where they are not known."""
+    modules = list(model.modules())
     weights = {
         id(layer.weight): (layer, layer.weight.requires_grad and (trained is None or id(layer.weight) in trained))
-        for _, layer in linear_layers(model)
+        for layer in modules
+        if is_linear(layer)
     }
     hidden = [layer for key, (layer, moves) in weights.items() if moves and key != id(head_weight)]
     total = sum(layer.weight.numel() for layer, _ in weights.values())
@@ -177,7 +179,7 @@ def network_settings(model: nn.Module, head_weight: Any, trained: set[int] | Non
         "hidden_layers": len(hidden),
         "convolutional": any(not isinstance(layer, nn.Linear) for layer in hidden),
         "frozen": still / max(total, 1),
-        "batch_normalisation": any(isinstance(module, _NORMALISATIONS) for module in model.modules()),
+        "batch_normalisation": any(isinstance(module, _NORMALISATIONS) for module in modules),
     }
 
 
@@ -198,8 +200,7 @@ class RunReader:
         self._group: dict[str, Any] = {}
         self.largest_step, self.forgetting, self._momentum_factor = 0.0, 0.0, 1.0
         if optimizer is not None:  # at the end of the first epoch a scheduler may have lowered it already
-            self._start_epoch()
-            self.largest_step = optimizer_settings(optimizer, head_weight)["learning_rate"] or 0.0
+            self.largest_step = self._start_epoch()["learning_rate"] or 0.0
 
     def stepped(self, *_: object) -> None:
         """The optimizer took a step."""
@@ -213,9 +214,8 @@ class RunReader:
         trained = None
         found: dict[str, Any] = {}
         if self._optimizer is not None:
-            self._start_epoch()
+            found = self._start_epoch()
             trained = {id(parameter) for group in self._optimizer.param_groups for parameter in group["params"]}
-            found = optimizer_settings(self._optimizer, self._head_weight)
             if found["learning_rate"] is not None:
                 self.largest_step = found["learning_rate"] = max(self.largest_step, found["learning_rate"])
             if found["decoupled_decay"] or found["optimizer"] == "SGD":
@@ -226,12 +226,13 @@ class RunReader:
         found |= network_settings(self._model, self._head_weight, trained) | loss_settings(self._loss)
         return RunSettings(**(found | {"batch_size": batch_size or None} | self._told.known))
 
-    def _start_epoch(self) -> None:
-        """Find the head's group, which a trainer may have replaced."""
+    def _start_epoch(self) -> dict[str, Any]:
+        """Find the head's group, which a trainer may have replaced, and its settings."""
         self._group = _head_group(self._optimizer, self._head_weight)
         facts = optimizer_settings(self._optimizer, self._head_weight)
         coupled = 0.0 if facts["decoupled_decay"] else min(facts["momentum"] or 0.0, 0.9999)
         self._momentum_factor = 1.0 / (1.0 - coupled)
+        return facts
 
 
 def _head_group(optimizer: Any, head_weight: Any) -> dict[str, Any]:
