@@ -15,13 +15,14 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from torch.compiler import is_compiling
+
 import torch
 from lopsided.core.errors import InputError
 from lopsided.torch.monitor.activation_probe import ActivationProbe
 from lopsided.torch.monitor.epoch_counters import EpochCounters
 from lopsided.torch.monitor.head import Head, check_output, named_module
 from torch import nn
-from torch.compiler import is_compiling
 
 
 class Seen(NamedTuple):

@@ -173,7 +173,7 @@ class RowBuffer:
                 self.kept.add(features, logits, codes)
 
     def _viewed(self, at: tuple[int, int]) -> tuple[torch.Tensor, ...]:
-        """The buffer's rows from one place to another, kept: making a view takes longer than copying a batch into it."""
+        """The buffer's rows from one place to another, kept because making a view takes longer than copying a batch."""
         assert self._features is not None
         if len(self._views) >= MOST_VIEWS:  # batches of many sizes
             self._views.clear()
@@ -278,6 +278,6 @@ def _kind(rows: torch.Tensor) -> torch.dtype:
 def quiet(device: torch.device) -> Iterator[None]:
     """No graph, normal tensors even in inference mode, full precision even under autocast."""
     cast = torch.is_autocast_enabled(device.type)
-    with torch.inference_mode(False), torch.no_grad():
-        with torch.autocast(device.type, enabled=False) if cast else nullcontext():
-            yield
+    plain = torch.autocast(device.type, enabled=False) if cast else nullcontext()
+    with torch.inference_mode(False), torch.no_grad(), plain:
+        yield
