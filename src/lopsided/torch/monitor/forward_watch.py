@@ -15,8 +15,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from torch.compiler import is_compiling
-
 import torch
 from lopsided.core.errors import InputError
 from lopsided.torch.monitor.activation_probe import ActivationProbe
@@ -221,7 +219,7 @@ class Hook:
 
     def __call__(self, *arguments: Any) -> None:
         """Forward the call; the result is always None, so no forward pass is ever changed."""
-        if is_compiling():
+        if torch.compiler.is_compiling():
             _untraced(self._forward, *arguments)
         elif self._owner is not None and (owner := self._owner()) is not None:  # `_forward`, without a call more
             self._function(owner, *arguments)
