@@ -107,6 +107,59 @@ def test_before_training_more_examples_help(tasks) -> None:
     assert found.seen == 0.0
 
 
+@pytest.mark.parametrize("classes", [2, 10, 300])
+def test_the_features_are_those_of_one_column_after_the_other(classes) -> None:
+    """The law was fitted to these columns, so computing them as one table may not change a bit."""
+    random = np.random.default_rng(classes)
+    rates = ("recall", "auc", "adjusted")
+    names = [f"{phase}_{rate}" for phase in ("train", "held_out") for rate in rates]
+    given = {name: random.random(classes) for name in (*names, "nearest_recall", "held_out_nearest")}
+    given |= {"counts": random.integers(0, 40, classes), "held_out_counts": random.integers(0, 4, classes)}
+    given |= {"train_loss": 3 * random.random(classes), "held_out_loss": 3 * random.random(classes)}
+    given |= {"train_margin": random.normal(size=classes)}
+    for name in set(given) - {"counts"}:
+        given[name] = np.where(random.random(classes) < 0.2, np.nan, given[name])
+    given["held_out_recall"] = np.where(np.arange(classes) == 0, 0.5, given["held_out_recall"])
+    seen = ClassEvidence.of(given, seen=0.3)
+
+    def logit(values, size, otherwise=0.0):
+        smoothed = (np.where(np.isfinite(values), values, otherwise) * size + 0.5) / (size + 1.0)
+        return np.clip(np.log(smoothed / (1.0 - smoothed)), -4.0, 4.0)
+
+    def full(value):
+        return np.full(classes, value)
+
+    size, held = np.maximum(seen.counts, 1.0), np.nan_to_num(seen.held_out_counts, nan=1.0).clip(1.0)
+    loss = np.where(np.isnan(seen.train_loss), np.nanmax([*seen.train_loss, np.log(classes)]), seen.train_loss)
+    everyone = np.average(np.nan_to_num(seen.train_recall), weights=size)
+    train = [
+        *(np.log(size), np.log(size / size.mean()), full(np.log(classes)), logit(seen.train_recall, size)),
+        *(np.log(loss + 0.05), np.arcsinh(np.where(np.isnan(seen.train_margin), -3.0, seen.train_margin))),
+        *(logit(seen.train_auc, size, 0.5), logit(seen.train_adjusted, size), logit(seen.nearest_recall, size)),
+        full(logit(np.array([everyone]), np.array([200.0]))[0]),
+    ]
+    assert (recall_law.training_features(seen) == np.stack(train, axis=1)).all()
+    other = np.where(np.isnan(seen.held_out_loss), np.log(classes), seen.held_out_loss)
+    shown = [
+        *(logit(seen.held_out_recall, held), np.log(other + 0.05), logit(seen.held_out_auc, held, 0.5)),
+        *(logit(seen.held_out_adjusted, held), logit(seen.held_out_nearest, held)),
+        full(logit(np.array([np.nanmean(seen.held_out_recall)]), np.array([200.0]))[0]),
+    ]
+    assert (recall_law.held_out_features(seen) == np.stack([*train, *shown], axis=1)).all()
+
+    score = np.array([-3.0, 0.2, 4.0])
+    law = recall_law._law("held out")
+    chances = np.maximum.accumulate(
+        1 / (1 + np.exp(-np.clip(law.cuts - 0.4 * law.cuts_by_time - score[:, None], -50, 50))), axis=1
+    )
+    assert (law.distribution(score, -0.4) == chances).all()
+    levels = np.array([0.05, 0.5, 0.95])
+    for row, found in zip(chances, recall_law._quantiles(chances, levels).T, strict=True):
+        joined = np.interp(levels, [*row, 1.0], [*recall_law.CUTS, 1.0])
+        # straight lines between cuts, here by NumPy's own rule; some digits of a difference of chances are lost
+        assert found == pytest.approx(np.where(levels <= row[0], 0.0, joined), abs=1e-9)
+
+
 def _evidence(**given):
     rates = {"counts": [100, 10], "train_recall": [1.0, 0.9], "train_loss": [0.1, 0.3], "train_margin": [2.0, 1.0]}
     return ClassEvidence.of(rates | given)

@@ -63,7 +63,8 @@ def _sorted(column: FloatArray, weights: FloatArray, own: BoolArray) -> FloatArr
     """The same for all rows of one class, by sorting its column."""
     order = np.argsort(column)
     totals = np.concatenate([[0.0], np.cumsum(weights[order])])
-    places = [np.searchsorted(column, column[own], side=side, sorter=order) for side in ("left", "right")]
+    ordered, asked = column[order], column[own]
+    places = [np.searchsorted(ordered, asked, side=side) for side in ("left", "right")]
     found: FloatArray = (totals[places[0]] + totals[places[1]]) / 2
     return found
 

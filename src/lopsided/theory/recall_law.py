@@ -22,7 +22,8 @@ This is an empirical law, not derived from theory; `lopsided skill` says how oft
 """
 
 import json
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, Self
@@ -64,6 +65,9 @@ class RecallForecast:
     seen: float | None
 
 
+_PER_CLASS = ("recall", "low", "high", "chance_lost", "score")
+
+
 @dataclass(frozen=True)
 class RecallLaw:
     """Constants of one variant: features by name with their centres and scales, cuts and slopes."""
@@ -88,8 +92,9 @@ class RecallLaw:
 
     def distribution(self, score: FloatArray, time: float) -> FloatArray:
         """K x cuts: P(r <= c_j)."""
-        chances = 1.0 / (1.0 + np.exp(-np.clip(self.cuts + time * self.cuts_by_time - score[:, None], -50, 50)))
-        return np.maximum.accumulate(chances, axis=1)  # cuts are fitted separately and may cross
+        # One row per cut, as the steps along many classes are faster than those along few cuts.
+        chances = 1.0 / (1.0 + np.exp(-((self.cuts + time * self.cuts_by_time)[:, None] - score).clip(-50, 50)))
+        return np.maximum.accumulate(chances, axis=0).T  # cuts are fitted separately and may cross
 
     def forecast(
         self,
@@ -152,13 +157,15 @@ def recall_forecast(evidence: ClassEvidence) -> RecallForecast:
     suffix = ", unknown length" if evidence.seen is None else ", before" if before else ""
     time = 0.0 if evidence.seen is None else float(np.log(max(evidence.seen, 0.02) / REFERENCE))
     known = np.isfinite(evidence.held_out_recall)
-    found = {field.name: np.empty(known.size) for field in fields(RecallForecast) if field.name != "seen"}
-    for kind, read, rows in (("held out", held_out_features, known), ("training", training_features, ~known)):
-        if rows.any():
-            features = read(evidence, before=before)[rows]
-            shown = np.nan_to_num(evidence.held_out_counts[rows], nan=0.0)
-            told = (evidence.held_out_recall[rows] * shown, shown) if kind == "held out" else None
-            part = _law(kind + suffix).forecast(features, time, evidence.seen, told)
+    trained, last = training_features(evidence), [evidence.before_score] if before else []
+    found = {name: np.empty(known.size) for name in _PER_CLASS}
+    for kind, rows in (("held out", np.flatnonzero(known)), ("training", np.flatnonzero(~known))):
+        if rows.size:
+            shown = [_validation_features(evidence)] if kind == "held out" else []
+            features = np.column_stack([trained, *shown, *last]).take(rows, axis=0)
+            examples = np.nan_to_num(evidence.held_out_counts[rows])
+            answers = (evidence.held_out_recall[rows] * examples, examples) if shown else None
+            part = _law(kind + suffix).forecast(features, time, evidence.seen, answers)
             for name, values in found.items():
                 values[rows] = getattr(part, name)
     return RecallForecast(**found, seen=evidence.seen)
@@ -168,42 +175,47 @@ def training_features(evidence: ClassEvidence, *, before: bool = False) -> Float
     """K x features of the variant "training"; a missing value of a class counts as its worst value. `before` adds the
     score of the forecast before training as the last column."""
     size = np.maximum(evidence.counts, 1.0)
-    recall = np.nan_to_num(evidence.train_recall, nan=0.0)
+    rates = _known(
+        [evidence.train_recall, evidence.train_auc, evidence.train_adjusted, evidence.nearest_recall],
+        [0.0, 0.5, 0.0, 0.0],
+    )
+    recall, logits = rates[0], _logit(rates, size)
     known = np.isfinite(evidence.train_loss)
     worst = np.max(evidence.train_loss, where=known, initial=np.log(evidence.classes))
     loss = np.where(known, evidence.train_loss, worst)
     margin = np.where(np.isfinite(evidence.train_margin), evidence.train_margin, -3.0)
-    everyone = float(np.average(recall, weights=size))
+    everyone = float(np.multiply(recall, size).sum() / size.sum())
     columns = [
         np.log(size),
         np.log(size / size.mean()),
-        np.full(size.size, np.log(evidence.classes)),
-        _logit(recall, size),
+        np.log(evidence.classes),
+        logits[0],
         np.log(loss + 0.05),
         np.arcsinh(margin),
-        _logit(_known(evidence.train_auc, 0.5), size),
-        _logit(_known(evidence.train_adjusted, 0.0), size),
-        _logit(_known(evidence.nearest_recall, 0.0), size),
-        np.full(size.size, _whole(everyone)),
+        *logits[1:],
+        _whole(everyone),
         *([evidence.before_score] if before else []),
     ]
-    return np.stack(columns, axis=1)
+    return _table(columns, size.size)
 
 
 def held_out_features(evidence: ClassEvidence, *, before: bool = False) -> FloatArray:
     """K x features of the variant "held out": those of training, and what the validation examples showed."""
+    last = [evidence.before_score] if before else []
+    return np.column_stack([training_features(evidence), _validation_features(evidence), *last])
+
+
+def _validation_features(evidence: ClassEvidence) -> FloatArray:
+    """K x features: what the validation examples showed."""
     size = np.nan_to_num(evidence.held_out_counts, nan=1.0).clip(1.0)
     loss = np.where(np.isfinite(evidence.held_out_loss), evidence.held_out_loss, np.log(evidence.classes))
     everyone = float(np.nanmean(evidence.held_out_recall))
-    columns = [
-        _logit(_known(evidence.held_out_recall, 0.0), size),
-        np.log(loss + 0.05),
-        _logit(_known(evidence.held_out_auc, 0.5), size),
-        _logit(_known(evidence.held_out_adjusted, 0.0), size),
-        _logit(_known(evidence.held_out_nearest, 0.0), size),
-        np.full(size.size, _whole(everyone)),
-    ]
-    return np.column_stack([training_features(evidence), *columns, *([evidence.before_score] if before else [])])
+    rates = _known(
+        [evidence.held_out_recall, evidence.held_out_auc, evidence.held_out_adjusted, evidence.held_out_nearest],
+        [0.0, 0.5, 0.0, 0.0],
+    )
+    logits = _logit(rates, size)
+    return _table([logits[0], np.log(loss + 0.05), *logits[1:], _whole(everyone)], size.size)
 
 
 @dataclass(frozen=True)
@@ -252,7 +264,7 @@ def before_features(
 ) -> FloatArray:
     """K x features of the variant "before"."""
     size = np.maximum(counts, 1.0)
-    means, neighbours, straight = (_known(rates, 0.0) for rates in (nearest_mean, nearest_neighbour, linear))
+    means, neighbours, straight = _known([nearest_mean, nearest_neighbour, linear], [0.0, 0.0, 0.0])
     path = np.log(training.learning_rate * training.steps)
     common = [
         np.log(size.size),
@@ -275,8 +287,17 @@ def _whole(rate: float) -> float:
     return float(_logit(np.array([rate]), np.array([_MANY]))[0])
 
 
-def _known(values: FloatArray, otherwise: float) -> FloatArray:
-    return np.where(np.isfinite(values), values, otherwise)
+def _known(rates: Sequence[FloatArray], otherwise: Sequence[float]) -> FloatArray:
+    """Rates as rows of one table, with a value for what was not measured."""
+    table = np.stack(rates)
+    return np.where(np.isfinite(table), table, np.array(otherwise)[:, None])
+
+
+def _table(columns: Sequence[FloatArray | float], rows: int) -> FloatArray:
+    found = np.empty((rows, len(columns)))
+    for place, column in enumerate(columns):
+        found[:, place] = column
+    return found
 
 
 def _logit(rates: FloatArray, size: FloatArray) -> FloatArray:
@@ -289,12 +310,12 @@ def _logit(rates: FloatArray, size: FloatArray) -> FloatArray:
 def _quantiles(chances: FloatArray, points: FloatArray, levels: FloatArray) -> FloatArray:
     """levels x rows: the quantiles of each distribution, interpolated linearly between points and to 1."""
     ends = np.append(points, 1.0)
-    full = np.column_stack([chances, np.ones(len(chances))])
+    full = np.vstack([chances.T, np.ones(len(chances))])
     level = levels[:, None]
-    place = (full[None] >= level[:, None]).argmax(axis=2)
-    n = np.arange(len(full))
+    place = (~(full >= level[:, None])).sum(axis=1)  # every distribution rises
+    n = np.arange(len(chances))
     before = np.maximum(place - 1, 0)
-    below, above = np.where(place > 0, full[n, before], 0.0), full[n, place]
+    below, above = np.where(place > 0, full[before, n], 0.0), full[place, n]
     share = np.where(above > below, (level - below) / np.where(above > below, above - below, 1.0), 1.0)
     found: FloatArray = np.where(place > 0, ends[before] + share * (ends[place] - ends[before]), 0.0)
     return found

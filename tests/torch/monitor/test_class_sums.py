@@ -5,8 +5,9 @@ import pytest
 
 import torch
 from lopsided.core.errors import InputError
+from lopsided.torch.monitor.class_evidence import KeptRows
 from lopsided.torch.monitor.class_sums import ClassSums
-from lopsided.torch.monitor.phase_sums import largest_logit, outcomes
+from lopsided.torch.monitor.phase_sums import RowBuffer, largest_logit, outcomes
 from torch import nn
 
 from .reference import epochs, features_of, loop_reference, pair_cosines, small_network
@@ -233,3 +234,42 @@ def test_the_largest_logit_of_many(classes) -> None:
     logits[0, -1] = logits[1, 0] = 9.0
     logits[2] = 0.0
     assert torch.equal(largest_logit(logits), logits.argmax(dim=1))
+
+
+@pytest.mark.parametrize("size", [3, 128, 1000])
+@pytest.mark.parametrize("carried", [True, False])
+def test_scores_do_not_depend_on_how_rows_waited(size, carried) -> None:
+    """Without features the buffer holds several times as many rows; losses enter one by one, so no bit may differ."""
+    generator = torch.Generator().manual_seed(2)
+    logits = 3 * torch.randn(9000, 10, generator=generator)
+    codes = torch.randint(0, 10, (9000,), generator=generator)
+    if not carried:
+        codes[::7], codes[::11] = -100, 12
+    sums = ClassSums(10, 3, torch.device("cpu"))
+    sums.summing = False
+    buffer = RowBuffer(sums, KeptRows(10, 3, per_class=True))
+    buffer.keeping = False
+    waiting = torch.empty(size, dtype=torch.int64)  # a loader may use one tensor for the labels of all batches
+    for rows in torch.arange(9000).split(size):
+        own = waiting[: len(rows)].copy_(codes[rows])
+        buffer.add(torch.zeros(len(rows), 3), logits[rows], own)
+    buffer.flush()
+    found = sums.snapshot()
+    known = ((codes >= 0) & (codes < 10)).numpy()
+    want = np.zeros(10)
+    np.add.at(want, codes.numpy()[known], outcomes(logits, codes)[1].numpy()[known].astype(np.float64))
+    assert (found.losses == want).all()
+    assert (found.counts == np.bincount(codes.numpy()[known], minlength=10)).all()
+    assert (found.correct == np.bincount(codes[known & (logits.argmax(1) == codes).numpy()], minlength=10)).all()
+    assert found.unclassed == int((codes == 12).sum())
+
+
+def test_outcomes_in_blocks_are_those_of_single_rows() -> None:
+    """The largest logit comes from the predicted class; 400 rows of 1,000 logits make several blocks."""
+    generator = torch.Generator().manual_seed(3)
+    logits, codes = 5 * torch.randn(400, 1000, generator=generator), torch.randint(0, 1000, (400,), generator=generator)
+    predicted, losses = outcomes(logits, codes)
+    assert torch.equal(predicted, logits.argmax(dim=1))
+    exact = nn.functional.cross_entropy(logits.double(), codes, reduction="none")
+    # A thousand terms in single precision: a hundred roundings of 6e-8 of a loss of about 10.
+    assert (losses - exact).abs().max() < 1e-5

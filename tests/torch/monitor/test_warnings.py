@@ -92,6 +92,21 @@ def look(times=1, **change):
     return said
 
 
+def test_a_classifier_of_length_0_may_merge_by_its_centred_cosine() -> None:
+    """No plain cosine is near 1, and a row of zeros has none; centred, rows 0 and 1 lie in one direction."""
+    watch = EarlyWarnings(3, ["a", "b", "c"], warn_at=0.9, patience=1)
+    weight = np.array([[0.0, 0.0], [0.1, 0.0], [-10.0, 0.0]])
+    found = pairwise_angles(weight)
+    assert found.largest == -1.0
+    forecast = RunForecast(RunSettings(), 30.0, "relu")
+    said = watch.look_at(weight, found.lengths, found, forecast, None, ())
+    assert said[0] == "classes a and b are merging: cosine 1.00"
+    assert watch.merged == [0, 1]
+    apart = np.eye(3, 2)[[0, 1, 0]] * [[1], [1], [-1]]
+    watch.look_at(apart, np.ones(3), pairwise_angles(apart), forecast, None, ())
+    assert watch.merged == []
+
+
 def test_each_kind_in_words_and_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(early_warnings, "measured_skill", lambda kind: None)
     short = np.diag([1.0, 1, 1, 1, 1, 0.01])

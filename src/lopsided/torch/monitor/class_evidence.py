@@ -58,17 +58,22 @@ class KeptRows:
         wanted = inside[_rank_within(places) + self._kept[places] < self._quota]
         if wanted.size:
             rows = torch.from_numpy(wanted).to(features.device)
-            self._parts.append((features[rows].float(), logits[rows].float(), codes[rows]))
+            self._parts.append(
+                (features.index_select(0, rows).float(), logits.index_select(0, rows).float(), codes[rows])
+            )
             self._kept += np.bincount(own[wanted] if self._per_class else 0 * wanted, minlength=self._kept.size)
 
     def snapshot(self) -> RowsSnapshot | None:
         """The rows of the epoch, None without any."""
         if not self._parts:
             return None
-        features, logits, codes = (torch.cat(list(part)).cpu().numpy() for part in zip(*self._parts, strict=True))
-        finite = np.isfinite(features).all(axis=1) & np.isfinite(logits).all(axis=1)  # a run may diverge
-        parts = (features, logits, codes) if finite.all() else (features[finite], logits[finite], codes[finite])
-        return RowsSnapshot(*parts) if finite.any() else None
+        parts = [torch.cat(list(part)) for part in zip(*self._parts, strict=True)]
+        finite = bool((parts[0].sum(dim=1) + parts[1].sum(dim=1)).isfinite().all())  # a sum is where its terms are
+        features, logits, codes = (part.cpu().numpy() for part in parts)
+        if finite:
+            return RowsSnapshot(features, logits, codes)
+        known = np.isfinite(features).all(axis=1) & np.isfinite(logits).all(axis=1)  # a run may diverge
+        return RowsSnapshot(features[known], logits[known], codes[known]) if known.any() else None
 
 
 def separation(

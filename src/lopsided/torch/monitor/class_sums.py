@@ -120,9 +120,12 @@ class ClassSums:
         """
         k = self.classes
         self.batches += 1
-        valid = (codes >= 0) & (codes < k)
-        self.strays += (~valid & (codes != self.ignored)).sum()
-        codes = torch.where(valid, codes, k)
+        if codes.is_cpu and len(codes) and _all_inside(codes, k):  # the usual case, without detours
+            valid = torch.ones_like(codes, dtype=torch.bool)
+        else:
+            valid = (codes >= 0) & (codes < k)
+            self.strays += (~valid & (codes != self.ignored)).sum()
+            codes = torch.where(valid, codes, k)
         columns = [valid, predicted == codes, losses]
         if self.summing and features is not None:
             columns.append(self._add_features(features, predicted, codes, valid))
@@ -149,7 +152,7 @@ class ClassSums:
         for chosen in (slice(0, first), later) if self.sampling else ():
             if chosen.start < min(len(codes), chosen.stop or len(codes)):
                 rows = differences[chosen].clone()
-                self._samples.append((rows, codes[chosen], valid[chosen], predicted[chosen]))
+                self._samples.append((rows, codes[chosen].clone(), valid[chosen], predicted[chosen]))
                 self._sample_rows += len(rows)
         if self._sample_rows >= SAMPLES:
             self._flush_samples()
@@ -372,6 +375,11 @@ def _uneven(sampled: FloatArray, counts: IntArray) -> bool:
     shares = counts / total
     by_chance = 0.5 * float(np.sqrt(2 / np.pi * shares * (1 - shares) / examples).sum())
     return float(np.abs(sampled / examples - shares).sum() / 2) > 2 * by_chance + 0.1
+
+
+def _all_inside(codes: torch.Tensor, classes: int) -> bool:
+    low, high = codes.aminmax()
+    return int(low) >= 0 and int(high) < classes
 
 
 def _joined(parts: list[torch.Tensor]) -> torch.Tensor:

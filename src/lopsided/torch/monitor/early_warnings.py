@@ -57,7 +57,11 @@ class EarlyWarnings:
         before, self.diverged = self.diverged, lengths is None
         if lengths is None:
             return [] if before else [DIVERGED]
-        merging = None if angles is None else merging_cosines(weight, angles)
+        merging = None
+        if angles is not None and _all_below(angles, self._warn_at):
+            self.pairs = self._no_pairs
+        elif angles is not None:
+            merging = merging_cosines(weight, angles)
         return self.look(merging, lengths, forecast, counts, absent)
 
     def look(
@@ -68,7 +72,7 @@ class EarlyWarnings:
         counts: FloatArray | None,
         absent: Sequence[int],
     ) -> list[str]:
-        """The warnings that are new this epoch; `merging` is None where the cosines were not taken."""
+        """The warnings that are new this epoch; `merging` is None where the cosines were not taken or all are low."""
         short = norms < VANISHING * np.median(norms)
         self.short = np.where(short, self.short + 1, 0)
         found = [] if merging is None else self._merging(merging, forecast, counts)
@@ -133,6 +137,11 @@ class EarlyWarnings:
         fresh = [int(k) for k in members if (kind, int(k)) not in self.said]
         self.said |= {(kind, k) for k in fresh}
         return fresh
+
+
+def _all_below(angles: PairwiseAngles, warn_at: float) -> bool:
+    """Whether no pair can merge; where a row is 0, the centred cosines decide."""
+    return angles.largest is not None and angles.largest < warn_at and not bool(np.isnan(angles.cosines).any())
 
 
 def _record(forecast: RunForecast) -> str:

@@ -56,10 +56,10 @@ class EpochCounters:
         """A forward in training mode; whether its batch is skipped, not observed."""
         if torch.is_grad_enabled():  # its gradient will be part of the next step
             self._rows_since_step += rows
-        passed = self.observed_rows >= self.fully_observed and bool(self.batches % self.observe_every)
-        if passed:
-            self.passed_rows += rows
-        return passed
+        if self.observed_rows < self.fully_observed or not self.batches % self.observe_every:
+            return False
+        self.passed_rows += rows
+        return True
 
     def training_batch(self, rows: int = 0, *, is_step: bool = False) -> None:
         """A labelled training batch, `rows` of it observed; `is_step` where no optimizer is there to count steps."""

@@ -181,14 +181,16 @@ class ForwardWatch:
     ) -> None:
         if self._probe.running:
             return
-        if layer.training and self.named is None and self._counters.training_forward(output.shape[0]):
+        training = layer.training
+        if training and self.named is None and self._counters.training_forward(output.shape[0]):
             self._passed = True
             return
         given = arguments[0] if arguments else next(iter(keywords.values()))
         features = given.detach() if self._told is None else self._latest_features
         if features is None:
             raise InputError("the features before the head", "none", "name a layer that runs before it with features=")
-        self._waiting.append(Seen.of(features, output.detach(), training=layer.training))
+        versions = _version(features), _version(output)
+        self._waiting.append(Seen(features, output.detach(), training, versions))
 
     def _before_model(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> None:
         # A compiled model remembers hooks that were taken off, and calls them without keywords.
@@ -241,18 +243,18 @@ class Hook:
 
     def __init__(self, method: Any = None) -> None:
         self._owner = None if method is None else weakref.ref(method.__self__)
-        self._function = None if method is None else method.__func__
+        self._function: Any = None if method is None else method.__func__
 
     def __call__(self, *arguments: Any) -> None:
         """Forward the call; the result is always None, so no forward pass is ever changed."""
         if torch.compiler.is_compiling():
             _untraced(self._forward, *arguments)
-        else:
-            self._forward(*arguments)
+        elif self._owner is not None and (owner := self._owner()) is not None:  # `_forward`, without a call more
+            self._function(owner, *arguments)
 
     def _forward(self, *arguments: Any) -> None:
         owner = None if self._owner is None else self._owner()
-        if owner is not None and self._function is not None:
+        if owner is not None:
             self._function(owner, *arguments)
         elif isinstance(arguments[0], nn.Module):  # nobody will need it again, and TorchScript takes no such hook
             drop_hooks(arguments[0], self)

@@ -92,8 +92,13 @@ def unwrap(model: nn.Module) -> nn.Module:
 def linear_layers(model: nn.Module) -> Iterator[tuple[str, nn.Module]]:
     """Linear layers and convolutions in the order of registration, each once; weights not yet made are passed over."""
     for name, layer in model.named_modules():
-        if isinstance(layer, (nn.Linear, *CONVOLUTIONS)) and not _uninitialised(layer):
+        if is_linear(layer):
             yield name, layer
+
+
+def is_linear(layer: nn.Module) -> bool:
+    """A linear layer or a convolution whose weights are made."""
+    return isinstance(layer, (nn.Linear, *CONVOLUTIONS)) and not _uninitialised(layer)
 
 
 def weight_count(model: nn.Module) -> int:

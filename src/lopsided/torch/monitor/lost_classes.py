@@ -32,17 +32,21 @@ class LostClasses:
     def look(self, train: Recall | None, held_out: Recall | None, counts: FloatArray | None) -> list[str]:
         """What is new this epoch, from the recall of each class; None where it was not measured."""
         self.looks += 1
-        recalls = [_array(found, self.zero.shape[1]) for found in (train, held_out)]
-        for phase, recall in enumerate(recalls):
-            known = ~np.isnan(recall)
-            self.zero[phase] = np.where(known, np.where(recall == 0, self.zero[phase] + 1, 0), self.zero[phase])
-            self.low[phase] = np.where(known, np.where(recall < LOW, self.low[phase] + 1, 0), self.low[phase])
+        recalls = np.full(self.zero.shape, np.nan)
+        for phase, recall in enumerate((train, held_out)):
+            if recall is not None:
+                recalls[phase] = recall  # None becomes nan
+        known = ~np.isnan(recalls)
+        self.zero = np.where(recalls == 0, self.zero + 1, np.where(known, 0, self.zero))
+        self.low = np.where(recalls < LOW, self.low + 1, np.where(known, 0, self.low))
         return [*self._lost(recalls, counts), *self._nearly(recalls)]
 
-    def _lost(self, recalls: Sequence[FloatArray], counts: FloatArray | None) -> list[str]:
+    def _lost(self, recalls: FloatArray, counts: FloatArray | None) -> list[str]:
         long = self.zero >= LOST_AFTER
-        due = long & ~np.isnan(np.stack(recalls)) & (self.looks >= self.quiet_until)
-        found = []
+        due = long & ~np.isnan(recalls) & (self.looks >= self.quiet_until)
+        found: list[str] = []
+        if not due.any():
+            return found
         kinds = {
             "training and held-out": due.any(axis=0) & long.all(axis=0),
             "held-out": due[1] & long[1] & ~long[0],
@@ -64,7 +68,7 @@ class LostClasses:
             )
         return found
 
-    def _nearly(self, recalls: Sequence[FloatArray]) -> list[str]:
+    def _nearly(self, recalls: FloatArray) -> list[str]:
         # What is held out is what counts; without it, the training examples.
         judged = 1 if np.isfinite(recalls[1]).any() else 0
         fresh = (self.low[judged] >= LOST_AFTER) & (recalls[judged] > 0) & ~self.said_low
@@ -76,11 +80,6 @@ class LostClasses:
         shown = joined([f"{name} recall {_range(found)}" for name, found in named.items() if np.isfinite(found).any()])
         verb = "is" if len(members) == 1 else "are"
         return [f"{class_list(self._names, members.tolist())} {verb} nearly lost after {LOST_AFTER} epochs: {shown}"]
-
-
-def _array(recall: Recall | None, classes: int) -> FloatArray:
-    values = [None] * classes if recall is None else recall
-    return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
 
 def _range(values: FloatArray) -> str:

@@ -151,6 +151,7 @@ class Monitor:
         self._unobserved = LabelCounts(self.head.classes)
         self._plan = TrainingPlan(epochs, steps, scheduler)
         self._counters = EpochCounters(*sparse_observation(self.head.classes, every))
+        self._latest_minority: tuple[FloatArray, BoolArray] | None = None
         self._means: FloatArray | None = None  # of the training features, in the latest epoch in which they were taken
         self._own_seconds, self._epoch_began = 0.0, time.perf_counter()
         self._watch = ForwardWatch(
@@ -362,7 +363,11 @@ class Monitor:
     # -- parts of an epoch's end ---------------------------------------------------------------------------------------
 
     def _minority_of(self, counts: FloatArray) -> BoolArray:
-        return minority_of(counts) if self._minority is None else self._minority
+        if self._minority is not None:
+            return self._minority
+        if self._latest_minority is None or not np.array_equal(self._latest_minority[0], counts):
+            self._latest_minority = counts, minority_of(counts)
+        return self._latest_minority[1]
 
     def _phase(
         self, sums: SumsSnapshot, weight: FloatArray, angles: PairwiseAngles | None, minority: BoolArray, *, full: bool

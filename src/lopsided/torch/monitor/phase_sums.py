@@ -3,10 +3,11 @@
 Adding a batch takes some thirty small operations, whose start costs more than their work; so the rows of small batches
 are copied into one buffer (features, logits, labels: three operations), and everything else is done when it is full.
 Keeping the batches themselves would be no cheaper: it takes the memory away that the next forward would use again.
+Where only scores are taken, the buffer holds more rows.
 """
 
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
@@ -22,6 +23,9 @@ from torch import nn
 
 MOST_ROWS = 2048
 MOST_NUMBERS = 4_000_000  # of features, and of logits: 16 MB each in single precision
+MOST_SCORED_ROWS = 8192  # where no features are summed
+MOST_SCORED = 262_144  # logits of them: 1 MB in single precision
+MOST_VIEWS = 128
 IN_CACHE = 131_072  # logits whose losses are taken together
 Batches = Callable[[], Iterable[Any]] | Iterable[Any]
 
@@ -139,31 +143,34 @@ class RowBuffer:
     def __init__(self, sums: ClassSums, kept: KeptRows) -> None:
         self.sums, self.kept, self.keeping = sums, kept, True
         self._capacity = min(MOST_ROWS, MOST_NUMBERS // max(sums.width, sums.classes))
+        self._capacity_of_scores = max(min(MOST_SCORED // sums.classes, MOST_SCORED_ROWS), self._capacity)
         self._used = 0
         self._grouped = False
         self._features: torch.Tensor | None = None
+        self._views: dict[tuple[int, int], tuple[torch.Tensor, ...]] = {}
 
     def add(
         self, features: torch.Tensor, logits: torch.Tensor, codes: torch.Tensor, groups: torch.Tensor | None = None
     ) -> None:
         """Keep or add examples: features (n, p), logits (n, K), class codes (n,) and group codes (n,)."""
-        n = codes.shape[0]
-        if n > self._capacity // 2:
+        n, summing = codes.shape[0], self.sums.summing or self.keeping
+        capacity = self._capacity if summing else self._capacity_of_scores
+        if n > capacity // 2:
             self.flush()
             self._sum(features, logits, codes, groups)
             return
-        if self._used + n > self._capacity:
+        if self._used + n > capacity:
             self.flush()
         if self._features is None:
             self._allocate(features, logits)
-        assert self._features is not None
-        place = slice(self._used, self._used + n)
-        if self.sums.summing:
-            self._features[place] = features
-        self._logits[place] = logits
-        self._codes[place] = codes
+        at = self._used, self._used + n
+        own_features, own_logits, own_codes = self._views.get(at) or self._viewed(at)
+        if summing:
+            own_features.copy_(features)
+        own_logits.copy_(logits)
+        own_codes.copy_(codes)
         if groups is not None or self._grouped:
-            self._add_groups(place, groups)
+            self._add_groups(slice(*at), groups)
         self._used += n
 
     def flush(self) -> None:
@@ -188,6 +195,15 @@ class RowBuffer:
             if self.keeping and not self.kept.full:
                 self.kept.add(features, logits, codes)
 
+    def _viewed(self, at: tuple[int, int]) -> tuple[torch.Tensor, ...]:
+        """The buffer's rows from one place to another, kept because making a view takes longer than copying a batch."""
+        assert self._features is not None
+        if len(self._views) >= MOST_VIEWS:  # batches of many sizes
+            self._views.clear()
+        with quiet(self.sums.device):
+            self._views[at] = found = tuple(part[slice(*at)] for part in (self._features, self._logits, self._codes))
+        return found
+
     def _add_groups(self, place: slice, groups: torch.Tensor | None) -> None:
         if not self._grouped:
             self._groups[: place.start] = -1  # of those before, no group is known
@@ -196,11 +212,11 @@ class RowBuffer:
 
     def _allocate(self, features: torch.Tensor, logits: torch.Tensor) -> None:
         # The rows come detached, so copying them records nothing; only what is made here must be no inference tensor.
-        rows, device = self._capacity, self.sums.device
+        rows, more, device = self._capacity, self._capacity_of_scores, self.sums.device
         with quiet(device):
             self._features = torch.empty(rows, self.sums.width, dtype=_kind(features), device=device)
-            self._logits = torch.empty(rows, logits.shape[1], dtype=_kind(logits), device=device)
-            self._codes, self._groups = (torch.empty(rows, dtype=torch.int64, device=device) for _ in range(2))
+            self._logits = torch.empty(more, logits.shape[1], dtype=_kind(logits), device=device)
+            self._codes, self._groups = (torch.empty(more, dtype=torch.int64, device=device) for _ in range(2))
 
 
 def measure_exactly(
@@ -255,16 +271,18 @@ def _pair(batch: Any) -> tuple[torch.Tensor, Any]:
 
 def outcomes(logits: torch.Tensor, codes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """The predicted class and the cross entropy of every row; codes out of range are for the sums to leave out."""
-    exact, inside = logits.float(), codes.clamp(0, logits.shape[1] - 1)[:, None]
-    size = max(IN_CACHE // logits.shape[1], 1)
-    pairs = zip(exact.split(size), inside.split(size), strict=True)
-    losses = [_cross_entropies(part, own) for part, own in pairs]
-    return largest_logit(logits.to(_kind(logits))), losses[0] if len(losses) == 1 else torch.cat(losses)
+    predicted, columns = largest_logit(logits.to(_kind(logits))), logits.shape[1]
+    exact, own, top = logits.float(), codes.clamp(0, columns - 1)[:, None], predicted[:, None]
+    size = max(IN_CACHE // columns, 1)
+    if len(codes) <= size:
+        return predicted, _cross_entropies(exact, own, top)
+    parts = zip(exact.split(size), own.split(size), top.split(size), strict=True)
+    return predicted, torch.cat([_cross_entropies(*part) for part in parts])
 
 
-def _cross_entropies(logits: torch.Tensor, codes: torch.Tensor) -> torch.Tensor:
+def _cross_entropies(logits: torch.Tensor, codes: torch.Tensor, largest: torch.Tensor) -> torch.Tensor:
     """log sum exp (z - max z) - (z_y - max z); of few columns at a fifth of the time of PyTorch's own."""
-    below = logits - logits.amax(dim=1, keepdim=True)
+    below = logits - logits.gather(1, largest)
     own = below.gather(1, codes)[:, 0]
     return below.exp_().sum(dim=1).log_().sub_(own)
 
@@ -282,9 +300,7 @@ def _kind(rows: torch.Tensor) -> torch.dtype:
 @contextmanager
 def quiet(device: torch.device) -> Iterator[None]:
     """No graph, normal tensors even in inference mode, full precision even under autocast."""
-    with ExitStack() as stack:
-        stack.enter_context(torch.inference_mode(False))
-        stack.enter_context(torch.no_grad())
-        if torch.is_autocast_enabled(device.type):
-            stack.enter_context(torch.autocast(device.type, enabled=False))
+    cast = torch.is_autocast_enabled(device.type)
+    plain = torch.autocast(device.type, enabled=False) if cast else nullcontext()
+    with torch.inference_mode(False), torch.no_grad(), plain:
         yield

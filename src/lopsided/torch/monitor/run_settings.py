@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from lopsided.core.errors import InputError
 from lopsided.core.validation import check_count, check_in_range
-from lopsided.torch.monitor.head import linear_layers, own_weight
+from lopsided.torch.monitor.head import is_linear, own_weight
 from torch import nn
 
 _NORMALISATIONS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
@@ -171,13 +171,14 @@ def network_settings(
 ) -> dict[str, Any]:
     """Depth, convolutions and batch normalisation of what is trained: `trained` are the ids of an optimizer's
     parameters, None where they are not known; `moved` tells of a weight whether another optimizer moves it."""
+    modules = list(model.modules())
     weights = {
         id(weight): (
             layer,
             weight,
             weight.requires_grad and (trained is None or moved(weight) or id(weight) in trained),
         )
-        for layer, weight in ((layer, own_weight(layer)) for _, layer in linear_layers(model))
+        for layer, weight in ((layer, own_weight(layer)) for layer in modules if is_linear(layer))
     }
     hidden = [layer for key, (layer, _, moves) in weights.items() if moves and key != id(head_weight)]
     total = sum(weight.numel() for _, weight, _ in weights.values())
@@ -186,7 +187,7 @@ def network_settings(
         "hidden_layers": len(hidden),
         "convolutional": any(not isinstance(layer, nn.Linear) for layer in hidden),
         "frozen": still / max(total, 1),
-        "batch_normalisation": any(isinstance(module, _NORMALISATIONS) for module in model.modules()),
+        "batch_normalisation": any(isinstance(module, _NORMALISATIONS) for module in modules),
     }
 
 
@@ -208,8 +209,7 @@ class RunReader:
         self.largest_step, self.forgetting, self._momentum_factor = 0.0, 0.0, 1.0
         self._versions: dict[int, int] | None = None  # of the parameters after the first step: writes count them up
         if optimizer is not None:  # at the end of the first epoch a scheduler may have lowered it already
-            self._start_epoch()
-            self.largest_step = optimizer_settings(optimizer, head_weight)["learning_rate"] or 0.0
+            self.largest_step = self._start_epoch()["learning_rate"] or 0.0
 
     def stepped(self, *_: object) -> None:
         """The optimizer took a step."""
@@ -225,9 +225,8 @@ class RunReader:
         trained = None
         found: dict[str, Any] = {}
         if self._optimizer is not None:
-            self._start_epoch()
+            found = self._start_epoch()
             trained = {id(parameter) for group in self._optimizer.param_groups for parameter in group["params"]}
-            found = optimizer_settings(self._optimizer, self._head_weight)
             if found["learning_rate"] is not None:
                 self.largest_step = found["learning_rate"] = max(self.largest_step, found["learning_rate"])
             if found["decoupled_decay"] or found["optimizer"] == "SGD":
@@ -242,12 +241,13 @@ class RunReader:
         """Whether a weight was written into since the first step, by this optimizer or another one."""
         return self._versions is not None and self._versions.get(id(weight), weight._version) != weight._version
 
-    def _start_epoch(self) -> None:
-        """Find the head's group, which a trainer may have replaced."""
+    def _start_epoch(self) -> dict[str, Any]:
+        """Find the head's group, which a trainer may have replaced, and its settings."""
         self._group = _head_group(self._optimizer, self._head_weight)
         facts = optimizer_settings(self._optimizer, self._head_weight)
         coupled = 0.0 if facts["decoupled_decay"] else min(facts["momentum"] or 0.0, 0.9999)
         self._momentum_factor = 1.0 / (1.0 - coupled)
+        return facts
 
 
 def _head_group(optimizer: Any, head_weight: Any) -> dict[str, Any]:

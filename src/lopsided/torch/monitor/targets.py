@@ -74,7 +74,9 @@ class TargetReader:
 
 def codes_of(read: torch.Tensor) -> torch.Tensor:
     """One code for each labelled place or pair."""
-    return read.nonzero()[:, 1] if read.dtype == torch.bool else read.reshape(-1)
+    if read.dtype == torch.bool:
+        return read.nonzero()[:, 1]
+    return read if read.ndim == 1 else read.reshape(-1)
 
 
 def _against_rest(logits: torch.Tensor, example: torch.Tensor, classes: torch.Tensor) -> torch.Tensor:
