@@ -251,6 +251,8 @@ class Hook:
             _untraced(self._forward, *arguments)
         elif self._owner is not None and (owner := self._owner()) is not None:  # `_forward`, without a call more
             self._function(owner, *arguments)
+        else:
+            self._forward(*arguments)
 
     def _forward(self, *arguments: Any) -> None:
         owner = None if self._owner is None else self._owner()
