@@ -122,23 +122,24 @@ def _survival(pilot: bool) -> PairRecipe:
     return recipe
 
 
-def _by_settings(forecast: Callable[[dict[str, Any], Counts], PairForecast]) -> PairRecipe:
-    """A recipe that needs only the inputs of the laws for networks with BatchNorm."""
+def _by_settings(forecast: Callable[[Settings, dict[str, Any], Counts], PairForecast]) -> PairRecipe:
+    """A recipe that needs only the settings, of networks with BatchNorm."""
 
     def recipe(settings: Settings, seen: Seen, pilots: Pilots) -> ByCounts | None:
         known = _asked_of(settings)
-        return None if known is None else partial(forecast, known)
+        return None if known is None else partial(forecast, settings, known)
 
     return recipe
 
 
-def _equilibrium(known: dict[str, Any], counts: Counts) -> PairForecast:
+def _equilibrium(settings: Settings, known: dict[str, Any], counts: Counts) -> PairForecast:
     rest = batchnorm_equilibrium(list(counts), known["weight_decay"], known["batch_size"])
     return PairForecast(cosines_of_strengths(rest.strengths + _TINY))
 
 
-def _network_forecast(known: dict[str, Any], counts: Counts) -> PairForecast:
-    found = public.network_forecast(list(counts), **known)
+def _network_forecast(settings: Settings, known: dict[str, Any], counts: Counts) -> PairForecast:
+    convolutional = training_of(settings).convolutional
+    found = public.network_forecast(list(counts), **known, convolutional=convolutional)
     return replace(_of_law(found), lost=np.isin(np.arange(len(counts)), found.at_risk))
 
 

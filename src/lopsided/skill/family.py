@@ -5,7 +5,9 @@ statistics of a pilot), and "truth" is the outcome. Recipes and baselines are fu
 So a recipe cannot look at the outcome, and it can be changed and scored again without new measurements.
 
 A hash of their settings splits the tasks, so the split is not a choice: half are for development, and half are held
-out. Held-out tasks are scored but never looked at while a recipe is designed.
+out. Held-out tasks are scored but never looked at while a recipe is designed. A half that was scored often is used up:
+then tasks are drawn anew with another salt, and only the held-out half of the new draw is used, beside the development
+half of the first.
 """
 
 import hashlib
@@ -94,17 +96,33 @@ class Family:
 
 
 Draw = Callable[[np.random.Generator, int], Settings]
+FIRST_SALT, FRESH_SALT = 70119, 20261120  # the halves of the first were scored two to six times
 
 
-def drawn_tasks(name: str, number: int, salt: int = 70119) -> Callable[[Draw], Callable[[], list[Settings]]]:
+def drawn_tasks(
+    family: str, number: int, salt: int = FIRST_SALT, name: str = ""
+) -> Callable[[Draw], Callable[[], list[Settings]]]:
     """Make the tasks of a family from a function that draws one: one after the other, by the family's own generator, so
-    that nobody chooses them."""
+    that nobody chooses them.
+
+    The held-out half is that of the fresh draw, whose indices follow those of the first; `name` is that of the
+    generators, by default the family's.
+    """
+    names = ("skill", name or family.removeprefix("skill-").replace("-", " "))
 
     def tasks(draw: Draw) -> list[Settings]:
-        random = generator(salt, "skill", name)
-        return [{"index": index, **draw(random, index)} for index in range(number)]
+        first, later = generator(salt, *names), generator(FRESH_SALT, *names)
+        drawn = [{"index": index, **draw(first, index)} for index in range(number)]
+        anew = [{"index": number + index, **draw(later, index)} for index in range(number)]
+        return halves_of(family, development=drawn, held_out=anew)
 
     return lambda draw: partial(tasks, draw)
+
+
+def halves_of(family: str, *, development: Sequence[Settings], held_out: Sequence[Settings]) -> list[Settings]:
+    """The development half of one draw and the held-out half of another."""
+    own = [settings for settings in development if split_of(family, settings) == "development"]
+    return own + [settings for settings in held_out if split_of(family, settings) == "held-out"]
 
 
 def constant(answer: Answer, times: Callable[[Settings], int] = lambda settings: 1) -> Forecaster[Answer]:

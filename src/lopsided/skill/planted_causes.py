@@ -27,7 +27,7 @@ _EACH = 16  # tasks of a cause
 _EASY = 3
 
 
-@drawn_tasks("planted causes", _EACH * len(CAUSES), SALT)
+@drawn_tasks("skill-recall-cause", _EACH * len(CAUSES), SALT, "planted causes")
 def tasks(random: np.random.Generator, index: int) -> Settings:
     """The same number of tasks for each cause, with random sizes, distances and settings."""
     cause = CAUSES[index % len(CAUSES)]

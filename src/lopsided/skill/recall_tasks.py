@@ -3,13 +3,15 @@
 With a ratio of R, sizes fall from the largest class to 1/R of it, geometrically, as a power of the rank, or in one
 step. The forecaster sees a validation set of its own; the outcome is measured on a larger test set that it never sees.
 
-Two draws: the first has short tails of pictures and texts, most of them hard. The second, with a salt of its own, has
-what the first leaves out: easy classes, up to 300 of them (clusters with one or more centres), milder tails, longer
-training, and validation sets of up to 200 examples a class.
+Two kinds of draw, each with a salt of its own: the first has short tails of pictures and texts, most of them hard. The
+wider one has what the first leaves out: easy classes, up to 300 of them (clusters with one or more centres), milder
+tails, longer training, and validation sets of up to 200 examples a class. The held-out half of the first draw was
+scored twice; in its place stands that of a fresh draw of the same kind.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,13 +19,14 @@ import numpy as np
 from lopsided.core.seeds import generator
 from lopsided.core.validation import IntArray
 from lopsided.engine.task import Settings
+from lopsided.skill.family import FRESH_SALT, halves_of
 from lopsided.skill.small_networks import halved, read_pictures
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-SALT = 20261117  # of the drawing, and with it of the split into halves: no earlier family used it
-WIDER_SALT = 20261119  # of the second draw
+SALT = 20261117  # of the first draw, and with it of its split into halves: no earlier family used it
+WIDER_SALT = 20261119
 # architecture -> number of tasks, largest number of steps that is feasible on two cores
 NETWORKS = {
     "mlp": (44, 1500),
@@ -33,7 +36,7 @@ NETWORKS = {
     "frozen backbone": (16, 1200),
     "fine-tuned backbone": (8, 60),
 }
-# of the second draw; clusters for MLPs alone
+# of the wider draw; clusters for MLPs alone
 WIDER_NETWORKS = {"mlp": 56, "small resnet": 10, "vit": 8, "text transformer": 8, "frozen backbone": 6}
 PICTURES = ("digits", "mnist", "fashion-mnist", "cifar-10", "mnist and fashion-mnist", "cifar-100-lt")
 _MOST_CLASSES = {"digits": 10, "mnist": 10, "fashion-mnist": 10, "cifar-10": 10, "mnist and fashion-mnist": 20}
@@ -41,16 +44,28 @@ TEST, TEST_OF_BACKBONES = 120, 60  # test examples of a class, at most
 
 
 def tasks() -> Sequence[Settings]:
-    """Specifications drawn by a generator of their own."""
-    random, wider = generator(SALT, "skill", "recall"), generator(WIDER_SALT, "skill", "recall")
-    networks = random.permutation(np.repeat(list(NETWORKS), [many for many, _ in NETWORKS.values()]))
-    more = wider.permutation(np.repeat(list(WIDER_NETWORKS), list(WIDER_NETWORKS.values())))
-    drawn = [_drawn(random, str(network)) for network in networks] + [_wider(wider, str(network)) for network in more]
-    return [{"index": index, **settings} for index, settings in enumerate(drawn)]
+    """Specifications drawn by generators of their own."""
+    draws = (
+        _draw(SALT, NETWORKS, _drawn),
+        _draw(WIDER_SALT, WIDER_NETWORKS, _wider),
+        _draw(FRESH_SALT, NETWORKS, _drawn),
+    )
+    ends = np.cumsum([len(draw) for draw in draws])
+    numbered = [{"index": index, **settings} for index, settings in enumerate(chain(*draws))]
+    return halves_of("skill-recall-early", development=numbered[: ends[1]], held_out=numbered[ends[0] :])
+
+
+def _draw(
+    salt: int, networks: Mapping[str, tuple[int, int] | int], task: Callable[["Generator", str], dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """One task for each network, in random order."""
+    random = generator(salt, "skill", "recall")
+    many = [one if isinstance(one, int) else one[0] for one in networks.values()]
+    return [task(random, str(network)) for network in random.permutation(np.repeat(list(networks), many))]
 
 
 def _wider(random: "Generator", network: str) -> dict[str, Any]:
-    """A task of the second draw."""
+    """A task of the wider draw."""
     clusters = network == "mlp" and random.random() < 0.75
     settings = _drawn(random, network, "clusters" if clusters else None)
     most = 400 if settings["classes"] <= 20 else 120

@@ -36,7 +36,7 @@ THRESHOLD_FACTOR = 1.8
 GRID = np.geomspace(2.0, 1000.0, 30)  # ratios at which the R50 of a recipe is searched
 
 
-@drawn_tasks("collapse ratio", TASKS)
+@drawn_tasks("skill-collapse-ratio", TASKS)
 def tasks(random: np.random.Generator, _: int) -> Settings:
     """Settings of one task."""
     from lopsided.skill.small_networks import random_training

@@ -30,7 +30,7 @@ TASKS = 60
 TAIL_RECIPES = {name: recipe for name, recipe in RECIPES.items() if "tail pilot" not in name}
 
 
-@drawn_tasks("collapse tail", TASKS)
+@drawn_tasks("skill-collapse-tail", TASKS)
 def tasks(random: np.random.Generator, _: int) -> Settings:
     """Settings of one task."""
     from lopsided.skill.small_networks import random_training

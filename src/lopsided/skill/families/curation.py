@@ -32,7 +32,7 @@ OTHERS = ("low", "random")
 WIDTH = 3.0  # errors of the trial to either side, for a coverage of 0.9 (`bench/laws/groups_fit.py`), to 2 %
 
 
-@drawn_tasks("curation", TASKS)
+@drawn_tasks("skill-curation", TASKS)
 def tasks(random: np.random.Generator, _: int) -> Settings:
     """Settings of one task."""
     data = str(random.choice(["digits", "mnist", "fashion-mnist", "cifar-10", "adult"]))

@@ -21,7 +21,7 @@ NATURAL = {
 }
 
 
-@drawn_tasks("group adult", TASKS)
+@drawn_tasks("skill-group-adult", TASKS)
 def tasks(random: np.random.Generator, _: int) -> Settings:
     """Settings of one task."""
     partition = str(random.choice(list(PARTITIONS)))

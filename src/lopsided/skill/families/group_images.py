@@ -22,7 +22,7 @@ WIDTH = 3.3  # deviations to either side, for a coverage of 0.9 (`bench/laws/gro
 KINDS = ("pairs", "coloured", "turned", "noisy")
 
 
-@drawn_tasks("group images", TASKS)
+@drawn_tasks("skill-group-images", TASKS)
 def tasks(random: np.random.Generator, index: int) -> Settings:
     """Settings of one task."""
     share = float(round(random.uniform(0.1, 0.7), 2))

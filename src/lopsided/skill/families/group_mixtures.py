@@ -31,7 +31,7 @@ SECOND_ORDER, SPREAD = 36.0, 0.1
 KINDS = ("random", "narrow", "wide", "far")
 
 
-@drawn_tasks("group mixtures", TASKS)
+@drawn_tasks("skill-group-mixtures", TASKS)
 def tasks(random: np.random.Generator, index: int) -> Settings:
     """Settings of one task."""
     groups = int(random.integers(2, 4))

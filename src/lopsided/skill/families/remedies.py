@@ -32,7 +32,7 @@ _SIMPLE_GAINS = {"no gain": 0.0, "a tenth": 0.1}
 SURE = 0.8  # confidence of a choice at equal values, in deviations; chosen by hand, reliability depends on it
 
 
-@drawn_tasks("remedies", TASKS)
+@drawn_tasks("skill-remedies", TASKS)
 def tasks(random: np.random.Generator, _: int) -> Settings:
     """Settings of one task."""
     data = str(random.choice(["digits", "mnist", "fashion-mnist", "cifar-10", "adult"]))

@@ -25,7 +25,7 @@ WITHIN = 1.25
 TIE = 0.05  # relative: closer to the border than this is a tie
 
 
-@drawn_tasks("width", TASKS)
+@drawn_tasks("skill-width", TASKS)
 def tasks(random: np.random.Generator, _: int) -> Settings:
     """Settings of one task."""
     return {
