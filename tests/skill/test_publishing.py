@@ -3,6 +3,8 @@
 import json
 from types import SimpleNamespace
 
+import pytest
+
 from lopsided.cli.main import main
 from lopsided.core.published_skill import published_text
 from lopsided.skill.benchmark import families
@@ -72,3 +74,12 @@ def test_only_the_public_function_is_shipped_for_mixtures(monkeypatch) -> None:
     monkeypatch.setattr(group_mixtures, "mixture", lambda problem, samples: found)
     assert {one.answer for one in shipped(settings, {})} == {None}  # the score is that of `lopsided.mixture`
     group_mixtures._by_mixture.cache_clear()
+
+
+@pytest.mark.parametrize("asked", [["--json"], []])
+def test_families_that_cannot_run_are_an_error_not_an_empty_list(capsys, tmp_path, asked) -> None:
+    arguments = ["--family", "collapse-tail", "--data-dir", str(tmp_path), "--store", str(tmp_path / "store"), *asked]
+    assert main(["skill", "--run", *arguments]) == 2
+    found = capsys.readouterr()
+    assert found.out == ""
+    assert "none of collapse-tail; needs mnist" in found.err

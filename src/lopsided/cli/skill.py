@@ -37,10 +37,9 @@ def command(
     given = dict(locals())
     from lopsided.cli.console import Late, print_json, print_line
     from lopsided.cli.progress import progress_tasks
-    from lopsided.core.errors import InputError
     from lopsided.core.files import write_atomically
     from lopsided.core.jsonable import dump_json
-    from lopsided.skill.benchmark import skill, with_published
+    from lopsided.skill.benchmark import not_run_error, skill, with_published
 
     target = None
     if out is not None:
@@ -53,10 +52,7 @@ def command(
     late = Late()
     if publish is not None or details is not None:
         if found.not_run:
-            absent = ", ".join(name.removeprefix("skill-") for name in found.not_run)
-            remedy = next(iter(found.not_run.values())).rstrip(".")
-            remedy = remedy[0].lower() + remedy[1:]
-            raise InputError("a score of every family before it is published", f"none of {absent}", remedy)
+            raise not_run_error("a score of every family before it is published", found.not_run)
         facts = with_published(found).to_dict()
         told = facts.pop("details")
         if publish is not None:
@@ -69,6 +65,8 @@ def command(
         target = late.write(write_skill_page, found, target)
     if as_json:
         print_json(found.to_dict()["scores"])
+        for name, why in found.not_run.items():
+            typer.echo(f"{name}: not run. {why}", err=True)
     else:
         _print(found)
         if target is not None:

@@ -148,6 +148,8 @@ def skill(
                 not_run[name] = absent
             else:
                 plans[name] = _plan(known[name], split, most_tasks, index)
+        if not plans:
+            raise not_run_error("families that can run here", not_run)
         tasks = [task for plan in plans.values() for _, task in plan]
         if index is not None and plans and not tasks:
             raise InputError("the number of a task", index, "look at one of the worst misses of lopsided skill --out")
@@ -279,6 +281,13 @@ def _pairs(question: Question[Any], rows: Sequence[Row], recipe: Forecaster[Any]
     return [
         (question.truth(row.settings, row.numbers["truth"]), recipe(row.settings, row.numbers["seen"])) for row in rows
     ]
+
+
+def not_run_error(expected: str, not_run: dict[str, str]) -> InputError:
+    """Names the families that did not run, with the reason of the first."""
+    absent = ", ".join(name.removeprefix("skill-") for name in not_run)
+    remedy = next(iter(not_run.values())).rstrip(".")
+    return InputError(expected, f"none of {absent}", remedy[0].lower() + remedy[1:])
 
 
 def published() -> Skill:
