@@ -154,7 +154,7 @@ def test_the_features_are_those_of_one_column_after_the_other(classes) -> None:
     )
     assert (law.distribution(score, -0.4) == chances).all()
     levels = np.array([0.05, 0.5, 0.95])
-    for row, found in zip(chances, recall_law._quantiles(chances, levels).T, strict=True):
+    for row, found in zip(chances, recall_law._quantiles(chances, np.array(recall_law.CUTS), levels).T, strict=True):
         joined = np.interp(levels, [*row, 1.0], [*recall_law.CUTS, 1.0])
         # straight lines between cuts, here by NumPy's own rule; some digits of a difference of chances are lost
         assert found == pytest.approx(np.where(levels <= row[0], 0.0, joined), abs=1e-9)
