@@ -248,9 +248,9 @@ def _open(
     elif in_parts or (not isinstance(data, (str, os.PathLike)) and is_in_parts(data)):
         table = parts_table(open_parts(data), ColumnChoice(features, beside))
     elif isinstance(data, (str, os.PathLike)):
-        table = open_table(data, features=features, beside=beside, whole=True)
+        table = open_table(data, ColumnChoice(features, beside, whole=True))
     elif is_frame(data):
-        table = frame_table(data, features=features, beside=beside, whole=True)
+        table = frame_table(data, ColumnChoice(features, beside, whole=True))
     elif is_sparse(data):
         table = sparse_table(data, {}, "the matrix")
     else:
