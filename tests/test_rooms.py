@@ -161,7 +161,7 @@ def test_commands_and_pages_name_no_folder_of_a_paper() -> None:
 
 def compared_kinds(tree: ast.Module) -> list[str]:
     """Comparisons of an attribute `.kind` with text: `x.kind == "y"`, `x.kind in ("y", "z")`, `match x.kind`, and
-    a table looked up by it, `{"y": ...}[x.kind]`."""
+    a table looked up by it, `{"y": ...}[x.kind]`; and one of the parameters, `x.parameters["y"]`, `.get("y")`."""
     found = []
     for node in ast.walk(tree):
         if isinstance(node, ast.Compare):
@@ -170,7 +170,13 @@ def compared_kinds(tree: ast.Module) -> list[str]:
                 found.append(ast.unparse(node))
         elif isinstance(node, ast.Match) and _is_kind(node.subject):
             found.append(f"match {ast.unparse(node.subject)}")
-        elif isinstance(node, ast.Subscript) and isinstance(node.value, ast.Dict) and _is_kind(node.slice):
+        elif (
+            isinstance(node, ast.Subscript)
+            and (
+                (isinstance(node.value, ast.Dict) and _is_kind(node.slice))
+                or (getattr(node.value, "attr", None) == "parameters" and _has_text(node.slice))
+            )
+        ) or (isinstance(node, ast.Call) and ast.unparse(node.func).endswith(".parameters.get")):
             found.append(ast.unparse(node))
     return found
 
@@ -198,6 +204,8 @@ def test_that_a_compared_kind_is_found() -> None:
         'one.kind in ("weights", "oversampling")',
         'match remedy.kind:\n    case "weights":\n        pass',
         '{"weights": 1}[remedy.kind]',
+        'remedy.parameters["rates"]',
+        'arm.remedy.parameters.get("rates")',
     ):
         assert len(compared_kinds(ast.parse(text))) == 1
     for text in (

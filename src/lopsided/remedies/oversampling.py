@@ -64,6 +64,10 @@ class Oversampling(Remedy):
         """The rates."""
         return by_name(self.rates, names)
 
+    def rows_drawn(self, training: LabelledRows) -> float:
+        """As the rates say."""
+        return float(training.classes.counts @ by_name(self.rates, training.classes.names))
+
     def draw(self, training: LabelledSet, seed: int) -> LabelledSet:
         """Copies in the order of the data."""
         return training.subset(self._copies(training, seed))
