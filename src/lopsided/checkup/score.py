@@ -38,13 +38,7 @@ from lopsided.data.rows import is_sparse
 from lopsided.data.tables import ColumnChoice, Table, array_table, looks_like_a_file, open_table, read_label_file
 from lopsided.engine.cluster import Cluster
 from lopsided.measure.class_moments import Convention
-from lopsided.measure.influence import (
-    DECIDES,
-    InfluenceScores,
-    influence_scores,
-    rank_agreement,
-    within_variation,
-)
+from lopsided.measure.influence import DECIDES, InfluenceScores, influence_scores, rank_agreement, within_variation
 from lopsided.measure.noise_matrix import Estimator, NoiseMatrix, noise_matrix_of_blocks
 from lopsided.measure.noise_matrix import noise_matrix as noise_matrix_in_memory
 

@@ -15,15 +15,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.partition import LabelledRows
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.remedies.contract import (
-    Occasion,
-    Proposal,
-    Proposals,
-    Remedy,
-    by_name,
-    named,
-    uneven_classes,
-)
+from lopsided.remedies.contract import Occasion, Proposal, Proposals, Remedy, by_name, named, uneven_classes
 from lopsided.remedies.rates import Rates, oversampling_rates
 from lopsided.remedies.resampling import ResamplingPlan, resampling_plan
 

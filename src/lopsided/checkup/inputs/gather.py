@@ -169,12 +169,7 @@ def _rows(source: DataSource, labels: NDArray[Any] | None) -> int:
 
 
 def _classes(
-    values: NDArray[Any],
-    rows: int,
-    given: Any,
-    source: DataSource,
-    order: Sequence[Any] | None,
-    times: IntArray | None,
+    values: NDArray[Any], rows: int, given: Any, source: DataSource, order: Sequence[Any] | None, times: IntArray | None
 ) -> Partition:
     name = given if isinstance(given, str) and source.find(given) is not None else "class"
     found = partition(values, "labels", rows, times)
