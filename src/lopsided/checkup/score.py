@@ -183,32 +183,20 @@ def score(
     large = table.rows * table.width * 8 > _IN_MEMORY_BYTES
     streamed = large or block_rows is not None or cluster is not None or table.parts is not None
     scale = deviations(table, block_rows) if standardise else None
-    noise = None
-    random = generator(seed, "noise matrix")
+    noise, random = None, generator(seed, "noise matrix")
+    how: dict[str, Any] = {"estimator": estimator, "convention": convention, "resamples": resamples, "random": random}
     if not streamed:
         whole = table.features() if scale is None else table.features() / scale
         influence = influence_scores(whole, values, convention=convention)
         if noise_matrix:
-            noise = noise_matrix_in_memory(
-                whole, values, estimator=estimator, convention=convention, resamples=resamples, random=random
-            )
+            noise = noise_matrix_in_memory(whole, values, **how)
         widest = int(np.argmax(within_variation(whole, codes)))
         column = whole[:, widest]
     else:
         passes = Passes(table, codes, tuple(names), convention, block_rows, scale, 3 if noise_matrix else 2, progress)
         influence, column, widest, moments = scores_in_passes(passes, cluster, whole=noise_matrix)
         if noise_matrix:
-            noise = noise_matrix_of_blocks(
-                passes.blocks,
-                codes,
-                tuple(names),
-                table.width,
-                estimator=estimator,
-                convention=convention,
-                resamples=resamples,
-                random=random,
-                moments=moments,
-            )
+            noise = noise_matrix_of_blocks(passes.blocks, codes, tuple(names), table.width, moments=moments, **how)
     agreement = rank_agreement(influence.scores, column, codes) if table.width > 1 else 0.0
     name = table.feature_names[widest] if table.feature_names else str(widest)
     decided = DecidingColumn(name, agreement) if agreement > DECIDES else None
