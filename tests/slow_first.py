@@ -14,6 +14,7 @@ import pytest
 SLOW = (
     "tests/docs/test_site.py",
     "tests/web/test_browser.py",
+    "tests/web/test_browser_collapse.py",
     "tests/faults/test_campaign.py",
     "tests/engine/test_runner.py",
     "tests/web/test_jobs.py",

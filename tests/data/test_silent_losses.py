@@ -7,7 +7,7 @@ import pytest
 
 import lopsided
 from lopsided.core.errors import InputError
-from lopsided.data.tables import open_table, read_label_file
+from lopsided.data.tables import ColumnChoice, open_table, read_label_file
 
 
 @pytest.mark.parametrize("column", [0, 2, 3])
@@ -19,18 +19,18 @@ def test_two_stray_quotes_swallow_no_rows(tmp_path, column) -> None:
     path = tmp_path / "d.csv"
     path.write_text("a,b,label,note\n" + "\n".join(lines) + "\n")
     with pytest.raises(InputError, match="begins in line 302 and holds the rows up to line 502; remove the stray"):
-        open_table(path, whole=True)
+        open_table(path, ColumnChoice(whole=True))
     first, second = lines[300], lines[500].replace('"', "").replace("words", 'words"')  # closed in another column
     path.write_text("a,b,label,note\n" + "\n".join([*lines[:300], first, *lines[301:500], second, *lines[501:]]) + "\n")
     with pytest.raises(InputError, match="begins in line 302"):
-        open_table(path, whole=True)
+        open_table(path, ColumnChoice(whole=True))
 
 
 def test_cells_of_several_lines_that_are_no_rows_stay(tmp_path) -> None:
     letters = ['"Dear Sir,\nhello, all\nbye"', '"one\ntwo"', '"a,b\nc,d\ne,f"', '"1,2,3\n4,5,6"']
     path = tmp_path / "d.csv"
     path.write_text("x,label,note\n" + "".join(f"{place % 5}.5,y,{letters[place % 4]}\n" for place in range(40)))
-    table = open_table(path, whole=True, reserved=("label", "note"))
+    table = open_table(path, ColumnChoice(whole=True, reserved=("label", "note")))
     assert table.rows == 40
     assert table.columns["note"][0] == "Dear Sir,\nhello, all\nbye"
 
@@ -67,9 +67,9 @@ def test_an_empty_line_of_a_single_column_is_no_end_of_the_count(tmp_path) -> No
     path = tmp_path / "d.csv"
     path.write_text("label\na\n\nb\n")
     with pytest.raises(InputError, match="an empty line 3"):
-        open_table(path, need_features=False)
+        open_table(path, ColumnChoice(needed=False))
     path.write_text("label\na\nb\n\n\n")
-    assert open_table(path, need_features=False).rows == 2
+    assert open_table(path, ColumnChoice(needed=False)).rows == 2
     path.write_text("x,label\n1,a\n\n2,b\n")  # no row of two columns can be an empty line
     assert open_table(path).rows == 2
 

@@ -96,8 +96,8 @@ def test_columns_beside_the_features(tmp_path) -> None:
     assert table.feature_names == ("age", "income")
     assert table.column("sex").tolist() == ["f", "m"]
     assert table.column("group").tolist() == [7, 8]
-    assert open_table(path, beside=["income"]).feature_names == ("age",)
-    assert open_table(path, features=["income"]).features().ravel().tolist() == [2.5, 4.0]
+    assert open_table(path, ColumnChoice(beside=["income"])).feature_names == ("age",)
+    assert open_table(path, ColumnChoice(features=["income"])).features().ravel().tolist() == [2.5, 4.0]
     with pytest.raises(InputError, match="columns: sex, label, group"):
         table.column("nothing")
 
@@ -108,10 +108,10 @@ def test_names_in_npz(tmp_path) -> None:
     assert npz_shapes(path)["second"] == (7, 5)
     with pytest.raises(InputError, match="say which it is"):
         open_table(path)
-    np.testing.assert_array_equal(open_table(path, features="second").features(), X + 1)
+    np.testing.assert_array_equal(open_table(path, ColumnChoice(features="second")).features(), X + 1)
     np.testing.assert_array_equal(read_npz_array(path, "weights"), np.ones((2, 3)))
     with pytest.raises(InputError, match="'third'"):
-        open_table(path, features="third")
+        open_table(path, ColumnChoice(features="third"))
 
 
 def damage(path, kind):

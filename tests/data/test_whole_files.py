@@ -12,7 +12,7 @@ from scipy.sparse import csc_matrix, random_array, save_npz
 
 from lopsided.checkup.inputs.gather import gather
 from lopsided.core.errors import InputError, MissingPackage
-from lopsided.data.tables import open_table
+from lopsided.data.tables import ColumnChoice, open_table
 
 N = 40
 FRAME = pd.DataFrame(
@@ -65,7 +65,7 @@ def test_a_file_cut_short_is_one_sentence(kind, keep, tmp_path) -> None:
     content = path.read_bytes()
     path.write_bytes(content[: int(keep * len(content))])
     with pytest.raises(InputError) as caught:
-        open_table(path, whole=True)
+        open_table(path, ColumnChoice(whole=True))
     assert str(path) in str(caught.value)
     assert "\n" not in str(caught.value)
 

@@ -10,9 +10,10 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.faults.damage import damaged, written
 from tests.faults.drawn_options import Case, place_for, some_flags, some_options
 from tests.faults.hostile_arrays import WICKED_NAMES, Canary
-from tests.faults.hostile_files import damaged, hostile_file, written
+from tests.faults.hostile_files import hostile_file
 from tests.faults.store_cases import ADDRESSES, claims_case, reproduce_case, results_case
 
 NUMBERS = (

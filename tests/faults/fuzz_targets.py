@@ -31,9 +31,9 @@ def _specification(content: bytes, folder: Path) -> None:
 
 def _table(ending: str) -> Callable[[bytes, Path], None]:
     def read(content: bytes, folder: Path) -> None:
-        from lopsided.data.tables import open_table
+        from lopsided.data.tables import ColumnChoice, open_table
 
-        table = open_table(_put(folder / f"data{ending}", content), need_features=False)
+        table = open_table(_put(folder / f"data{ending}", content), ColumnChoice(needed=False))
         for block in table.blocks(100):
             np.isfinite(block)
 

@@ -8,7 +8,6 @@ import io
 import os
 import pickle
 import struct
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -16,143 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from tests.faults.hostile_arrays import ARRAYS, WICKED_NAMES, Canary, sound
+from tests.faults.damage import damaged, written
+from tests.faults.hostile_archives import (
+    damaged_npz,
+    lying_npz,
+    npy,
+    npz,
+    npz_bytes,
+    pickled_npz,
+    strange_zip,
+    zip_bomb,
+)
+from tests.faults.hostile_arrays import WICKED_NAMES, Canary, sound
 
 Maker = Callable[[Random, Path, Path], Path]
-
-
-def damaged(content: bytes, random: Random) -> bytes:
-    """The bytes truncated, with flipped or zeroed parts, repeated, or with something in front."""
-    if not content:
-        return content
-    place = random.randrange(len(content))
-    kind = random.randrange(7)
-    if kind <= 1:
-        return content[:place]
-    if kind <= 3:
-        changed = bytearray(content)
-        for _ in range(random.choice((1, 3, 30))):
-            changed[random.randrange(len(changed))] = random.randrange(256)
-        return bytes(changed)
-    if kind == 4:
-        return content[:place] + bytes(min(64, len(content) - place)) + content[place + 64 :]
-    if kind == 5:
-        return content + content
-    return random.randbytes(random.randrange(1, 40)) + content
-
-
-def npz_bytes(contents: dict[str, Any], random: Random) -> bytes:
-    """A whole npz file; names that a zip cannot hold are left to the zip."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", random.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as archive:
-        for name, values in contents.items():
-            inner = io.BytesIO()
-            np.lib.format.write_array(inner, np.asanyarray(values), allow_pickle=True)
-            archive.writestr((name + ".npy").encode(errors="replace").decode(), inner.getvalue())
-    return stream.getvalue()
-
-
-def npz(random: Random, folder: Path, canary: Path) -> Path:
-    contents = ARRAYS[random.choice(list(ARRAYS)) if random.random() < 0.7 else "sound"](random)
-    return written(folder / "data.npz", npz_bytes(contents, random))
-
-
-def damaged_npz(random: Random, folder: Path, canary: Path) -> Path:
-    return written(folder / "data.npz", damaged(npz_bytes(sound(random), random), random))
-
-
-def pickled_npz(random: Random, folder: Path, canary: Path) -> Path:
-    contents = sound(random)
-    name = random.choice(list(contents))
-    objects = np.empty(len(contents["labels"]), dtype=object)
-    objects[:] = [Canary(canary)] * len(objects)
-    return written(folder / "data.npz", npz_bytes(contents | {name: objects}, random))
-
-
-def lying_npz(random: Random, folder: Path, canary: Path) -> Path:
-    """A header that promises what is not there: rows without end, negative lengths, nonsense, code."""
-    header = random.choice(
-        (
-            "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000, 1000)}",
-            "{'descr': '<f8', 'fortran_order': True, 'shape': (1000000000000, 1000)}",
-            "{'descr': '<f8', 'fortran_order': False, 'shape': (-5, 3)}",
-            "{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 4)}",
-            "{'descr': '|O', 'fortran_order': False, 'shape': (3, 3)}",
-            "{'descr': '<f8', 'fortran_order': False, 'shape': (True, 3)}",
-            "{'descr': '<U1000000000', 'fortran_order': False, 'shape': (3, 3)}",
-            "{'descr': [], 'fortran_order': False, 'shape': (3, 3)}",
-            "{'descr': '<f8', 'fortran_order': False}",
-            "__import__('os').makedirs('canary')",
-            "(" * 5000,
-            "{" + "1:" * 3000,
-            "\x00" * 60,
-        )
-    )
-    body = header.encode("latin-1").ljust(118) + b"\n"
-    version = random.choice((b"\x01\x00", b"\x02\x00", b"\x09\x00"))
-    length = struct.pack("<H" if version[0] == 1 else "<I", len(body))
-    array = b"\x93NUMPY" + version + length + body + bytes(random.choice((0, 64, 4000)))
-    if random.random() < 0.3:
-        return written(folder / "data.npy", array)
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("features.npy", array)
-        inner = io.BytesIO()
-        np.save(inner, np.arange(4))
-        archive.writestr("labels.npy", inner.getvalue())
-    return written(folder / "data.npz", stream.getvalue())
-
-
-def zip_bomb(random: Random, folder: Path, canary: Path) -> Path:
-    """A few kilobytes that unpack to a gigabyte of zeros, as features or as a column."""
-    rows = 2**27 if random.random() < 0.5 else 2**24
-    stream = io.BytesIO()
-    name, shape = random.choice(("features.npy", "labels.npy", "other.npy")), random.choice(((rows,), (rows // 8, 8)))
-    packed = zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED)
-    with packed as archive, archive.open(name, "w", force_zip64=True) as member:
-        np.lib.format.write_array_header_1_0(member, {"descr": "<f8", "fortran_order": False, "shape": shape})
-        for _ in range(rows * 8 // 2**22):
-            member.write(bytes(2**22))
-    return written(folder / "data.npz", stream.getvalue())
-
-
-def strange_zip(random: Random, folder: Path, canary: Path) -> Path:
-    """Members outside the archive, twice the same, that are no arrays, or packed by a method nobody knows."""
-    stream = io.BytesIO()
-    kind = random.randrange(4)
-    with zipfile.ZipFile(stream, "w") as archive:
-        inner = io.BytesIO()
-        np.save(inner, np.ones((4, 2)))
-        if kind == 0:
-            archive.writestr("../../../evil.npy", inner.getvalue())
-        elif kind == 1:
-            import warnings
-
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                archive.writestr("features.npy", inner.getvalue())
-                archive.writestr("features.npy", inner.getvalue()[:40])
-        elif kind == 2:
-            archive.writestr("readme.txt", "no array")
-            archive.writestr("features.npy", b"no array either")
-        else:
-            archive.writestr("features.npy", inner.getvalue())
-    content = bytearray(stream.getvalue())
-    if kind == 3:  # method 99 in both headers, or the mark of encryption
-        field = 10 if random.random() < 0.5 else 8
-        central = content.rfind(b"PK\x01\x02")
-        content[central + field] = content[field - 2] = 99 if field == 10 else 1
-    return written(folder / "data.npz", bytes(content))
-
-
-def npy(random: Random, folder: Path, canary: Path) -> Path:
-    values = ARRAYS[random.choice(list(ARRAYS))](random).get("features", np.arange(5))
-    stream = io.BytesIO()
-    if random.random() < 0.2:
-        values = np.array([Canary(canary)], dtype=object)
-    np.lib.format.write_array(stream, np.asanyarray(values), allow_pickle=True)
-    content = stream.getvalue()
-    return written(folder / "data.npy", damaged(content, random) if random.random() < 0.4 else content)
 
 
 _CELLS = (
@@ -375,11 +251,6 @@ def pickled(random: Random, folder: Path, canary: Path) -> Path:
     """A pickle that makes the canary, under an innocent ending."""
     path = folder / f"data.{random.choice(('npz', 'npy', 'csv', 'parquet', 'pt', 'pth', 'bin', 'safetensors'))}"
     return written(path, pickle.dumps(Canary(canary), protocol=random.choice((0, 2, 4))))
-
-
-def written(path: Path, content: bytes) -> Path:
-    path.write_bytes(content)
-    return path
 
 
 # how often, and what

@@ -5,8 +5,8 @@ import os
 from pathlib import Path
 from random import Random
 
+from tests.faults.damage import written
 from tests.faults.drawn_options import Case, some_flags, some_options
-from tests.faults.hostile_files import written
 
 ADDRESSES = ("", "x", "tcp://", "tls://a:1", "http://[", "tcp://127.0.0.1:x")
 

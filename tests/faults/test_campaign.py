@@ -10,7 +10,7 @@ import pytest
 import lopsided
 from lopsided.core.errors import LopsidedError
 from tests.faults import bad_input, clients, crashes, crowds, disk, fuzz, numbers, rearranged
-from tests.faults.call_cases import outcome
+from tests.faults.call_outcomes import outcome
 from tests.faults.console import Said, fault
 from tests.faults.hostile_objects import SCORERS, SOUND_METRICS, each_once, sound, without_weights
 from tests.faults.tally import Row, record, total

@@ -114,6 +114,13 @@ def test_wrapped_it_trains_and_predicts(remedy) -> None:
 
 
 @pytest.mark.parametrize("remedy", named(TRAINED))
+def test_it_draws_as_many_rows_as_it_says(remedy) -> None:
+    told = remedy.rows_drawn(TRAINING)
+    wanted = TRAINING.size if told is None else told
+    assert abs(remedy.draw(TRAINING, 0).size - wanted) <= len(TRAINING.classes.names)  # a part of a copy in each
+
+
+@pytest.mark.parametrize("remedy", named(TRAINED))
 def test_what_it_needs_is_what_it_asks_for(remedy) -> None:
     """A learner without sample_weight or predict_proba, and data without groups, are refused by those that need them
     and by no others."""

@@ -38,13 +38,7 @@ from lopsided.data.rows import is_sparse
 from lopsided.data.tables import ColumnChoice, Table, array_table, looks_like_a_file, open_table, read_label_file
 from lopsided.engine.cluster import Cluster
 from lopsided.measure.class_moments import Convention
-from lopsided.measure.influence import (
-    DECIDES,
-    InfluenceScores,
-    influence_scores,
-    rank_agreement,
-    within_variation,
-)
+from lopsided.measure.influence import DECIDES, InfluenceScores, influence_scores, rank_agreement, within_variation
 from lopsided.measure.noise_matrix import Estimator, NoiseMatrix, noise_matrix_of_blocks
 from lopsided.measure.noise_matrix import noise_matrix as noise_matrix_in_memory
 
@@ -189,32 +183,20 @@ def score(
     large = table.rows * table.width * 8 > _IN_MEMORY_BYTES
     streamed = large or block_rows is not None or cluster is not None or table.parts is not None
     scale = deviations(table, block_rows) if standardise else None
-    noise = None
-    random = generator(seed, "noise matrix")
+    noise, random = None, generator(seed, "noise matrix")
+    how: dict[str, Any] = {"estimator": estimator, "convention": convention, "resamples": resamples, "random": random}
     if not streamed:
         whole = table.features() if scale is None else table.features() / scale
         influence = influence_scores(whole, values, convention=convention)
         if noise_matrix:
-            noise = noise_matrix_in_memory(
-                whole, values, estimator=estimator, convention=convention, resamples=resamples, random=random
-            )
+            noise = noise_matrix_in_memory(whole, values, **how)
         widest = int(np.argmax(within_variation(whole, codes)))
         column = whole[:, widest]
     else:
         passes = Passes(table, codes, tuple(names), convention, block_rows, scale, 3 if noise_matrix else 2, progress)
         influence, column, widest, moments = scores_in_passes(passes, cluster, whole=noise_matrix)
         if noise_matrix:
-            noise = noise_matrix_of_blocks(
-                passes.blocks,
-                codes,
-                tuple(names),
-                table.width,
-                estimator=estimator,
-                convention=convention,
-                resamples=resamples,
-                random=random,
-                moments=moments,
-            )
+            noise = noise_matrix_of_blocks(passes.blocks, codes, tuple(names), table.width, moments=moments, **how)
     agreement = rank_agreement(influence.scores, column, codes) if table.width > 1 else 0.0
     name = table.feature_names[widest] if table.feature_names else str(widest)
     decided = DecidingColumn(name, agreement) if agreement > DECIDES else None
@@ -248,9 +230,9 @@ def _open(
     elif in_parts or (not isinstance(data, (str, os.PathLike)) and is_in_parts(data)):
         table = parts_table(open_parts(data), ColumnChoice(features, beside))
     elif isinstance(data, (str, os.PathLike)):
-        table = open_table(data, features=features, beside=beside, whole=True)
+        table = open_table(data, ColumnChoice(features, beside, whole=True))
     elif is_frame(data):
-        table = frame_table(data, features=features, beside=beside, whole=True)
+        table = frame_table(data, ColumnChoice(features, beside, whole=True))
     elif is_sparse(data):
         table = sparse_table(data, {}, "the matrix")
     else:

@@ -194,8 +194,8 @@ def _is_number(text: str) -> bool:
     return is_number(text.partition("*")[0])
 
 
-def _shorten(text: str, most: int = 60) -> str:
-    return text if len(text) <= most else text[: most - 3] + "..."
+def _shorten(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 def _checked(values: Iterable[float], names: Sequence[str] | None, at_least_two: bool) -> ClassCounts:

@@ -1,6 +1,6 @@
 """Examples sorted into named parts, and the rows of a table with their classes and groups."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,11 +24,15 @@ class Partition:
     @property
     def counts(self) -> IntArray:
         """Examples in every part."""
-        return self.counts_where(slice(None))
+        return tally(self.codes, len(self.names), self.times)
 
-    def counts_where(self, rows: BoolArray | slice) -> IntArray:
+    def counts_where(self, rows: BoolArray) -> IntArray:
         """Examples in every part among the chosen rows."""
-        return tally(self.codes[rows], len(self.names), None if self.times is None else self.times[rows])
+        return self.at(rows).counts
+
+    def at(self, rows: BoolArray | IntArray) -> "Partition":
+        """The chosen rows, in the same parts."""
+        return replace(self, codes=self.codes[rows], times=None if self.times is None else self.times[rows])
 
 
 def tally(codes: IntArray, parts: int, times: IntArray | None = None) -> IntArray:

@@ -160,17 +160,17 @@ def check_offsets(value: ArrayLike, classes: int) -> FloatArray:
     return offsets
 
 
-def check_weights(value: ArrayLike, rows: int, name: str = "sample_weight") -> FloatArray:
+def check_weights(value: ArrayLike, rows: int) -> FloatArray:
     """A finite weight of at least 0 for every row, some of them above."""
     try:
         weights = np.asarray(value, dtype=np.float64)
     except (ValueError, TypeError):
-        raise InputError(f"numbers in {name}", _kind(value), "give a weight for each row") from None
+        raise InputError("numbers in sample_weight", _kind(value), "give a weight for each row") from None
     if weights.shape != (rows,):
-        raise InputError(f"one entry of {name} for each of {rows:,} rows", f"shape {weights.shape}")
+        raise InputError(f"one entry of sample_weight for each of {rows:,} rows", f"shape {weights.shape}")
     if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
         got = f"{weights[~(weights >= 0) | np.isinf(weights)][0]:g}" if weights.any() else "zero in every row"
-        raise InputError(f"finite weights of at least 0, some above, in {name}", got)
+        raise InputError("finite weights of at least 0, some above, in sample_weight", got)
     return weights
 
 

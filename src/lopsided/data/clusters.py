@@ -113,11 +113,10 @@ def random_mixture(spec: ClusterSpec, rng: np.random.Generator) -> ClusterMixtur
     )
 
 
-def xor_mixture(*, diameter: float = 0.1, normalisation: Normalisation = "raw") -> ClusterMixture:
-    """The example of Section 3 and Fig 3: balls at (0,0) and (2,2) against balls at (0,2) and (2,0)."""
-    radius = check_positive(diameter, "the diameter of a ball") / 2
+def xor_mixture() -> ClusterMixture:
+    """The example of Section 3 and Fig 3: balls of radius 0.05 at (0,0) and (2,2) against balls at (0,2) and (2,0)."""
     centres = np.array([[0.0, 0.0], [2.0, 2.0], [0.0, 2.0], [2.0, 0.0]])
-    return ClusterMixture(centres, np.array([0, 0, 1, 1]), np.full(4, 0.25), np.full(4, radius), "ball", normalisation)
+    return ClusterMixture(centres, np.array([0, 0, 1, 1]), np.full(4, 0.25), np.full(4, 0.05), "ball", "raw")
 
 
 def hexagon_mixture(*, normalisation: Normalisation = "unit") -> ClusterMixture:
@@ -201,20 +200,16 @@ def _checked_probabilities(given: Sequence[float] | None, total: int) -> FloatAr
 
 
 def cluster_each_class(
-    points: ArrayLike,
-    labels: ArrayLike,
-    components: int,
-    rng: np.random.Generator,
-    *,
-    normalisation: Normalisation = "unit",
+    points: ArrayLike, labels: ArrayLike, components: int, rng: np.random.Generator
 ) -> ClusterSample:
-    """Put every example in one of `components` clusters of its class; classes with fewer distinct points get that many.
+    """Put every example, scaled to length 1, in one of `components` clusters of its class; a class with fewer distinct
+    points gets that many.
 
     `components` of the answer number the clusters over all classes, class by class.
     """
     from sklearn.cluster import KMeans
 
-    matrix = normalise(check_matrix(points, "the points"), normalisation)
+    matrix = normalise(check_matrix(points, "the points"), "unit")
     codes, _ = check_labels(labels, length=len(matrix))
     wanted = check_count(components, "the number of components per class")
     found = np.empty(len(matrix), dtype=np.int64)

@@ -9,7 +9,7 @@ from typing import Any
 from lopsided.core.errors import InputError
 from lopsided.data.arrow_tables import table_over_arrow
 from lopsided.data.csv_file import check_distinct
-from lopsided.data.tables import BESIDE_NAMES, ColumnChoice, Table
+from lopsided.data.tables import ColumnChoice, Table
 
 UNNAMED = "the frame"  # a data set that came without a name
 
@@ -38,19 +38,9 @@ def frame_columns(frame: Any) -> list[str]:
     return [str(name) for name in names]
 
 
-def frame_table(
-    frame: Any,
-    *,
-    features: str | Sequence[str] | None = None,
-    beside: Sequence[str] = (),
-    reserved: Sequence[str] = BESIDE_NAMES,
-    need_features: bool = True,
-    whole: bool = False,
-) -> Table:
-    """A table over a frame: columns not `beside` nor `reserved` are features, as for a csv file; of numbers alone
-    unless `whole`."""
+def frame_table(frame: Any, choice: ColumnChoice) -> Table:
+    """A table over a frame, as over a csv file."""
     frame = frame.collect() if _is_lazy(frame) else frame
-    choice = ColumnChoice(features, beside, reserved, need_features, whole)
     return table_over_arrow(arrow_of_frame(frame), UNNAMED, choice, frame)
 
 

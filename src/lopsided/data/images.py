@@ -43,11 +43,7 @@ _DIGITS_TEST_STEP = 4
 
 
 def load_images(
-    name: str,
-    *,
-    split: Split = "train",
-    folder: str | os.PathLike[str] | None = None,
-    at_most: int | None = None,
+    name: str, *, split: Split = "train", folder: str | os.PathLike[str] | None = None, at_most: int | None = None
 ) -> Images:
     """The image set `name`, or its first `at_most` images (of CIFAR then only the files needed are decoded)."""
     check_choice(name, NAMES, "an image set")

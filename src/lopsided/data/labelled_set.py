@@ -24,10 +24,11 @@ class LabelledSet(LabelledRows):
 
     def subset(self, chosen: IntArray) -> "LabelledSet":
         """Some of the examples (again and again where an index comes again), under the same codes."""
-        groups = None if self.groups is None else replace(self.groups, codes=self.groups.codes[chosen])
-        classes = replace(self.classes, codes=self.classes.codes[chosen])
+        groups = None if self.groups is None else self.groups.at(chosen)
         features, design = take(self.features, chosen), self.design.at(chosen)
-        return LabelledSet(self.rows[chosen], classes, groups, features, self.source, design, self.columns)
+        return LabelledSet(
+            self.rows[chosen], self.classes.at(chosen), groups, features, self.source, design, self.columns
+        )
 
     def folds(self, folds: int, seed: int, repeat: int = 0) -> Folds:
         """The folds of repeat number `repeat`, as the design has them."""

@@ -5,10 +5,9 @@ row of character codes: the most frequent characters have a code each, others sh
 """
 
 import gettext
-import os
 from collections import Counter
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +20,7 @@ FOLDER = Path("/usr/share/locale")  # where Debian puts message catalogues
 _CATALOGUES = ("iso_3166-1", "iso_639-2", "iso_639-3", "iso_3166-2", "iso_15924", "iso_4217")
 PLACES, CHARACTERS = 24, 400
 _OTHER = 1
-_LEAST = 300  # names that a language must have
+_LEAST, _MOST = 300, 2000  # names of a language: fewer are left out, more are drawn from
 
 
 @dataclass(frozen=True)
@@ -33,22 +32,17 @@ class Texts:
     names: tuple[str, ...]
 
 
-def has_texts(folder: str | os.PathLike[str] | None = None) -> bool:
-    """Whether the catalogues are there."""
-    return any(Path(folder or FOLDER).glob(f"*/LC_MESSAGES/{_CATALOGUES[0]}.mo"))
-
-
-@lru_cache(maxsize=2)
-def language_names(folder: str | os.PathLike[str] | None = None, *, most: int = 2000) -> Texts:
-    """Up to `most` names in every language that has 300 or more, languages with the most names first."""
-    if not has_texts(folder):
+@cache
+def language_names() -> Texts:
+    """Up to 2,000 names in every language that has 300 or more, languages with the most names first."""
+    if not any(FOLDER.glob(f"*/LC_MESSAGES/{_CATALOGUES[0]}.mo")):
         raise InputError("message catalogues of iso-codes", "none", "install Debian's package iso-codes")
-    names = {place.name: _names(place / "LC_MESSAGES") for place in sorted(Path(folder or FOLDER).iterdir())}
+    names = {place.name: _names(place / "LC_MESSAGES") for place in sorted(FOLDER.iterdir())}
     # two letters: variants such as pt_BR or sr@latin share most of their names with another language
     kept = {name: found for name, found in names.items() if len(name) == 2 and len(found) >= _LEAST}
     order = sorted(kept, key=lambda name: (-len(kept[name]), name))
     random = generator(0, "language names")
-    chosen = {name: [kept[name][i] for i in random.permutation(len(kept[name]))[:most]] for name in order}
+    chosen = {name: [kept[name][i] for i in random.permutation(len(kept[name]))[:_MOST]] for name in order}
     seen = Counter(letter for texts in chosen.values() for text in texts for letter in text[:PLACES])
     code = {letter: place + 2 for place, (letter, _) in enumerate(seen.most_common(CHARACTERS - 2))}
     rows = [[code.get(letter, _OTHER) for letter in text[:PLACES]] for name in order for text in chosen[name]]

@@ -9,7 +9,7 @@ from typing import Any
 from lopsided.core.errors import InputError
 from lopsided.core.validation import FloatArray, IntArray, check_labels, check_matrix, check_text
 from lopsided.data.frames import frame_table, is_frame
-from lopsided.data.tables import WHOLE_FILES, Table, open_table
+from lopsided.data.tables import WHOLE_FILES, ColumnChoice, Table, open_table
 
 _LABELS, _GROUPS = ("labels", "label", "y", "target"), ("groups", "group", "g")
 
@@ -29,13 +29,13 @@ class LabelledTable:
 def labelled_table(data: Any, *, label: str | None = None, group: str | None = None) -> LabelledTable:
     """Read a file or a frame; `label` and `group` name columns (or arrays of an npz), guessed where not given."""
     asked = [check_text(name, "the name of a column") for name in (label, group) if name is not None]
-    table = _opened(data, asked, (*_LABELS, *_GROUPS))
+    table = _opened(data, ColumnChoice(beside=asked, reserved=(*_LABELS, *_GROUPS)))
     lower = {name.lower(): name for name in table.columns}
     label_name = label if label is not None else _first(lower, _LABELS)
     group_name = group if group is not None else _first(lower, _GROUPS)
     chosen = [name for name in (label_name, group_name) if name is not None]
     if set(lower) & {*_LABELS, *_GROUPS} - {name.lower() for name in chosen}:  # a coordinate may be called y
-        table = _opened(data, chosen, ())
+        table = _opened(data, ColumnChoice(beside=chosen, reserved=()))
     features = check_matrix(table.features(), "features")
     codes, label_names = check_labels(table.labels(label_name), "labels", length=len(features))
     names = table.feature_names or tuple(f"x{index}" for index in range(table.width))
@@ -45,9 +45,9 @@ def labelled_table(data: Any, *, label: str | None = None, group: str | None = N
     return LabelledTable(features, names, codes, tuple(label_names), group_codes, tuple(group_names))
 
 
-def _opened(data: Any, beside: Sequence[str], reserved: Sequence[str]) -> Table:
+def _opened(data: Any, choice: ColumnChoice) -> Table:
     if is_frame(data):
-        return frame_table(data, beside=beside, reserved=reserved)
+        return frame_table(data, choice)
     if not isinstance(data, (str, os.PathLike)):
         got = f"a {type(data).__name__}"
         raise InputError("a path, a frame or a LabelledTable", got, "put arrays into a frame, or save them as npz")
@@ -57,7 +57,7 @@ def _opened(data: Any, beside: Sequence[str], reserved: Sequence[str]) -> Table:
         raise InputError("a data file (npz, parquet or csv)", got)
     if not source.name.lower().endswith((".npz", ".parquet", *WHOLE_FILES)):
         raise InputError("a data file that ends in .npz, .parquet or .csv", repr(source.name), "convert it first")
-    return open_table(source, beside=beside, reserved=reserved)
+    return open_table(source, choice)
 
 
 def _first(known: dict[str, str], usual: Sequence[str]) -> str | None:

@@ -15,7 +15,15 @@ from numpy.typing import NDArray
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import name_one_of
-from lopsided.data.tables import FEATURE_NAMES, LABEL_NAMES, Table, array_table, at_most_double, picture_shape
+from lopsided.data.tables import (
+    FEATURE_NAMES,
+    LABEL_NAMES,
+    ColumnChoice,
+    Table,
+    array_table,
+    at_most_double,
+    picture_shape,
+)
 
 MOST_TIMES = 100  # as many bytes as those on the disk: numbers that differ shrink a few times
 FEW_BYTES = 10**9  # which are read in any case
@@ -46,12 +54,12 @@ def read_npz_array(path: Path, name: str) -> NDArray[Any]:
             return array
 
 
-def open_npz(path: Path, *, features: str | None = None, need_features: bool = True) -> Table:
+def open_npz(path: Path, choice: ColumnChoice) -> Table:
     """A table over an npz file; the features are read in blocks, the columns beside them at once."""
     shapes = npz_shapes(path)
     if is_saved_sparse(shapes):
         return _open_sparse(path)
-    chosen = choose_features(str(path), shapes, features, needed=need_features)
+    chosen = choose_features(str(path), shapes, choice)
     if chosen is None:
         return table_without_features(str(path), shapes, lambda name: read_npz_array(path, name))
     shape = shapes[chosen]
@@ -139,12 +147,13 @@ def table_without_features(
     return Table(source, rows, 0, columns, lambda size: iter(()))
 
 
-def choose_features(
-    source: str, shapes: Mapping[str, tuple[int, ...]], wanted: str | None, *, needed: bool = True
-) -> str | None:
+def choose_features(source: str, shapes: Mapping[str, tuple[int, ...]], choice: ColumnChoice) -> str | None:
     """The array of features: the one wanted, one of a usual name, or the only one with two axes or more."""
     have = ", ".join(f"{name} {shape}" for name, shape in shapes.items()) or "none"
-    if wanted is not None:
+    if choice.wanted is not None:
+        if len(choice.wanted) != 1:
+            raise InputError(f"one array of features in {source}", ", ".join(choice.wanted))
+        (wanted,) = choice.wanted
         if wanted not in shapes:
             remedy = name_one_of(shapes, wanted)
             raise InputError(f"an array {wanted!r} in {source}", f"the arrays: {have}", remedy)
@@ -153,7 +162,7 @@ def choose_features(
     for usual in FEATURE_NAMES:
         if usual in lower:
             return lower[usual]
-    if not needed:  # other matrices may be anything: logits, a classifier
+    if not choice.needed:  # other matrices may be anything: logits, a classifier
         return None
     if len(lower) != 1:
         got = f"the arrays: {have}"

@@ -156,7 +156,7 @@ def _parts(found: Any, source: str) -> Parts:
             if own != first:
                 odd = ", ".join(sorted(own ^ first)[:6])
                 raise InputError(f"the same columns in all parts of {source}", f"some with {odd}", "make them alike")
-            for piece, rows in _pieces(fragment, source):
+            for piece, rows in _pieces(fragment):
                 if rows:
                     parts.append(DataPart(piece, found.schema, source, start, rows))
                 start += rows
@@ -165,7 +165,7 @@ def _parts(found: Any, source: str) -> Parts:
     return Parts(source, found.schema, start, tuple(parts))
 
 
-def _pieces(fragment: Any, source: str) -> Iterator[tuple[Any, int]]:
+def _pieces(fragment: Any) -> Iterator[tuple[Any, int]]:
     if not hasattr(fragment, "split_by_row_group"):
         yield fragment, int(fragment.count_rows())
         return

@@ -72,6 +72,9 @@ class ColumnChoice:
         return {name for name in names if name in self.beside or name.lower() in self.reserved}
 
 
+ALL_NUMBERS = ColumnChoice()
+
+
 @dataclass(frozen=True)
 class Table:
     """n examples of `width` features, `blocks()` of which can be read again and again, and the columns beside them."""
@@ -133,27 +136,14 @@ class Table:
         raise InputError(expected, f"the columns: {have}", "say which column or file holds the labels")
 
 
-def open_table(
-    path: str | os.PathLike[str],
-    *,
-    features: str | Sequence[str] | None = None,
-    beside: Sequence[str] = (),
-    reserved: Sequence[str] = BESIDE_NAMES,
-    need_features: bool = True,
-    with_test: bool = False,
-    whole: bool = False,
-) -> Table:
+def open_table(path: str | os.PathLike[str], choice: ColumnChoice = ALL_NUMBERS, *, with_test: bool = False) -> Table:
     """Open a file or folder of examples; the ending chooses the format.
 
-    features: the array or column(s) of features, where the usual names do not say. beside: columns that are not
-    features, and neither are those of a `reserved` name. need_features: without them a table of columns alone is
-    refused. with_test: of a folder that holds training and test pictures read both, with a column `split`. whole: see
-    `ColumnChoice`.
+    with_test: of a folder that holds training and test pictures read both, with a column `split`.
     """
     place = Path(path)
     if not place.exists():
         raise InputError("a file or folder of examples", f"{place}, which does not exist")
-    choice = ColumnChoice(features, beside, reserved, need_features, whole)
     if place.is_dir():
         from lopsided.data.parts import is_in_parts, open_parts
 
@@ -169,7 +159,7 @@ def open_table(
     if ending == ".npz":
         from lopsided.data.npz_tables import open_npz
 
-        return open_npz(place, features=_one(features), need_features=need_features)
+        return open_npz(place, choice)
     if ending == ".npy":
         from lopsided.data.npz_tables import open_npy
 
@@ -221,14 +211,6 @@ def picture_shape(shape: tuple[int, ...]) -> tuple[int, ...] | None:
     if len(shape) == 3:
         return shape[1:]
     return shape[1:] if len(shape) == 4 and shape[3] in (1, 3) else None
-
-
-def _one(features: str | Sequence[str] | None) -> str | None:
-    if features is None or isinstance(features, str):
-        return features
-    if len(features) != 1:
-        raise InputError("one array of features in an npz file", ", ".join(features))
-    return features[0]
 
 
 def looks_like_a_file(name: str) -> bool:

@@ -217,16 +217,12 @@ def wide_run(
 
 
 def side_by_side(
-    network: WideNetwork,
-    points: ArrayLike,
-    labels: ArrayLike,
-    batches: IntArray,
-    rate: float,
-    processes: tuple[Process, ...] = ("gradient", "pseudo gradient"),
-) -> Iterator[tuple[WideDescent, ...]]:
-    """Several processes from one start on the same batches, in lock step."""
-    runs = [WideDescent(network, points, labels, batches, rate, process=process) for process in processes]
-    return zip(*runs, strict=True)
+    network: WideNetwork, points: ArrayLike, labels: ArrayLike, batches: IntArray, rate: float
+) -> Iterator[tuple[WideDescent, WideDescent]]:
+    """Descent and pseudo-gradient descent from one start on the same batches, in lock step."""
+    true = WideDescent(network, points, labels, batches, rate)
+    pseudo = WideDescent(network, points, labels, batches, rate, process="pseudo gradient")
+    return zip(true, pseudo, strict=True)
 
 
 def _choose(form: Form, hidden: Array, points: Array) -> WeightForm:

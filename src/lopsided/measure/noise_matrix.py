@@ -161,7 +161,7 @@ def noise_matrix_of_blocks(
     low = high = ratios_low = ratios_high = None
     sizes = moments.counts.astype(np.float64)
     if resamples:
-        replicates = _replicates(products, slope, raw, drawn, moments, resamples, random)
+        replicates = _replicates(products, slope, drawn, moments, resamples, random)
         tails = ((1 - level) / 2, (1 + level) / 2)
         low, high = np.quantile(replicates, tails, axis=0)
         ratios_low, ratios_high = _quantiles(_ratios(replicates, sizes), tails)
@@ -261,7 +261,6 @@ def _estimate(
 def _replicates(
     products: FloatArray,
     slope: FloatArray,
-    raw: FloatArray,
     drawn: list[FloatArray],
     moments: ClassMoments,
     resamples: int,

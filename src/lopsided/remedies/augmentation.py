@@ -112,13 +112,7 @@ class NoiseForecast:
         return float(self.variances[np.argmin(self.group_excess)])
 
 
-def add_noise(
-    features: ArrayLike,
-    variance: float,
-    stream: np.random.Generator,
-    *,
-    share: float = 1.0,
-) -> FloatArray:
+def add_noise(features: ArrayLike, variance: float, stream: np.random.Generator, *, share: float = 1.0) -> FloatArray:
     """Add Gaussian noise to a random share of the rows.
 
     Parameters
@@ -148,12 +142,7 @@ def add_noise(
 
 
 def matching_noise(
-    features: ArrayLike,
-    groups: ArrayLike,
-    group: object,
-    *,
-    target: float | None = None,
-    share: float = 1.0,
+    features: ArrayLike, groups: ArrayLike, group: object, *, target: float | None = None, share: float = 1.0
 ) -> NoiseLevel:
     """The noise that raises a group's mean variance (tr Sigma / d) to that of the other groups.
 

@@ -21,15 +21,7 @@ from lopsided.core.partition import LabelledRows
 from lopsided.core.validation import FloatArray, IntArray, check_positive
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.remedies.cells import Cells, cells_of, numbers_by_cell
-from lopsided.remedies.contract import (
-    Occasion,
-    Proposal,
-    Proposals,
-    Remedy,
-    by_name,
-    named,
-    uneven_classes,
-)
+from lopsided.remedies.contract import Occasion, Proposal, Proposals, Remedy, by_name, named, uneven_classes
 from lopsided.remedies.learner import Learner
 from lopsided.remedies.oversampling import resampling
 from lopsided.remedies.rates import Rate, Rates, rates_for
@@ -73,11 +65,7 @@ class Weights:
 
 
 def class_weights(
-    labels: ArrayLike,
-    weighting: Weighting = "balanced",
-    *,
-    groups: ArrayLike | None = None,
-    beta: float = 0.999,
+    labels: ArrayLike, weighting: Weighting = "balanced", *, groups: ArrayLike | None = None, beta: float = 0.999
 ) -> Weights:
     """Weights of the loss for labelled examples, with mean 1 over the examples.
 

@@ -178,6 +178,10 @@ class Remedy:
         """The examples that the learner is fitted on."""
         return training
 
+    def rows_drawn(self, training: LabelledRows) -> float | None:
+        """How many these are, where it repeats examples or makes new ones."""
+        return None
+
     def train(self, training: LabelledSet, learner: "Learner", weights: FloatArray | None, seed: int) -> Any:
         """The fitted estimator: one on the examples that are drawn, unless the remedy combines several."""
         return learner.fit(self.draw(training, seed), weights)

@@ -15,15 +15,7 @@ from lopsided.core.errors import InputError
 from lopsided.core.partition import LabelledRows
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.data.labelled_set import LabelledSet
-from lopsided.remedies.contract import (
-    Occasion,
-    Proposal,
-    Proposals,
-    Remedy,
-    by_name,
-    named,
-    uneven_classes,
-)
+from lopsided.remedies.contract import Occasion, Proposal, Proposals, Remedy, by_name, named, uneven_classes
 from lopsided.remedies.rates import Rates, oversampling_rates
 from lopsided.remedies.resampling import ResamplingPlan, resampling_plan
 
@@ -63,6 +55,10 @@ class Oversampling(Remedy):
     def factors(self, names: tuple[str, ...]) -> FloatArray | None:
         """The rates."""
         return by_name(self.rates, names)
+
+    def rows_drawn(self, training: LabelledRows) -> float:
+        """As the rates say."""
+        return float(training.classes.counts @ by_name(self.rates, training.classes.names))
 
     def draw(self, training: LabelledSet, seed: int) -> LabelledSet:
         """Copies in the order of the data."""

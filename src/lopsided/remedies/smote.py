@@ -19,7 +19,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from lopsided.core.errors import MissingPackage
-from lopsided.core.partition import appearing, by_appearance
+from lopsided.core.partition import LabelledRows, appearing, by_appearance
 from lopsided.core.seeds import generator
 from lopsided.core.validation import FloatArray
 from lopsided.data.encoding import TableEncoder
@@ -61,6 +61,10 @@ class Smote(Remedy):
     def factors(self, names: tuple[str, ...]) -> FloatArray:
         """As oversampling at these rates."""
         return by_name(self.rates, names)
+
+    def rows_drawn(self, training: LabelledRows) -> float:
+        """As the rates say."""
+        return float(training.classes.counts @ by_name(self.rates, training.classes.names))
 
     def draw(self, training: LabelledSet, seed: int) -> LabelledSet:
         """The examples, then the synthetic ones."""

@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lopsided.checkup.audit import AuditFacts, StepProgress, run_checks
 from lopsided.checkup.checks.finding import Level
-from lopsided.checkup.inputs.arguments import (
-    ColumnLike,
-    ColumnsLike,
-    DataLike,
-    of_known_data,
-    shared_parameters,
-)
+from lopsided.checkup.inputs.arguments import ColumnLike, ColumnsLike, DataLike, of_known_data, shared_parameters
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.plan.result import Plan

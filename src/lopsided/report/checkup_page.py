@@ -6,7 +6,6 @@ computes nothing: it shows facts from `checkup`.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -115,8 +114,7 @@ def _of_evidence(facts: AuditFacts) -> dict[str, Any]:
     rows += [("note", note) for note in facts.evidence.notes]
     classes = evidence.classes
     if classes is not None and evidence.is_test is not None and not evidence.is_test.all():
-        times = None if classes.times is None else classes.times[~evidence.is_test]
-        classes = replace(classes, codes=classes.codes[~evidence.is_test], times=times)
+        classes = classes.at(~evidence.is_test)
     return {"facts": rows, "bars": [] if classes is None else _bars(classes)}
 
 

@@ -56,7 +56,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         if np.isfinite(class_loss.value[code])
     }
     for name, part in evidence.groups.items():
-        own = Partition(name, part.codes[rows], part.names, judged.times)
+        own = part.at(rows)
         over = _overconfidence(judged, own)
         losses = judged.losses(own.codes, len(part.names), random)
         findings += _findings("", own, over, evidence)

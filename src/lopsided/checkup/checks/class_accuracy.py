@@ -20,13 +20,9 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     classes, predictions = evidence.labelled, evidence.predictions
     assert predictions is not None
     rows = evidence.judged
-    codes = classes.codes[rows]
-    K = len(classes.names)
-    totals = evidence.count(codes, K, rows)
-    hit = rows & (predictions == classes.codes)
-    right = evidence.count(classes.codes[hit], K, hit)
+    totals, right = classes.counts_where(rows), classes.counts_where(rows & (predictions == classes.codes))
     findings, accuracy = gap_findings(
-        [class_subject(classes, code) for code in range(K)],
+        [class_subject(classes, code) for code in range(len(classes.names))],
         right,
         totals,
         rows=evidence.judged_words,

@@ -21,13 +21,7 @@ from lopsided.checkup.checks.intervals import rate_intervals
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.row_contents import feature_digests
 from lopsided.core.validation import IntArray
-from lopsided.data.row_digests import (
-    Digests,
-    Listed,
-    Repeats,
-    digest_codes,
-    repeats,
-)
+from lopsided.data.row_digests import Digests, Listed, Repeats, digest_codes, repeats
 
 FAILING_SHARE = 0.01
 REPEATING = 0.05

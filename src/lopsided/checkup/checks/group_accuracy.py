@@ -73,11 +73,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
 
 def _worst_cell(classes: Partition, part: Partition, rows: BoolArray, hit: BoolArray) -> dict[str, Any] | None:
     """The (class, group) cell of at least `SMALL_CELL` judged rows with the lowest accuracy."""
-    chosen = [
-        Partition(one.name, one.codes[rows], one.names, None if one.times is None else one.times[rows])
-        for one in (classes, part)
-    ]
-    cells, _ = intersection(chosen)
+    cells, _ = intersection([classes.at(rows), part.at(rows)])
     totals = cells.counts
     large = np.flatnonzero(totals >= SMALL_CELL)
     if not large.size:

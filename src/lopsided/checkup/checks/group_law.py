@@ -122,13 +122,7 @@ class GroupLaw:
 
 
 def group_law(
-    points: FloatArray,
-    codes: IntArray,
-    answers: FloatArray,
-    rows: int,
-    seed: int,
-    *,
-    neurons: int = NEURONS,
+    points: FloatArray, codes: IntArray, answers: FloatArray, rows: int, seed: int, *, neurons: int = NEURONS
 ) -> GroupLaw:
     """Fit mixture and network to points (of `standardised_components`) with groups and answers (0 or 1); there are
     `rows` examples in all."""

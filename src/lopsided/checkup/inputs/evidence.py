@@ -9,7 +9,7 @@ import numpy as np
 
 from lopsided.checkup.inputs.missing import MissingValues
 from lopsided.core.folds import Design
-from lopsided.core.partition import Partition, tally
+from lopsided.core.partition import Partition
 from lopsided.core.validation import BoolArray, FloatArray, IntArray
 from lopsided.data.columns import Columns
 from lopsided.data.row_digests import Repeats
@@ -55,10 +55,6 @@ class Evidence:
     def examples(self) -> int:
         """How many examples there are; more than rows where equal rows were counted."""
         return self.rows if self.times is None else int(self.times.sum())
-
-    def count(self, codes: IntArray, parts: int, rows: BoolArray) -> IntArray:
-        """How many examples among the chosen rows have each code, given for those rows."""
-        return tally(codes, parts, None if self.times is None else self.times[rows])
 
     def total(self, rows: BoolArray) -> int:
         """How many examples the chosen rows stand for."""

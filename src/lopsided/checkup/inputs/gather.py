@@ -8,7 +8,6 @@ matched by name.
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -41,7 +40,15 @@ from lopsided.core.validation import FloatArray, IntArray, check_classes, check_
 from lopsided.data.encoded_tables import sparse_table
 from lopsided.data.frames import frame_columns, frame_table, is_frame
 from lopsided.data.rows import is_sparse
-from lopsided.data.tables import GROUP_NAMES, LABEL_NAMES, PREDICTION_NAMES, SPLIT_NAMES, Table, array_table
+from lopsided.data.tables import (
+    GROUP_NAMES,
+    LABEL_NAMES,
+    PREDICTION_NAMES,
+    SPLIT_NAMES,
+    ColumnChoice,
+    Table,
+    array_table,
+)
 
 
 @shared_parameters
@@ -162,12 +169,7 @@ def _rows(source: DataSource, labels: NDArray[Any] | None) -> int:
 
 
 def _classes(
-    values: NDArray[Any],
-    rows: int,
-    given: Any,
-    source: DataSource,
-    order: Sequence[Any] | None,
-    times: IntArray | None,
+    values: NDArray[Any], rows: int, given: Any, source: DataSource, order: Sequence[Any] | None, times: IntArray | None
 ) -> Partition:
     name = given if isinstance(given, str) and source.find(given) is not None else "class"
     found = partition(values, "labels", rows, times)
@@ -196,10 +198,10 @@ def _opened(
     if array and data is not None and not isinstance(data, (str, os.PathLike)) and not is_frame(data):
         raise InputError("features either as data or as features=", "both", "give one of the two")
     chosen = None if array else features
-    opened = partial(open_source, data, features=chosen, whole=whole)
-    source = opened(beside=beside + grouping, reserved=reserved_names(labels, groups))
+    asked = ColumnChoice(chosen, beside + grouping, reserved_names(labels, groups), chosen is not None, whole)
+    source = open_source(data, asked)
     if grouping and not is_name(settled(groups, source)):  # one word per row, some of which may be names of columns
-        source = opened(beside=beside, reserved=reserved_names(labels, None))
+        source = open_source(data, replace(asked, beside=beside, reserved=reserved_names(labels, None)))
         grouping = []
     if array:
         source = DataSource(_with_features(features, source), source.others, source.name)
@@ -221,7 +223,7 @@ def _with_features(features: Any, source: DataSource) -> Table:
     if is_sparse(features):
         return sparse_table(features, columns, source.name)
     if is_frame(features):
-        table = frame_table(features, reserved=(), whole=True)
+        table = frame_table(features, ColumnChoice(reserved=(), whole=True))
         return replace(table, columns={**table.columns, **columns}, source=source.name)
     return array_table(plain_array(features, "the features"), columns, source.name)
 

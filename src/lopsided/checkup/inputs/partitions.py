@@ -21,7 +21,7 @@ from lopsided.core.partition import Partition, by_appearance, tally
 from lopsided.core.validation import IntArray, check_labels, is_missing
 from lopsided.data.arrow_tables import time_words
 from lopsided.data.frames import frame_table, is_frame
-from lopsided.data.tables import LABEL_NAMES
+from lopsided.data.tables import LABEL_NAMES, ColumnChoice
 
 SMALL_CELL = 20
 MOST_GROUPS = 500  # names in a column; more than that is a measurement, not a grouping
@@ -149,7 +149,7 @@ def _columns(source: DataSource, given: Any) -> dict[str, Any]:
     if isinstance(given, Mapping):
         return {str(name): plain_array(values, f"the groups {name}") for name, values in given.items()}
     if is_frame(given):
-        frame = frame_table(given, features=None, beside=[str(name) for name in given.columns], need_features=False)
+        frame = frame_table(given, ColumnChoice(beside=[str(name) for name in given.columns], needed=False))
         return {str(name): frame.column(str(name)) for name in given.columns}
     array = plain_array(given, "groups")
     if array.ndim == 2:

@@ -7,7 +7,7 @@ tensor, or a `Table`. Arrays of an npz file or a mapping that are stored as trai
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from lopsided.data.npz_tables import (
     table_without_features,
 )
 from lopsided.data.rows import is_sparse
-from lopsided.data.tables import BESIDE_NAMES, Table, array_table, open_table
+from lopsided.data.tables import ColumnChoice, Table, array_table, open_table
 
 _HALVES = re.compile(r"^(?P<stem>.+)[_-](?P<half>train|test)$|^(?P<first>train|test)[_-](?P<rest>.+)$", re.IGNORECASE)
 
@@ -64,73 +64,48 @@ class DataSource:
         return (", ".join(names[:most]) + (", ..." if len(names) > most else "")) or "nothing by name"
 
 
-def open_source(
-    data: Any,
-    *,
-    features: str | Sequence[str] | None,
-    beside: Sequence[str],
-    reserved: Sequence[str] = BESIDE_NAMES,
-    whole: bool = True,
-) -> DataSource:
-    """Open whatever was given; columns `beside` or of a `reserved` name (in small letters) are not features. `whole`:
-    columns of words and of dates are."""
+def open_source(data: Any, choice: ColumnChoice) -> DataSource:
+    """Open whatever was given."""
     if data is None:
         return DataSource(None, {}, "the arrays")
     if isinstance(data, Table):
         return DataSource(data, {}, data.source)
     if isinstance(data, (str, os.PathLike)):
-        return _path(Path(data), features, beside, reserved, whole)
+        return _path(Path(data), choice)
     if is_frame(data):
-        table = frame_table(
-            data, features=features, beside=beside, reserved=reserved, need_features=features is not None, whole=whole
-        )
+        table = frame_table(data, choice)
         return DataSource(table, {}, table.source)
     if is_sparse(data):
         return DataSource(sparse_table(data, {}, "the matrix"), {}, "the matrix")
     if isinstance(data, Mapping):
         sparse = [name for name, value in data.items() if is_sparse(value)]
-        if sparse and features in (None, sparse[0]):
+        if sparse and choice.wanted in (None, [sparse[0]]):
             rest = {str(name): plain_array(data[name], str(name)) for name in data if name != sparse[0]}
             table = sparse_table(data[sparse[0]], rest, "the mapping")
             return DataSource(replace(table, array=str(sparse[0])), {}, table.source)
         arrays = {str(name): plain_array(value, str(name)) for name, value in data.items() if np.ndim(value) > 0}
         scalars = {str(name): np.asarray(value) for name, value in data.items() if np.ndim(value) == 0}
-        found = _arrays(_halves(arrays), features, "the mapping")
+        found = _arrays(_halves(arrays), choice, "the mapping")
         return DataSource(found.table, {**found.others, **_held(scalars)}, found.name)
     return DataSource(array_table(plain_array(data, "the features"), {}, "the array"), {}, "the array")
 
 
-def _path(
-    path: Path, features: str | Sequence[str] | None, beside: Sequence[str], reserved: Sequence[str], whole: bool
-) -> DataSource:
+def _path(path: Path, choice: ColumnChoice) -> DataSource:
     if path.suffix.lower() == ".npz" and path.is_file():
         shapes = npz_shapes(path)
         if is_saved_sparse(shapes):
             return DataSource(open_table(path), {}, str(path))
         if _has_halves(shapes):
-            return _arrays(_halves({name: read_npz_array(path, name) for name in shapes}), features, str(path))
-        table = open_table(path, features=features, need_features=features is not None)
+            return _arrays(_halves({name: read_npz_array(path, name) for name in shapes}), choice, str(path))
+        table = open_table(path, choice)
         rest = [name for name in shapes if name not in table.columns]
         return DataSource(table, {name: partial(read_npz_array, path, name) for name in rest}, str(path))
-    table = open_table(
-        path,
-        features=features,
-        beside=beside,
-        reserved=reserved,
-        need_features=features is not None,
-        with_test=True,
-        whole=whole,
-    )
-    return DataSource(table, {}, str(path))
+    return DataSource(open_table(path, choice, with_test=True), {}, str(path))
 
 
-def _arrays(arrays: Mapping[str, NDArray[Any]], features: str | Sequence[str] | None, source: str) -> DataSource:
-    if features is not None and not isinstance(features, str):
-        if len(features) != 1:
-            raise InputError(f"one array of features in {source}", ", ".join(features))
-        features = features[0]
+def _arrays(arrays: Mapping[str, NDArray[Any]], choice: ColumnChoice, source: str) -> DataSource:
     shapes = {name: array.shape for name, array in arrays.items()}
-    chosen = choose_features(source, shapes, features, needed=False)
+    chosen = choose_features(source, shapes, choice)
     if chosen is None:
         table = table_without_features(source, shapes, lambda name: arrays[name])
     else:

@@ -20,14 +20,7 @@ from lopsided.data.class_partition import OneClass, by_class
 from lopsided.data.parts import DataPart
 from lopsided.data.tables import Table
 from lopsided.engine.cluster import Cluster, mapping_on
-from lopsided.measure.class_moments import (
-    MOST_BYTES,
-    Block,
-    ClassMoments,
-    Convention,
-    empty_moments,
-    moments_of_blocks,
-)
+from lopsided.measure.class_moments import MOST_BYTES, Block, ClassMoments, Convention, empty_moments, moments_of_blocks
 from lopsided.measure.influence import InfluenceScores, influence_scores_by_class, influence_scores_of_blocks
 
 

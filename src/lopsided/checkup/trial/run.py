@@ -1,7 +1,7 @@
 """The tasks of one trial: which there are, running those that are not stored, and their results."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -68,12 +68,9 @@ def _why_not(
         return f"{learner_name(learner)} takes no sample_weight."
     if remedy.needs_probabilities and not gives_probabilities(learner):
         return f"{learner_name(learner)} has no predict_proba."
-    rates = remedy.parameters.get("rates")
-    if drawn and isinstance(rates, Mapping):
-        classes = training.classes
-        made = sum(count * rates.get(name, 1.0) for name, count in zip(classes.names, classes.counts, strict=True))
-        if made > MOST_RESAMPLED:
-            return f"It would train on {made:,.0f} rows made of {training.size:,}; class weights need no copies."
+    made = remedy.rows_drawn(training)
+    if drawn and made is not None and made > MOST_RESAMPLED:
+        return f"It would train on {made:,.0f} rows made of {training.size:,}; class weights need no copies."
     if remedy.collects is None:
         return None
     if drawn and remedy.collects.axis == "class":
@@ -193,9 +190,8 @@ class TrialRun:
     def tested(self) -> LabelledRows:
         """The examples that are tested, by their place in the training set: all but the earliest where time counts."""
         rows = np.flatnonzero(self.training.folds(self.folds, self.seed).fold >= 0)
-        classes, groups = self.training.classes, self.training.groups
-        classes = replace(classes, codes=classes.codes[rows])
-        return LabelledRows(rows, classes, None if groups is None else replace(groups, codes=groups.codes[rows]))
+        groups = self.training.groups
+        return LabelledRows(rows, self.training.classes.at(rows), None if groups is None else groups.at(rows))
 
     def answers(self, entry: Entry) -> Answers | str:
         """Predictions and probabilities of every example in every repeat, or why there are none."""

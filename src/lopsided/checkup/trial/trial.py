@@ -38,13 +38,7 @@ from lopsided.core.seeds import check_seed
 from lopsided.data.labelled_set import LabelledSet
 from lopsided.engine.store import Store
 from lopsided.learners.learner_identity import learner_identity
-from lopsided.learners.named_learner import (
-    check_learner,
-    encoding_of,
-    gives_probabilities,
-    learner_name,
-    make_learner,
-)
+from lopsided.learners.named_learner import check_learner, encoding_of, gives_probabilities, learner_name, make_learner
 from lopsided.measure.metrics.named import Asked
 from lopsided.remedies.learner import why_no_numbers
 from lopsided.remedies.learner_balance import by_codes, own_factors

@@ -84,9 +84,7 @@ class InTurn:
         return self._last
 
 
-def _safe_level(
-    counts: FloatArray, held: Restraint, model: Model, solver: InTurn, clearance: float = CLEARANCE
-) -> tuple[float | None, str | None]:
+def _safe_level(counts: FloatArray, held: Restraint, model: Model, solver: InTurn) -> tuple[float | None, str | None]:
     """The smallest L that exceeds count_needed(max(n, L)) by the clearance; the smallest count if that is enough."""
     classes = counts.shape[0]
 
@@ -106,10 +104,10 @@ def _safe_level(
     def spare(log_level: float) -> float:
         return log_level - math.log(needed(math.exp(log_level)))
 
-    return math.exp(_first_with(spare, math.log(at_least), math.log(high), clearance)), None
+    return math.exp(_first_with(spare, math.log(at_least), math.log(high))), None
 
 
-def _first_with(spare: Callable[[float], float], low: float, high: float, clearance: float) -> float:
+def _first_with(spare: Callable[[float], float], low: float, high: float) -> float:
     """The log L where spare = log(L / count_needed) is one to three clearances; `low` lies below, `high` above.
 
     The function has a kink at its zero. Above, it is nearly linear with a small slope, so a secant through two points
@@ -120,13 +118,13 @@ def _first_with(spare: Callable[[float], float], low: float, high: float, cleara
     tried = min(low + step, high)
     for _ in range(_MOST_TRIES):
         value = spare(tried)
-        if value < clearance:
+        if value < CLEARANCE:
             low = max(low, tried, tried - value)
             step *= 2
         else:
             above = [*above, (tried, value)][-2:]
             high = tried
-            if value <= 3 * clearance:
+            if value <= 3 * CLEARANCE:
                 break
         if not above:
             tried = min(low + step, high)
@@ -134,23 +132,18 @@ def _first_with(spare: Callable[[float], float], low: float, high: float, cleara
             tried = 0.5 * (low + high)
         else:
             (far, far_value), (near, near_value) = above
-            tried = near - (near_value - 2 * clearance) * (far - near) / (far_value - near_value)
+            tried = near - (near_value - 2 * CLEARANCE) * (far - near) / (far_value - near_value)
         if not low < tried < high:
             tried = low + 0.1 * (high - low)
     return high
 
 
 def rates_of_smallest_total(
-    counts: FloatArray,
-    held: Restraint,
-    model: Model,
-    solver: InTurn | None = None,
-    *,
-    clearance: float = CLEARANCE,
+    counts: FloatArray, held: Restraint, model: Model, solver: InTurn | None = None
 ) -> RatePlan:
     """Oversampling rates (1 if nothing is needed); give `solver` to share solves with another question."""
     solver = solver or InTurn(held, model)
-    level, why_not = _safe_level(counts, held, model, solver, clearance)
+    level, why_not = _safe_level(counts, held, model, solver)
     if level is None:
         return RatePlan(False, why_not, None, np.ones_like(counts), 0.0, None, False)
     raised = np.maximum(counts, level)

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, ConfigDict
 
 from lopsided.core.errors import InputError
-from lopsided.data.tables import Table, open_table
+from lopsided.data.tables import ColumnChoice, Table, open_table
 from lopsided.web.jobs.job import JobStatus
 from lopsided.web.jobs.runner import jobs_of
 from lopsided.web.jobs.worker import Report
@@ -95,7 +95,7 @@ def _arrays(parameters: dict[str, Any]) -> list[str]:
 def open_upload(parameters: dict[str, Any], *, beside: tuple[str, ...] = (), whole: bool = False) -> Table:
     """The table of an upload, with no more rows than allowed; `whole` with words and dates among the features."""
     with shown_name(parameters):
-        table = open_table(parameters["path"], beside=beside, whole=whole)
+        table = open_table(parameters["path"], ColumnChoice(beside=beside, whole=whole))
     if table.rows > parameters["most_rows"]:
         raise InputError(f"at most {parameters['most_rows']:,} rows here", f"{table.rows:,}", "use the command line")
     return table
