@@ -70,6 +70,7 @@ def test_a_network_for_equal_classes_is_left_alone() -> None:
     assert balanced(found.model) > balanced(model) - 0.01
     even = mend(model, loader([100, 100, 100]), counts=[1, 1, 1])
     assert even.gain.low <= 0.0 <= even.gain.high
+    assert "post-hoc" not in " ".join(even.scores)  # which would change nothing, and have a gain nevertheless
 
 
 def test_rare_classes_with_one_example_do_not_decide() -> None:
