@@ -76,6 +76,7 @@ class ForwardWatch:
             )
         self.seconds = 0.0  # spent here beyond what a hook costs
         self.named: str | None = None  # the phase that the user named, which is no training
+        self._evaluated = False  # whether it had a pass in evaluation mode
         self._model, self._head, self._counters, self._probe = model, head, counters, probe
         self._told = None if features is None else named_module(model, features)
         self._latest_features: torch.Tensor | None = None
@@ -159,6 +160,16 @@ class ForwardWatch:
         passed, self._passed = self._passed and not self._waiting, False
         return passed
 
+    def start_over(self) -> None:
+        """Forget the forward passes that wait for labels, and the phase."""
+        self._waiting.clear()
+        self._passed = False
+        self.start_phase(None)
+
+    def start_phase(self, name: str | None) -> None:
+        """Forward passes belong to this phase of the user's; None for those that the model's mode tells apart."""
+        self.named, self._evaluated = name, False
+
     def close(self) -> None:
         """Remove every hook."""
         for handle in self._handles:
@@ -182,6 +193,8 @@ class ForwardWatch:
         if self._probe.running:
             return
         training = layer.training
+        if self.named is not None:
+            self._leave_phase(training=training)
         if training and self.named is None and self._counters.training_forward(output.shape[0]):
             self._passed = True
             return
@@ -191,6 +204,13 @@ class ForwardWatch:
             raise InputError("the features before the head", "none", "name a layer that runs before it with features=")
         versions = _version(features), _version(output)
         self._waiting.append(Seen(features, output.detach(), training, versions))
+
+    def _leave_phase(self, *, training: bool) -> None:
+        """End a phase that evaluated when training goes on: a loop over `Monitor.batches` that was left early may not
+        have ended it."""
+        self._evaluated = self._evaluated or not training
+        if training and self._evaluated and torch.is_grad_enabled():
+            self.start_phase(None)
 
     def _before_model(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> None:
         # A compiled model remembers hooks that were taken off, and calls them without keywords.
@@ -245,16 +265,12 @@ class Hook:
         self._owner = None if method is None else weakref.ref(method.__self__)
         self._function: Any = None if method is None else method.__func__
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def __call__(self, *arguments: Any) -> None:
-        """Forward the call; the result is always None, so no forward pass is ever changed."""
-        if torch.compiler.is_compiling():
-            _untraced(self._forward, *arguments)
-        elif self._owner is not None and (owner := self._owner()) is not None:  # `_forward`, without a call more
-            self._function(owner, *arguments)
-        else:
-            self._forward(*arguments)
+        """Forward the call; the result is always None, so no forward pass is ever changed.
 
-    def _forward(self, *arguments: Any) -> None:
+        A compiler that followed it would compile it once for each kind of hook and argument, until it gives up.
+        """
         owner = None if self._owner is None else self._owner()
         if owner is not None:
             self._function(owner, *arguments)
@@ -271,11 +287,6 @@ def drop_hooks(module: nn.Module, only: Hook | None = None) -> None:
         for key, hook in list(hooks.items()):
             if isinstance(hook, Hook) and only in (None, hook):
                 hooks.pop(key, None)
-
-
-@torch.compiler.disable  # type: ignore[untyped-decorator]
-def _untraced(action: Callable[..., None], *arguments: Any) -> None:
-    action(*arguments)
 
 
 def _version(tensor: torch.Tensor) -> int | None:

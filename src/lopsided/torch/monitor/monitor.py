@@ -196,16 +196,18 @@ class Monitor:
         passes belong to "train" or "held_out" by the mode of the model. Where nothing else is held out, a phase "val"
         is `held_out` too.
         """
-        before = self._watch.named or "held_out"
+        before = self._watch.named
         self.start_phase(name)
+        entered = self._watch.named
         try:
             yield
         finally:
-            self.start_phase(before)
+            if self._watch.named == entered:  # else a loop that was left early ends only now
+                self._watch.start_phase(before)
 
     def start_phase(self, name: str) -> None:
         """The same for callbacks: forward passes belong to this phase until another one starts."""
-        self._watch.named = checked.phase_name(name)
+        self._watch.start_phase(checked.phase_name(name))
 
     def batches(self, loader: Iterable[T], phase: str) -> Iterator[T]:
         """Iterate over a loader inside a phase: `for x, y in monitor.batches(loader, "test")`."""

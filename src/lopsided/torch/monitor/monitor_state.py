@@ -2,7 +2,7 @@
 
 It holds records, steps, past warnings, the weights at the start (as large as the tracked layers) and the examples of
 the activation patterns, and what the next epochs need of the latest one: class means, ranks and margins of single
-rows. A running epoch is not kept, so save between epochs.
+rows. A running epoch is not kept, so save between epochs; loading forgets what the monitor has of one.
 """
 
 from collections.abc import Mapping
@@ -68,6 +68,9 @@ def load_state(monitor: "Monitor", state: Mapping[str, Any]) -> None:
             arrays = name in ARRAYS or isinstance(getattr(owner, name), np.ndarray)
             setattr(owner, name, _arrays(kept[name]) if arrays else _given(kept[name], getattr(owner, name)))
     monitor._phases.start_epoch(monitor._cadence)
+    monitor._counters.start_over()
+    monitor._unobserved.take(monitor.head.device)
+    monitor._watch.start_over()
 
 
 def _kept(value: Any) -> Any:
