@@ -157,6 +157,7 @@ def test_mappings_sequences_and_maps() -> None:
 
 def test_without_counts_the_shares_of_the_validation_set_count() -> None:
     assert "class shares of the validation set" in mend(bayes(), loader([90, 9, 4])).notes[0]
+    assert "logits are not adjusted" in mend(bayes(), loader([9, 9, 9])).notes[0]
 
 
 def test_retraining_and_tau_norm_alone() -> None:

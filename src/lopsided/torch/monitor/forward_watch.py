@@ -24,6 +24,8 @@ from lopsided.torch.monitor.head import Head, check_output, named_module, unwrap
 from lopsided.torch.monitor.head_answer import changed_answer
 from torch import nn
 
+MOST_WAITING = 4  # forward passes, such as those of labelled and unlabelled examples before their losses
+
 
 class Seen(NamedTuple):
     """What one forward of the head showed: detached, so the graph is free to go."""
@@ -87,10 +89,12 @@ class ForwardWatch:
         self._check_output = not head_was_told
         self._changed: dict[bool, bool] = {}  # in training and not: whether the model's output is not its head's
         self._judged = False  # whether logits were other than the head's
+        self._answered: Callable[[], torch.Tensor | None] = _nothing  # the logits of the latest loss
+        self._again = False  # whether a loss had logits that had labels already
         self._on_labels = Hook(on_labels)
         self._passed = False
         devices = len(model.device_ids) if isinstance(model, nn.DataParallel) and model.device_ids else 1
-        self._waiting: deque[Seen] = deque(maxlen=max(2, devices))
+        self._waiting: deque[Seen] = deque(maxlen=max(MOST_WAITING, devices))
         self._outer = [
             model.register_forward_pre_hook(Hook(self._before_model), with_kwargs=True),
             model.register_forward_hook(Hook(self._after_model)),
@@ -145,10 +149,11 @@ class ForwardWatch:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """That logits are not the head's own, if so."""
+        """That logits are not the head's own, or had several labels, if so."""
         name = self._head.name
-        words = f"the model changes the output of {name!r}: recall, loss and forecasts are those of the model's output"
-        return (words,) if self._judged else ()
+        judged = f"the model changes the output of {name!r}: recall, loss and forecasts are those of the model's output"
+        again = "the loss was called more than once with the same logits (mixup?): the labels of the first call count"
+        return (*((judged,) if self._judged else ()), *((again,) if self._again else ()))
 
     @property
     def latest_outputs(self) -> torch.Tensor | None:
@@ -253,9 +258,28 @@ class ForwardWatch:
 
     def _saw_loss(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], __: Any) -> None:
         target = arguments[1] if len(arguments) > 1 else keywords.get("target", keywords.get("labels"))
-        # Without a forward before it, the loss is of something else.
-        if target is not None and (self._passed or self._waiting):
-            self._on_labels(target)
+        logits = arguments[0] if arguments else keywords.get("input")
+        if target is None:
+            return
+        if not self._passed and not self._waiting:  # the loss is of something else, or of the same logits again
+            self._again = self._again or (logits is not None and self._answered() is logits)
+            return
+        self._answered = weakref.ref(logits) if isinstance(logits, torch.Tensor) else _nothing
+        others = self._set_aside(logits) if len(self._waiting) > 1 else ()
+        self._on_labels(target)
+        self._waiting.extend(others)
+
+    def _set_aside(self, logits: Any) -> list[Seen]:
+        """Leave only the forward pass that gave these logits, and return the others; none if it is not found."""
+        if not isinstance(logits, torch.Tensor) or not logits.ndim:
+            return []
+        place = logits.data_ptr(), len(logits)
+        own = [seen for seen in self._waiting if (seen.outputs.data_ptr(), len(seen.outputs)) == place]
+        others = [seen for seen in self._waiting if own and seen is not own[-1]]
+        if own:
+            self._waiting.clear()
+            self._waiting.append(own[-1])
+        return others
 
 
 class Hook:
@@ -287,6 +311,10 @@ def drop_hooks(module: nn.Module, only: Hook | None = None) -> None:
         for key, hook in list(hooks.items()):
             if isinstance(hook, Hook) and only in (None, hook):
                 hooks.pop(key, None)
+
+
+def _nothing() -> None:
+    """Where there is no tensor to refer to."""
 
 
 def _version(tensor: torch.Tensor) -> int | None:
