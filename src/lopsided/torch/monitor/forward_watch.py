@@ -265,7 +265,10 @@ class ForwardWatch:
             self._again = self._again or (logits is not None and self._answered() is logits)
             return
         self._answered = weakref.ref(logits) if isinstance(logits, torch.Tensor) else _nothing
-        others = self._set_aside(logits) if len(self._waiting) > 1 else ()
+        if len(self._waiting) < 2:
+            self._on_labels(target)
+            return
+        others = self._set_aside(logits)
         self._on_labels(target)
         self._waiting.extend(others)
 
