@@ -70,6 +70,7 @@ def test_a_network_for_equal_classes_is_left_alone() -> None:
     assert balanced(found.model) > balanced(model) - 0.01
     even = mend(model, loader([100, 100, 100]), counts=[1, 1, 1])
     assert even.gain.low <= 0.0 <= even.gain.high
+    assert "post-hoc" not in " ".join(even.scores)  # which would change nothing, and have a gain nevertheless
 
 
 def test_rare_classes_with_one_example_do_not_decide() -> None:
@@ -156,6 +157,7 @@ def test_mappings_sequences_and_maps() -> None:
 
 def test_without_counts_the_shares_of_the_validation_set_count() -> None:
     assert "class shares of the validation set" in mend(bayes(), loader([90, 9, 4])).notes[0]
+    assert "logits are not adjusted" in mend(bayes(), loader([9, 9, 9])).notes[0]
 
 
 def test_retraining_and_tau_norm_alone() -> None:

@@ -167,6 +167,21 @@ def test_maps_and_sequences() -> None:
         watch.update(tokens[:, 0])
 
 
+@pytest.mark.parametrize("head", [nn.Linear(6, 3), nn.Conv1d(6, 3, 1)])
+def test_labels_may_be_flattened_as_the_loss_wants_them(head) -> None:
+    torch.manual_seed(0)
+    linear = isinstance(head, nn.Linear)
+    model, loss = nn.Sequential(head), nn.CrossEntropyLoss()
+    features, labels = torch.randn(4, 5, 6), torch.randint(3, (4, 5))
+    labels[:, 4] = -100
+    monitor = Monitor(model, loss=loss)
+    answers = model(features) if linear else model(features.transpose(1, 2)).transpose(1, 2)
+    loss(answers.reshape(-1, 3), labels.reshape(-1))
+    right = (answers.argmax(dim=-1) == labels)[:, :4]
+    train = monitor.end_epoch().train
+    assert (train.examples, train.accuracy) == (16, pytest.approx(float(right.float().mean())))
+
+
 def test_told_features() -> None:
     model = nn.Sequential(nn.Linear(5, 6), nn.ReLU(), nn.Dropout(0.5), nn.Linear(6, 3))
     x, y = torch.randn(40, 5), torch.arange(40) % 3

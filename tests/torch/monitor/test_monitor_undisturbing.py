@@ -215,6 +215,37 @@ def test_a_model_compiled_after_the_monitor_was_made(run) -> None:
     assert monitor.end_epoch().train.examples == 96
 
 
+# torch.compile itself looks at .grad of tensors that are no leaves when a graph breaks; nothing of ours does.
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")
+def test_the_compiler_does_not_compile_the_hooks(run) -> None:
+    class Network(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.body, self.head = nn.Linear(5, 8), nn.Linear(8, 4)
+
+        def forward(self, x):
+            return self.head(self.body(x).relu())
+
+    _, inputs, labels, loss, _, _ = run
+    model = Network()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    torch.compiler.reset()
+    graphs, frames = [], torch._dynamo.utils.counters["frames"]
+    frames.clear()
+
+    def backend(graph, _):
+        graphs.append(graph)
+        return graph.forward
+
+    with Monitor(model, loss=loss, optimizer=optimizer):
+        compiled = torch.compile(model, backend=backend)
+        for rows in torch.arange(96).split(32):
+            optimizer.zero_grad()
+            loss(compiled(inputs[rows]), labels[rows]).backward()
+            optimizer.step()
+    assert frames["total"] == len(graphs) == 2  # what comes before the head's hook, and what comes after it
+
+
 def test_labels_from_the_models_own_keyword(run) -> None:
     class WithLabels(nn.Module):
         def __init__(self, inner):

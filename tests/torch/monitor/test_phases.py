@@ -105,3 +105,22 @@ def test_sharded_models_are_refused() -> None:
 
     with pytest.raises(InputError, match="whole in each process"):
         Monitor(FSDPModule(nn.Linear(3, 2)))
+
+
+def test_training_after_a_loop_that_was_left_early_is_training_again(run) -> None:
+    model, inputs, labels, loss, optimizer, train = run
+    monitor = Monitor(model, loss=loss, optimizer=optimizer)
+    bar = monitor.batches([(inputs[:8], labels[:8]), (inputs[8:20], labels[8:20])], "val")  # as a progress bar holds it
+    model.eval()
+    for x, y in bar:
+        loss(model(x), y)
+        break
+    train()
+    model.eval()
+    with monitor.phase("test"):
+        loss(model(inputs[:8]), labels[:8])
+        bar.close()
+        loss(model(inputs[8:16]), labels[8:16])
+    record = monitor.end_epoch()
+    assert record.train.examples == 96
+    assert {name: phase.examples for name, phase in record.phases.items()} == {"val": 8, "test": 16}

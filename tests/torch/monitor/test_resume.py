@@ -1,5 +1,6 @@
 """A training that is resumed goes on as if it had not been interrupted: the same records, field by field."""
 
+import copy
 import io
 
 import pytest
@@ -69,3 +70,23 @@ def test_records_after_a_resume_are_those_of_an_uninterrupted_run(options) -> No
         assert broken.epoch(number) == through[number], number
     assert [plain(record) for record in broken.monitor.records] == through
     assert through[-1]["evidence"]["nearest_recall"][0] is not None
+
+
+@pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")
+def test_going_back_forgets_the_epoch_that_was_broken_off(monkeypatch) -> None:
+    monkeypatch.setattr("lopsided.torch.monitor.epoch_counters.FULLY_OBSERVED", 32)  # so that most batches pass
+    wanted, broken = Run(), Run()
+    through = [wanted.epoch(number) for number in range(4)]
+    for number in range(2):
+        broken.epoch(number)
+    parts = (broken.model, broken.optimizer, broken.monitor)
+    states = [copy.deepcopy(part.state_dict()) for part in parts]
+    broken.model.train()
+    for rows in torch.arange(112).split(16)[:5]:
+        broken.loss(broken.model(broken.inputs[rows]), broken.labels[rows]).backward()
+        broken.optimizer.step()
+    broken.model(broken.inputs[:7])  # its loss was not finite, say
+    for part, state in zip(parts, states, strict=True):
+        part.load_state_dict(state)
+    assert [broken.epoch(number) for number in range(2, 4)] == through[2:]
+    assert through[-1]["labels"] == list(SIZES)

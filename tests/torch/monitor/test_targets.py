@@ -75,3 +75,32 @@ def test_every_label_is_counted_though_few_batches_are_observed() -> None:
         assert record.forecast.examples == 12_540
         loss(model(torch.randn(64, 5)), torch.arange(64) % 3)
         assert monitor.end_epoch().labels == (22, 21, 21, 0)  # each epoch anew
+
+
+def test_each_loss_is_of_the_forward_pass_that_gave_its_logits() -> None:
+    torch.manual_seed(0)
+    model, loss = nn.Sequential(nn.Linear(5, 3)), nn.CrossEntropyLoss()
+    monitor = Monitor(model, loss=loss)
+    inputs, labels = torch.randn(3, 20, 5), torch.randint(3, (3, 20))
+    first, unlabelled, second = model(inputs[0]), model(inputs[1].repeat(3, 1)), model(inputs[2])
+    loss(second, labels[2])
+    loss(first, labels[0])
+    train = monitor.end_epoch().train
+    right = [(answer.argmax(dim=1) == labels[k]).double() for k, answer in ((0, first), (2, second))]
+    assert (train.examples, train.accuracy) == (40, pytest.approx(float(torch.cat(right).mean())))
+    assert len(unlabelled) == 60
+
+
+def test_a_loss_with_the_same_logits_again_is_said() -> None:
+    model, loss = nn.Sequential(nn.Linear(5, 3)), nn.CrossEntropyLoss()
+    monitor = Monitor(model, loss=loss)
+    labels = torch.arange(20) % 3
+    answer = model(torch.randn(20, 5))
+    loss(torch.randn(20, 3), labels)  # of another model
+    assert not any("first call" in note for note in monitor.end_epoch().notes)
+    answer = model(torch.randn(20, 5))
+    for shown in (labels, labels.flip(0)):  # mixup
+        loss(answer, shown)
+    record = monitor.end_epoch()
+    assert any("the labels of the first call count" in note for note in record.notes)
+    assert record.train.examples == 20

@@ -48,14 +48,17 @@ def corrections(head: HeadWeights, counts: FloatArray, metric: Metric, direction
     """Every candidate for a head trained on `counts`, the simplest first."""
     nothing = Correction("nothing", "nothing", lambda features, codes: head)
     equal = metric.family in _EQUAL
-    found = [_adjusted(head, counts, 1.0), nothing] if equal else [nothing, _adjusted(head, counts, 1.0)]
-    found += [_adjusted(head, counts, tau) for tau in TAUS]
+    found = [nothing]
+    if np.ptp(counts) > 0:  # else adjusting changes nothing
+        found.insert(0 if equal else 1, _adjusted(head, counts, 1.0))
+        found += [_adjusted(head, counts, tau) for tau in TAUS]
     adjusted = shifted(head, -logit_offsets(counts))
     base = adjusted if equal else head  # what refits start from
     if (np.linalg.norm(head.weight, axis=1) > 0).all():
         found.append(_fixed("tau-norm, tau 1", "tau-norm", tau_normalised(head)))
-        both = shifted(tau_normalised(head), adjusted.bias - head.bias)
-        found.append(_fixed("tau-norm, tau 1, and post-hoc adjustment", "tau-norm", both))
+        if np.ptp(counts) > 0:
+            both = shifted(tau_normalised(head), adjusted.bias - head.bias)
+            found.append(_fixed("tau-norm, tau 1, and post-hoc adjustment", "tau-norm", both))
     for variance in OFFSET_VARIANCES:
         fit = partial(_refit, base, "offsets", variance, equal, None)
         found.append(Correction(f"offsets, variance {variance:g}", "offsets", fit))

@@ -150,8 +150,8 @@ def _counts(counts: Sequence[float] | Rates | None, classes: Partition) -> tuple
     """Training counts, those of the validation set where none were given; a class without examples counts as one."""
     if counts is None:
         held_out = np.maximum(classes.counts, 1).astype(np.float64)
-        return held_out, (
-            "No training counts were given, so logits are adjusted by the class shares of the validation set.",
-        )
+        even = np.ptp(held_out) == 0
+        how = "not adjusted, as classes are even in" if even else "adjusted by the class shares of"
+        return held_out, (f"No training counts were given, so logits are {how} the validation set.",)
     given = counts.effective_class_counts if isinstance(counts, Rates) else counts
     return shown_counts(given, len(classes.names)), ()

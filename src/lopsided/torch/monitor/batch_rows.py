@@ -35,6 +35,8 @@ def rows_of(
     elif features.ndim > 2:
         features = _pooled(features, head)
     places = logits.shape[:-1]
+    if codes.ndim == 1 and len(codes) == places.numel() > len(logits):  # flattened, as `cross_entropy` wants them
+        codes = codes.reshape(places)
     if codes.shape != places and codes.shape == (*places, 1):
         codes = codes[..., 0]
     if codes.shape == places[:1] != places and head.convolution:

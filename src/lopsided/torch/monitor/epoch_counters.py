@@ -79,6 +79,11 @@ class EpochCounters:
         """Forget the epoch; the run goes on."""
         self.observed_rows = self.passed_rows = self.batches = self.overwritten = 0
 
+    def start_over(self) -> None:
+        """Forget the epoch, and the examples whose gradients wait for a step."""
+        self.start_epoch()
+        self._rows_since_step = 0
+
     def notes(self, snapshots: Iterable[SumsSnapshot], *, classes: int, all_reduce: bool, mixed: bool) -> Iterator[str]:
         """What was left out of the epoch's sums, and why."""
         sums = list(snapshots)

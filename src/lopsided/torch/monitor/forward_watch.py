@@ -24,6 +24,8 @@ from lopsided.torch.monitor.head import Head, check_output, named_module, unwrap
 from lopsided.torch.monitor.head_answer import changed_answer
 from torch import nn
 
+MOST_WAITING = 4  # forward passes, such as those of labelled and unlabelled examples before their losses
+
 
 class Seen(NamedTuple):
     """What one forward of the head showed: detached, so the graph is free to go."""
@@ -76,6 +78,7 @@ class ForwardWatch:
             )
         self.seconds = 0.0  # spent here beyond what a hook costs
         self.named: str | None = None  # the phase that the user named, which is no training
+        self._evaluated = False  # whether it had a pass in evaluation mode
         self._model, self._head, self._counters, self._probe = model, head, counters, probe
         self._told = None if features is None else named_module(model, features)
         self._latest_features: torch.Tensor | None = None
@@ -86,10 +89,12 @@ class ForwardWatch:
         self._check_output = not head_was_told
         self._changed: dict[bool, bool] = {}  # in training and not: whether the model's output is not its head's
         self._judged = False  # whether logits were other than the head's
+        self._answered: Callable[[], torch.Tensor | None] = _nothing  # the logits of the latest loss
+        self._again = False  # whether a loss had logits that had labels already
         self._on_labels = Hook(on_labels)
         self._passed = False
         devices = len(model.device_ids) if isinstance(model, nn.DataParallel) and model.device_ids else 1
-        self._waiting: deque[Seen] = deque(maxlen=max(2, devices))
+        self._waiting: deque[Seen] = deque(maxlen=max(MOST_WAITING, devices))
         self._outer = [
             model.register_forward_pre_hook(Hook(self._before_model), with_kwargs=True),
             model.register_forward_hook(Hook(self._after_model)),
@@ -144,10 +149,11 @@ class ForwardWatch:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """That logits are not the head's own, if so."""
+        """That logits are not the head's own, or had several labels, if so."""
         name = self._head.name
-        words = f"the model changes the output of {name!r}: recall, loss and forecasts are those of the model's output"
-        return (words,) if self._judged else ()
+        judged = f"the model changes the output of {name!r}: recall, loss and forecasts are those of the model's output"
+        again = "the loss was called more than once with the same logits (mixup?): the labels of the first call count"
+        return (*((judged,) if self._judged else ()), *((again,) if self._again else ()))
 
     @property
     def latest_outputs(self) -> torch.Tensor | None:
@@ -158,6 +164,16 @@ class ForwardWatch:
         """Whether the present labels belong to a batch that was skipped."""
         passed, self._passed = self._passed and not self._waiting, False
         return passed
+
+    def start_over(self) -> None:
+        """Forget the forward passes that wait for labels, and the phase."""
+        self._waiting.clear()
+        self._passed = False
+        self.start_phase(None)
+
+    def start_phase(self, name: str | None) -> None:
+        """Forward passes belong to this phase of the user's; None for those that the model's mode tells apart."""
+        self.named, self._evaluated = name, False
 
     def close(self) -> None:
         """Remove every hook."""
@@ -182,6 +198,8 @@ class ForwardWatch:
         if self._probe.running:
             return
         training = layer.training
+        if self.named is not None:
+            self._leave_phase(training=training)
         if training and self.named is None and self._counters.training_forward(output.shape[0]):
             self._passed = True
             return
@@ -191,6 +209,13 @@ class ForwardWatch:
             raise InputError("the features before the head", "none", "name a layer that runs before it with features=")
         versions = _version(features), _version(output)
         self._waiting.append(Seen(features, output.detach(), training, versions))
+
+    def _leave_phase(self, *, training: bool) -> None:
+        """End a phase that evaluated when training goes on: a loop over `Monitor.batches` that was left early may not
+        have ended it."""
+        self._evaluated = self._evaluated or not training
+        if training and self._evaluated and torch.is_grad_enabled():
+            self.start_phase(None)
 
     def _before_model(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any] | None = None) -> None:
         # A compiled model remembers hooks that were taken off, and calls them without keywords.
@@ -233,9 +258,31 @@ class ForwardWatch:
 
     def _saw_loss(self, _: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any], __: Any) -> None:
         target = arguments[1] if len(arguments) > 1 else keywords.get("target", keywords.get("labels"))
-        # Without a forward before it, the loss is of something else.
-        if target is not None and (self._passed or self._waiting):
+        logits = arguments[0] if arguments else keywords.get("input")
+        if target is None:
+            return
+        if not self._passed and not self._waiting:  # the loss is of something else, or of the same logits again
+            self._again = self._again or (logits is not None and self._answered() is logits)
+            return
+        self._answered = weakref.ref(logits) if isinstance(logits, torch.Tensor) else _nothing
+        if len(self._waiting) < 2:
             self._on_labels(target)
+            return
+        others = self._set_aside(logits)
+        self._on_labels(target)
+        self._waiting.extend(others)
+
+    def _set_aside(self, logits: Any) -> list[Seen]:
+        """Leave only the forward pass that gave these logits, and return the others; none if it is not found."""
+        if not isinstance(logits, torch.Tensor) or not logits.ndim:
+            return []
+        place = logits.data_ptr(), len(logits)
+        own = [seen for seen in self._waiting if (seen.outputs.data_ptr(), len(seen.outputs)) == place]
+        others = [seen for seen in self._waiting if own and seen is not own[-1]]
+        if own:
+            self._waiting.clear()
+            self._waiting.append(own[-1])
+        return others
 
 
 class Hook:
@@ -245,16 +292,12 @@ class Hook:
         self._owner = None if method is None else weakref.ref(method.__self__)
         self._function: Any = None if method is None else method.__func__
 
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
     def __call__(self, *arguments: Any) -> None:
-        """Forward the call; the result is always None, so no forward pass is ever changed."""
-        if torch.compiler.is_compiling():
-            _untraced(self._forward, *arguments)
-        elif self._owner is not None and (owner := self._owner()) is not None:  # `_forward`, without a call more
-            self._function(owner, *arguments)
-        else:
-            self._forward(*arguments)
+        """Forward the call; the result is always None, so no forward pass is ever changed.
 
-    def _forward(self, *arguments: Any) -> None:
+        A compiler that followed it would compile it once for each kind of hook and argument, until it gives up.
+        """
         owner = None if self._owner is None else self._owner()
         if owner is not None:
             self._function(owner, *arguments)
@@ -273,9 +316,8 @@ def drop_hooks(module: nn.Module, only: Hook | None = None) -> None:
                 hooks.pop(key, None)
 
 
-@torch.compiler.disable  # type: ignore[untyped-decorator]
-def _untraced(action: Callable[..., None], *arguments: Any) -> None:
-    action(*arguments)
+def _nothing() -> None:
+    """Where there is no tensor to refer to."""
 
 
 def _version(tensor: torch.Tensor) -> int | None:

@@ -20,7 +20,6 @@ import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -41,14 +40,10 @@ from lopsided.torch.monitor.cadence import FEW, Cadence
 from lopsided.torch.monitor.class_sums import SumsSnapshot, affordable_interval
 from lopsided.torch.monitor.early_warnings import EarlyWarnings, ImbalanceWarning
 from lopsided.torch.monitor.epoch_counters import EpochCounters, LabelCounts, nothing_seen, sparse_observation
-from lopsided.torch.monitor.epoch_record import (
-    EpochRecord,
-    PhaseRecord,
-    classifier_record,
-    phase_record,
-)
+from lopsided.torch.monitor.epoch_record import EpochRecord, PhaseRecord, classifier_record, phase_record
 from lopsided.torch.monitor.forward_watch import ForwardWatch
 from lopsided.torch.monitor.head import Head, find_head, own_weight, unwrap, weight_count
+from lopsided.torch.monitor.latest_forecast import LatestForecast
 from lopsided.torch.monitor.layer_change import LayerStarts
 from lopsided.torch.monitor.lost_classes import LostClasses
 from lopsided.torch.monitor.monitor_parameters import MONITOR_PARAMETERS
@@ -56,7 +51,6 @@ from lopsided.torch.monitor.monitor_state import load_state, state_of
 from lopsided.torch.monitor.phase_sums import Batches, PhaseSums, measure_exactly, quiet
 from lopsided.torch.monitor.recall_outlook import RecallOutlook
 from lopsided.torch.monitor.recall_watch import RecallWatch, of_enough_rows
-from lopsided.torch.monitor.run_forecast import RunForecast, run_forecast
 from lopsided.torch.monitor.run_settings import RunReader, RunSettings
 from lopsided.torch.monitor.shown_counts import ShownCounts
 from lopsided.torch.monitor.targets import TargetReader, codes_of
@@ -152,7 +146,7 @@ class Monitor:
         self._plan = TrainingPlan(epochs, steps, scheduler)
         self._counters = EpochCounters(*sparse_observation(self.head.classes, every))
         self._latest_minority: tuple[FloatArray, BoolArray] | None = None
-        self._means: FloatArray | None = None  # of the training features, in the latest epoch in which they were taken
+        self._merging = LatestForecast(own_input=features is None)
         self._own_seconds, self._epoch_began = 0.0, time.perf_counter()
         self._watch = ForwardWatch(
             model,
@@ -202,16 +196,18 @@ class Monitor:
         passes belong to "train" or "held_out" by the mode of the model. Where nothing else is held out, a phase "val"
         is `held_out` too.
         """
-        before = self._watch.named or "held_out"
+        before = self._watch.named
         self.start_phase(name)
+        entered = self._watch.named
         try:
             yield
         finally:
-            self.start_phase(before)
+            if self._watch.named == entered:  # else a loop that was left early ends only now
+                self._watch.start_phase(before)
 
     def start_phase(self, name: str) -> None:
         """The same for callbacks: forward passes belong to this phase until another one starts."""
-        self._watch.named = checked.phase_name(name)
+        self._watch.start_phase(checked.phase_name(name))
 
     def batches(self, loader: Iterable[T], phase: str) -> Iterator[T]:
         """Iterate over a loader inside a phase: `for x, y in monitor.batches(loader, "test")`."""
@@ -245,7 +241,8 @@ class Monitor:
             labels = snapshots[True].counts + unobserved if True in snapshots else None
             self._shown.look(labels)
             counts = self._shown.examples
-            minority = self._minority_of(np.zeros(self.head.classes) if counts is None else counts)
+            none_of_any = np.zeros(self.head.classes)
+            minority = self._minority_of(none_of_any if counts is None else counts)
             finite = bool(np.isfinite(weight).all())
             angles = pairwise_angles(weight) if finite and (full or len(weight) <= FEW) else None
             lengths = (np.linalg.norm(weight, axis=1) if angles is None else angles.lengths) if finite else None
@@ -254,9 +251,18 @@ class Monitor:
             }
             named = {name: found for name, found in phases.items() if isinstance(name, str) and found is not None}
             train = phases.get(True)
-            held_out = phases.get(False) or next((named[name] for name in VALIDATION if name in named), None)
-            weighed = self._shown.weighed
-            forecast = self._forecast(snapshots.get(True), weight, weighed, finite=finite, full=full, spectra=spectra)
+            validation = next((name for name in (False, *VALIDATION) if phases.get(name) is not None), None)
+            held_out = None if validation is None else phases[validation]
+            settings = self._run.read(counters.batch_size * process_group()[0], self.seen)
+            forecast = self._merging.look(
+                settings,
+                none_of_any if self._shown.weighed is None else self._shown.weighed,
+                weight,
+                snapshots.get(True),
+                self.records[-1].forecast if self.records else None,
+                full=full,
+                spectra=spectra,
+            )
             absent = () if labels is None or not self._shown.whole else tuple(np.flatnonzero(labels == 0).tolist())
             classifier = None if lengths is None else classifier_record(lengths, angles, minority)
             recall = [None if found is None else found.class_accuracy for found in (train, held_out)]
@@ -264,10 +270,11 @@ class Monitor:
                 recall[0] = tuple(of_enough_rows(train.class_accuracy, train.counts, labels))
             said = self._lost.look(recall[0], recall[1], counts)
             said += self._warnings.look_at(weight, lengths, angles, forecast, counts, absent)
-            validation = next((name for name in (False, *VALIDATION) if name in snapshots), None)
-            looked = (snapshots if finite else {}, rows, validation, counts)
             ahead = self._ahead.look(
-                *looked,
+                snapshots if finite else {},
+                rows,
+                validation,
+                counts,
                 labels=labels,
                 prior=None if self._targets.several else self._shown.prior,
                 seen=self.seen,
@@ -376,29 +383,3 @@ class Monitor:
         names = tuple(named[g] if g < len(named) else str(g) for g in range(len(sums.groups)))
         own = None if angles is None or self._told_features else weight
         return phase_record(sums, own, angles, minority, names, full=full)
-
-    def _forecast(
-        self,
-        train: SumsSnapshot | None,
-        weight: FloatArray,
-        shown: FloatArray | None,
-        *,
-        finite: bool,
-        full: bool,
-        spectra: bool,
-    ) -> RunForecast:
-        settings = self._run.read(self._counters.batch_size * process_group()[0], self.seen)
-        counts = np.zeros(self.head.classes) if shown is None else shown
-        if train is not None and train.means is not None:
-            self._means = train.means
-        latest = self.records[-1].forecast if self.records else None
-        if not full and finite and latest is not None and latest.holds(settings, counts):
-            return replace(latest, settings=settings)
-        return run_forecast(
-            settings,
-            counts,
-            weight if finite else np.zeros_like(weight),
-            self._means if train is not None and finite and not self._told_features else None,
-            "relu" if self._means is not None and bool((np.nan_to_num(self._means) >= 0).all()) else "free",
-            spectra=spectra,
-        )

@@ -2,7 +2,7 @@
 
 It holds records, steps, past warnings, the weights at the start (as large as the tracked layers) and the examples of
 the activation patterns, and what the next epochs need of the latest one: class means, ranks and margins of single
-rows. A running epoch is not kept, so save between epochs.
+rows. A running epoch is not kept, so save between epochs; loading forgets what the monitor has of one.
 """
 
 from collections.abc import Mapping
@@ -30,18 +30,18 @@ LASTING = {
     "_targets": ("mixed", "several", "tables"),
     "_phases": ("points",),
     "_shown": ("largest",),
-    "monitor": ("_means",),
+    "_merging": ("class_means",),
     "_warnings": ("pairs", "said_pairs", "short", "said", "diverged"),
     "_layers": ("starts",),
     "_probe": ("started", "inputs", "start_patterns"),
 }
-ARRAYS = {"separated", "before", "largest", "_means"}  # also where a new monitor has none
+ARRAYS = {"separated", "before", "largest", "class_means"}  # also where a new monitor has none
 
 
 def state_of(monitor: "Monitor") -> dict[str, Any]:
     """The state of a monitor, for `torch.save`, readable with `weights_only=True`."""
     parts = {
-        part: {name: _kept(getattr(_owner(monitor, part), name)) for name in names} for part, names in LASTING.items()
+        part: {name: _kept(getattr(getattr(monitor, part), name)) for name in names} for part, names in LASTING.items()
     }
     return {
         "version": VERSION,
@@ -63,15 +63,14 @@ def load_state(monitor: "Monitor", state: Mapping[str, Any]) -> None:
         )
     monitor.records[:] = [from_plain(EpochRecord, plain) for plain in state["records"]]
     for part, names in LASTING.items():
-        owner, kept = _owner(monitor, part), state.get(part, {})
+        owner, kept = getattr(monitor, part), state.get(part, {})
         for name in kept.keys() & set(names):  # an older state lacks some
             arrays = name in ARRAYS or isinstance(getattr(owner, name), np.ndarray)
             setattr(owner, name, _arrays(kept[name]) if arrays else _given(kept[name], getattr(owner, name)))
     monitor._phases.start_epoch(monitor._cadence)
-
-
-def _owner(monitor: "Monitor", part: str) -> Any:
-    return monitor if part == "monitor" else getattr(monitor, part)
+    monitor._counters.start_over()
+    monitor._unobserved.take(monitor.head.device)
+    monitor._watch.start_over()
 
 
 def _kept(value: Any) -> Any:
