@@ -5,7 +5,7 @@
 A forecast is looked up under the family and the recipe that make it, on the held-out half alone: that is the half no
 recipe was designed on. Where nothing was published for it the answer is None and nothing is said. A score stands only
 beside the call that was scored: for the multiplier and the energies that is a last layer that was measured, and for
-classes lost a run within the law's range without convolutions, of which the scored recipe does not tell the law.
+classes lost a run within the law's range.
 """
 
 import json

@@ -160,13 +160,13 @@ def test_a_forecast_says_how_often_such_came_true(monkeypatch: pytest.MonkeyPatc
     assert look(**risk)[0].endswith("(merging law, right in 87 of 100 such cases)")
     # a run unlike those that were scored has no score to quote
     assert look(**risk, outside_fit=("batch size 8",))[0].endswith("(merging law, outside its range: batch size 8)")
-    # nor has a convolutional one: the recipe that was scored does not tell the law about convolutions
-    assert look(**risk, settings=RunSettings(convolutional=True))[0].endswith("41.4 examples (merging law)")
+    # a convolutional one has: the recipe that was scored tells the law of convolutions
+    assert look(**risk, settings=RunSettings(convolutional=True))[0].endswith("right in 87 of 100 such cases)")
 
 
 @pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")
 def test_the_page_quotes_a_score_beside_the_call_that_was_scored() -> None:
-    """The multiplier: a class forecast to collapse, under SGD. The law: within its range, without convolutions."""
+    """The multiplier: a class forecast to collapse, under SGD. The law: within its range."""
     record = epochs(planted_head(), planted_inputs(), LABELS, 1, patterns=0).records[-1]
 
     def scored(settings: RunSettings, **told) -> list[str]:
@@ -178,4 +178,4 @@ def test_the_page_quotes_a_score_beside_the_call_that_was_scored() -> None:
     assert scored(sgd, **lost) == ["forecast to collapse"]
     assert scored(sgd, count_needed=2.0) == scored(RunSettings(optimizer="Adam"), **lost) == []
     assert scored(sgd, merging_threshold=12.0, at_risk=(1,)) == ["likely to merge"]
-    assert scored(RunSettings(optimizer="SGD", convolutional=True), merging_threshold=12.0, at_risk=(1,)) == []
+    assert scored(sgd, merging_threshold=12.0, at_risk=(1,), outside_fit=("batch size 8",)) == []

@@ -12,7 +12,7 @@ from lopsided.torch import GroupDROLoss, OversamplingSampler
 LABELS = np.repeat([0, 1, 2], [40, 9, 4]).tolist()
 
 WORKER = """
-import json, sys, warnings
+import json, os, sys, warnings
 import torch, torch.distributed as distributed
 from lopsided.torch import GroupDROLoss, OversamplingSampler
 rank, folder, labels = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
@@ -41,8 +41,10 @@ for _ in range(3):
             parameter -= 0.5 * parameter.grad
 found = {"epochs": epochs, "loaded": loaded, "weights": loss.weights.tolist(),
          "parameters": [parameter.flatten().tolist() for parameter in model.parameters()]}
-print(json.dumps(found))
+print(json.dumps(found), flush=True)
+distributed.barrier()
 distributed.destroy_process_group()
+os._exit(0)  # gloo's threads abort now and then where the other process ends while they are torn down
 """
 
 

@@ -60,9 +60,8 @@ class RunForecast:
 
     @property
     def scored(self) -> bool:
-        """Whether the published score is of this forecast: within the law's range, and the law was not told of
-        convolutions, which the recipe that was scored leaves out."""
-        return not self.outside_fit and not self.settings.convolutional
+        """Whether the published score is of this forecast: that of the scored tasks is within the law's range."""
+        return not self.outside_fit
 
     def holds(self, settings: RunSettings, counts: FloatArray) -> bool:
         """Whether another forecast would differ by the weights alone: settings and examples are what they were."""
