@@ -21,7 +21,7 @@ from lopsided.checkup.checks import all_checks
 from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, Skipped, worst_first
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import read_rows
-from lopsided.core.errors import InputError
+from lopsided.core.errors import InputError, cut
 from lopsided.core.figure import Figure, Panel, Pictures
 from lopsided.core.files import check_target, write_atomically
 from lopsided.core.jsonable import dump_json, jsonable
@@ -107,6 +107,28 @@ class AuditFacts:
         """What is new or worse than in an earlier audit, given as its JSON file or the result of its `to_dict`."""
         earlier = baseline if isinstance(baseline, Mapping) else read_baseline(baseline)
         return changes(self.findings, self.checked.keys(), earlier)
+
+    def headline(self) -> str:
+        """How many findings there are of each level, and their subjects; first, what is missing or broke."""
+        ran = len(self.checked)
+        first = "".join(f"{sentence} " for sentence in self.evidence.unmet)
+        first += f"A bug in lopsided broke {', '.join(self.broken)}. " if self.broken else ""
+        if self.evidence.classes is None:
+            first += f"No label column was given; {ran} of {ran + len(self.skipped)} checks ran. "
+        if self.level is Level.HEALTHY:
+            checks = "1 check" if ran == 1 else f"{ran} checks"
+            return f"{first}{f'No problems found in {checks}.' if ran else ''}".strip()
+        counted = [(level, sum(finding.level is level for finding in self.findings)) for level in reversed(Level)]
+        words = ", ".join(f"{count} {level.value}" for level, count in counted if count)
+        names = list(dict.fromkeys(finding.subject for finding in self.findings if finding.level is self.level))
+        some = cut(", ".join(names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+        return f"{first}{words} in {ran} checks; {self.level.value}: {some}."
+
+    def opening(self) -> list[str]:
+        """The first two lines of the output: the columns used, and the headline, which comes first if there are no
+        labels or a part that was asked for cannot be used."""
+        lines = [self.evidence.columns.sentence(), self.headline()]
+        return lines if self.evidence.classes is not None and not self.evidence.unmet else lines[::-1]
 
     def frame(self) -> Any:
         """One row per finding: a pandas frame where pandas is installed, otherwise a list of dictionaries."""

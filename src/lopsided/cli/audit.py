@@ -128,9 +128,8 @@ def print_alarms(result: "AuditFacts") -> None:
     """The columns used, the verdict, and every finding that is not healthy."""
     from lopsided.checkup.checks.finding import Level
     from lopsided.cli.console import print_line, print_rows
-    from lopsided.report.audit import opening
 
-    for line in opening(result):
+    for line in result.opening():
         print_line(line)
     alarms = [finding for finding in result.findings if finding.level is not Level.HEALTHY]
     if alarms:

@@ -27,7 +27,7 @@ def command(
 
     from lopsided.cli.console import Late, print_json, print_line
     from lopsided.cli.progress import progress_tasks
-    from lopsided.report.audit import verdict, write_demo
+    from lopsided.report.audit import write_demo
     from lopsided.report.drawing import check_plot_path
 
     target: Path | None = check_plot_path(out)
@@ -41,7 +41,7 @@ def command(
     late = Late()
     target = late.write(write_demo, target, demo)
     seconds = time.perf_counter() - began
-    lines = demo.lines(verdict(demo.audit))
+    lines = demo.lines(demo.audit.headline())
     if not as_json:
         for line in lines:
             print_line(line)

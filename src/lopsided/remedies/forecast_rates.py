@@ -20,7 +20,7 @@ from lopsided.core.validation import FloatArray
 from lopsided.remedies.recipe import Recipe
 from lopsided.theory.collapse import collapse
 from lopsided.theory.layer_peeled.energy import restraint
-from lopsided.theory.layer_peeled.inverse import oversampled, rates_of_smallest_total
+from lopsided.theory.layer_peeled.inverse import InTurn, oversampled, rates_of_smallest_total
 from lopsided.theory.layer_peeled.solve import Model
 
 _FURTHER = ("momentum", "hidden_layers", "pilot_loss")  # settings of a network that a forecast may do without
@@ -55,7 +55,7 @@ def _layer_peeled(counts: FloatArray, recipe: Recipe) -> SafeRates:
     if counts.min() >= recipe.safety * before:
         return _unchanged(counts, before, recipe, source)
     if recipe.safety == 1:
-        plan = rates_of_smallest_total(counts, held, model)
+        plan = rates_of_smallest_total(counts, InTurn(held, model))
         if plan.possible and plan.level is not None and plan.count_needed_after is not None:
             return SafeRates(plan.rates, plan.count_needed_after, _raised(plan.level, recipe, source))
     at_balance = needed(largest)

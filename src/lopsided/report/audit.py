@@ -17,7 +17,6 @@ from lopsided.checkup.inputs.gather import gather
 from lopsided.checkup.plan.result import Plan
 from lopsided.checkup.streamed.audit import LEAST_SAMPLE, SAMPLE_ROWS, Given, audit_parts
 from lopsided.checkup.trial.result import Trial
-from lopsided.core.errors import cut
 from lopsided.core.files import write_atomically
 from lopsided.core.notebook import notebook_view
 from lopsided.core.parameters import taken_by
@@ -67,7 +66,7 @@ class Audit(AuditFacts):
         title: str | None = None,
     ) -> str | Path:
         """The page as text, or written to `path`; `plan` and `trial` add their sections."""
-        page = checkup_page(self, verdict(self), plan=plan, trial=trial, title=title)
+        page = checkup_page(self, plan=plan, trial=trial, title=title)
         return page if path is None else write_atomically(check_report_path(path), page)
 
     @of_known_data(make_plan)
@@ -85,12 +84,12 @@ class Audit(AuditFacts):
 
     def __str__(self) -> str:
         alarms = [finding for finding in self.findings if finding.level is not Level.HEALTHY]
-        return "\n".join([*opening(self), *(f"{entry.level.value}: {entry.message}" for entry in alarms)])
+        return "\n".join([*self.opening(), *(f"{entry.level.value}: {entry.message}" for entry in alarms)])
 
     def _repr_html_(self) -> str:
         """A table for notebooks: every finding, the worst first."""
         rows = [[found.level.value, found.subject, found.message, found.remedy] for found in self.findings]
-        return notebook_view(verdict(self), (["level", "subject", "finding", "remedy"], rows))
+        return notebook_view(self.headline(), (["level", "subject", "finding", "remedy"], rows))
 
 
 @shared_parameters
@@ -167,31 +166,6 @@ def _in_parts(given: Mapping[str, Any]) -> AuditFacts:
         return audit_parts(parts, about, mapper=mapper, **settings)
 
 
-def opening(facts: AuditFacts) -> list[str]:
-    """The first two lines of the output: the columns used, and the verdict, which comes first if there are no
-    labels or a part that was asked for cannot be used."""
-    lines = [facts.evidence.columns.sentence(), verdict(facts)]
-    return lines if facts.evidence.classes is not None and not facts.evidence.unmet else lines[::-1]
-
-
-def verdict(facts: AuditFacts) -> str:
-    """How many findings there are of each level, and their subjects; first, what is missing or broke."""
-    ran = len(facts.checked)
-    first = "".join(f"{sentence} " for sentence in facts.evidence.unmet)
-    first += f"A bug in lopsided broke {', '.join(facts.broken)}. " if facts.broken else ""
-    if facts.evidence.classes is None:
-        first += f"No label column was given; {ran} of {len(facts.checked) + len(facts.skipped)} checks ran. "
-    bad = [finding for finding in facts.findings if finding.level is facts.level]
-    counted = [(level, sum(finding.level is level for finding in facts.findings)) for level in reversed(Level)]
-    words = ", ".join(f"{count} {level.value}" for level, count in counted if count)
-    if facts.level is Level.HEALTHY:
-        checks = "1 check" if ran == 1 else f"{ran} checks"
-        return f"{first}{f'No problems found in {checks}.' if ran else ''}".strip()
-    names = list(dict.fromkeys(finding.subject for finding in bad))
-    some = cut(", ".join(names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
-    return f"{first}{words} in {ran} checks; {facts.level.value}: {some}."
-
-
 def write_trial(path: str | os.PathLike[str], evidence: Evidence, trial: Trial) -> Path:
     """Write the report of a trial on `evidence` (trial, plan and audit), or its figures as .png."""
     target = check_plot_path(path)
@@ -199,7 +173,7 @@ def write_trial(path: str | os.PathLike[str], evidence: Evidence, trial: Trial) 
     if target.suffix.lower() == ".png":
         return write_figures(target, title, trial.figures())
     facts = run_checks(evidence, seed=trial.seed)
-    return write_atomically(target, checkup_page(facts, verdict(facts), plan=trial.plan, trial=trial, title=title))
+    return write_atomically(target, checkup_page(facts, plan=trial.plan, trial=trial, title=title))
 
 
 def write_demo(path: str | os.PathLike[str], demo: "DigitsDemo") -> Path:
@@ -211,7 +185,6 @@ def write_demo(path: str | os.PathLike[str], demo: "DigitsDemo") -> Path:
         return write_figure(target, demo_figure(demo))
     page = checkup_page(
         demo.audit,
-        verdict(demo.audit),
         plan=demo.plan,
         trial=demo.trial,
         title="Long-tailed digits",

@@ -30,7 +30,6 @@ _MOST_BARS = 12  # classes drawn; the others are one bar
 
 def checkup_page(
     facts: AuditFacts | None = None,
-    verdict: str = "",
     *,
     plan: Plan | None = None,
     trial: Trial | None = None,
@@ -75,7 +74,8 @@ def checkup_page(
         tried = {"facts": trial.facts(), "tables": tables, "figures": figures(drawings), "code": trial.code()}
     about, training = _about(facts, plan, trial)
     data = _of_evidence(facts) if facts is not None else _of_training(about, training)
-    opening = trial.headline() if trial is not None else verdict or (plan.title() if plan is not None else "")
+    told = trial if trial is not None else facts
+    opening = told.headline() if told is not None else "" if plan is None else plan.title()
     kind = "Audit" if facts is not None else "Trial of remedies" if trial is not None else "Plan"
     return render(
         "checkup.html",
@@ -83,7 +83,7 @@ def checkup_page(
         opening=opening,
         level="" if facts is None or trial is not None else facts.level.value,
         data=data,
-        audit=None if facts is None else _audit(facts, verdict if trial is not None else "", figures),
+        audit=None if facts is None else _audit(facts, "" if trial is None else facts.headline(), figures),
         plan=None if plan is None else _plan(plan),
         trial=tried,
         provenance=_provenance(facts, trial),

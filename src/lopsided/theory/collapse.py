@@ -287,8 +287,8 @@ def _checked_weights(weights: Sequence[float] | None, classes: int) -> FloatArra
 def _plan(counts: FloatArray, held: Restraint, model: Model) -> CollapsePlan:
     safe, solver = largest_safe_multiplier(counts, model), InTurn(held, model)
     return CollapsePlan(
-        rates_of_smallest_total(counts, held, model, solver),
-        examples_to_collect(counts, held, model, solver),
+        rates_of_smallest_total(counts, solver),
+        examples_to_collect(counts, solver),
         safe,
         model.solve(counts, restraint(counts.shape[0], multiplier=safe)).norm,
     )

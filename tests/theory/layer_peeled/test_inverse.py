@@ -9,7 +9,7 @@ import pytest
 from lopsided.core.errors import InputError
 from lopsided.theory.collapse import collapse
 from lopsided.theory.layer_peeled.energy import restraint
-from lopsided.theory.layer_peeled.inverse import CLEARANCE, oversampled, rates_of_smallest_total
+from lopsided.theory.layer_peeled.inverse import CLEARANCE, InTurn, oversampled, rates_of_smallest_total
 from lopsided.theory.layer_peeled.solve import Model
 
 ENERGIES = {"feature_energy": 5, "weight_energy": 1}
@@ -105,7 +105,7 @@ def test_hopeless_weight_decay_is_said() -> None:
 def test_rates_are_the_smallest_and_few_solves_find_them(held, ratio) -> None:
     counts = 5000 * ratio ** np.arange(16)
     model = Counting()
-    plan = rates_of_smallest_total(counts, restraint(16, **held), model)
+    plan = rates_of_smallest_total(counts, InTurn(restraint(16, **held), model))
     spare = plan.level / plan.count_needed_after - 1
     assert 0.9 * CLEARANCE < spare < 3.5 * CLEARANCE  # one to three, and the solver's own error
     # Half a percent less, and the classes raised to it collapse.

@@ -61,10 +61,11 @@ def largest_safe_multiplier(counts: FloatArray, model: Model) -> float:
 
 
 class InTurn:
-    """Solve neighbouring problems, each starting from the previous solution; a known problem is not solved again."""
+    """Solve neighbouring problems, each starting from the previous solution; a known problem is not solved again, for
+    whatever question."""
 
     def __init__(self, held: Restraint, model: Model) -> None:
-        self._held, self._model = held, model
+        self.held, self.model = held, model
         self._known: dict[bytes, PeeledSolution] = {}
         self._last: PeeledSolution | None = None
 
@@ -76,17 +77,16 @@ class InTurn:
         """The solution for these counts."""
         name = counts.tobytes()
         if name not in self._known:
-            found = self._model.solve(counts, self._held, None, self._last)
-            if found.certificate.relative_gap >= self._model.tolerance and self._last is not None:
-                found = self._model.solve(counts, self._held)  # the solver failed from this start
+            found = self.model.solve(counts, self.held, None, self._last)
+            if found.certificate.relative_gap >= self.model.tolerance and self._last is not None:
+                found = self.model.solve(counts, self.held)  # the solver failed from this start
             self._known[name] = found
         self._last = self._known[name]
         return self._last
 
 
-def _safe_level(counts: FloatArray, held: Restraint, model: Model, solver: InTurn) -> tuple[float | None, str | None]:
+def _safe_level(counts: FloatArray, solver: InTurn) -> tuple[float | None, str | None]:
     """The smallest L that exceeds count_needed(max(n, L)) by the clearance; the smallest count if that is enough."""
-    classes = counts.shape[0]
 
     def needed(level: float) -> float:
         return solver(np.maximum(counts, level)).count_needed
@@ -95,11 +95,11 @@ def _safe_level(counts: FloatArray, held: Restraint, model: Model, solver: InTur
     at_least = needed(low)
     if at_least < low:
         return low, None
-    if isinstance(held.regulariser, Penalty) and needed(high) >= high:
-        limit = largest_safe_multiplier(np.ones(classes), model)
-        return None, f"even equal class sizes collapse at this weight decay: the multiplier must be below {limit:.3g}"
     if needed(high) >= high:
-        return None, "even equal class sizes collapse at these energies"
+        if not isinstance(solver.held.regulariser, Penalty):
+            return None, "even equal class sizes collapse at these energies"
+        limit = largest_safe_multiplier(np.ones_like(counts), solver.model)
+        return None, f"even equal class sizes collapse at this weight decay: the multiplier must be below {limit:.3g}"
 
     def spare(log_level: float) -> float:
         return log_level - math.log(needed(math.exp(log_level)))
@@ -138,12 +138,9 @@ def _first_with(spare: Callable[[float], float], low: float, high: float) -> flo
     return high
 
 
-def rates_of_smallest_total(
-    counts: FloatArray, held: Restraint, model: Model, solver: InTurn | None = None
-) -> RatePlan:
-    """Oversampling rates (1 if nothing is needed); give `solver` to share solves with another question."""
-    solver = solver or InTurn(held, model)
-    level, why_not = _safe_level(counts, held, model, solver)
+def rates_of_smallest_total(counts: FloatArray, solver: InTurn) -> RatePlan:
+    """Oversampling rates (1 if nothing is needed)."""
+    level, why_not = _safe_level(counts, solver)
     if level is None:
         return RatePlan(False, why_not, None, np.ones_like(counts), 0.0, None, False)
     raised = np.maximum(counts, level)
@@ -152,12 +149,9 @@ def rates_of_smallest_total(
     return RatePlan(True, None, lowest, raised / counts, added, after, lowest > after)
 
 
-def examples_to_collect(
-    counts: FloatArray, held: Restraint, model: Model, solver: InTurn | None = None
-) -> CollectionPlan:
-    """Whole examples that each class lacks; give `solver` to share solves with another question."""
-    solver = solver or InTurn(held, model)
-    level, why_not = _safe_level(counts, held, model, solver)
+def examples_to_collect(counts: FloatArray, solver: InTurn) -> CollectionPlan:
+    """Whole examples that each class lacks."""
+    level, why_not = _safe_level(counts, solver)
     if level is None:
         return CollectionPlan(False, why_not, np.zeros_like(counts), 0.0, None, False)
     if level <= counts.min():

@@ -52,7 +52,7 @@ def start_audit(request: Request, problem: AuditProblem) -> JobStatus:
 
 def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     """The job: the facts of `lopsided.audit`, its page, and how to get both elsewhere."""
-    from lopsided.report.audit import audit, verdict
+    from lopsided.report.audit import audit
 
     asked = AuditProblem(**parameters["asked"])
 
@@ -76,7 +76,7 @@ def run(parameters: dict[str, Any], report: Report) -> dict[str, Any]:
     found = replace(found, evidence=replace(found.evidence, source=name))
     return {
         "facts": found.to_dict(),
-        "verdict": verdict(found),
+        "verdict": found.headline(),
         "recipe": recipe.model_dump(),
         "report": found.to_html(title=f"Audit of {name}"),
     }

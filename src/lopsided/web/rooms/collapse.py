@@ -252,7 +252,7 @@ def _cure(counts: ClassCounts, problem: CollapseProblem, drafts: Drafts, watch: 
     shown = drafts.near(problem.page, counts.classes)
     if shown is not None and _same(shown, counts, held, model):
         solver.know(counts.counts, shown.solution)
-    plan = rates_of_smallest_total(counts.counts, held, model, solver)
+    plan = rates_of_smallest_total(counts.counts, solver)
     weights = plan.rates.tolist()
     after = collapse(counts, features=problem.features, class_weights=weights, progress=watch.check, **problem.held())
     return Cure(
