@@ -13,7 +13,7 @@ from lopsided.torch.monitor.class_evidence import KeptRows
 from torch import nn
 
 
-def watched(epochs: int, *, validate: bool = True, **options):
+def watched(epochs: int, *, validate: bool = True, at: range | None = None, **options):
     """A linear model of three classes; the rare one overlaps a frequent one, as a class lost to the prior does."""
     torch.manual_seed(0)
     counts = [400, 200, 10]
@@ -25,13 +25,13 @@ def watched(epochs: int, *, validate: bool = True, **options):
     model, loss = nn.Linear(2, 3), nn.CrossEntropyLoss()
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.02)
     monitor = Monitor(model, loss=loss, optimizer=optimizer, names=("a", "b", "rare"), epochs=epochs, **options)
-    for _ in range(epochs):
+    for epoch in range(epochs):
         model.train()
         for rows in torch.randperm(610).split(32):
             optimizer.zero_grad()
             loss(model(inputs[rows]), codes[rows]).backward()
             optimizer.step()
-        if validate:
+        if validate and (at is None or epoch in at):
             model.eval()
             with torch.no_grad():
                 logits = model(shown)
@@ -75,6 +75,30 @@ def test_the_gain_is_that_of_the_held_out_logits(prior_run) -> None:
     again = posthoc_gain(logits.double().numpy(), codes.numpy(), [400, 200, 10])
     assert found.gain == pytest.approx(again.gain, abs=1e-12)
     assert found.low > 0
+
+
+@pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")
+def test_an_evaluation_stands_until_the_next_one() -> None:
+    """Validated every third epoch of twelve: the forecasts between rest on the latest evaluation, and say so."""
+    monitor, *_ = watched(12, at=range(2, 12, 3))
+    recalls = np.array([record.evidence.held_out_recall for record in monitor.records])
+    assert np.isnan(recalls[:2]).all()
+    for epoch in range(2, 12):
+        latest = 3 * ((epoch + 1) // 3) - 1
+        assert recalls[epoch].tolist() == list(monitor.records[latest].held_out.class_accuracy)
+        told = () if epoch == latest else (f"held-out examples as they were in epoch {latest}",)
+        assert monitor.records[epoch].recall_forecast.notes == told
+    medians = np.array([[one.recall for one in record.recall_forecast.classes] for record in monitor.records[2:]])
+    # a forecast that lost its evidence moved by 0.6 from one epoch to the next
+    assert np.abs(np.diff(medians, axis=0)).max() < 0.3
+
+
+@pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")
+def test_an_old_evaluation_is_forgotten() -> None:
+    """Evaluated in the third epoch alone: after as many epochs again it says nothing more."""
+    monitor, *_ = watched(8, at=range(2, 3))
+    known = [bool(np.isfinite(record.evidence.held_out_recall).all()) for record in monitor.records]
+    assert known == [False, False, True, True, True, True, False, False]
 
 
 @pytest.mark.filterwarnings("ignore::lopsided.torch.ImbalanceWarning")

@@ -100,25 +100,18 @@ def separation(
 
 
 def class_evidence(
-    sums: Mapping[Any, SumsSnapshot],
-    validation: Any,
-    counts: FloatArray,
-    separated: Mapping[str, FloatArray],
-    seen: float | None,
+    train: SumsSnapshot, counts: FloatArray, remembered: Mapping[str, FloatArray], seen: float | None
 ) -> ClassEvidence:
-    """What an epoch showed of every class, by phase: True is training, `validation` the held-out examples.
-
-    `separated` comes from the latest epoch in which rows were kept.
-    """
-    values = {
-        "counts": counts,
-        "train_margin": np.full(counts.size, np.nan),
-        **_rates(sums[True], "train"),
-        **separated,
-    }
-    if (held_out := sums.get(validation)) is not None:
-        values |= _rates(held_out, "held_out") | {"held_out_counts": held_out.counts.astype(np.float64)}
+    """What an epoch of training showed of every class; `remembered` comes from the latest epoch in which rows were
+    kept, and from the latest evaluation."""
+    margin = np.full(counts.size, np.nan)
+    values = {"counts": counts, "train_margin": margin, **_rates(train, "train"), **remembered}
     return ClassEvidence.of(values, seen=seen)
+
+
+def held_out_rates(sums: SumsSnapshot) -> dict[str, FloatArray]:
+    """What an evaluation showed of every class, under the names of `ClassEvidence`."""
+    return _rates(sums, "held_out") | {"held_out_counts": sums.counts.astype(np.float64)}
 
 
 def _rates(sums: SumsSnapshot, phase: str) -> dict[str, FloatArray]:

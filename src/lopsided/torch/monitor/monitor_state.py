@@ -26,7 +26,7 @@ LASTING = {
     "_plan": ("epochs_done", "batches_an_epoch"),
     "_run": ("largest_step", "forgetting"),
     "_lost": ("zero", "low", "said_low", "looks", "quiet_until"),
-    "_ahead": ("said", "separated", "before"),
+    "_ahead": ("said", "separated", "before", "evaluated", "evaluated_at"),
     "_targets": ("mixed", "several", "tables"),
     "_phases": ("points",),
     "_shown": ("largest",),
@@ -35,7 +35,7 @@ LASTING = {
     "_layers": ("starts",),
     "_probe": ("started", "inputs", "start_patterns"),
 }
-ARRAYS = {"separated", "before", "largest", "class_means"}  # also where a new monitor has none
+ARRAYS = {"separated", "evaluated", "before", "largest", "class_means"}  # also where a new monitor has none
 
 
 def state_of(monitor: "Monitor") -> dict[str, Any]:

@@ -2,7 +2,8 @@
 
 A class gets one warning when its chance of being lost passes one half, and another only if its cause changes. The
 warning says what would help. Warnings begin after a twentieth of the training: before that the network has hardly moved
-from its start.
+from its start. What an evaluation showed stands until the next one, or until the training has gone on for as long
+again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,7 +14,7 @@ import numpy as np
 from lopsided.core.validation import FloatArray, IntArray
 from lopsided.measure.posthoc_gain import PosthocGain, posthoc_gain
 from lopsided.theory.class_evidence import ClassEvidence
-from lopsided.torch.monitor.class_evidence import RowsSnapshot, class_evidence, separation
+from lopsided.torch.monitor.class_evidence import RowsSnapshot, class_evidence, held_out_rates, separation
 from lopsided.torch.monitor.class_sums import SumsSnapshot
 from lopsided.torch.monitor.phase_sums import Phase
 from lopsided.torch.monitor.recall_outlook import RecallOutlook, gain_sentence, recall_sentences, run_outlook
@@ -42,6 +43,8 @@ class RecallWatch:
         self.before: dict[str, FloatArray] = {} if before is None else {"before_score": np.array(before.scores)}
         self.said: set[tuple[int, str]] = set()
         self.separated: dict[str, FloatArray] = {}  # by the rows of the latest epoch that was measured in full
+        self.evaluated: dict[str, FloatArray] = {}  # rates of the latest evaluation
+        self.evaluated_at = -1  # its epoch
 
     def look(
         self,
@@ -65,9 +68,16 @@ class RecallWatch:
         self.separated |= separation(train, rows, held_out, counts if prior is None else prior)
         if prior is None:
             self.separated = {name: found for name, found in self.separated.items() if not name.endswith(_OF_A_CHOICE)}
-        evidence = class_evidence(sums, held_out, counts, self.separated | self.before, seen)
+        if held_out is not None and held_out in sums:
+            self.evaluated, self.evaluated_at = held_out_rates(sums[held_out]), epoch
+        remembered = self.separated | self.before | self.evaluated
+        if epoch > 2 * self.evaluated_at + 1:  # more epochs without an evaluation than up to it
+            remembered = {name: found for name, found in remembered.items() if not name.startswith("held_out")}
+        evidence = class_evidence(train, counts, remembered, seen)
         evidence = replace(evidence, train_recall=_of_few_rows(train, labels, evidence.train_recall))
         found = run_outlook(evidence, merged)
+        if np.isfinite(evidence.held_out_recall).any() and self.evaluated_at < epoch:
+            found = replace(found, notes=(f"held-out examples as they were in epoch {self.evaluated_at}",))
         kept = None if held_out is None else rows.get(held_out)
         gain = None if kept is None or prior is None else posthoc_gain(kept.logits, kept.codes, prior)
         early = epoch < EARLIEST_EPOCH if seen is None else seen < EARLIEST
