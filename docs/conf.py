@@ -26,12 +26,13 @@ extensions = [
     "claim_pages",
     "bench_page",
     "skill_pages",
+    "skill_goals",
     "faults_page",
     "screens_page",
     "monitor_picture",
 ]
 exclude_patterns = ["extensions", "_cache", "measured", "tutorials", "images", "CHANGELOG.md", "CONTRIBUTING.md"]
-exclude_patterns += ["SECURITY.md", "faults-table.md"]
+exclude_patterns += ["SECURITY.md", "faults-table.md", "skill-goals.md", "skill-recall.md", "skill-lost.md"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 smartquotes = False  # options such as --json keep their dashes
 suppress_warnings = ["ref.python"]  # Plan and Recipe name a class in several rooms; pages link to one of them
