@@ -62,6 +62,14 @@ def test_words_that_are_bytes_are_words(tmp_path) -> None:
     assert open_table(tmp_path / "d.parquet").columns["label"].tolist() == kinds
 
 
+def test_blanks_around_names_of_columns_are_no_part_of_them(tmp_path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("x, label \n" + "".join(f"{n}.5, {'01' if n % 2 else '1'}\n" for n in range(12)))
+    assert open_table(path).labels().tolist() == ["1", "01"] * 6
+    path.write_text("x, x,label\n" + "1,2,a\n3,4,b\n")
+    assert open_table(path).feature_names == ("x", " x")
+
+
 def test_blanks_around_a_number_are_no_other_spelling(tmp_path) -> None:
     (tmp_path / "d.csv").write_text("x,label\n" + "".join(f"{n}.5,{' ' * (n % 3)}{n % 2}\n" for n in range(12)))
     assert open_table(tmp_path / "d.csv").columns["label"].tolist() == [0, 1] * 6

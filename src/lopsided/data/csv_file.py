@@ -61,10 +61,14 @@ def read_csv_table(path: Path, may_be_words: Callable[[str], bool] = lambda name
     if len(names) == 1 and not long_cells:
         _check_empty_lines(path)
     table = pa.table([readable(column) for column in table.columns], names=names)
-    for name, column in zip(names, table.columns, strict=True):
-        if not may_be_words(name):
-            _check_cells(column, name, path)
-    return _with_spellings(table, [name for name in names if may_be_words(name)], path, dialect, long_cells)
+    shown = [name.strip() for name in names]  # of `x, label` the second is called label
+    shown = shown if len(set(shown)) == len(names) else names
+    beside = {name for name, own in zip(names, shown, strict=True) if may_be_words(own)}
+    for name, own, column in zip(names, shown, table.columns, strict=True):
+        if name not in beside:
+            _check_cells(column, own, path)
+    kept = [name for name in names if name in beside]
+    return _with_spellings(table, kept, path, dialect, long_cells).rename_columns(shown)
 
 
 def missing_words() -> frozenset[str]:
