@@ -209,3 +209,10 @@ def test_a_frame_with_two_columns_of_one_name_is_one_sentence() -> None:
     fitted = TeacherStudentClassifier(steps=1, random_state=0).fit(frame.to_numpy(), labels)
     with pytest.raises(InputError, match="columns of different names in X"):
         fitted.predict_proba(frame)
+
+
+def test_features_of_almost_no_size_are_one_sentence() -> None:
+    """Their powers vanish; once a warning, or LinAlgError."""
+    features = np.random.default_rng(0).choice([-1e-200, 0.0, 1e-200], size=(24, 2))
+    with pytest.raises(InputError, match=r"features whose moments can be decomposed, but got .*; rescale them"):
+        TeacherStudentClassifier(1, steps=1, initialisation="tensor", random_state=0).fit(features, np.arange(24) % 2)

@@ -151,7 +151,7 @@ def open_table(
     `ColumnChoice`.
     """
     place = Path(path)
-    if not place.exists():
+    if not os.path.exists(place):  # False, too, where the name is longer than the system allows
         raise InputError("a file or folder of examples", f"{place}, which does not exist")
     choice = ColumnChoice(features, beside, reserved, need_features, whole)
     if place.is_dir():

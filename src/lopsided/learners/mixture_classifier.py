@@ -162,9 +162,13 @@ class TeacherStudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             return np.asarray(source.standard_normal(shape) / np.sqrt(data.dimension))
         rows = data.features[: data.dimension - 1 if self.intercept else None].T
         mixture = self.mixture or _one_gaussian(rows)
-        answer = tensor_start(
-            rows, (data.signs + 1) / 2, mixture, int(self.neurons), source, activation=self.activation
-        )
+        try:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                answer = tensor_start(
+                    rows, (data.signs + 1) / 2, mixture, int(self.neurons), source, activation=self.activation
+                )
+        except np.linalg.LinAlgError as error:  # powers of features of almost no size vanish
+            raise InputError("features whose moments can be decomposed", str(error), "rescale them") from None
         if answer.warning:
             self.warnings_.append(answer.warning)
             warnings.warn(answer.warning, UserWarning, stacklevel=3)
