@@ -1,6 +1,7 @@
 """`audit --baseline`: only what is new or worse shuts the gate."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import lopsided
 from lopsided.checkup.baseline import changes
 from lopsided.checkup.checks.finding import Finding, Level
 from lopsided.cli.main import main
+from lopsided.core.errors import MOST_LETTERS
 
 ROWS = np.random.default_rng(0).standard_normal((260, 3))
 COUNTS = ["--no-report", "--checks", "counts"]
@@ -103,3 +105,14 @@ def test_other_files_are_refused(audits, capsys, content: str) -> None:
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     assert "earlier audit" in said
+
+
+def test_long_names_that_differ_in_the_middle_are_different_subjects() -> None:
+    """Subjects are cut; of two that look the same afterwards, one would hide the other from a gate."""
+    names = ["L" * 500 + middle + "R" * 200 for middle in "xy"]
+    one, two = (Finding(Level.FAILING, f"class {name}", 0.1, None, "m") for name in names)
+    assert one.subject != two.subject
+    assert max(len(one.subject), len(two.subject)) <= MOST_LETTERS
+    assert replace(one, id="counts").subject == one.subject  # is set later on
+    earlier = {"findings": [{"id": "", "level": "failing", "subject": one.subject, "value": 0.1}]}
+    assert [found.subject for found in changes([two], {""}, earlier).new] == [two.subject]

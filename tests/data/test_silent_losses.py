@@ -35,6 +35,46 @@ def test_cells_of_several_lines_that_are_no_rows_stay(tmp_path) -> None:
     assert table.columns["note"][0] == "Dear Sir,\nhello, all\nbye"
 
 
+@pytest.mark.parametrize("rows", [12, 400])
+def test_texts_of_several_lines_beside_words_alone_stay(tmp_path, rows) -> None:
+    """Lines with one comma look like rows of two columns."""
+    path = tmp_path / "d.csv"
+    lines = [f'"Hello {place}, you\nbye {place}",good' if place % 2 else f"fine {place},bad" for place in range(rows)]
+    path.write_text("note,label\n" + "\n".join(lines) + "\n")
+    table = open_table(path, whole=True)
+    assert table.columns["label"].tolist() == ["bad", "good"] * (rows // 2)
+    path.write_text("note,label\n" + "fine,good\nfine,bad\n" * 99 + '"one,bad\nx,good\ny,bad"\n')
+    with pytest.raises(InputError, match="begins in line 200 and holds the rows up to line 202"):
+        open_table(path, whole=True)
+
+
+def test_words_that_are_bytes_are_words(tmp_path) -> None:
+    """Of csv files in another encoding, and of parquet files whose writer did not say that bytes are text."""
+    kinds = ["naïve", "plain", "plain"] * 20
+    (tmp_path / "d.csv").write_bytes(
+        "".join(["x,kind,label\n", *(f"{n},{k},{k}\n" for n, k in enumerate(kinds))]).encode("latin-1")
+    )
+    table = open_table(tmp_path / "d.csv", whole=True)
+    assert table.columns["label"].tolist()[:2] == ["na\\xefve", "plain"]
+    assert table.used == ("kind",)  # x numbers the rows
+    words = pa.array([kind.encode() for kind in kinds], type=pa.binary())
+    pq.write_table(pa.table({"x": np.sin(np.arange(60)), "label": words}), tmp_path / "d.parquet")
+    assert open_table(tmp_path / "d.parquet").columns["label"].tolist() == kinds
+
+
+def test_blanks_around_names_of_columns_are_no_part_of_them(tmp_path) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text("x, label \n" + "".join(f"{n}.5, {'01' if n % 2 else '1'}\n" for n in range(12)))
+    assert open_table(path).labels().tolist() == ["1", "01"] * 6
+    path.write_text("x, x,label\n" + "1,2,a\n3,4,b\n")
+    assert open_table(path).feature_names == ("x", " x")
+
+
+def test_blanks_around_a_number_are_no_other_spelling(tmp_path) -> None:
+    (tmp_path / "d.csv").write_text("x,label\n" + "".join(f"{n}.5,{' ' * (n % 3)}{n % 2}\n" for n in range(12)))
+    assert open_table(tmp_path / "d.csv").columns["label"].tolist() == [0, 1] * 6
+
+
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "latin-1"])
 def test_other_encodings_are_named(tmp_path, encoding) -> None:
     path = tmp_path / "d.csv"
@@ -135,3 +175,16 @@ def _noted(folder) -> tuple[str, ...]:
     found = lopsided.audit(folder, labels="label", checks=["counts"])
     assert found.rows == (100 if not (folder / "b.parquet").exists() else 150)
     return tuple(note.replace(str(folder), "data") for note in found.evidence.notes if "entr" in note)
+
+
+def test_links_to_a_hidden_store_of_versions_are_read(tmp_path) -> None:
+    """git-annex and DVC keep the files in a hidden folder beside the links to them."""
+    folder = tmp_path / "data"
+    (folder / ".store").mkdir(parents=True)
+    for place in range(3):
+        pq.write_table(pa.table({"x": [1.0, 2.0], "label": ["a", "b"]}), folder / ".store" / f"hash{place}")
+        (folder / f"{place}.parquet").symlink_to(folder / ".store" / f"hash{place}")
+    table = open_table(folder)
+    assert (table.rows, table.notes) == (6, ())
+    (folder / "3.parquet").symlink_to("2.parquet")  # the same once more
+    assert open_table(folder).rows == 6

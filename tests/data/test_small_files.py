@@ -59,3 +59,9 @@ def test_a_packed_idx_file_that_unpacks_to_far_more_is_refused(tmp_path: Path, m
         image_folders.read_idx(tmp_path / "train-images-idx3-ubyte")
     (tmp_path / "train-images-idx3-ubyte").write_bytes(content)  # what is not packed takes what it is
     assert image_folders.read_idx(tmp_path / "train-images-idx3-ubyte").shape == (1000, 10, 10)
+
+
+@pytest.mark.parametrize("call", [lopsided.audit, lopsided.score, lopsided.plan])
+def test_a_name_longer_than_the_system_allows_does_not_exist(call) -> None:
+    with pytest.raises(InputError, match="which does not exist"):
+        call("x" * 3000, labels="label")

@@ -242,6 +242,13 @@ def test_a_store_that_cannot_be_read_is_not_empty(tmp_path: Path, monkeypatch: p
         print(list(Store(tmp_path).results()), Store(tmp_path).verdicts())
 
 
+@pytest.mark.parametrize("place", ["tasks", "verdicts"])
+def test_a_file_in_the_place_of_a_folder_is_no_empty_store(tmp_path: Path, place: str) -> None:
+    (tmp_path / place).write_text("")
+    with pytest.raises(InputError, match=f"a store that can be read, but got .*{place}: Not a directory"):
+        print(list(Store(tmp_path).results()), Store(tmp_path).verdicts())
+
+
 def test_a_verdict_nested_without_end_is_set_aside(tmp_path: Path) -> None:
     (tmp_path / "verdicts").mkdir()
     (tmp_path / "verdicts/toy.quick.json").write_text("[" * 100_000)

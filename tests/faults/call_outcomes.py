@@ -35,7 +35,10 @@ def outcome(name: str, arguments: dict[str, Any], folder: Path) -> tuple[str, st
         except Exception as error:
             frame = traceback.extract_tb(error.__traceback__)[-1]
             passed_on = "hostile_objects" in frame.filename  # as scikit-learn does with what users' own objects raise
-            validated = isinstance(error, (ValueError, TypeError)) and "sklearn" in frame.filename
+            passed = [one.filename for one in traceback.extract_tb(error.__traceback__)]
+            # raised by scikit-learn, or by what its validation asks, such as pandas for numbers
+            checked = "sklearn" in frame.filename or any("sklearn/utils/validation" in name for name in passed)
+            validated = isinstance(error, (ValueError, TypeError)) and checked
             allowed = name in _SKLEARN and (validated or passed_on)
             own = [one for one in traceback.extract_tb(error.__traceback__) if "src/lopsided" in one.filename]
             at = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else "nowhere of ours"

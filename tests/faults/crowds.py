@@ -15,6 +15,7 @@ from tests.faults.tally import Row, Size, timed
 
 RUNS = {"full": 6, "short": 1}
 READERS = 10
+BETWEEN = 15  # readings of the store between two questions of a reader
 PAUSE = 0.5  # seconds between two questions of a reader: ten that never rest leave the writer no processor
 
 
@@ -66,6 +67,7 @@ def _two_runs(row: Row, expected: object) -> None:
 def _readers(row: Row, expected: object) -> None:
     """Readers see whole results only, ever more of them, and harm nothing."""
     import lopsided
+    from lopsided.engine.store import Store
 
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -84,7 +86,17 @@ def _readers(row: Row, expected: object) -> None:
                     good, words = False, f"{type(error).__name__}: {error}"
                 with lock:
                     row.check(good, words)
-                time.sleep(PAUSE)
+                # a query has a process of its own and takes as long as many tasks: the store itself is read in between
+                for _ in range(BETWEEN):
+                    try:
+                        count = sum(1 for _ in Store(folder / "store").results())
+                        good, words = last <= count <= 24, f"read {count} after {last}"
+                        last = count
+                    except Exception as error:
+                        good, words = False, f"{type(error).__name__}: {error}"
+                    with lock:
+                        row.check(good, words)
+                    time.sleep(PAUSE / BETWEEN)
 
         threads = [threading.Thread(target=read) for _ in range(READERS)]
         for thread in threads:

@@ -3,12 +3,14 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import torch
 from lopsided.core.activation import ACTIVATIONS, value
 from lopsided.core.errors import InputError
 from lopsided.learners import teacher_student
+from lopsided.learners.mixture_classifier import TeacherStudentClassifier
 from lopsided.learners.multi_output import bits_needed, class_bits, class_probability
 from lopsided.learners.neuron_matching import match_neurons
 from lopsided.learners.teacher_student import (
@@ -197,3 +199,20 @@ def test_bad_input_is_refused():
         descend(data, np.ones((2, 1)), -1.0, 5)
     with pytest.raises(InputError, match="noise"):
         descend(data, np.ones((2, 1)), 1.0, 5, noise=np.ones((3, 2, 1)))
+
+
+def test_a_frame_with_two_columns_of_one_name_is_one_sentence() -> None:
+    frame = pd.DataFrame(np.arange(20.0).reshape(10, 2), columns=["x", "x"])
+    labels = np.arange(10) % 2
+    with pytest.raises(InputError, match="columns of different names in X"):
+        TeacherStudentClassifier(steps=1).fit(frame, labels)
+    fitted = TeacherStudentClassifier(steps=1, random_state=0).fit(frame.to_numpy(), labels)
+    with pytest.raises(InputError, match="columns of different names in X"):
+        fitted.predict_proba(frame)
+
+
+def test_features_of_almost_no_size_are_one_sentence() -> None:
+    """Their powers vanish; once a warning, or LinAlgError."""
+    features = np.random.default_rng(0).choice([-1e-200, 0.0, 1e-200], size=(24, 2))
+    with pytest.raises(InputError, match=r"features whose moments can be decomposed, but got .*; rescale them"):
+        TeacherStudentClassifier(1, steps=1, initialisation="tensor", random_state=0).fit(features, np.arange(24) % 2)

@@ -202,3 +202,8 @@ def test_no_examples_are_refused_in_a_sentence(empty) -> None:
 def test_groups_without_a_rate_are_refused() -> None:
     with pytest.raises(InputError, match="a rate with groups"):
         Oversampler().fit_resample(X, Y, groups=Y)
+
+
+def test_a_mapping_is_no_rows() -> None:
+    with pytest.raises(InputError, match="rows of features, but got a dict"):
+        Oversampler(rate=2).fit_resample({"a": 1.0}, [0, 1])

@@ -146,3 +146,8 @@ def test_cells_of_class_and_group() -> None:
 def test_mistakes_get_a_sentence(rate, recipe, words) -> None:
     with pytest.raises(InputError, match=words):
         oversampling_rates([100, 10], rate, recipe=recipe)
+
+
+def test_a_rate_beyond_all_numbers_lifts_to_the_larger_classes() -> None:
+    """1e308 times 20 is no number, which once was a warning."""
+    assert oversampling_rates([100, 90, 20], 1e308).rates.tolist() == [1.0, 1.0, 4.5]

@@ -253,3 +253,8 @@ def test_metrics_without_decisions_leave_threshold_moving_out() -> None:
     made = lopsided.plan(features, labels=labels, metric="roc-auc")
     assert "threshold moving" not in [remedy.name for remedy in made.remedies]
     assert any("Threshold moving is left out" in note for note in made.notes)
+
+
+def test_an_array_is_no_objective() -> None:
+    with pytest.raises(InputError, match="the objective 'balanced' or 'worst', or a function"):
+        ThresholdMover(np.array(["balanced", "worst"]))

@@ -222,7 +222,7 @@ def _open(
     if isinstance(labels, str) and not Path(labels).is_file():
         if not looks_like_a_file(labels):
             column = labels
-        elif not Path(labels).exists():
+        elif not os.path.exists(labels):
             raise InputError("a column or a file of labels", f"{labels}, which does not exist")
     beside = [column] if column else []
     if isinstance(data, Table):

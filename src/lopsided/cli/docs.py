@@ -1,5 +1,6 @@
 """`lopsided docs`: build the documentation, offline, from a source checkout."""
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +29,6 @@ def command(
     show: Annotated[bool, typer.Option("--open", help="Open the pages in a browser afterwards.")] = False,
 ) -> None:
     """Build the documentation. Runs the tutorials and reads the references from the code; works offline."""
-    import os
     import runpy
     import sys
 
@@ -44,7 +44,7 @@ def command(
     pages = Path(__file__).resolve().parents[3] / "docs"
     if not (pages / "conf.py").is_file():
         raise LopsidedError("The folder docs/ was not found; run this from a clone of the repository.")
-    if out.exists() and not out.is_dir():
+    if os.path.exists(out) and not out.is_dir():
         raise InputError("a folder for the pages", f"the file {out}", "name another with --out")
     try:
         from sphinx.cmd.build import build_main

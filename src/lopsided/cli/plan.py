@@ -1,5 +1,6 @@
 """`lopsided plan`: remedies for the user's data with their parameters and forecast gains."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -99,7 +100,7 @@ def check_export(folder: Path | None) -> None:
     """Refuse a file in the place of the folder; asked before the work."""
     from lopsided.core.errors import InputError
 
-    if folder is not None and folder.exists() and not folder.is_dir():
+    if folder is not None and os.path.exists(folder) and not folder.is_dir():
         raise InputError("a folder to export to", f"the file {folder}", "name another with --export")
 
 

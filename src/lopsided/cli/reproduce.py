@@ -1,5 +1,6 @@
 """`lopsided reproduce`: rerun a paper's claims and print the verdicts."""
 
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -55,7 +56,7 @@ def command(
     from lopsided.core.errors import InputError
     from lopsided.papers.reproduce import reproduce
 
-    if out is not None and out.exists() and not out.is_dir():
+    if out is not None and os.path.exists(out) and not out.is_dir():
         raise InputError("a folder for the site", f"the file {out}", "name another with --out")
     stop_on_sigterm()
     with progress_tasks("claims") as progress:

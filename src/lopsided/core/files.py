@@ -131,14 +131,22 @@ class ParquetWalk:
     def enters(self, entry: Path) -> bool:
         """Whether to read a file or folder; noted if it is a link."""
         real = Path(os.path.realpath(entry))
-        linked = entry.is_symlink()
-        if real in self._seen or (linked and self._real in real.parents):
+        inside = self._real in real.parents
+        if real in self._seen or (entry.is_symlink() and inside and self._is_met(real)):
             self.again.append(entry)
             return False
         self._seen.add(real)
-        if linked:
+        if entry.is_symlink() and not inside:
             self.out.append(entry)
         return True
+
+    def _is_met(self, real: Path) -> bool:
+        """Whether the walk comes to a file or folder below the root by itself. Stores of versions (git-annex, DVC) keep
+        the files in hidden folders, under names without an ending, and hand out links to them."""
+        *above, name = real.relative_to(self._real).parts
+        if name.startswith((".", "_")) or any("=" not in part or part.startswith((".", "_")) for part in above):
+            return False
+        return "=" in name if real.is_dir() else real.suffix.lower() in PARQUET
 
     def notes(self) -> tuple[str, ...]:
         """One sentence for each kind."""

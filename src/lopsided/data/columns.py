@@ -15,6 +15,7 @@ FEWEST_ROWS = 20  # with fewer, all may differ by chance
 MOST_CATEGORIES = 40  # different words that get a column each
 FREE_TEXT = 3.0  # words in an entry: sentences differ in every row too, and say something
 _MOST_NAMED = 12
+_LONG_BYTES = 1000  # of an entry on average
 _NUMBER = r"^[+-]?(0|[1-9][0-9]*)?([.][0-9]+)?([eE][+-]?[0-9]+)?$"  # no leading zeros: those are codes
 _ISO = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?P<zone>Z|[+-]\d\d:?\d\d)?)?")
 
@@ -90,15 +91,32 @@ def gaps(column: Any) -> BoolArray:
 
 
 def decoded(column: Any) -> Any:
-    """An Arrow column of categories as one of the values themselves; others as they are."""
+    """An Arrow column of categories as one of the values themselves, and of bytes as words; others as they are."""
     import pyarrow as pa
     from pyarrow import types
 
     if not types.is_dictionary(column.type):
-        return column.cast(pa.string()) if types.is_string_view(column.type) else column
+        return readable(column.cast(pa.string()) if types.is_string_view(column.type) else column)
     kind = column.type.value_type
     kind = pa.string() if kind == pa.string_view() else kind  # Polars' words, which Arrow cannot take from
     return pa.chunked_array([chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks], type=kind)
+
+
+def readable(column: Any) -> Any:
+    """An Arrow column of bytes as one of strings, with `\\xe9` for what is not UTF-8. Parquet files of some systems
+    and csv files in other encodings have words as bytes. Other columns, and long bytes (pictures), stay as they are."""
+    import pyarrow as pa
+    from pyarrow import types
+
+    if not (types.is_binary(column.type) or types.is_large_binary(column.type)):
+        return column
+    if column.nbytes > _LONG_BYTES * max(len(column), 1):
+        return column
+    try:
+        return column.cast(pa.string())
+    except pa.ArrowInvalid:
+        words = [None if cell is None else cell.decode("utf-8", "backslashreplace") for cell in column.to_pylist()]
+        return pa.chunked_array([words], type=pa.string())
 
 
 def typed(column: Any) -> Any:

@@ -3,7 +3,8 @@
 The separator (comma, semicolon or tab) is found from the first lines.
 
 Two stray quotes look like one cell of many lines. Such a cell is refused if its lines, read without the quotes, are
-rows of the file: each has as many cells as the header, with numbers in the columns that hold nothing else.
+rows of the file: each has as many cells as the header, with numbers in the columns that hold nothing else and known
+words in those that hold few. If no column is like that, nothing tells rows from lines of a text.
 
 Columns that are no features stay text where numbers would merge different spellings, such as 1, 01 and 1.0.
 """
@@ -19,13 +20,15 @@ from typing import Any
 
 from lopsided.core.errors import InputError
 from lopsided.core.validation import is_number
+from lopsided.data.columns import readable
 
 # A column of text in which more than half of the cells are numbers is a column of numbers with bad cells.
 _MOSTLY = 0.5
 _LARGEST_BLOCK = 2**31 - 1  # Arrow counts the bytes of a block with 32 bits
 _NAMES = {",": "commas", ";": "semicolons", "\t": "tabs"}
 _BYTES, _LINES = 1 << 20, 20
-_TYPED, _SUSPECTS = 1000, 100  # rows that say which columns are numbers; cells of several lines that are looked at
+_TYPED, _SUSPECTS = 1000, 100  # rows that say what a column holds; cells of several lines that are looked at
+_FEW = 10  # rows for each different word of a column that holds few
 
 
 @dataclass(frozen=True)
@@ -57,10 +60,15 @@ def read_csv_table(path: Path, may_be_words: Callable[[str], bool] = lambda name
     check_distinct(names, str(path))
     if len(names) == 1 and not long_cells:
         _check_empty_lines(path)
-    for name, column in zip(names, table.columns, strict=True):
-        if not may_be_words(name):
-            _check_cells(column, name, path)
-    return _with_spellings(table, [name for name in names if may_be_words(name)], path, dialect, long_cells)
+    table = pa.table([readable(column) for column in table.columns], names=names)
+    shown = [name.strip() for name in names]  # of `x, label` the second is called label
+    shown = shown if len(set(shown)) == len(names) else names
+    beside = {name for name, own in zip(names, shown, strict=True) if may_be_words(own)}
+    for name, own, column in zip(names, shown, table.columns, strict=True):
+        if name not in beside:
+            _check_cells(column, own, path)
+    kept = [name for name in names if name in beside]
+    return _with_spellings(table, kept, path, dialect, long_cells).rename_columns(shown)
 
 
 def missing_words() -> frozenset[str]:
@@ -107,8 +115,9 @@ def _with_spellings(table: Any, names: list[str], path: Path, dialect: Dialect, 
         return table
     written = _parsed(path, dialect, long_cells, None, dict.fromkeys(numbers, pa.string()))
     for name in numbers:
-        if pc.count_distinct(written[name]).as_py() > pc.count_distinct(table[name]).as_py():
-            table = table.set_column(table.column_names.index(name), name, written[name])
+        spelt = pc.utf8_trim_whitespace(written[name])  # blanks around a number are how a file is set, no other name
+        if pc.count_distinct(spelt).as_py() > pc.count_distinct(table[name]).as_py():
+            table = table.set_column(table.column_names.index(name), name, spelt)
     return table
 
 
@@ -148,17 +157,19 @@ class _Swallowed:
     def __init__(self, delimiter: str) -> None:
         self._delimiter, self._width, self._seen = delimiter, 0, 0
         self._numbers: list[bool] = []  # of the columns whether they hold nothing else, as far as was seen
+        self._words: list[set[str]] = []  # that they hold
         self._suspects: list[tuple[int, int, list[list[str]]]] = []
 
     def see(self, row: list[str], first: int, last: int) -> None:
         if not row:
             return
         if not self._width:
-            self._width, self._numbers = len(row), [True] * len(row)
+            self._width, self._numbers, self._words = len(row), [True] * len(row), [set() for _ in row]
         elif first == last and self._seen < _TYPED:
             self._seen += 1
             for place, cell in enumerate(row[: self._width]):
                 self._numbers[place] &= not cell.strip() or is_number(cell)
+                self._words[place].add(cell)
         elif first < last and self._width > 1 and len(self._suspects) < _SUSPECTS:
             rows = self._rows(row) if len(row) == self._width else []  # a row of another width is wrong in any case
             if all(len(one) == self._width for one in rows):
@@ -171,8 +182,12 @@ class _Swallowed:
     def found(self) -> tuple[int, int] | None:
         """The first and last line of the first cell that is rows."""
         numbers = [place for place, only in enumerate(self._numbers) if only and self._seen]
-        for first, last, rows in self._suspects:
-            if all(not row[place].strip() or is_number(row[place]) for row in rows for place in numbers):
+        words = {place: known for place, known in enumerate(self._words) if _FEW * len(known) <= self._seen}
+        for place in numbers:
+            words.pop(place, None)
+        for first, last, rows in self._suspects if numbers or words else ():
+            fits = all(not row[place].strip() or is_number(row[place]) for row in rows for place in numbers)
+            if fits and all(row[place] in known for row in rows for place, known in words.items()):
                 return first, last
         return None
 

@@ -53,7 +53,7 @@ def _opened(data: Any, choice: ColumnChoice) -> Table:
         raise InputError("a path, a frame or a LabelledTable", got, "put arrays into a frame, or save them as npz")
     source = Path(data)
     if not source.is_file():
-        got = f"{source}, which {'is not a file' if source.exists() else 'does not exist'}"
+        got = f"{source}, which {'is not a file' if os.path.exists(source) else 'does not exist'}"
         raise InputError("a data file (npz, parquet or csv)", got)
     if not source.name.lower().endswith((".npz", ".parquet", *WHOLE_FILES)):
         raise InputError("a data file that ends in .npz, .parquet or .csv", repr(source.name), "convert it first")

@@ -124,7 +124,7 @@ def open_parts(data: Any) -> Parts:
         )
     path = Path(data)
     walk = ParquetWalk(path)
-    if not path.exists():
+    if not os.path.exists(path):
         raise InputError("a file or folder of examples", f"{path}, which does not exist")
     if path.is_dir():
         with reading("parquet", path):

@@ -142,7 +142,7 @@ def open_table(path: str | os.PathLike[str], choice: ColumnChoice = ALL_NUMBERS,
     with_test: of a folder that holds training and test pictures read both, with a column `split`.
     """
     place = Path(path)
-    if not place.exists():
+    if not os.path.exists(place):  # False, too, where the name is longer than the system allows
         raise InputError("a file or folder of examples", f"{place}, which does not exist")
     if place.is_dir():
         from lopsided.data.parts import is_in_parts, open_parts

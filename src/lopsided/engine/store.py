@@ -140,7 +140,7 @@ class Store:
         """What a folder holds, sorted; a folder that is not accessible is no empty one (`glob` would say so)."""
         try:
             return sorted(path for path in folder.iterdir() if wanted(path))
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             return []
         except OSError as error:
             raise _unreadable(folder, error) from None

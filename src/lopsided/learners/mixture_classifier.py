@@ -83,6 +83,7 @@ class TeacherStudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def fit(self, X: Any, y: Any) -> "TeacherStudentClassifier":
         """Fit to features X (n, d) and class labels y."""
+        _check_names(X)
         features, labels = validate_data(self, X, y, dtype=np.float64)
         check_classification_targets(labels)
         activation = check_activation(self.activation)
@@ -119,6 +120,7 @@ class TeacherStudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     def predict_proba(self, X: Any) -> FloatArray:
         """P(class | x), columns in the order of `classes_`; unused codes are dropped and the rest rescaled."""
         check_is_fitted(self)
+        _check_names(X)
         features = validate_data(self, X, reset=False, dtype=np.float64)
         chances = class_probability(self.weights_, self._extended(features), self.activation)[:, : self.classes_.size]
         total = chances.sum(axis=1, keepdims=True)
@@ -160,9 +162,13 @@ class TeacherStudentClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             return np.asarray(source.standard_normal(shape) / np.sqrt(data.dimension))
         rows = data.features[: data.dimension - 1 if self.intercept else None].T
         mixture = self.mixture or _one_gaussian(rows)
-        answer = tensor_start(
-            rows, (data.signs + 1) / 2, mixture, int(self.neurons), source, activation=self.activation
-        )
+        try:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                answer = tensor_start(
+                    rows, (data.signs + 1) / 2, mixture, int(self.neurons), source, activation=self.activation
+                )
+        except np.linalg.LinAlgError as error:  # powers of features of almost no size vanish
+            raise InputError("features whose moments can be decomposed", str(error), "rescale them") from None
         if answer.warning:
             self.warnings_.append(answer.warning)
             warnings.warn(answer.warning, UserWarning, stacklevel=3)
@@ -174,3 +180,9 @@ def _one_gaussian(features: FloatArray) -> Mixture:
     covariance = np.atleast_2d(np.cov(features.T))
     floor = 1e-9 * max(float(np.trace(covariance)) / len(covariance), 1e-12)
     return Mixture(np.ones(1), features.mean(axis=0)[None], (covariance + floor * np.eye(len(covariance)))[None])
+
+
+def _check_names(X: Any) -> None:
+    """scikit-learn passes on what the library under it says of a frame with two columns of one name."""
+    if getattr(getattr(X, "columns", None), "is_unique", True) is False:
+        raise InputError("columns of different names in X", "one name more than once", "rename one")

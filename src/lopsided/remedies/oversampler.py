@@ -172,6 +172,8 @@ class Oversampler(OneToOneFeatureMixin, BaseEstimator):  # type: ignore[misc]
             labels = indicators.argmax(axis=1)
         else:
             labels = column_or_1d(y)
+        if isinstance(X, Mapping):  # of which scikit-learn asks for entry 0
+            raise InputError("rows of features", f"a {type(X).__name__}", "give a matrix or a frame")
         given = np.asarray(X) if isinstance(X, list) else X
         names = [str(name) for name in getattr(given, "columns", ())]
         if len(set(names)) < len(names):  # scikit-learn's reading of frames ends in an error of its own here

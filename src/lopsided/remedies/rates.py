@@ -180,6 +180,6 @@ def _chosen(cells: Cells, counts: FloatArray, rate: Rate, recipe: Recipe | Mappi
             raise InputError("an oversampling rate of at least 1", rate, "to drop examples give a dict of rates")
         small = minority_of(counts)
         most = counts[~small].min()  # a class is not lifted past larger ones
-        rule, rates = "number", np.where(small, np.minimum(copies * counts, most), counts) / counts
+        rule, rates = "number", np.where(small, np.minimum(min(copies, most) * counts, most), counts) / counts
         why = f"Every {what} with fewer examples than the mean is repeated {copies:g} times, up to {most:g} examples."
     return Rates(cells.names, counts, rates, rule, why, needed, None if cells.groups is None else cells.classes)

@@ -245,7 +245,8 @@ class ThresholdMover:
         candidates: Sequence[Candidate] = ("none", "prior", "fitted"),
         seed: int = 0,
     ) -> None:
-        if not callable(objective) and objective not in ("balanced", "worst"):
+        # an array, which compares with words entry by entry, is neither
+        if not callable(objective) and not (isinstance(objective, str) and objective in ("balanced", "worst")):
             raise InputError("the objective 'balanced' or 'worst', or a function", repr(objective))
         if not candidates or not set(candidates) <= set(get_args(Candidate)):
             raise InputError(f"candidates among {', '.join(get_args(Candidate))}", candidates)

@@ -151,7 +151,8 @@ class Guard:
         return None
 
     def _holds_token(self, headers: dict[str, str]) -> bool:
-        given = [headers.get("authorization", "").removeprefix("Bearer ")]
+        way, _, word = headers.get("authorization", "").partition(" ")
+        given = [word if way.lower() == "bearer" else way]
         own = cookie_name(headers["host"])
         for pair in headers.get("cookie", "").split(";"):  # other cookies of this host may hold any signs
             name, _, value = pair.strip().partition("=")

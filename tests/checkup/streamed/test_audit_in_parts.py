@@ -154,6 +154,16 @@ def test_what_cannot_be_read_in_parts_is_one_sentence(rows: pa.Table, tmp_path: 
         lopsided.audit(place, **GIVEN)
 
 
+@pytest.mark.parametrize(("role", "column"), [("labels", "kind"), ("predictions", "kind2"), ("split", "fold")])
+def test_missing_values_are_counted_in_examples(rows: pa.Table, tmp_path: Path, role: str, column: str) -> None:
+    """Equal rows are counted as one, so a place among them says nothing."""
+    own = rows.append_column("kind2", rows["kind"])
+    gaps = pc.if_else(pa.array(np.arange(rows.num_rows) % 100 == 7), None, own[column])
+    parts = written(tmp_path / "parts", own.set_column(own.column_names.index(column), column, gaps))
+    with pytest.raises(InputError, match=f"every example in {role}, but got missing values in 24 of 2,400; remove"):
+        lopsided.audit(parts, **{"labels": "kind", "checks": ["counts"], role: column})
+
+
 def test_no_output_becomes_a_part(rows: pa.Table, tmp_path: Path) -> None:
     place = written(tmp_path / "parts", rows)
     for name in ("0001.parquet", "scores.parquet"):

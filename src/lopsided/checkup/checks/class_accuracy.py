@@ -32,7 +32,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     overall = float(right.sum() / totals.sum())
     balanced, low, high = mean_rate_interval(right[seen], totals[seen])
     whole = rate_intervals(right.sum(keepdims=True), totals.sum(keepdims=True))
-    worst = int(np.argmin(np.where(seen, accuracy.value, 2.0)))
+    worst = accuracy.lowest(slice(None))
     chance = 1.0 / int(seen.sum())
     if low <= chance and seen.sum() > 1:
         words = f"Balanced accuracy {balanced:.1%} {evidence.judged_words} is not clearly better than guessing "

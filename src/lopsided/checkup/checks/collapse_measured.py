@@ -68,7 +68,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         remedy = "Oversample both to the forecast rate, or train with class weights from the start."
         findings.append(Finding(level, f"classes {first} and {second}", *accuracy.at((i, j)), words, remedy))
     if not findings:
-        worst = int(np.argmin(accuracy.value[rows, columns]))
+        worst = accuracy.lowest((rows, columns))
         i, j = int(rows[worst]), int(columns[worst])
         words = f"No pair has collapsed; the hardest to distinguish are {classes.names[i]} and {classes.names[j]} "
         words += f"({accuracy.value[i, j]:.0%})."

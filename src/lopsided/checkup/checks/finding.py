@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any, Literal
+from zlib import crc32
 
 import numpy as np
 
 from lopsided.checkup.inputs.evidence import Evidence
-from lopsided.core.errors import cut
+from lopsided.core.errors import MOST_LETTERS, cut
 from lopsided.core.figure import Figure
 
 
@@ -51,8 +52,11 @@ class Finding:
     skill: str = field(default="", kw_only=True)  # how often this very forecast came true, where it was measured
 
     def __post_init__(self) -> None:
-        for name in ("subject", "message", "remedy"):  # they hold names from the data
+        for name in ("message", "remedy"):  # they hold names from the data
             object.__setattr__(self, name, cut(getattr(self, name)))
+        if len(self.subject) > MOST_LETTERS:  # a baseline tells findings apart by their subjects
+            mark = f" #{crc32(self.subject.encode(errors='backslashreplace')):08x}"
+            object.__setattr__(self, "subject", cut(self.subject, MOST_LETTERS - len(mark)) + mark)
 
 
 @dataclass(frozen=True)

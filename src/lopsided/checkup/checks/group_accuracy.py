@@ -52,7 +52,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             remedy=_REMEDY,
         )
         seen = totals > 0
-        worst = int(np.argmin(np.where(seen, accuracy.value, 2.0)))
+        worst = accuracy.lowest(slice(None))
         words = f"No group of {name} does clearly worse than the rest {evidence.judged_words}; the lowest "
         words += f"accuracy is {accuracy.value[worst]:.1%} ({part.names[worst]})."
         everyone = f"{name}: {all_of(int(seen.sum()), 'groups')}"
@@ -80,7 +80,7 @@ def _worst_cell(classes: Partition, part: Partition, rows: BoolArray, hit: BoolA
         return None
     correct = cells.counts_where(hit[rows])
     rates = rate_intervals(correct, totals)
-    worst = int(large[np.argmin(rates.value[large])])
+    worst = int(large[rates.lowest(large)])
     return {
         "cell": f"{classes.name}{CROSS}{part.name}: {cells.names[worst]}",
         "value": float(rates.value[worst]),

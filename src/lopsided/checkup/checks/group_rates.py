@@ -124,7 +124,7 @@ def _gaps(counts: Any, part: Partition, code: int, asked: int) -> tuple[list[_Ga
         too_small += [f"{part.names[group]} ({rate.replace('_', ' ')})" for group in few]
         if large.size < 2:
             continue
-        high, low = (int(large[pick(rates.value[large])]) for pick in (np.argmax, np.argmin))
+        high, low = int(large[rates.highest(large)]), int(large[rates.lowest(large)])
         value = float(rates.value[high] - rates.value[low])
         below = np.hypot(rates.value[high] - rates.low[high], rates.high[low] - rates.value[low])
         above = np.hypot(rates.high[high] - rates.value[high], rates.value[low] - rates.low[low])

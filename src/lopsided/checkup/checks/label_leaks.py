@@ -19,6 +19,7 @@ from lopsided.checkup.checks.finding import Check, Checked, Finding, Level, shor
 from lopsided.checkup.checks.intervals import rate_intervals
 from lopsided.checkup.inputs.evidence import Evidence
 from lopsided.checkup.inputs.feature_space import chosen_rows, read_rows
+from lopsided.checkup.inputs.row_contents import feature_digests, largest_classes
 from lopsided.core.errors import InputError
 from lopsided.core.validation import IntArray
 
@@ -39,9 +40,12 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
             f"at most {MOST_COLUMNS:,} columns", f"{table.width:,}", "this check does not apply to pictures"
         )
     rows = chosen_rows(evidence, MOST_ROWS)
-    codes = classes.codes[rows]
-    if rows.size < FEWEST_ROWS or np.unique(codes).size < 2:
+    present, codes = np.unique(classes.codes[rows], return_inverse=True)
+    if rows.size < FEWEST_ROWS or present.size < 2:
         raise InputError(f"{FEWEST_ROWS} training rows of two classes", f"{rows.size}")
+    # of two classes as frequent in a bin or a leaf the larger one is said: their names must not decide
+    order = largest_classes(np.arange(present.size), np.bincount(codes), codes, feature_digests(evidence)[rows])
+    codes = np.argsort(order)[codes]
     half = random.permutation(rows.size) < rows.size // 2
     tested, usual = rows.size, int(rows.size - np.bincount(codes).max())
     columns = _columns(evidence, rows)

@@ -41,10 +41,10 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
     usable = np.flatnonzero(space.moments.counts >= LEAST)
     if usable.size < 2:
         raise InputError(f"two classes of at least {LEAST} examples", usable.size, "add examples")
-    if usable.size > MOST_CLASSES:
-        # the smallest; of equal ones those whose means lie first in one direction, because names must not decide
-        place_of_means = space.moments.means[usable] @ generator(0, "order of classes").standard_normal(space.map.width)
-        usable = np.sort(usable[np.lexsort((place_of_means, space.moments.counts[usable]))][:MOST_CLASSES])
+    # the smallest first; of equal ones those whose means lie first in one direction. Names must decide neither which
+    # classes are looked at nor which draws each of them gets
+    place_of_means = space.moments.means[usable] @ generator(0, "order of classes").standard_normal(space.map.width)
+    usable = usable[np.lexsort((place_of_means, space.moments.counts[usable]))][:MOST_CLASSES]
     moments = ClassMoments(space.moments.counts[usable], space.moments.means[usable], space.moments.scatters[usable])
     place = np.full(len(classes.names), -1)
     place[usable] = np.arange(usable.size)
@@ -72,7 +72,7 @@ def run(evidence: Evidence, random: np.random.Generator) -> Checked:
         "measured_in": space.map.words,
         "classes": {
             name: {"weakest_ratio": float(weakest[k]), "weakest_signal": float(signal[k]), "region": found[k].value}
-            for k, name in enumerate(names)
+            for k, name in sorted(enumerate(names), key=lambda one: usable[one[0]])
         },
     }
     return Checked(shortened(findings, MOST_NAMED, "classes"), measures, [_figure(names, terms)])

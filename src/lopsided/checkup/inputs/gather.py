@@ -8,6 +8,7 @@ matched by name.
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,14 +30,14 @@ from lopsided.checkup.inputs.outcomes import (
     weight_and_bias,
     with_classifier,
 )
-from lopsided.checkup.inputs.partitions import group_columns, group_partitions, idle_groups, partition
+from lopsided.checkup.inputs.partitions import check_filled, group_columns, group_partitions, idle_groups, partition
 from lopsided.checkup.inputs.parts import Finder, column_names, find_part, is_name, settled, usual_names
 from lopsided.checkup.inputs.sources import DataSource, open_source
 from lopsided.core.arrays import plain_array
 from lopsided.core.errors import InputError, cut
 from lopsided.core.partition import Partition
 from lopsided.core.seeds import check_seed
-from lopsided.core.validation import FloatArray, IntArray, check_classes, check_in_range
+from lopsided.core.validation import BoolArray, FloatArray, IntArray, check_classes, check_in_range
 from lopsided.data.encoded_tables import sparse_table
 from lopsided.data.frames import frame_columns, frame_table, is_frame
 from lopsided.data.rows import is_sparse
@@ -108,7 +109,9 @@ def gather(
     chosen = _groups(found, groups, rows, labels, times, drawn)
     table = usable(source.table) if source.table is not None and source.table.width else None
     chances = _chances(found, probabilities, logits, known, rows, classes is not None)
-    judged = found.part(predictions, PREDICTION_NAMES, "predictions", lambda part: predicted_codes(part, known, rows))
+    judged = found.part(
+        predictions, PREDICTION_NAMES, "predictions", partial(_predicted, known=known, rows=rows, times=times)
+    )
     if judged is None and chances is not None:
         judged = chances.argmax(axis=1).astype(np.int64)
     evidence = Evidence(
@@ -120,7 +123,7 @@ def gather(
         missing=missing_values(table),
         probabilities=chances,
         predictions=judged,
-        is_test=found.part(split, SPLIT_NAMES, "split", lambda part: is_test_row(part, rows)),
+        is_test=found.part(split, SPLIT_NAMES, "split", partial(_in_test, rows=rows, times=times)),
         weight_decay=_decay(found, weight_decay),
         design=design_of(found, rows, split_by, time, sample_weight),
         described_by=describing(source, [name for name in beside if name not in column_names(groups, several=True)]),
@@ -206,6 +209,16 @@ def _opened(
     if array:
         source = DataSource(_with_features(features, source), source.others, source.name)
     return source, beside + grouping
+
+
+def _predicted(values: Any, known: Partition | None, rows: int, times: IntArray | None) -> IntArray:
+    check_filled(values, "predictions", times)
+    return predicted_codes(values, known, rows)
+
+
+def _in_test(values: Any, rows: int, times: IntArray | None) -> BoolArray:
+    check_filled(values, "split", times)
+    return is_test_row(values, rows)
 
 
 def _label_names(source: DataSource) -> list[str]:

@@ -32,8 +32,21 @@ MISSING = "(missing)"
 
 def partition(values: Any, name: str, rows: int | None, times: IntArray | None = None) -> Partition:
     """A column of labels or groups as codes and names; `times`: the examples that each row stands for."""
-    codes, names = check_labels(time_words(np.asarray(values)), name, length=rows)
+    array = time_words(np.asarray(values))
+    check_filled(array, name, times)
+    codes, names = check_labels(array, name, length=rows)
     return Partition(name, codes, tuple(names), times)
+
+
+def check_filled(values: Any, name: str, times: IntArray | None) -> None:
+    """Raise an error if a value of counted rows is missing: it tells how many examples, which the row does not."""
+    array = np.asarray(values)
+    if times is None or array.shape != times.shape or array.dtype.kind not in "Of":
+        return
+    missing = np.array([is_missing(entry) for entry in array.tolist()], dtype=bool)
+    if missing.any():
+        got = f"missing values in {int(times[missing].sum()):,} of {int(times.sum()):,}"
+        raise InputError(f"a label for every example in {name}", got, "remove or fill them first")
 
 
 def _group_partition(values: Any, name: str, rows: int, times: IntArray | None) -> Partition:
