@@ -41,7 +41,6 @@ def written(kind: str, folder: Path) -> Path:
     elif kind in ("jsonl", "ndjson"):
         FRAME.to_json(path, orient="records", lines=True, date_format="iso")
     elif kind == "xlsx":
-        pytest.importorskip("openpyxl")
         FRAME.to_excel(path, index=False)
     return path
 
