@@ -96,7 +96,7 @@ class Family:
 
 
 Draw = Callable[[np.random.Generator, int], Settings]
-FIRST_SALT, FRESH_SALT = 70119, 20261120  # the halves of the first were scored two to six times
+FIRST_SALT, FRESH_SALT = 70119, 20261120  # the held-out halves of the first were scored often
 
 
 def drawn_tasks(
