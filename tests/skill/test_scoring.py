@@ -1,5 +1,6 @@
 """Rates and misses against other ways to compute them, and the contract of every family."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ from scipy.stats import norm
 
 import lopsided
 from lopsided.engine.code import closure
+from lopsided.skill import benchmark
 from lopsided.skill.benchmark import families, skill
 from lopsided.skill.family import SPLITS, Amount, Choice, split_of
 from lopsided.skill.scoring import (
@@ -145,6 +147,22 @@ def test_a_run_is_scored_and_resumed(tmp_path) -> None:
     again = skill(**run, progress=progress)
     assert counted == [2]  # the second run measured nothing
     assert again.to_dict()["scores"] == first.to_dict()["scores"]
+
+
+def test_families_that_share_measurements_measure_once(tmp_path, monkeypatch) -> None:
+    width = families()["skill-width"]
+    shared = {"skill-width": width, "skill-copy": replace(width, id="skill-copy", measured_as="skill-width")}
+    monkeypatch.setattr(benchmark, "families", lambda: shared)
+    counted: list[int] = []
+
+    def progress(total: int):
+        counted.append(total)
+        return lambda ended: None
+
+    asked = {"run": True, "split": "held-out", "jobs": 1, "store": tmp_path, "most_tasks": 1}
+    found = skill(only=["width", "copy"], progress=progress, **asked)
+    assert counted == [1]
+    assert [entry.tasks for entry in found.scores] == [1, 1]
 
 
 @pytest.mark.parametrize("name", ["collapse-ratio", "collapse-tail", "group-adult", "group-images", "group-mixtures"])

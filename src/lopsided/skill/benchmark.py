@@ -153,10 +153,11 @@ def skill(
         tasks = [task for plan in plans.values() for _, task in plan]
         if index is not None and plans and not tasks:
             raise InputError("the number of a task", index, "look at one of the worst misses of lopsided skill --out")
-        missing = [task for task in tasks if keeper.load(task) is None]
+        # families that ask about the same measurements share them
+        missing = list({task.key: task for task in tasks if keeper.load(task) is None}.values())
         if missing:
             failures = run_here(missing, keeper, jobs=jobs, progress=counter(progress, len(missing)))
-            for task in missing:
+            for task in tasks:
                 if task.key in failures:
                     not_run[task.name] = failures[task.key].sentence
     scores, details = [], []
