@@ -41,11 +41,11 @@ def test_texts_of_several_lines_beside_words_alone_stay(tmp_path, rows) -> None:
     path = tmp_path / "d.csv"
     lines = [f'"Hello {place}, you\nbye {place}",good' if place % 2 else f"fine {place},bad" for place in range(rows)]
     path.write_text("note,label\n" + "\n".join(lines) + "\n")
-    table = open_table(path, whole=True)
+    table = open_table(path, ColumnChoice(whole=True))
     assert table.columns["label"].tolist() == ["bad", "good"] * (rows // 2)
     path.write_text("note,label\n" + "fine,good\nfine,bad\n" * 99 + '"one,bad\nx,good\ny,bad"\n')
     with pytest.raises(InputError, match="begins in line 200 and holds the rows up to line 202"):
-        open_table(path, whole=True)
+        open_table(path, ColumnChoice(whole=True))
 
 
 def test_words_that_are_bytes_are_words(tmp_path) -> None:
@@ -54,7 +54,7 @@ def test_words_that_are_bytes_are_words(tmp_path) -> None:
     (tmp_path / "d.csv").write_bytes(
         "".join(["x,kind,label\n", *(f"{n},{k},{k}\n" for n, k in enumerate(kinds))]).encode("latin-1")
     )
-    table = open_table(tmp_path / "d.csv", whole=True)
+    table = open_table(tmp_path / "d.csv", ColumnChoice(whole=True))
     assert table.columns["label"].tolist()[:2] == ["na\\xefve", "plain"]
     assert table.used == ("kind",)  # x numbers the rows
     words = pa.array([kind.encode() for kind in kinds], type=pa.binary())

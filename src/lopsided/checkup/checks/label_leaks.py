@@ -28,6 +28,7 @@ FEWEST_ROWS = 40
 LEFT = 0.1
 LEAVES = 2
 TREES = 50
+HOPELESS = 0.9  # of the error of the largest class
 MOST_NAMED = 5
 _BINS = 64
 
@@ -94,10 +95,13 @@ def _columns(evidence: Evidence, rows: IntArray) -> dict[str, NDArray[Any]]:
 def _errors(values: NDArray[Any], codes: IntArray, learn: NDArray[np.bool_], usual: int) -> int:
     """Wrong answers on the rows that were not learned from."""
     _, place = np.unique(values, return_inverse=True)
-    kinds = int(place.max()) + 1
-    binned = place if kinds <= _BINS or values.dtype.kind == "U" else place * _BINS // kinds
+    kinds, bins = int(place.max()) + 1, max(_BINS, 2 * int(codes.max() + 1))
+    binned = place if kinds <= bins or values.dtype.kind == "U" else place * bins // kinds
     wrong = _majority_errors(binned, codes, learn)
-    if values.dtype.kind == "U" or binned is place or wrong > 0.5 * usual:
+    # a tree is grown where the bins are no worse than the largest class; where most rows are of other classes, a column
+    # that gives the label away shows in the bins too
+    hopeless = 0.5 * usual if usual < 0.5 * codes.size else HOPELESS * 0.5 * usual
+    if values.dtype.kind == "U" or kinds <= _BINS or wrong > hopeless:
         return wrong
     from sklearn.tree import DecisionTreeClassifier
 
