@@ -27,8 +27,8 @@ def data(tmp_path, monkeypatch):
 
 
 def test_a_file_that_was_not_understood_does_not_pass(tmp_path, capsys) -> None:
-    path = tmp_path / "pipe.csv"
-    path.write_text("a|b|label\n1|2|x\n3|4|y\n5|6|x\n")
+    path = tmp_path / "tilde.csv"
+    path.write_text("a~b~label\n1~2~x\n3~4~y\n5~6~x\n")
     assert main(["audit", str(path), "--no-report", "--fail-on", "at-risk"]) == 2
     said = capsys.readouterr()
     assert "labels" in said.err

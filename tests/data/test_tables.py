@@ -335,3 +335,12 @@ def test_quoted_cells_hold_quotes_delimiters_and_lines(tmp_path) -> None:
     assert set(table.labels()) == {'a "b",\n' + "c" * 40}
     path.write_text('x,label\n1,5" pipe\n2,6" pipe\n')  # inside a cell that is not quoted, a quote is a letter
     assert open_table(path).labels().tolist() == ['5" pipe', '6" pipe']
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_columns_may_be_separated_by_any_usual_letter(tmp_path, mark) -> None:
+    path = tmp_path / "d.csv"
+    path.write_text(f"a{mark}b{mark}label\n1{mark}2{mark}x\n3{mark}4{mark}y\n")
+    table = open_table(path)
+    assert table.features().tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    assert table.labels().tolist() == ["x", "y"]

@@ -25,7 +25,7 @@ from lopsided.data.columns import readable
 # A column of text in which more than half of the cells are numbers is a column of numbers with bad cells.
 _MOSTLY = 0.5
 _LARGEST_BLOCK = 2**31 - 1  # Arrow counts the bytes of a block with 32 bits
-_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs"}
+_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _BYTES, _LINES = 1 << 20, 20
 _TYPED, _SUSPECTS = 1000, 100  # rows that say what a column holds; cells of several lines that are looked at
 _FEW = 10  # rows for each different word of a column that holds few
