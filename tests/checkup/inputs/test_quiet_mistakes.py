@@ -149,3 +149,10 @@ def test_names_are_words_in_plots_too() -> None:
     assert "&lt;i&gt;" in drawn
     assert "<i>" not in drawn
     assert "<b>g" not in drawn
+
+
+@pytest.mark.parametrize("ask", [lopsided.plan, lopsided.trial])
+def test_a_label_of_its_own_for_every_row_is_no_label(ask) -> None:
+    """Times or names of rows taken for labels."""
+    with pytest.raises(InputError, match="20 classes of one example each; check which column holds the labels"):
+        ask(np.arange(40.0).reshape(20, 2), labels=[f"row {place}" for place in range(20)])

@@ -33,9 +33,12 @@ def training_set(evidence: Evidence, *, group: str | None = None, own: bool = Fa
         raise InputError("features to train on", "none", "give them beside the labels")
     features = _features(evidence.table, own)
     rows = np.arange(evidence.rows) if evidence.is_test is None else np.flatnonzero(~evidence.is_test)
-    present = np.unique(evidence.classes.codes[rows])
+    present, sizes = np.unique(evidence.classes.codes[rows], return_counts=True)
     if present.size < 2:
         raise InputError("at least two classes among the training rows", present.size, "check the labels and the split")
+    if sizes.max() < 2:  # one to learn from and one to test on
+        got = f"{present.size:,} classes of one example each"
+        raise InputError("two training examples of a class", got, "check which column holds the labels")
     chosen = _partition(evidence, rows, group)
     columns = _columns(evidence.columns, evidence.table, own)
     everything = LabelledSet(
