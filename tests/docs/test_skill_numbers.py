@@ -4,6 +4,7 @@ import re
 import runpy
 import sys
 
+from lopsided.core.published_skill import measured_skill
 from lopsided.skill.benchmark import STRICTER, published
 from tests.docs.pages import ROOT
 
@@ -29,3 +30,10 @@ def test_every_goal_finds_its_score(monkeypatch) -> None:
     assert [len(lines) for lines in rows] == [21, 22, 15]
     assert all(line.count("|") == 6 for lines in rows for line in lines)
     assert "another run (not shipped)" in page["lost_classes"](published())
+
+
+def test_the_monitors_page_quotes_the_published_rate_of_its_law() -> None:
+    record = measured_skill("classes lost")
+    assert record is not None
+    text = (ROOT / "docs/monitor.md").read_text(encoding="utf-8")
+    assert re.findall(r"right in (\d+) of 100 such cases", text) == [str(round(100 * record.rate))]
